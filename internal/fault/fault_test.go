@@ -1,0 +1,56 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestFromHidesWhatIsNoFault(t *testing.T) {
+	t.Parallel()
+	err := From(errors.New("password=hunter2"))
+	if err.Code != CodeInternal || strings.Contains(err.Message, "hunter2") {
+		t.Fatalf("got %q %q, want an INTERNAL that says nothing", err.Code, err.Message)
+	}
+	if From(nil) != nil {
+		t.Fatal("nil must stay nil")
+	}
+	wrapped := fmt.Errorf("load: %w", NotFound("project"))
+	if got := From(wrapped); got.Code != CodeNotFound {
+		t.Fatalf("got %q, want NOT_FOUND through a wrap", got.Code)
+	}
+}
+
+func TestStatusBothWays(t *testing.T) {
+	t.Parallel()
+	for _, s := range statuses() {
+		if got := Status(s.code); got != s.status {
+			t.Errorf("Status(%s) = %d, want %d", s.code, got, s.status)
+		}
+		// CONFLICT and DUPLICATE_TASK share a status; the envelope tells them apart.
+		if back := FromStatus(s.status); back != s.code && s.code != CodeDuplicateTask {
+			t.Errorf("FromStatus(%d) = %s, want %s", s.status, back, s.code)
+		}
+	}
+	if Status("NONSENSE") != http.StatusInternalServerError {
+		t.Error("an unknown code must be a 500")
+	}
+	if FromStatus(http.StatusBadGateway) != CodeUnavailable || FromStatus(http.StatusTeapot) != CodeValidation {
+		t.Error("answers without an envelope must map to the nearest code")
+	}
+}
+
+func TestIsMatchesByCode(t *testing.T) {
+	t.Parallel()
+	if !errors.Is(Forbidden("task.update"), &Error{Code: CodeForbidden}) {
+		t.Fatal("a fault must match its code")
+	}
+	if errors.Is(Forbidden("task.update"), &Error{Code: CodeNotFound}) {
+		t.Fatal("a fault must not match another code")
+	}
+	if cause := errors.New("x"); !errors.Is(Internal(cause), cause) {
+		t.Fatal("the cause must be reachable for logs")
+	}
+}
