@@ -1,0 +1,135 @@
+package authz
+
+// Question is one of the rare questions that have a rule of their own. Its
+// types are in this file; Engine.Ask answers.
+type Question interface {
+	// entrypoint names the rule, for example "parapet/keys/issue_service".
+	entrypoint() string
+}
+
+// Verdict answers a Question.
+type Verdict struct {
+	Allow bool
+	// Code is the envelope's code for a refusal: FORBIDDEN, NOT_FOUND,
+	// CONFLICT or VALIDATION. Anything the engine could not evaluate is
+	// FORBIDDEN with one of the engine's own reasons.
+	Code string
+	// Reasons are codes in lower case, most telling first.
+	Reasons []string
+	// Permission is the one that is missing, where that is why.
+	Permission string
+	// Field names the field that is wrong, for VALIDATION.
+	Field string
+	// Days is the lifetime that a key gets; Cap the most that it could have.
+	Days int
+	Cap  int
+	// Revision is that of the policies that answered.
+	Revision string
+}
+
+// HeldRole is a role as a principal holds it, with what it grants now.
+type HeldRole struct {
+	Name string
+	// Kind is STANDARD or GLOBAL.
+	Kind string
+	// Scope is that of the assignment: tenant, organisation or project.
+	Scope  string
+	Grants []string
+}
+
+// ServicePrincipal is the target of an on-behalf-of key, as stored.
+type ServicePrincipal struct {
+	ID     string
+	Tenant string
+	// Kind is the principal kind: only SERVICE can be a target.
+	Kind string
+	// Status is the user's status, Membership that of its membership in Tenant.
+	Status         string
+	Membership     string
+	IntegrationKey string
+	Roles          []HeldRole
+}
+
+// KeySettings are the operator's settings for the life of keys. Zero is unset.
+type KeySettings struct {
+	// MaxAdminDays is API_KEY_TTL_MAX_ADMIN_DAYS.
+	MaxAdminDays int
+	// MaxUserDays is API_KEY_TTL_MAX_USER_DAYS.
+	MaxUserDays int
+}
+
+// IssueServiceKey asks for a key on behalf of a SERVICE principal. The verdict
+// carries Days.
+type IssueServiceKey struct {
+	Actor    *Subject
+	Target   ServicePrincipal
+	Settings KeySettings
+}
+
+func (IssueServiceKey) entrypoint() string { return "parapet/keys/issue_service" }
+
+// IssueSelfKey asks for a personal key. ExpiresInDays is nil when the caller
+// left it blank. The verdict carries Days and Cap, and Cap also when the wish
+// is above it.
+type IssueSelfKey struct {
+	Actor         *Subject
+	ExpiresInDays *int
+	Settings      KeySettings
+}
+
+func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }
+
+// ListKeys asks to list keys: the caller's own when Owner is nil, else those of
+// a SERVICE principal.
+type ListKeys struct {
+	Actor *Subject
+	Owner *KeyOwner
+}
+
+func (ListKeys) entrypoint() string { return "parapet/keys/list" }
+
+// KeyOwner is the user whose keys are asked for.
+type KeyOwner struct {
+	ID     string
+	Tenant string
+	Kind   string
+}
+
+// RevokeKey asks to revoke a key: by the service-owned path or as one's own.
+type RevokeKey struct {
+	Actor        *Subject
+	ServiceOwned bool
+	Key          Key
+}
+
+func (RevokeKey) entrypoint() string { return "parapet/keys/revoke" }
+
+// Key is a key record, as stored.
+type Key struct {
+	JTI    string
+	Tenant string
+	Owner  KeyOwner
+}
+
+// ValidateProfile asks whether a SERVICE principal is exactly what its
+// integration's registered profile says. Issuance asks the same; this question
+// is for provisioning.
+type ValidateProfile struct {
+	Target ServicePrincipal
+}
+
+func (ValidateProfile) entrypoint() string { return "parapet/profiles/validate" }
+
+// ActAs asks whether a request may be meant for Target. It is asked before the
+// tenant context, so there is no Subject yet. Header tells whether x-act-as-org
+// was sent.
+type ActAs struct {
+	TokenKind     string
+	TokenTenant   string
+	PrincipalKind string
+	Module        string
+	Header        bool
+	Target        string
+}
+
+func (ActAs) entrypoint() string { return "parapet/actas/verdict" }

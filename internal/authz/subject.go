@@ -1,0 +1,137 @@
+package authz
+
+// Token kinds, as the policies know them.
+const (
+	TokenSession  = "session"
+	TokenAPIKey   = "api_key"
+	TokenInternal = "internal"
+)
+
+// Principal kinds.
+const (
+	KindHuman   = "HUMAN"
+	KindService = "SERVICE"
+	KindAgent   = "AGENT"
+)
+
+// SubjectInput is what is known of a caller, once its token was verified and
+// the tenant context was read. The policies make a Subject of it: effective
+// roles, permissions with their scopes, readable tiers, caveats.
+type SubjectInput struct {
+	Token Token
+	// Tenant is the target tenant, TenantType its type.
+	Tenant     string
+	TenantType string
+	User       User
+	// Stored is what the target tenant has on record for the user.
+	Stored Stored
+	// Roles gives what each role of the target tenant grants, live.
+	Roles map[string][]string
+}
+
+// Token is the verified token.
+type Token struct {
+	Kind   string
+	Tenant string
+	Roles  []string
+	// RoleScopes names, for a role that was held in narrower scopes when the
+	// token was signed, those scopes: "project:<uuid>", "organisation:<uuid>".
+	// A role without an entry is tenant-wide.
+	RoleScopes map[string][]string
+	// Clearance is the claim as it is; empty when there is none.
+	Clearance string
+	Caveats   []string
+}
+
+// User is the owner of the token.
+type User struct {
+	ID             string
+	Kind           string
+	IntegrationKey string
+	// Organisation is the one that the user belongs to in the target tenant.
+	Organisation string
+}
+
+// Stored is what the target tenant has on record for the user now.
+type Stored struct {
+	Assignments []Assignment
+	Clearance   string
+}
+
+// Scopes of a role assignment.
+const (
+	ScopeTenant       = "tenant"
+	ScopeOrganisation = "organisation"
+	ScopeProject      = "project"
+)
+
+// Assignment is one role held in one scope. ID is empty for the tenant scope.
+type Assignment struct {
+	Role  string
+	Scope string
+	ID    string
+}
+
+// Subject is a caller as the policies see it: the result of one evaluation,
+// which is kept for as long as (revision, tenant, user, token, grants revision)
+// stay the same. It is immutable and safe for concurrent use.
+type Subject struct {
+	id, tenant, tenantType, kind, tokenKind, organisation string
+	clearance                                             string
+	admin                                                 bool
+	revision                                              string
+	readable                                              []string
+	roles                                                 []string
+	permissions                                           []string
+	holds                                                 map[string]struct{}
+}
+
+// ID is the user's id.
+func (s *Subject) ID() string { return s.id }
+
+// Tenant is the target tenant that the subject acts in.
+func (s *Subject) Tenant() string { return s.tenant }
+
+// TenantType is the type of the target tenant.
+func (s *Subject) TenantType() string { return s.tenantType }
+
+// Kind is HUMAN, SERVICE or AGENT.
+func (s *Subject) Kind() string { return s.kind }
+
+// TokenKind is session, api_key or internal.
+func (s *Subject) TokenKind() string { return s.tokenKind }
+
+// Organisation is the one that the user belongs to; empty when there is none.
+func (s *Subject) Organisation() string { return s.organisation }
+
+// Clearance is the effective clearance: always one of the ladder's tiers.
+func (s *Subject) Clearance() string { return s.clearance }
+
+// Admin tells whether the policies count the subject's roles as an
+// administrator's, which shortens the life of its keys.
+func (s *Subject) Admin() bool { return s.admin }
+
+// Revision is that of the policies that made the subject. A cache of subjects
+// drops one whose revision is not Engine.Revision any more.
+func (s *Subject) Revision() string { return s.revision }
+
+// Readable lists the tiers that the subject may read, lowest first.
+func (s *Subject) Readable() []string { return s.readable }
+
+// Roles lists the effective roles, sorted.
+func (s *Subject) Roles() []string { return s.roles }
+
+// Permissions lists the names that the subject holds in any scope, sorted; a
+// permission held as .own has that suffix.
+func (s *Subject) Permissions() []string { return s.permissions }
+
+// Holds tells whether the subject holds the permission in any scope, as .own
+// included. A caller who does not is refused before anything is loaded. An
+// unknown caveat, or one that never fits, makes it false.
+func (s *Subject) Holds(permission string) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.holds[permission]
+	return ok
+}
