@@ -1,0 +1,143 @@
+package op
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// InputSchema is the JSON schema of the whole input, from wherever its fields
+// come: what a tool's caller fills in.
+func (o *Operation) InputSchema() (*jsonschema.Schema, error) {
+	return o.objectOf(func(Field) bool { return true })
+}
+
+// BodySchema is the JSON schema of the body, or nil where there is none.
+func (o *Operation) BodySchema() (*jsonschema.Schema, error) {
+	if !o.HasBody() {
+		return nil, nil
+	}
+	return o.objectOf(func(f Field) bool { return f.Source == FromBody })
+}
+
+// OutputSchema is the JSON schema of the answer.
+func (o *Operation) OutputSchema() (*jsonschema.Schema, error) { return schemaOf(o.Out) }
+
+func (o *Operation) objectOf(want func(Field) bool) (*jsonschema.Schema, error) {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+	for _, f := range o.Fields {
+		if !want(f) {
+			continue
+		}
+		fs, err := f.Schema()
+		if err != nil {
+			return nil, fmt.Errorf("op: %s: field %s: %w", o.Name, f.Name, err)
+		}
+		s.Properties[f.Name] = fs
+		s.PropertyOrder = append(s.PropertyOrder, f.Name)
+		if f.Required {
+			s.Required = append(s.Required, f.Name)
+		}
+	}
+	return s, nil
+}
+
+// Schema is the JSON schema of the field, with all that its tags ask.
+func (f Field) Schema() (*jsonschema.Schema, error) {
+	s, err := schemaOf(f.Value())
+	if err != nil {
+		return nil, err
+	}
+	s.Description = f.Doc
+	if f.Format != "" {
+		s.Format = f.Format
+	}
+	for _, e := range f.Enum {
+		s.Enum = append(s.Enum, e)
+	}
+	if f.Pattern != nil {
+		s.Pattern = f.Pattern.String()
+	}
+	if s.Type == "array" {
+		s.MinItems, s.MaxItems = f.MinLength, f.MaxLength
+	} else {
+		s.MinLength, s.MaxLength = f.MinLength, f.MaxLength
+	}
+	s.Minimum, s.Maximum = toFloat(f.Minimum), toFloat(f.Maximum)
+	if f.Default != "" {
+		if s.Type == "string" {
+			s.Default = []byte(strconv.Quote(f.Default))
+		} else {
+			s.Default = []byte(f.Default)
+		}
+	}
+	if f.Type.Implements(reflect.TypeFor[optional]()) && s.Type != "" {
+		s.Types, s.Type = []string{s.Type, "null"}, ""
+		if s.Enum != nil {
+			s.Enum = append(s.Enum, nil)
+		}
+	}
+	return s, nil
+}
+
+func toFloat(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	x := float64(*n)
+	return &x
+}
+
+// schemaOf infers a type's schema and adds to it what the doc and enum tags of
+// its structs say.
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[UUID]():      {Type: "string", Format: "uuid"},
+		reflect.TypeFor[Date]():      {Type: "string", Format: "date"},
+		reflect.TypeFor[time.Time](): {Type: "string", Format: "date-time"},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	describe(s, t)
+	return s, nil
+}
+
+func describe(s *jsonschema.Schema, t reflect.Type) {
+	if s == nil {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		describe(s, t.Elem())
+	case reflect.Slice, reflect.Array:
+		describe(s.Items, t.Elem())
+	case reflect.Map:
+		describe(s.AdditionalProperties, t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			sf := t.Field(i)
+			name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+			p := s.Properties[name]
+			if p == nil {
+				if sf.Anonymous {
+					describe(s, sf.Type)
+				}
+				continue
+			}
+			if doc := sf.Tag.Get("doc"); doc != "" {
+				p.Description = doc
+			}
+			if enum := sf.Tag.Get("enum"); enum != "" {
+				for _, e := range strings.Split(enum, "|") {
+					p.Enum = append(p.Enum, e)
+				}
+			}
+			describe(p, sf.Type)
+		}
+	}
+}
