@@ -1,0 +1,135 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func newHasher(t testing.TB, concurrent int) *Hasher {
+	t.Helper()
+	h, err := New(Params{}, concurrent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestHashVerifies(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	h := newHasher(t, 2)
+	stored, err := h.Hash(ctx, "correct horse battery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(stored, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("stored %q is not argon2id at the floor", stored)
+	}
+	again, err := h.Hash(ctx, "correct horse battery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored == again {
+		t.Error("two hashes of one password are equal: the salt is not random")
+	}
+	for _, c := range []struct {
+		name, stored, password string
+		want                   bool
+	}{
+		{"right", stored, "correct horse battery", true},
+		{"wrong", stored, "correct horse batterz", false},
+		{"empty password", stored, "", false},
+		{"no hash", "", "correct horse battery", false},
+		{"no hash, empty password", "", "", false},
+		{"plain text stored", "correct horse battery", "correct horse battery", false},
+	} {
+		got, err := h.Verify(ctx, c.stored, c.password)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestSameCharactersAreTheSamePassword(t *testing.T) {
+	t.Parallel()
+	h := newHasher(t, 1)
+	stored, err := h.Hash(context.Background(), "caf\u00e9 au lait pour deux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := h.Verify(context.Background(), stored, "cafe\u0301 au lait pour deux"); !ok {
+		t.Error("the decomposed form of the same password is refused")
+	}
+}
+
+func TestCostsBelowTheFloorAreRaised(t *testing.T) {
+	t.Parallel()
+	h, err := New(Params{MemoryKiB: 8, Passes: 1, Lanes: 0}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.params != Floor() {
+		t.Errorf("params %+v, want the floor", h.params)
+	}
+	weak := hash{params: Params{MemoryKiB: 8, Passes: 1, Lanes: 1}, salt: make([]byte, 16), key: make([]byte, 32)}
+	if _, err := parse(weak.String()); err == nil {
+		t.Error("a stored hash below the floor is believed")
+	}
+}
+
+func TestWaitEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	h := newHasher(t, 1)
+	if err := h.slots.Acquire(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := h.Hash(ctx, "correct horse battery"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the deadline", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		password string
+		want     error
+	}{
+		{"correct horse battery", nil},
+		{"zażółć gęślą", nil},
+		{"short", ErrLength},
+		{strings.Repeat("x", MaxLength+1), ErrLength},
+		{"aaaaaaaaaaaaaa", ErrGuessed},
+		{"abababababababab", ErrGuessed},
+		{"Ada.Lovelace2026!", ErrGuessed},
+		{"ada.lovelace@acme.example", ErrGuessed},
+		{"correct horse\x00battery", ErrForm},
+		{"correct horse\xff battery", ErrForm},
+	} {
+		if err := Check(c.password, "ada.lovelace@acme.example"); !errors.Is(err, c.want) {
+			t.Errorf("Check(%q) = %v, want %v", c.password, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	f.Add("$argon2id$v=19$m=+19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
+	f.Add("$argon2i$v=19$m=4294967295,t=0,p=255$$")
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := parse(text)
+		if err != nil {
+			return
+		}
+		if h.String() != text {
+			t.Errorf("%q is read as %q: two spellings of one hash", text, h.String())
+		}
+		if h.params.MemoryKiB > maxMemoryKiB || h.params.Passes > maxPasses || h.params.Lanes > maxLanes || h.params.Lanes == 0 {
+			t.Errorf("%q is believed with %+v", text, h.params)
+		}
+	})
+}
