@@ -1,0 +1,138 @@
+# Parapet. `make` lists the targets; `make run` and `make test` do all their own set-up.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+FUZZTIME ?= 20s
+PORT ?= 3000
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOBUILD := go build -trimpath -ldflags '$(LDFLAGS)'
+
+# The race detector needs cgo. Without a C compiler the tests still run, and say that races were not looked for.
+RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "make: no C compiler, so no race detector" >&2; fi)
+
+# Tools are pinned in modules of their own: none of what they need gets into the product's go.mod.
+TOOLS := $(CURDIR)/internal/tools
+OPA := go tool -modfile=$(TOOLS)/go.mod opa
+GOVULNCHECK := go tool -modfile=$(TOOLS)/go.mod govulncheck
+LINT := go tool -modfile=$(TOOLS)/lint/go.mod golangci-lint
+SETUP := ./internal/tools/setup.sh
+
+# Nested modules with code of ours.
+MODULES := $(patsubst %/go.mod,%,$(wildcard internal/bench/go.mod internal/tools/go.mod))
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+## Running
+
+.PHONY: run
+run: setup-run ## Build and start ptd on an embedded PostgreSQL with demo tenants (PORT=3000)
+	$(GOBUILD) -o bin/ptd ./cmd/ptd
+	exec ./bin/ptd dev --port $(PORT)
+
+.PHONY: build
+build: ## Build bin/ptd and bin/pt, with the version from git in them
+	$(GOBUILD) -o bin/ptd ./cmd/ptd
+	CGO_ENABLED=0 $(GOBUILD) -o bin/pt ./cmd/pt
+
+## Testing
+
+.PHONY: test
+test: setup-test ## Run every test with the race detector, against real PostgreSQL
+	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
+	go test ./policytests/oracle
+	go test $(RACE) ./...
+
+.PHONY: policy-test
+policy-test: ## Run the Rego tests (plain opa test), then the decision tables and coverage
+	$(OPA) test policies policytests
+	go test ./policytests
+
+.PHONY: bench
+bench: ## Print the benchmarks, one JSON line a figure (decision, filter, route, token)
+	@cd internal/bench && go run .
+
+.PHONY: fuzz
+fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s)
+	@grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' cmd internal jobs policies policytests 2>/dev/null | xargs -r -n1 dirname | sort -u | while read -r dir; do \
+	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | sed 's/^func //' | while read -r target; do \
+	    echo "$$dir $$target"; \
+	    go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "./$$dir"; \
+	  done; \
+	done
+
+## Checking
+
+.PHONY: check
+check: check-format check-modules check-generated check-policies lint vet archtest policy-test ## Format, lint, vet, policies, import rules, modules, generated files
+
+.PHONY: check-format
+check-format: ## Fail on Go that gofmt or Rego that opa fmt would change
+	@changed=$$(git ls-files -co --exclude-standard '*.go' | xargs -r gofmt -l); \
+	if [ -n "$$changed" ]; then echo "not formatted (run make format):"; echo "$$changed"; exit 1; fi
+	$(OPA) fmt --fail --list policies policytests
+
+.PHONY: check-policies
+check-policies: ## Compile the policies strictly, with their schemas and without I/O built-ins
+	$(OPA) check --strict --schema policies/schemas --capabilities policies/capabilities.json policies
+	$(OPA) check --strict policies policytests
+
+.PHONY: check-modules
+check-modules: ## Fail when a go.mod is not tidy or a downloaded module is not what go.sum says
+	go mod tidy -diff
+	go mod verify
+	@for dir in $(MODULES) internal/tools/lint; do echo "cd $$dir && go mod tidy -diff"; (cd $$dir && go mod tidy -diff); done
+
+.PHONY: check-generated
+check-generated: ## Fail when go generate would change a file
+	@state() { { git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0 -r cat; } | git hash-object --stdin; }; \
+	before=$$(state); go generate ./...; \
+	if [ "$$before" != "$$(state)" ]; then echo "generated files were not fresh (go generate ./... has renewed them):"; git status --short; exit 1; fi
+
+.PHONY: lint
+lint: ## Run golangci-lint (staticcheck, gosec and the rest of .golangci.yml)
+	$(LINT) run ./...
+	@for dir in $(MODULES); do echo "cd $$dir && golangci-lint run ./..."; (cd $$dir && $(LINT) run ./...); done
+
+.PHONY: vet
+vet: ## Run go vet
+	go vet ./...
+
+.PHONY: archtest
+archtest: ## Check the import rules and other house rules
+	go test ./internal/archtest
+
+.PHONY: format
+format: ## Format Go and Rego in place
+	$(LINT) fmt
+	$(OPA) fmt --write policies policytests
+
+## Supply chain
+
+.PHONY: vuln
+vuln: ## Look the dependencies up in Go's vulnerability database (needs the network)
+	$(GOVULNCHECK) ./...
+
+.PHONY: sbom
+sbom: build ## Write a CycloneDX bill of materials of each binary to bin/
+	cd $(TOOLS) && go run ./sbom $(CURDIR)/bin/ptd $(CURDIR)/bin/pt
+
+## Housekeeping
+
+.PHONY: setup-run
+setup-run:
+	@$(SETUP) postgres
+
+.PHONY: setup-test
+setup-test:
+	@$(SETUP) postgres cc
+
+.PHONY: clean
+clean: ## Remove what a build leaves (never data)
+	rm -rf bin dist

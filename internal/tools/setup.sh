@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Sees to the programs that Go cannot bring along: `setup.sh postgres`, `setup.sh cc`, `setup.sh make`.
+# A program that is there is left alone. On Debian and its kin, as root, a missing one is installed; anywhere
+# else this only says what to install and leaves it to whoever runs the machine. No database cluster is created or started.
+set -euo pipefail
+
+have_postgres() {
+  if [ -n "${DATABASE_URL:-}" ]; then return 0; fi
+  if [ -n "${PT_POSTGRES_BIN:-}" ]; then return 0; fi
+  if command -v postgres >/dev/null 2>&1 && command -v initdb >/dev/null 2>&1; then return 0; fi
+  local dir
+  for dir in /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin; do
+    if [ -x "$dir/initdb" ] && [ -x "$dir/postgres" ]; then return 0; fi
+  done
+  return 1
+}
+
+have_cc() { command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1; }
+
+have_make() { command -v make >/dev/null 2>&1; }
+
+install_package() {
+  local what=$1 package=$2
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "setup: $what is missing and cannot be installed from here; install it (Debian, Ubuntu: $package)" >&2
+    return 0
+  fi
+  echo "setup: installing $package" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  # Debian's postgresql would make and start a cluster of its own on installation: tell it not to, before it is unpacked.
+  if [ "$package" = postgresql ] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    mkdir -p /etc/postgresql-common
+    printf 'create_main_cluster = false\nstart_conf = manual\n' >/etc/postgresql-common/createcluster.conf
+  fi
+  local log
+  log=$(mktemp)
+  if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends \
+    -o Dpkg::Options::=--force-confold "$package"; } >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    echo "setup: $package could not be installed" >&2
+    return 0 # what needs it fails with a message of its own
+  fi
+  rm -f "$log"
+}
+
+for what in "$@"; do
+  case "$what" in
+    postgres) have_postgres || install_package PostgreSQL postgresql ;;
+    cc) have_cc || install_package "a C compiler (the race detector needs one)" gcc ;;
+    make) have_make || install_package make make ;;
+    *) echo "setup: unknown program $what (postgres, cc, make)" >&2; exit 64 ;;
+  esac
+done
