@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parapet/internal/fault"
+)
+
+// Constraints says what the break of a constraint means to a caller: constraint
+// name → the fault to answer. A module keeps one for its tables.
+type Constraints map[string]*fault.Error
+
+// MapError turns an error of the database into the product's own. A fault stays
+// what it is, nil stays nil. A broken constraint is looked up in known, first
+// hit wins; an unknown unique or foreign key is a CONFLICT that says nothing of
+// the row. What the server cannot do now is UNAVAILABLE with a wait; what is
+// not understood is INTERNAL.
+func MapError(err error, known ...Constraints) error {
+	if err == nil {
+		return nil
+	}
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fault.NotFound("record").WithCause(err)
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return mapServerError(err, pg, known)
+	}
+	if unreachable(err) {
+		return fault.Unavailable(err)
+	}
+	return fault.Internal(err)
+}
+
+// retryAtOnce is the wait after a lost race between transactions.
+const retryAtOnce = time.Second
+
+func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
+	if pg.ConstraintName != "" {
+		for _, k := range known {
+			if f, ok := k[pg.ConstraintName]; ok {
+				return f.WithCause(err)
+			}
+		}
+	}
+	switch pg.Code {
+	case "23505": // unique_violation
+		return fault.Conflict("A record like this exists already.").WithCause(err)
+	case "23503": // foreign_key_violation
+		return fault.Conflict("The record refers to, or is referred to by, another record.").WithCause(err)
+	case "22P02", "22003", "22007", "22008", "22021", "22P05":
+		// invalid text, out of range, invalid date, date out of range, invalid
+		// bytes (NUL), untranslatable character: values that came with the request.
+		return fault.Validation("", "A value is not of the right form or range.").WithCause(err)
+	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
+		f := fault.Unavailable(err)
+		f.RetryAfter = retryAtOnce
+		return f
+	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25006":
+		// too many connections, limits, cancelled, shutting down or starting up,
+		// idle session ended, read-only (a standby).
+		if pg.Code == "25006" && !strings.Contains(pg.Message, "recovery") {
+			// Not a standby, but a read that tried to write: a mistake of ours.
+			return fault.Internal(err)
+		}
+		return fault.Unavailable(err)
+	}
+	if strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") {
+		return fault.Unavailable(err)
+	}
+	return fault.Internal(err)
+}
+
+// unreachable tells whether the error is of the way to the server, or of the
+// time that there was, and not of the statement.
+func unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case errors.As(err, &connect), errors.As(err, &network):
+		return true
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return true
+	case errors.Is(err, net.ErrClosed):
+		return true
+	}
+	// A connection that the server cut in the middle of a statement.
+	text := err.Error()
+	return strings.Contains(text, "unexpected EOF") || strings.Contains(text, "conn closed") ||
+		strings.Contains(text, "closed pool")
+}

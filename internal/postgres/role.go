@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// The LOGIN roles of the product, each the owner of nothing.
+const (
+	RoleIdentity = "parapet_identity"
+	RoleTracker  = "parapet_tracker"
+	RoleCatalog  = "parapet_catalog"
+	RoleWiki     = "parapet_wiki"
+	RoleAuth     = "parapet_auth"
+	RoleJobs     = "parapet_jobs"
+	// RoleApp may connect and nothing else; it is the user of DATABASE_URL where
+	// nobody named another.
+	RoleApp = "parapet_app"
+	// RoleContext cannot log in; it owns the one SECURITY DEFINER function.
+	RoleContext = "parapet_context"
+)
+
+// RolePassword is the password of a role, derived from the installation's
+// secret, so that no process needs a list of passwords.
+func RolePassword(role, secret string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(role))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// RoleURL gives the address base for another role: the user is replaced, and
+// the password too when secret is set; without a secret the address has none
+// (trust or peer authentication). base is a URL or a keyword/value string.
+func RoleURL(base, role, secret string) (string, error) {
+	if strings.TrimSpace(base) == "" {
+		return "", fmt.Errorf("postgres: no database address")
+	}
+	if !strings.HasPrefix(base, "postgres://") && !strings.HasPrefix(base, "postgresql://") {
+		return keywordRoleURL(base, role, secret)
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		// The parser's message would repeat the address, password and all.
+		return "", fmt.Errorf("postgres: the database address is not a URL")
+	}
+	u.User = url.User(role)
+	if secret != "" {
+		u.User = url.UserPassword(role, RolePassword(role, secret))
+	}
+	q := u.Query()
+	q.Del("user")
+	q.Del("password")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// keywordRoleURL appends user and password: of a repeated keyword the last
+// counts.
+func keywordRoleURL(base, role, secret string) (string, error) {
+	if !strings.Contains(base, "=") {
+		return "", fmt.Errorf("postgres: the database address is neither a URL nor key=value pairs")
+	}
+	password := ""
+	if secret != "" {
+		password = RolePassword(role, secret)
+	}
+	return fmt.Sprintf("%s user=%s password='%s'", base, role, password), nil
+}

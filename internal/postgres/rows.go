@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// heldRows are rows that hold something (a connection, a batch) which is given
+// back once, when they are closed or read to their end.
+type heldRows struct {
+	pgx.Rows
+	release func() error
+	err     error
+}
+
+func (r *heldRows) Close() {
+	r.Rows.Close()
+	if r.release == nil {
+		return
+	}
+	release := r.release
+	r.release = nil
+	if err := release(); err != nil && r.Rows.Err() == nil {
+		r.err = err
+	}
+}
+
+// Err is the error of the rows, or else of what came after them: a batch can
+// still fail when its implicit transaction ends.
+func (r *heldRows) Err() error {
+	if err := r.Rows.Err(); err != nil {
+		return err
+	}
+	return r.err
+}
+
+func (r *heldRows) Next() bool {
+	if r.Rows.Next() {
+		return true
+	}
+	r.Close()
+	return false
+}
+
+func (r *heldRows) Scan(dest ...any) error {
+	err := r.Rows.Scan(dest...)
+	if err != nil {
+		r.Close()
+	}
+	return err
+}
+
+func (r *heldRows) Values() ([]any, error) {
+	values, err := r.Rows.Values()
+	if err != nil {
+		r.Close()
+	}
+	return values, err
+}
+
+// firstRow reads the first row and closes the rest, as pgx.Row asks.
+type firstRow struct {
+	rows pgx.Rows
+	err  error
+}
+
+func (r firstRow) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return pgx.ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	r.rows.Close()
+	return r.rows.Err()
+}
+
+// failedRows are what a query gives that did not get as far as rows.
+type failedRows struct{ err error }
+
+var errNoValues = errors.New("postgres: the query failed")
+
+func (failedRows) Close()                                       {}
+func (r failedRows) Err() error                                 { return r.err }
+func (failedRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
+func (failedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
+func (failedRows) Next() bool                                   { return false }
+func (r failedRows) Scan(...any) error                          { return errors.Join(errNoValues, r.err) }
+func (r failedRows) Values() ([]any, error)                     { return nil, errors.Join(errNoValues, r.err) }
+func (failedRows) RawValues() [][]byte                          { return nil }
+func (failedRows) Conn() *pgx.Conn                              { return nil }
+func (failedRows) TypeMap() *pgtype.Map                         { return nil }

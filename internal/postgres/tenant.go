@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// TenantSetting says how the tenant travels to the server.
+type TenantSetting int
+
+const (
+	// SetConfig calls set_config with the tenant as a bound argument: one
+	// prepared statement for all tenants. The way for one Postgres server.
+	SetConfig TenantSetting = iota
+	// SetLocal sends SET LOCAL with the tenant as a literal inside an explicit
+	// transaction: the only form that Citus carries to its workers.
+	SetLocal
+)
+
+const (
+	sqlSetTenant     = `SELECT set_config('app.tenant_id', $1, true)`
+	sqlSetTenantRead = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
+)
+
+// SetTenant makes tenant the tenant of the transaction tx until it ends. It is
+// the one function that does so outside this package's own batches. The empty
+// string means no tenant: then row-level security shows no row of any.
+func SetTenant(ctx context.Context, tx pgx.Tx, tenant string) error {
+	return setTenant(ctx, tx, tenant, SetConfig)
+}
+
+func setTenant(ctx context.Context, tx pgx.Tx, tenant string, how TenantSetting) error {
+	if err := validTenant(tenant); err != nil {
+		return err
+	}
+	if how == SetLocal {
+		_, err := tx.Exec(ctx, setLocalSQL(tenant), pgx.QueryExecModeSimpleProtocol)
+		return err
+	}
+	_, err := tx.Exec(ctx, sqlSetTenant, tenant)
+	return err
+}
+
+// setLocalSQL writes the tenant into the statement, since SET takes no
+// arguments; validTenant has made sure that it is a UUID or nothing.
+func setLocalSQL(tenant string) string {
+	return fmt.Sprintf("SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL app.tenant_id = '%s'", tenant)
+}
+
+// validTenant refuses what is not a UUID: a malformed tenant is a mistake of
+// the program, and must not become SQL or a cast error in a policy.
+func validTenant(tenant string) error {
+	if tenant == "" {
+		return nil
+	}
+	if len(tenant) != 36 {
+		return fmt.Errorf("postgres: tenant %q is not a UUID", tenant)
+	}
+	if err := uuid.Validate(tenant); err != nil {
+		return fmt.Errorf("postgres: tenant %q is not a UUID", tenant)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// rollbackTimeout bounds a rollback, which outlives the request's own context.
+const rollbackTimeout = 5 * time.Second
+
+// Tx is a transaction in a tenant. It is not safe for concurrent use. Whoever
+// begins one defers Rollback, which does nothing after Commit.
+type Tx struct {
+	conn    *pgxpool.Conn
+	tx      pgx.Tx
+	setting TenantSetting
+	done    bool
+}
+
+// Begin opens a transaction of tenant. BEGIN, the tenant setting and the check
+// (nil for none) travel in one round trip; when the check fails, its error is
+// returned and nothing is left open. The empty tenant is none.
+func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (_ *Tx, err error) {
+	if err := validTenant(tenant); err != nil {
+		return nil, err
+	}
+	conn, err := p.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tx{conn: conn, setting: p.setting}
+	begun := false
+	defer func() {
+		if !begun {
+			t.Rollback()
+		}
+	}()
+
+	if p.setting == SetLocal {
+		tx, err := conn.Conn().Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t.tx = tx
+		if err := setTenant(ctx, tx, tenant, p.setting); err != nil {
+			return nil, err
+		}
+		if check != nil {
+			batch := &pgx.Batch{}
+			batch.Queue(check.SQL, check.Args...)
+			if err := check.readAll(tx.SendBatch(ctx, batch)); err != nil {
+				return nil, err
+			}
+		}
+		begun = true
+		return t, nil
+	}
+
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	batch.Queue(sqlSetTenant, tenant)
+	if check != nil {
+		batch.Queue(check.SQL, check.Args...)
+	}
+	results := conn.Conn().SendBatch(ctx, batch)
+	t.tx = results.Tx()
+	defer func() { _ = results.Close() }()
+	for range 2 {
+		if _, err := results.Exec(); err != nil {
+			return nil, closeWith(results, err)
+		}
+	}
+	if err := check.readAll(results); err != nil {
+		return nil, err
+	}
+	begun = true
+	return t, nil
+}
+
+// readAll reads the check as the last result of a batch and closes the batch.
+func (c *Check) readAll(results pgx.BatchResults) error {
+	if err := c.read(results); err != nil {
+		return closeWith(results, err)
+	}
+	return results.Close()
+}
+
+// closeWith closes a batch that failed and gives the first error.
+func closeWith(results pgx.BatchResults, err error) error {
+	_ = results.Close()
+	return err
+}
+
+// Query runs a statement in the transaction.
+func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return t.tx.Query(ctx, sql, args...)
+}
+
+// QueryRow runs a statement in the transaction and gives its first row.
+func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return t.tx.QueryRow(ctx, sql, args...)
+}
+
+// Exec runs a statement in the transaction.
+func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return t.tx.Exec(ctx, sql, args...)
+}
+
+// SendBatch sends several statements in one round trip.
+func (t *Tx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
+	return t.tx.SendBatch(ctx, batch)
+}
+
+// CopyFrom writes many rows by COPY.
+func (t *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
+	return t.tx.CopyFrom(ctx, table, columns, src)
+}
+
+// SetTenant changes the tenant for what follows in the transaction, for the
+// jobs that go through several.
+func (t *Tx) SetTenant(ctx context.Context, tenant string) error {
+	return setTenant(ctx, t.tx, tenant, t.setting)
+}
+
+// Savepoint runs f inside a savepoint: an error of f undoes what f did and is
+// returned, and the transaction goes on.
+func (t *Tx) Savepoint(ctx context.Context, f func(q Querier) error) error {
+	return pgx.BeginFunc(ctx, t.tx, func(sp pgx.Tx) error { return f(sp) })
+}
+
+// Raw is the pgx transaction, for libraries that want one (River's InsertTx).
+func (t *Tx) Raw() pgx.Tx { return t.tx }
+
+// Commit ends the transaction. An error means that it is not known, or known
+// not, to be committed: errors.Is(err, pgx.ErrTxCommitRollback) says that an
+// earlier error had already broken it.
+func (t *Tx) Commit(ctx context.Context) error {
+	if t.done {
+		return pgx.ErrTxClosed
+	}
+	t.done = true
+	defer t.conn.Release()
+	return t.tx.Commit(ctx)
+}
+
+// Rollback undoes the transaction and gives its connection back, also when the
+// context of the work is cancelled. After Commit it does nothing, so it can be
+// deferred. A connection that cannot be rolled back is closed, which the server
+// takes as a rollback; there is no error to handle.
+func (t *Tx) Rollback() {
+	if t.done {
+		return
+	}
+	t.done = true
+	defer t.conn.Release()
+	endTransaction(t.conn.Conn())
+}
+
+// endTransaction rolls back whatever transaction conn is in. A connection that
+// is busy or does not answer stays in a state in which the pool discards it.
+func endTransaction(conn *pgx.Conn) {
+	pg := conn.PgConn()
+	if conn.IsClosed() || pg.IsBusy() || pg.TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+	defer cancel()
+	_ = pg.Exec(ctx, "ROLLBACK").Close()
+}
+
+// InTx runs f in a transaction of tenant and commits it, for work that needs no
+// more than that. An error or a panic of f rolls back.
+func (p *Pool) InTx(ctx context.Context, tenant string, check *Check, f func(tx *Tx) error) error {
+	tx, err := p.Begin(ctx, tenant, check)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		if errors.Is(err, pgx.ErrTxCommitRollback) {
+			return fmt.Errorf("postgres: commit of a broken transaction: %w", err)
+		}
+		return err
+	}
+	return nil
+}
