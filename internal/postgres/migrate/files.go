@@ -1,0 +1,165 @@
+package migrate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parapet/internal/postgres"
+)
+
+// Migration names one file.
+type Migration struct {
+	Schema  string
+	Version int
+	Name    string
+	SHA256  string `db:"sha256"`
+}
+
+// Path is where the file lies under migrations/.
+func (m Migration) Path() string { return fmt.Sprintf("%s/%04d_%s.sql", m.Schema, m.Version, m.Name) }
+
+type file struct {
+	Migration
+	sql string
+}
+
+// load reads the files in the order in which they run.
+func load(opts Options) ([]file, error) {
+	opts = opts.defaults()
+	folders, err := fs.ReadDir(opts.FS, ".")
+	if err != nil {
+		return nil, fmt.Errorf("migrate: read: %w", err)
+	}
+	for _, d := range folders {
+		if d.IsDir() && !slices.Contains(opts.Schemas, d.Name()) {
+			return nil, fmt.Errorf("migrate: folder %s is not in the list of schemas", d.Name())
+		}
+	}
+	var files []file
+	for _, schema := range opts.Schemas {
+		entries, err := fs.ReadDir(opts.FS, schema)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("migrate: read: %w", err)
+		}
+		version := 0
+		for _, e := range entries { // sorted by name, so by number
+			if path.Ext(e.Name()) != ".sql" {
+				continue
+			}
+			m, err := parseName(schema, e.Name())
+			if err != nil {
+				return nil, err
+			}
+			version++
+			if m.Version != version {
+				return nil, fmt.Errorf("migrate: %s/%s: expected number %04d", schema, e.Name(), version)
+			}
+			sql, err := fs.ReadFile(opts.FS, path.Join(schema, e.Name()))
+			if err != nil {
+				return nil, fmt.Errorf("migrate: read: %w", err)
+			}
+			sum := sha256.Sum256(sql)
+			m.SHA256 = hex.EncodeToString(sum[:])
+			files = append(files, file{Migration: m, sql: string(sql)})
+		}
+	}
+	return files, nil
+}
+
+// parseName reads NNNN_name.sql.
+func parseName(schema, name string) (Migration, error) {
+	number, rest, ok := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
+	version, err := strconv.Atoi(number)
+	if !ok || err != nil || len(number) != 4 || version < 1 || rest == "" {
+		return Migration{}, fmt.Errorf("migrate: %s/%s: the name must be NNNN_name.sql", schema, name)
+	}
+	return Migration{Schema: schema, Version: version, Name: rest}, nil
+}
+
+// Hash is one checksum over all migrations of the program, in order: two
+// programs with the same hash make the same database.
+func Hash() (string, error) {
+	files, err := load(Options{})
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%s %s\n", f.Path(), f.SHA256)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+const sqlApplied = `
+SELECT schema, version, name, sha256
+FROM parapet.migrations
+ORDER BY schema, version`
+
+// compare gives the files that the database lacks, or says why the two do not
+// belong together.
+func compare(ctx context.Context, q postgres.Querier, files []file) ([]file, error) {
+	applied, err := postgres.Collect[Migration](ctx, q, sqlApplied)
+	if err != nil {
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") {
+			return files, nil // no table, or no schema, yet: all is pending
+		}
+		return nil, fmt.Errorf("migrate: read parapet.migrations: %w", err)
+	}
+	known := make(map[string]map[int]file)
+	for _, f := range files {
+		if known[f.Schema] == nil {
+			known[f.Schema] = make(map[int]file)
+		}
+		known[f.Schema][f.Version] = f
+	}
+	last := make(map[string]int)
+	done := make(map[string]bool)
+	for _, a := range applied {
+		f, ok := known[a.Schema][a.Version]
+		switch {
+		case !ok && a.Version > len(known[a.Schema]):
+			return nil, fmt.Errorf("migrate: %s is applied but not part of this program: %w; run the program that applied it, or a later one", a.Path(), ErrNewer)
+		case f.Name != a.Name || f.SHA256 != a.SHA256:
+			return nil, fmt.Errorf("migrate: %s was applied with checksum %.12s, the file %s has %.12s: %w; restore the file and put the change into a new one",
+				a.Path(), a.SHA256, f.Path(), f.SHA256, ErrChanged)
+		}
+		last[a.Schema] = a.Version
+		done[a.Path()] = true
+	}
+	var pending []file
+	for _, f := range files {
+		if done[f.Path()] {
+			continue
+		}
+		if f.Version < last[f.Schema] {
+			return nil, fmt.Errorf("migrate: %s is missing below %s %04d: %w", f.Path(), f.Schema, last[f.Schema], ErrGap)
+		}
+		pending = append(pending, f)
+	}
+	return pending, nil
+}
+
+// position finds the line of a file at which the server stopped.
+func position(sql string, err error) string {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Position < 1 {
+		return ""
+	}
+	runes := []rune(sql)
+	at := min(int(pg.Position)-1, len(runes))
+	return fmt.Sprintf(" (line %d)", strings.Count(string(runes[:at]), "\n")+1)
+}

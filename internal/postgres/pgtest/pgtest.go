@@ -1,0 +1,2 @@
+// Package pgtest gives tests a real, migrated database of their own.
+package pgtest
