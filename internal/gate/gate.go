@@ -1,0 +1,219 @@
+// Package gate owns the one wrapper around every operation: live tenant context,
+// transaction in the tenant, load, decision, the business rule, and one commit
+// that holds the change, its audit entries and its events.
+//
+// It promises that no handler runs for a caller whose membership or tenant is
+// not live at that moment, that no handler of a Permitted operation gets past a
+// decision that is not an allow, and that a change without its audit entry and
+// its event does not exist. A handler holds its business rule and nothing else.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/principal"
+)
+
+// Principals gives a principal anew when the grants of its tenant have changed.
+type Principals interface {
+	Refresh(ctx context.Context, p *principal.Principal, revision int64) (*principal.Principal, error)
+}
+
+// Engine is what the gate asks of the policies.
+type Engine interface {
+	authz.Decider
+	Revision() string
+}
+
+// Config is what a module's gate is made of.
+type Config struct {
+	// Module is the module's name, which policies and audit entries know it by.
+	Module     string
+	Pool       *postgres.Pool
+	Engine     Engine
+	Principals Principals
+	Clock      clock.Clock
+	Log        *slog.Logger
+}
+
+// Module is a module's gate: every operation of the module is bound through it.
+type Module struct{ cfg Config }
+
+// New makes a module's gate.
+func New(cfg Config) *Module { return &Module{cfg} }
+
+// Call is one operation under way, as its handler sees it.
+type Call struct {
+	// Actor is the caller; nil in a Public operation alone.
+	Actor  *principal.Principal
+	Tenant op.UUID
+	// Now is the moment of the call: all that it writes carries the same.
+	Now time.Time
+	// DB runs statements in the tenant: a Reader for reads, the transaction for
+	// changes.
+	DB postgres.Querier
+	// Tx is the transaction of a change; nil in a read.
+	Tx *postgres.Tx
+
+	module    *Module
+	operation *op.Operation
+	checked   bool
+	notes     []Note
+	events    []Event
+}
+
+// errStale says that the tenant's grants are not those the principal was made
+// with: what was decided on the way must be decided anew.
+var errStale = errors.New("gate: the grants have changed")
+
+// attempts bounds how often a call starts anew because grants change under it.
+const attempts = 4
+
+// TenantContextSQL reads the live state of one user in one tenant.
+const TenantContextSQL = `SELECT membership_status, tenant_enabled, tenant_type, grants_revision FROM identity.tenant_context($1, $2)`
+
+// check travels with the call's statements and refuses a tenant context that is
+// not live. It remembers the live revision for a refresh.
+func (c *Call) check(live *int64) *postgres.Check {
+	return &postgres.Check{
+		SQL:  TenantContextSQL,
+		Args: []any{c.Actor.UserID, c.Tenant},
+		Scan: func(rows pgx.Rows) error {
+			if !rows.Next() {
+				if err := rows.Err(); err != nil {
+					return err
+				}
+				return fault.ForbiddenTenant()
+			}
+			var status, tenantType string
+			var enabled bool
+			if err := rows.Scan(&status, &enabled, &tenantType, live); err != nil {
+				return err
+			}
+			if status != "ACTIVE" || !enabled {
+				return fault.ForbiddenTenant()
+			}
+			c.checked = true
+			if *live != c.Actor.Revision {
+				return errStale
+			}
+			return nil
+		},
+	}
+}
+
+// run carries out one attempt after the other until the principal's permissions
+// are those that the database holds at the moment of the call.
+func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Context, c *Call) error) error {
+	p := principal.From(ctx)
+	if p == nil || p.Subject == nil {
+		return fault.Unauthorized()
+	}
+	for range attempts {
+		live := p.Revision
+		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
+		err := errStale
+		if p.Subject.Revision() == m.cfg.Engine.Revision() {
+			if o.Effect.Changes() {
+				err = m.change(ctx, c, &live, f)
+			} else {
+				err = m.read(ctx, c, &live, f)
+			}
+		}
+		if !errors.Is(err, errStale) {
+			return postgres.MapError(err)
+		}
+		fresh, err := m.cfg.Principals.Refresh(ctx, p, live)
+		if err != nil {
+			return err
+		}
+		p = fresh
+	}
+	return fault.Unavailable(fmt.Errorf("gate: %s: the grants kept changing", o.Name))
+}
+
+// read runs a handler whose every statement carries the check. A handler that
+// ran none, because it was refused before or needs none, is checked at its end,
+// so that no answer rests on a tenant context or on grants that are not live.
+func (m *Module) read(ctx context.Context, c *Call, live *int64, f func(context.Context, *Call) error) error {
+	reader := m.cfg.Pool.Read(string(c.Tenant), c.check(live))
+	c.DB = reader
+	err := f(principal.With(ctx, c.Actor), c)
+	if !c.checked {
+		if _, cerr := reader.Exec(ctx, `SELECT 1`); cerr != nil {
+			return cerr
+		}
+	}
+	return err
+}
+
+// change runs a handler in one transaction that holds the change, its audit
+// entries and its events, or nothing.
+func (m *Module) change(ctx context.Context, c *Call, live *int64, f func(context.Context, *Call) error) error {
+	tx, err := m.cfg.Pool.Begin(ctx, string(c.Tenant), c.check(live))
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	c.DB, c.Tx = tx, tx
+	if err := f(principal.With(ctx, c.Actor), c); err != nil {
+		return err
+	}
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// Decide asks whether the caller may do with the resource what permission
+// names. A nil error is an allow. What the caller may not know of does not
+// exist for it.
+func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) error {
+	effect := authz.Read
+	if c.operation.Effect.Changes() {
+		effect = authz.Write
+	}
+	d, err := c.module.cfg.Engine.Decide(ctx, authz.Input{
+		Permission: permission, Effect: effect, Module: c.module.cfg.Module,
+		Actor: c.Actor.Subject, Resource: r, RequestID: op.RequestID(ctx),
+	})
+	switch {
+	case err == nil && d.Allow:
+		return nil
+	case d.Hidden:
+		return fault.NotFound(r.Type)
+	case err != nil:
+		return fault.Forbidden(permission).WithCause(err)
+	default:
+		return fault.Forbidden(permission)
+	}
+}
+
+// Filter gives the condition on rows that the caller may see by permission.
+func (c *Call) Filter(ctx context.Context, permission string, columns *authz.Columns) (authz.Filter, error) {
+	return c.module.cfg.Engine.Filter(ctx, permission, c.Actor.Subject, columns)
+}
+
+// Ask puts one of the rare questions to the policies.
+func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error) {
+	return c.module.cfg.Engine.Ask(ctx, q)
+}
+
+// holds refuses a caller who has the operation's permission in no scope at all.
+func (c *Call) holds() error {
+	if c.operation.Permission != "" && !c.Actor.Subject.Holds(c.operation.Permission) {
+		return fault.Forbidden(c.operation.Permission)
+	}
+	return nil
+}

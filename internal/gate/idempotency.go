@@ -1,0 +1,101 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// MaxIdempotencyKey is the length in characters of the longest key that is taken.
+const MaxIdempotencyKey = 255
+
+const claimKeySQL = `
+INSERT INTO events.idempotency_keys (tenant_id, actor_id, operation, key, request_hash, created_at)
+VALUES (@tenant, @actor, @operation, @key, @hash, @now)
+ON CONFLICT DO NOTHING`
+
+const keptAnswerSQL = `
+SELECT request_hash, response FROM events.idempotency_keys
+WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
+
+const keepAnswerSQL = `
+UPDATE events.idempotency_keys SET response = @response
+WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
+
+// once runs a handler, at most once for each idempotency key of the caller's.
+// The key is claimed and its answer kept in the transaction of the change, so
+// that both are there or neither is; a second call that comes meanwhile waits
+// for the first. The answer of an operation that gives out a secret is not kept.
+func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Context, *Call, *In) (*Out, error)) (*Out, error) {
+	key := op.RequestOf(ctx).IdempotencyKey
+	if key == "" || !c.operation.Effect.Changes() {
+		return do(ctx, c, in)
+	}
+	if c.operation.Secret {
+		return nil, fault.Validation("Idempotency-Key", "This operation gives out a secret once and can't be repeated by key.")
+	}
+	if len(key) > MaxIdempotencyKey {
+		return nil, fault.Validation("Idempotency-Key", fmt.Sprintf("The key has more than %d characters.", MaxIdempotencyKey))
+	}
+	hash, err := hashOf(in)
+	if err != nil {
+		return nil, err
+	}
+	args := func(more map[string]any) postgres.Args {
+		a := postgres.Args{"tenant": c.Tenant, "actor": c.Actor.UserID, "operation": c.operation.Name, "key": key}
+		for k, v := range more {
+			a[k] = v
+		}
+		return a
+	}
+	tag, err := c.DB.Exec(ctx, claimKeySQL, args(map[string]any{"hash": hash, "now": c.Now}))
+	if err != nil {
+		return nil, err
+	}
+	if tag.RowsAffected() == 0 {
+		return kept[Out](ctx, c, hash, args(nil))
+	}
+	out, err := do(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.DB.Exec(ctx, keepAnswerSQL, args(map[string]any{"response": text}))
+	return out, err
+}
+
+func kept[Out any](ctx context.Context, c *Call, hash string, args postgres.Args) (*Out, error) {
+	var was string
+	var response []byte
+	if err := c.DB.QueryRow(ctx, keptAnswerSQL, args).Scan(&was, &response); err != nil {
+		return nil, err
+	}
+	if was != hash {
+		return nil, fault.Conflict("The Idempotency-Key was used for another request. Use a new key.")
+	}
+	var out Out
+	if err := json.Unmarshal(response, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// hashOf tells one input from another.
+func hashOf(in any) (string, error) {
+	text, err := json.Marshal(in, json.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parapet/internal/fault"
+)
+
+// The names of the session cookie. Over https it has the __Host- prefix, which
+// binds it to this host and path.
+const (
+	SessionCookie       = "pt_session"
+	SecureSessionCookie = "__Host-pt_session"
+)
+
+// credentialOf takes the token out of a request. Two Authorization headers, a
+// header that is not "Bearer <token>" with one space, two session cookies, or a
+// cookie that disagrees with the header are all the same UNAUTHORIZED.
+func credentialOf(r *http.Request, module string) (Credential, error) {
+	c := Credential{Module: module}
+	if values := r.Header.Values("X-Act-As-Org"); len(values) > 0 {
+		c.ActAsOrg, c.HasActAsOrg = values[0], true
+		if len(values) > 1 {
+			return c, fault.ForbiddenTenant()
+		}
+	}
+	cookie, err := cookieToken(r)
+	if err != nil {
+		return c, err
+	}
+	headers := r.Header.Values("Authorization")
+	switch {
+	case len(headers) > 1:
+		return c, fault.Unauthorized()
+	case len(headers) == 1:
+		token, ok := bearer(headers[0])
+		if !ok || (cookie != "" && cookie != token) {
+			return c, fault.Unauthorized()
+		}
+		c.Token = token
+	case cookie != "":
+		c.Token, c.FromCookie = cookie, true
+	default:
+		return c, fault.Unauthorized()
+	}
+	return c, nil
+}
+
+func cookieToken(r *http.Request) (string, error) {
+	found := ""
+	for _, c := range r.Cookies() {
+		if c.Name != SessionCookie && c.Name != SecureSessionCookie {
+			continue
+		}
+		if found != "" && found != c.Value {
+			return "", fault.Unauthorized()
+		}
+		found = c.Value
+	}
+	return found, nil
+}
+
+// bearer reads "Bearer <token>": the scheme in any case, one space, no more.
+func bearer(header string) (string, bool) {
+	scheme, token, ok := strings.Cut(header, " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+		return "", false
+	}
+	return token, true
+}
+
+// sameOrigin asks for proof that a cookie-borne change comes from our own
+// pages: Sec-Fetch-Site, which no page can set, or an Origin that is this host.
+// Source: the Fetch standard; Go's net/http.CrossOriginProtection, which lets a
+// request without either header pass, as a cookie-borne one must not.
+func sameOrigin(r *http.Request) error {
+	refused := fault.Refused("A change that comes by cookie must come from this site.")
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		if site == "same-origin" {
+			return nil
+		}
+		return refused
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil || origin.Host == "" || origin.Host != r.Host {
+		return refused
+	}
+	return nil
+}

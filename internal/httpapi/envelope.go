@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+	"strconv"
+
+	"context"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// Envelope is the body of every answer that is an error.
+type Envelope struct {
+	Error Error `json:"error"`
+}
+
+// Error is what the envelope says.
+type Error struct {
+	Code       fault.Code     `json:"code"`
+	Message    string         `json:"message"`
+	Reason     string         `json:"reason,omitempty"`
+	Field      string         `json:"field,omitempty"`
+	Permission string         `json:"permission,omitempty"`
+	RequestID  string         `json:"requestId"`
+	Details    map[string]any `json:"details,omitempty"`
+}
+
+// fail answers with the envelope and logs what the envelope hides.
+func (a *API) fail(c *gin.Context, err error) {
+	ctx := c.Request.Context()
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		// The client has gone: there is nobody to tell, and no fault of ours.
+		c.Set(abandonedKey, true)
+		err = fault.Unavailable(err)
+	}
+	f := fault.From(err)
+	switch f.Code {
+	case fault.CodeInternal:
+		a.cfg.Log.ErrorContext(ctx, "request failed", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+	case fault.CodeUnavailable:
+		a.cfg.Log.WarnContext(ctx, "request not served", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+	}
+	c.Set(errorCodeKey, string(f.Code))
+	if f.RetryAfter > 0 {
+		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+	if f.Code == fault.CodeUnauthorized {
+		c.Header("WWW-Authenticate", `Bearer realm="parapet"`)
+	}
+	text, merr := json.Marshal(Envelope{Error{
+		Code: f.Code, Message: f.Message, Reason: f.Reason, Field: f.Field,
+		Permission: f.Permission, RequestID: op.RequestID(ctx), Details: f.Details,
+	}}, json.Deterministic(true))
+	if merr != nil {
+		a.cfg.Log.ErrorContext(ctx, "envelope", slog.Any("error", merr))
+		text = []byte(`{"error":{"code":"INTERNAL","message":"Something went wrong on the server.","requestId":"` + op.RequestID(ctx) + `"}}`)
+	}
+	c.Abort()
+	c.Data(fault.Status(f.Code), "application/json", text)
+}

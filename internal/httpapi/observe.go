@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// Keys of gin's context that the handlers leave for the log line and metrics.
+const (
+	operationKey = "operation"
+	errorCodeKey = "errorCode"
+	abandonedKey = "abandoned"
+)
+
+// observe gives the request its id, serves it, and writes its log line and
+// metrics. A panic below it becomes a 500; the connection stays whole.
+func (a *API) observe(c *gin.Context) {
+	start := time.Now()
+	r := op.Request{
+		ID:             requestID(c.Request),
+		IdempotencyKey: c.Request.Header.Get("Idempotency-Key"),
+	}
+	r.ClientAddr, r.Secure = a.peer(c.Request)
+	c.Request = c.Request.WithContext(op.WithRequest(c.Request.Context(), r))
+	c.Header("X-Request-Id", r.ID)
+	a.metrics.inFlight.Inc()
+	defer a.metrics.inFlight.Dec()
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				a.cfg.Log.Error("panic", slog.String("requestId", r.ID), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				if !c.Writer.Written() {
+					a.fail(c, fault.Internal(fmt.Errorf("panic: %v", p)))
+				}
+				c.Abort()
+			}
+		}()
+		c.Next()
+	}()
+	a.record(c, r, time.Since(start))
+}
+
+func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
+	name := c.GetString(operationKey)
+	if name == "" {
+		// Unknown routes share one series: a stranger must not grow the metrics.
+		name = "-"
+	}
+	status := c.Writer.Status()
+	a.metrics.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
+	a.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
+	level := slog.LevelInfo
+	if name == "-" && status < 400 {
+		// Probes and metrics, every few seconds.
+		level = slog.LevelDebug
+	}
+	attrs := []slog.Attr{
+		slog.String("requestId", r.ID), slog.String("operation", name), slog.String("method", c.Request.Method),
+		slog.Int("status", status), slog.Int64("micros", took.Microseconds()), slog.String("client", r.ClientAddr),
+	}
+	if code := c.GetString(errorCodeKey); code != "" {
+		attrs = append(attrs, slog.String("code", code))
+	}
+	if c.GetBool(abandonedKey) {
+		attrs = append(attrs, slog.Bool("abandoned", true))
+	}
+	a.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+}
+
+// requestID takes the client's id where it is a UUID: audit rows keep it as one.
+func requestID(r *http.Request) string {
+	if id, err := op.ParseUUID(r.Header.Get("X-Request-Id")); err == nil {
+		return string(id)
+	}
+	return string(uid.Random())
+}
+
+// peer gives the client's address, and whether it came by https. Forwarded
+// headers count only from a proxy that the settings trust.
+func (a *API) peer(r *http.Request) (string, bool) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	secure := r.TLS != nil
+	if !a.trusted(host) {
+		return host, secure
+	}
+	secure = secure || r.Header.Get("X-Forwarded-Proto") == "https"
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop := strings.TrimSpace(hops[i])
+		if _, err := netip.ParseAddr(hop); err != nil {
+			break
+		}
+		host = hop
+		if !a.trusted(hop) {
+			break
+		}
+	}
+	return host, secure
+}
+
+func (a *API) trusted(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	for _, p := range a.cfg.TrustedProxies {
+		if p.Contains(addr.Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+// secureHeaders sets what every answer carries. The answers are data: a browser
+// must neither sniff, frame nor run them.
+func secureHeaders(c *gin.Context) {
+	h := c.Writer.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	c.Next()
+}
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func newMetrics(reg *prometheus.Registry) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "parapet_http_requests_total", Help: "Requests answered, by operation and status.",
+		}, []string{"operation", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "parapet_http_request_seconds", Help: "Time to answer a request, by operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "parapet_http_requests_in_flight", Help: "Requests being answered.",
+		}),
+	}
+	reg.MustRegister(m.requests, m.seconds, m.inFlight)
+	return m
+}

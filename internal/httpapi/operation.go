@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// operation makes the handler of one operation: credential, input, call, answer.
+func (a *API) operation(b op.Bound) gin.HandlerFunc {
+	hasBody := b.HasBody()
+	return func(c *gin.Context) {
+		c.Set(operationKey, b.Name)
+		ctx := c.Request.Context()
+		if b.Access != op.Public {
+			cred, err := credentialOf(c.Request, b.Module)
+			if err == nil && cred.FromCookie && b.Effect.Changes() {
+				err = sameOrigin(c.Request)
+			}
+			if err == nil {
+				ctx, err = a.cfg.Auth.Authenticate(ctx, cred)
+			}
+			if err != nil {
+				a.fail(c, err)
+				return
+			}
+		}
+		body, err := readBody(c.Request, hasBody, b.MaxBody)
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		in, err := b.Read(op.Raw{
+			Path:  func(name string) string { return strings.TrimPrefix(c.Param(name), "/") },
+			Query: c.Request.URL.Query(),
+			Body:  body,
+		})
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		out, err := b.Call(ctx, in)
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		a.answer(c, b.Operation, out)
+	}
+}
+
+// Cookied is an answer that sets cookies as well; secure says that the client
+// came by https.
+type Cookied interface {
+	Cookies(secure bool) []*http.Cookie
+}
+
+func (a *API) answer(c *gin.Context, o *op.Operation, out any) {
+	if k, ok := out.(Cookied); ok {
+		for _, cookie := range k.Cookies(op.RequestOf(c.Request.Context()).Secure) {
+			http.SetCookie(c.Writer, cookie)
+		}
+	}
+	if o.Secret {
+		c.Header("Cache-Control", "no-store")
+	}
+	if o.Status == http.StatusNoContent {
+		c.Status(o.Status)
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		a.fail(c, fault.Internal(err))
+		return
+	}
+	c.Data(o.Status, "application/json", text)
+}
+
+// readBody takes the body whole: JSON by its content type, one at most, no more
+// than limit bytes.
+func readBody(r *http.Request, want bool, limit int64) ([]byte, error) {
+	if r.Body == nil || r.ContentLength == 0 {
+		return nil, nil
+	}
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	if err != nil {
+		var over *http.MaxBytesError
+		if errors.As(err, &over) {
+			return nil, tooLarge(limit)
+		}
+		return nil, fault.Validation("body", "The body could not be read.").WithCause(err)
+	}
+	if len(body) == 0 {
+		return nil, nil
+	}
+	if !want {
+		return body, nil
+	}
+	kinds := r.Header.Values("Content-Type")
+	if len(kinds) != 1 {
+		return nil, unsupported()
+	}
+	kind, params, err := mime.ParseMediaType(kinds[0])
+	if charset := params["charset"]; err != nil || kind != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return nil, unsupported()
+	}
+	return body, nil
+}
+
+func tooLarge(limit int64) error {
+	f := &fault.Error{Code: fault.CodePayloadTooLarge, Message: "The body is too large."}
+	return f.WithDetails(map[string]any{"maxBytes": limit})
+}
+
+func unsupported() error {
+	return &fault.Error{Code: fault.CodeUnsupportedMedia, Message: "The body must be JSON: send Content-Type: application/json."}
+}
