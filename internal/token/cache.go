@@ -1,0 +1,76 @@
+package token
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"parapet/internal/op"
+)
+
+// digest is the key of a cached token: the whole text, signature included, so
+// that nothing but the very text that was verified finds the entry, and so that
+// the cache holds no credential.
+type digest [sha256.Size]byte
+
+func digestOf(text string) digest { return sha256.Sum256([]byte(text)) }
+
+// cache holds claims of tokens whose signature was good. It is bounded by two
+// generations: when the young one is full it becomes the old one, and the former
+// old one is dropped; an entry that is used moves to the young one. Only what
+// passed Verify gets in, so strangers cannot push entries out.
+type cache struct {
+	mu    sync.RWMutex
+	limit int
+	young map[digest]Claims
+	old   map[digest]Claims
+}
+
+func newCache(size int) *cache {
+	half := max(size/2, 1)
+	return &cache{limit: half, young: make(map[digest]Claims), old: map[digest]Claims{}}
+}
+
+// get gives the entry itself; the caller clones it.
+func (c *cache) get(key digest) (Claims, bool) {
+	c.mu.RLock()
+	claims, ok := c.young[key]
+	if ok {
+		c.mu.RUnlock()
+		return claims, true
+	}
+	claims, ok = c.old[key]
+	c.mu.RUnlock()
+	if ok {
+		c.put(key, claims)
+	}
+	return claims, ok
+}
+
+func (c *cache) put(key digest, claims Claims) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.young[key]; !ok && len(c.young) >= c.limit {
+		c.old, c.young = c.young, make(map[digest]Claims)
+	}
+	c.young[key] = claims
+}
+
+// forget goes through all entries: revocations are rare, and an index by jti
+// would cost every request.
+func (c *cache) forget(jti op.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, generation := range []map[digest]Claims{c.young, c.old} {
+		for key, claims := range generation {
+			if claims.ID == jti {
+				delete(generation, key)
+			}
+		}
+	}
+}
+
+func (c *cache) len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.young) + len(c.old)
+}

@@ -1,0 +1,135 @@
+package token
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// signatureLength is the length of an HS256 signature in base64url.
+const signatureLength = 43
+
+type shape struct {
+	header []byte
+}
+
+// splitShape takes a text for a token when it is three segments of canonical
+// base64url in at most 8 KB, the last as long as our signature. Canonical means
+// that no other text decodes to the same bytes: no padding, no line break, no
+// stray bits at the end of a segment.
+func splitShape(text string) (shape, bool) {
+	if len(text) > maxLength {
+		return shape{}, false
+	}
+	header, rest, ok := strings.Cut(text, ".")
+	if !ok {
+		return shape{}, false
+	}
+	payload, signature, ok := strings.Cut(rest, ".")
+	if !ok || len(signature) != signatureLength {
+		return shape{}, false
+	}
+	if !canonical(payload) || !canonical(signature) || !canonical(header) {
+		return shape{}, false
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(header)
+	if err != nil {
+		return shape{}, false
+	}
+	return shape{header: decoded}, true
+}
+
+// canonical tells whether a segment is non-empty base64url without padding whose
+// unused last bits are zero. (encoding/base64 skips line breaks even when it is
+// strict, so the alphabet is looked at here.)
+func canonical(segment string) bool {
+	if segment == "" || len(segment)%4 == 1 {
+		return false
+	}
+	last := byte(0)
+	for i := range len(segment) {
+		v := sextet(segment[i])
+		if v > 63 {
+			return false
+		}
+		last = v
+	}
+	switch len(segment) % 4 {
+	case 2:
+		return last&0x0f == 0
+	case 3:
+		return last&0x03 == 0
+	default:
+		return true
+	}
+}
+
+// sextet gives the six bits that a character of base64url stands for, 255 for
+// any other character.
+func sextet(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c - 'A'
+	case c >= 'a' && c <= 'z':
+		return c - 'a' + 26
+	case c >= '0' && c <= '9':
+		return c - '0' + 52
+	case c == '-':
+		return 62
+	case c == '_':
+		return 63
+	default:
+		return 255
+	}
+}
+
+// readHeader reads {"alg":"HS256","typ":kind}, in either order, and refuses any
+// other member: what we did not write we do not understand, crit, kid and
+// embedded keys among it.
+func readHeader(header []byte) (Kind, bool) {
+	members, ok := readObject(header)
+	if !ok || len(members) != 2 {
+		return "", false
+	}
+	alg, ok := stringOf(members["alg"])
+	if !ok || alg != "HS256" {
+		return "", false
+	}
+	typ, ok := stringOf(members["typ"])
+	kind := Kind(typ)
+	if !ok || kind.MaxLifetime() == 0 {
+		return "", false
+	}
+	return kind, true
+}
+
+// readObject reads text as exactly one JSON object: no junk and no space around
+// it, no duplicate name at any depth, valid UTF-8.
+func readObject(text []byte) (map[string]jsontext.Value, bool) {
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return nil, false
+	}
+	// IsValid refuses duplicate names and invalid UTF-8 at every depth.
+	if !jsontext.Value(text).IsValid() {
+		return nil, false
+	}
+	dec := jsontext.NewDecoder(bytesReader(text))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, false
+	}
+	members := make(map[string]jsontext.Value, 12)
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		members[key] = value.Clone()
+	}
+	return members, true
+}

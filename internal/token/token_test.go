@@ -1,0 +1,263 @@
+package token
+
+import (
+	"encoding/base64"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"parapet/internal/clock"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+const testSecret = "a secret of more than thirty-two bytes, for tests"
+
+// present is the moment at which the tests take place.
+func present() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+func testKeyring(t testing.TB, now *time.Time) *Keyring {
+	t.Helper()
+	k, err := New(Config{Secret: testSecret, Clock: clock.Func(func() time.Time { return *now })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func testClaims() Claims {
+	return Claims{
+		ID: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f", Subject: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e40", Tenant: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41",
+		IssuedAt: present(), ExpiresAt: present().Add(time.Hour),
+		Roles: []string{"Member", "Reviewer"}, RoleScopes: map[string][]string{"Reviewer": {"project:018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e42"}},
+		PrincipalKind: "HUMAN", Clearance: "RESTRICTED", Caveats: []string{"read-only"}, Email: "someone@example.com",
+	}
+}
+
+func TestIssuedTokenReadsBack(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	for _, kind := range []Kind{APIKey, Session, Internal} {
+		c := testClaims()
+		c.ExpiresAt = present().Add(time.Minute)
+		text, err := k.Issue(c, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, _ := base64.RawURLEncoding.DecodeString(text[:strings.IndexByte(text, '.')])
+		if want := `{"alg":"HS256","typ":"` + string(kind) + `"}`; string(header) != want {
+			t.Errorf("header %s, want %s", header, want)
+		}
+		c.Kind = kind
+		for _, turn := range []string{"fresh", "cached"} {
+			got, err := k.Verify(text, Session, kind)
+			if err != nil || !reflect.DeepEqual(got, c) {
+				t.Errorf("%s, %s: got %+v, %v, want %+v", kind, turn, got, err, c)
+			}
+		}
+		for _, other := range []Kind{APIKey, Session, Internal} {
+			if _, err := k.Verify(text, other); (err == nil) != (other == kind) {
+				t.Errorf("a %s verified as a %s: %v", kind, other, err)
+			}
+		}
+		if _, err := k.Verify(text); err == nil {
+			t.Error("verified where no kind is accepted")
+		}
+	}
+}
+
+func TestUnrecognisedClearanceIsKeptAsRead(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	c := testClaims()
+	c.Clearance = "COSMIC"
+	text, err := k.Issue(c, APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.Verify(text, APIKey); err != nil || got.Clearance != "COSMIC" {
+		t.Fatalf("got %q, %v", got.Clearance, err)
+	}
+}
+
+func TestTimeIsAskedWithEachUse(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	text, err := k.Issue(testClaims(), APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		at   time.Duration
+		good bool
+	}{{0, true}, {time.Hour - time.Second, true}, {time.Hour, false}, {2 * time.Hour, false}, {time.Minute, true}, {-time.Hour, false}}
+	for _, s := range steps {
+		now = present().Add(s.at)
+		if _, err := k.Verify(text, APIKey); (err == nil) != s.good {
+			t.Errorf("at %s: %v, want good = %t", s.at, err, s.good)
+		}
+	}
+}
+
+func TestLifetimeIsBoundByKind(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	for kind, longest := range map[Kind]time.Duration{APIKey: 365 * 24 * time.Hour, Session: 12 * time.Hour, Internal: 5 * time.Minute} {
+		c := testClaims()
+		c.ExpiresAt = c.IssuedAt.Add(longest)
+		text, err := k.Issue(c, kind)
+		if err != nil {
+			t.Errorf("%s of %s: %v", kind, longest, err)
+		}
+		if _, err := k.Verify(text, kind); err != nil {
+			t.Errorf("%s of %s: %v", kind, longest, err)
+		}
+		c.ExpiresAt = c.ExpiresAt.Add(time.Second)
+		if _, err := k.Issue(c, kind); err == nil {
+			t.Errorf("issued a %s of more than %s", kind, longest)
+		}
+	}
+}
+
+func TestIssueRefusesWhatVerifyWould(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	changes := map[string]func(*Claims){
+		"no subject":           func(c *Claims) { c.Subject = "" },
+		"no jti":               func(c *Claims) { c.ID = "" },
+		"no tenant":            func(c *Claims) { c.Tenant = "" },
+		"upper-case tenant":    func(c *Claims) { c.Tenant = "018F3C5E-7A10-7C3E-9D2B-5B0A4C1D2E41" },
+		"no expiry":            func(c *Claims) { c.ExpiresAt = time.Time{} },
+		"expiry before issue":  func(c *Claims) { c.ExpiresAt = c.IssuedAt },
+		"no principal kind":    func(c *Claims) { c.PrincipalKind = "" },
+		"odd principal kind":   func(c *Claims) { c.PrincipalKind = "ROOT" },
+		"NUL in a role":        func(c *Claims) { c.Roles = []string{"Admin\x00"} },
+		"invalid UTF-8":        func(c *Claims) { c.Email = "\xff@example.com" },
+		"more than eight KB":   func(c *Claims) { c.Roles = []string{strings.Repeat("r", 8<<10)} },
+		"NUL in a scoped role": func(c *Claims) { c.RoleScopes = map[string][]string{"a\x00": {}} },
+	}
+	for name, change := range changes {
+		c := testClaims()
+		change(&c)
+		if text, err := k.Issue(c, APIKey); err == nil {
+			t.Errorf("%s: issued %s", name, text)
+		}
+	}
+	if _, err := k.Issue(testClaims(), "JWT"); err == nil {
+		t.Error("issued a token of no kind")
+	}
+}
+
+func TestClaimsShareNoMemory(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	text, err := k.Issue(testClaims(), APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		c, err := k.Verify(text, APIKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Roles[0] != "Member" || c.Caveats[0] != "read-only" || !strings.HasPrefix(c.RoleScopes["Reviewer"][0], "project:") {
+			t.Fatalf("a caller's change reached another: %+v", c)
+		}
+		c.Roles[0], c.Caveats[0], c.RoleScopes["Reviewer"][0] = "Admin", "", ""
+		delete(c.RoleScopes, "Reviewer")
+	}
+}
+
+func TestCacheIsBoundedAndForgets(t *testing.T) {
+	t.Parallel()
+	k, err := New(Config{Secret: testSecret, Clock: clock.Func(present), CacheSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	var ids []op.UUID
+	for range 50 {
+		c := testClaims()
+		c.ID = uid.New()
+		text, err := k.Issue(c, APIKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Verify(text, APIKey); err != nil {
+			t.Fatal(err)
+		}
+		texts, ids = append(texts, text), append(ids, c.ID)
+		if n := k.verified.len(); n > 10 {
+			t.Fatalf("%d entries in a cache of 10", n)
+		}
+	}
+	last := len(texts) - 1
+	if _, ok := k.verified.get(digestOf(texts[last])); !ok {
+		t.Fatal("the last token is not cached")
+	}
+	k.Forget(ids[last])
+	if _, ok := k.verified.get(digestOf(texts[last])); ok {
+		t.Fatal("a forgotten token is still cached")
+	}
+	if _, err := k.Verify(texts[last], APIKey); err != nil {
+		t.Fatal("forgetting is not revoking:", err)
+	}
+	if _, err := k.Verify(texts[last]+"x", APIKey); err == nil {
+		t.Fatal("verified a token with junk after it")
+	}
+	if n := k.verified.len(); n > 10 {
+		t.Fatalf("%d entries in a cache of 10", n)
+	}
+}
+
+func TestSecret(t *testing.T) {
+	t.Parallel()
+	random := []byte("0123456789abcdefghijklmnopqrstuv")
+	cases := []struct{ name, text, want string }{
+		{"raw", testSecret, testSecret},
+		{"base64 of 32 bytes", base64.StdEncoding.EncodeToString(random), string(random)},
+		{"hexadecimal is raw", strings.Repeat("0a", 32), strings.Repeat("0a", 32)},
+		{"short base64 is raw", strings.Repeat("Z", 32), strings.Repeat("Z", 32)},
+		{"unpadded base64 is raw", base64.RawStdEncoding.EncodeToString(random), base64.RawStdEncoding.EncodeToString(random)},
+		{"a line break makes it raw", base64.StdEncoding.EncodeToString(random) + "\n", base64.StdEncoding.EncodeToString(random) + "\n"},
+	}
+	for _, c := range cases {
+		if got, err := ParseSecret(c.text); err != nil || string(got) != c.want {
+			t.Errorf("%s: got %q, %v", c.name, got, err)
+		}
+	}
+	for _, short := range []string{"", "short", strings.Repeat("x", 31), base64.StdEncoding.EncodeToString(random[:16])} {
+		_, err := New(Config{Secret: short})
+		if err == nil || !strings.Contains(err.Error(), "API_KEY_JWT_SECRET") {
+			t.Errorf("%q: %v, want an error that names the setting", short, err)
+		}
+		if err != nil && short != "" && strings.Contains(err.Error(), short) {
+			t.Errorf("the error repeats the secret: %v", err)
+		}
+	}
+}
+
+func TestAnotherSecretIsAnotherIssuer(t *testing.T) {
+	t.Parallel()
+	now := present()
+	k := testKeyring(t, &now)
+	other, err := New(Config{Secret: testSecret + "!", Clock: clock.Func(present)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := other.Issue(testClaims(), APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Verify(text, APIKey); !reflect.DeepEqual(err, error(fault.Unauthorized())) {
+		t.Fatalf("got %v", err)
+	}
+}
