@@ -142,7 +142,7 @@ func bodyFault(err error) error {
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
 		if errors.Is(syn, jsontext.ErrDuplicateName) {
-			name := printable(strings.TrimPrefix(string(syn.JSONPointer), "/"))
+			name := printable(strings.ReplaceAll(strings.TrimPrefix(string(syn.JSONPointer), "/"), "/", "."))
 			return fault.Validation(name, fmt.Sprintf("The field %s is given more than once.", name)).WithCause(err)
 		}
 		return fault.Validation("body", fmt.Sprintf("The body is not valid JSON (at byte %d).", syn.ByteOffset)).WithCause(err)

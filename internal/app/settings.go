@@ -1,0 +1,220 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parapet/internal/op"
+)
+
+// Config is all that a process can be told.
+type Config struct {
+	DatabaseURL   string
+	DirectURL     string
+	DBRoleSecret  string
+	Host          string
+	Port          int
+	Modules       []string
+	Production    bool
+	LogLevel      string
+	AuthProvider  string
+	JWTSecret     string
+	CronSecret    string
+	AdminTTLDays  *int
+	UserTTLDays   *int
+	CheckTTL      time.Duration
+	CheckTTLMax   time.Duration
+	AgentTenants  []op.UUID
+	Proxies       []netip.Prefix
+	Drain         time.Duration
+	PoolConns     int
+	DecisionLog   string
+	CheckpointDir string
+	CheckpointKey string
+	PostgresBin   string
+	Citus         bool
+	DuplicateGate bool
+}
+
+// AllModules are the modules that a process can serve.
+func AllModules() []string { return []string{"identity", "tracker", "catalog", "wiki"} }
+
+// Setting is one setting of the environment.
+type Setting struct {
+	Name    string
+	Default string
+	// Secret settings are never printed.
+	Secret bool
+	Doc    string
+	set    func(c *Config, value string) error
+}
+
+// SettingError says which setting is wrong and what it must be.
+type SettingError struct{ Name, Problem string }
+
+// Error is one line that names the setting.
+func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.Name, e.Problem) }
+
+// Settings lists every setting that ptd reads, in the order of the README.
+func Settings() []Setting {
+	return []Setting{
+		{Name: "DATABASE_URL", Doc: "Pooled address of the database. Its user is replaced by the LOGIN role of each module.", set: text(func(c *Config) *string { return &c.DatabaseURL })},
+		{Name: "DIRECT_URL", Doc: "Direct address of the database as its owner, for `ptd migrate` and `ptd db:provision-service-principals`; `ptd serve` does not use it.", set: text(func(c *Config) *string { return &c.DirectURL })},
+		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which the passwords of the database roles are derived; without it the roles have none (trust or peer authentication).", set: text(func(c *Config) *string { return &c.DBRoleSecret })},
+		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API; 0 takes any free one.", set: number(func(c *Config) *int { return &c.Port }, 0, 65535)},
+		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "Address to listen on; 0.0.0.0 for every interface.", set: func(c *Config, v string) error {
+			if _, err := netip.ParseAddr(v); err != nil {
+				return errors.New("it must be an IP address such as 127.0.0.1 or 0.0.0.0")
+			}
+			c.Host = v
+			return nil
+		}},
+		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, as a comma list (also `--modules`).", set: modules},
+		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
+		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "debug, info, warn or error.", set: oneOf(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
+		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in: `local` (email and password). `oidc` is reserved.", set: oneOf(func(c *Config) *string { return &c.AuthProvider }, "local")},
+		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs tokens: at least 32 bytes, base64 or raw. Required.", set: text(func(c *Config) *string { return &c.JWTSecret })},
+		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Cap in days of an administrator's own keys: 30 unless set, at most 365.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
+		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Cap in days of other people's own keys: 365 unless set. Below 90, keys for service principals are refused.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 turns the cache off.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Platform cap of that, in milliseconds; never more than 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
+		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes; they are off without it.", set: text(func(c *Config) *string { return &c.CronSecret })},
+		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},
+		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
+		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
+		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to; none are written without it.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
+		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Note signing key of the checkpoints (`PRIVATE+KEY+…`).", set: text(func(c *Config) *string { return &c.CheckpointKey })},
+		{Name: "PT_TRUSTED_PROXIES", Doc: "Proxies (a comma list of addresses or prefixes) whose X-Forwarded-For and -Proto count; none unless set.", set: proxies},
+		{Name: "PT_DRAIN_SECONDS", Default: "20", Doc: "How long requests under way may take after SIGTERM.", set: func(c *Config, v string) error {
+			n, err := whole(v, 0, 600)
+			c.Drain = time.Duration(n) * time.Second
+			return err
+		}},
+		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Connections to the database for each role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
+		{Name: "PT_CITUS", Doc: "`1` sets the tenant in the way that Citus carries to its workers.", set: func(c *Config, v string) error { c.Citus = v == "1"; return nil }},
+		{Name: "PT_POSTGRES_BIN", Doc: "Folder of the PostgreSQL binaries for `ptd dev`; found by itself in the usual places.", set: text(func(c *Config) *string { return &c.PostgresBin })},
+	}
+}
+
+// ReadConfig makes the configuration of an environment. getenv gives "" for what
+// is not set. The error is a *SettingError and names the first wrong setting.
+func ReadConfig(getenv func(string) string) (Config, error) {
+	c := Config{DuplicateGate: true}
+	for _, s := range Settings() {
+		v := getenv(s.Name)
+		if v == "" {
+			v = s.Default
+		}
+		if v == "" {
+			continue
+		}
+		if strings.ContainsRune(v, 0) {
+			return c, &SettingError{s.Name, "it holds a NUL character"}
+		}
+		if err := s.set(&c, v); err != nil {
+			return c, &SettingError{s.Name, err.Error()}
+		}
+	}
+	return c, nil
+}
+
+func text(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, v string) error { *field(c) = v; return nil }
+}
+
+func whole(v string, low, high int) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("it must be a whole number from %d to %d", low, high)
+	}
+	return n, nil
+}
+
+func number(field func(*Config) *int, low, high int) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		n, err := whole(v, low, high)
+		*field(c) = n
+		return err
+	}
+}
+
+func optionalNumber(field func(*Config) **int, low, high int) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		n, err := whole(v, low, high)
+		*field(c) = &n
+		return err
+	}
+}
+
+func millis(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		n, err := whole(v, 0, int(24*time.Hour/time.Millisecond))
+		*field(c) = time.Duration(n) * time.Millisecond
+		return err
+	}
+}
+
+func oneOf(field func(*Config) *string, known ...string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		if !slices.Contains(known, v) {
+			return fmt.Errorf("it must be one of %s", strings.Join(known, ", "))
+		}
+		*field(c) = v
+		return nil
+	}
+}
+
+// SplitList takes a comma list apart, without blanks.
+func SplitList(v string) []string {
+	var items []string
+	for _, item := range strings.Split(v, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func modules(c *Config, v string) error {
+	c.Modules = SplitList(v)
+	for _, m := range c.Modules {
+		if !slices.Contains(AllModules(), m) {
+			return fmt.Errorf("there is no module %q; known: %s", m, strings.Join(AllModules(), ", "))
+		}
+	}
+	if len(c.Modules) == 0 {
+		return fmt.Errorf("it names no module; known: %s", strings.Join(AllModules(), ", "))
+	}
+	return nil
+}
+
+func tenants(c *Config, v string) error {
+	for _, item := range SplitList(v) {
+		id, err := op.ParseUUID(item)
+		if err != nil {
+			return fmt.Errorf("%q is not a tenant's UUID", item)
+		}
+		c.AgentTenants = append(c.AgentTenants, id)
+	}
+	return nil
+}
+
+func proxies(c *Config, v string) error {
+	for _, item := range SplitList(v) {
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			addr, aerr := netip.ParseAddr(item)
+			if aerr != nil {
+				return fmt.Errorf("%q is neither an address nor a prefix", item)
+			}
+			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		c.Proxies = append(c.Proxies, p)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package op
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"parapet/internal/fault"
+)
+
+type nested struct {
+	Kind string `json:"kind"`
+}
+
+type thingIn struct {
+	ID     UUID        `path:"id" doc:"The thing."`
+	Limit  int         `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Page size."`
+	After  Date        `query:"after" doc:"Only later ones."`
+	Title  string      `json:"title" required:"true" maxLength:"10" doc:"The title."`
+	State  string      `json:"state" enum:"OPEN|DONE" doc:"The state."`
+	Note   Opt[string] `json:"note" maxLength:"5" doc:"A note."`
+	Owner  Opt[UUID]   `json:"owner" doc:"The owner."`
+	Tags   []string    `json:"tags" maxLength:"2" doc:"Tags."`
+	Nested *nested     `json:"nested" doc:"A nested object."`
+	Mail   string      `json:"mail" format:"email" doc:"An address."`
+}
+
+type thingOut struct {
+	ID UUID `json:"id" doc:"The thing."`
+}
+
+const thingID = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
+
+func thing() Op[thingIn, thingOut] {
+	return New[thingIn, thingOut](Spec{Name: "change-thing", Module: "tracker", Method: "PATCH", Path: "/api/things/{id}", Permission: "thing.update", Effect: Write, Summary: "Changes a thing."})
+}
+
+func read(t *testing.T, query, body string) (*thingIn, error) {
+	t.Helper()
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := thing().Read(Raw{Path: func(string) string { return strings.ToUpper(thingID) }, Query: q, Body: []byte(body)})
+	if err != nil {
+		return nil, err
+	}
+	return in.(*thingIn), nil
+}
+
+func TestReadGood(t *testing.T) {
+	t.Parallel()
+	in, err := read(t, "after=2027-03-31", `{"title":"tïtle","note":null,"owner":"018F3C5E-7A10-7C3E-9D2B-5B0A4C1D2E3F","nested":{"kind":"x"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.ID != thingID || in.Limit != 50 || in.After != "2027-03-31" || in.Title != "tïtle" {
+		t.Errorf("got %+v", in)
+	}
+	if !in.Note.Set || !in.Note.Null || in.Owner.Value != thingID || in.Nested.Kind != "x" {
+		t.Errorf("optional fields: got %+v", in)
+	}
+	if in, err := read(t, "", `{"title":"t"}`); err != nil || in.Note.Set || in.Owner.Set {
+		t.Errorf("absent fields must not be set: %+v, %v", in, err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ note, query, body, field string }{
+		{"unknown field", "", `{"title":"t","colour":"red"}`, "colour"},
+		{"unknown field in an object", "", `{"title":"t","nested":{"kind":"x","size":1}}`, "nested.size"},
+		{"doubled field", "", `{"title":"t","title":"u"}`, "title"},
+		{"doubled field in an object", "", `{"title":"t","nested":{"kind":"x","kind":"y"}}`, "nested.kind"},
+		{"name in another case", "", `{"Title":"t"}`, "Title"},
+		{"nested name in another case", "", `{"title":"t","nested":{"Kind":"x"}}`, "nested.Kind"},
+		{"missing", "", `{}`, "title"},
+		{"no body", "", ``, "title"},
+		{"blank", "", `{"title":"  "}`, "title"},
+		{"null where required", "", `{"title":null}`, "title"},
+		{"too long", "", `{"title":"12345678901"}`, "title"},
+		{"wrong type", "", `{"title":7}`, "title"},
+		{"not of the enum", "", `{"title":"t","state":"open"}`, "state"},
+		{"optional too long", "", `{"title":"t","note":"123456"}`, "note"},
+		{"not a UUID", "", `{"title":"t","owner":"me"}`, "owner"},
+		{"too many", "", `{"title":"t","tags":["a","b","c"]}`, "tags"},
+		{"NUL", "", `{"title":"t\u0000"}`, "title"},
+		{"NUL in a list", "", `{"title":"t","tags":["\u0000"]}`, "tags"},
+		{"not an address", "", `{"title":"t","mail":"Bob <bob@example.com>"}`, "mail"},
+		{"not UTF-8", "", "{\"title\":\"\xff\"}", "body"},
+		{"lone surrogate", "", `{"title":"\ud800"}`, "body"},
+		{"two values", "", `{"title":"t"} {}`, "body"},
+		{"a list", "", `[]`, "body"},
+		{"cut off", "", `{"title":"t"`, "body"},
+		{"unknown parameter", "access_token=x", `{"title":"t"}`, "access_token"},
+		{"doubled parameter", "limit=1&limit=2", `{"title":"t"}`, "limit"},
+		{"number out of bounds", "limit=201", `{"title":"t"}`, "limit"},
+		{"not a number", "limit=1e2", `{"title":"t"}`, "limit"},
+		{"not a date", "after=2027-02-30", `{"title":"t"}`, "after"},
+	} {
+		t.Run(c.note, func(t *testing.T) {
+			t.Parallel()
+			in, err := read(t, c.query, c.body)
+			if err == nil {
+				t.Fatalf("accepted as %+v", in)
+			}
+			f := fault.From(err)
+			if f.Code != fault.CodeValidation || f.Field != c.field {
+				t.Fatalf("got %s %q (%s), want VALIDATION of %q", f.Code, f.Field, f.Message, c.field)
+			}
+		})
+	}
+}
+
+func TestWriteIsReadBack(t *testing.T) {
+	t.Parallel()
+	want := thingIn{ID: thingID, Limit: 7, After: "2027-03-31", Title: "a/b?c&ü", Note: Clear[string](), Owner: Some(UUID(thingID)), Tags: []string{"x"}, Nested: &nested{"k"}}
+	w, err := thing().Write(&want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(w.Target)
+	if err != nil || u.Path != "/api/things/"+thingID {
+		t.Fatalf("target %q: %v", w.Target, err)
+	}
+	got, err := read(t, u.RawQuery, string(w.Body))
+	if err != nil {
+		t.Fatalf("%s: %v", w.Body, err)
+	}
+	if got.Title != want.Title || got.Limit != 7 || !got.Note.Null || got.Owner.Value != thingID || got.Nested.Kind != "k" || got.Tags[0] != "x" {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	if strings.Contains(string(w.Body), "state") {
+		t.Error("a field at its zero value must not be sent")
+	}
+}
+
+func TestNewRefusesContradictions(t *testing.T) {
+	t.Parallel()
+	good := Spec{Name: "change-thing", Module: "m", Method: "PATCH", Path: "/api/things/{id}", Permission: "p", Effect: Write, Summary: "s"}
+	for note, spoil := range map[string]func(*Spec){
+		"name":               func(s *Spec) { s.Name = "ChangeThing" },
+		"no permission":      func(s *Spec) { s.Permission = "" },
+		"public permission":  func(s *Spec) { s.Access = Public },
+		"no effect":          func(s *Spec) { s.Effect = "" },
+		"part without field": func(s *Spec) { s.Path = "/api/things/{id}/{other}" },
+		"field without part": func(s *Spec) { s.Path = "/api/things" },
+		"body of a GET":      func(s *Spec) { s.Method = "GET" },
+	} {
+		spec := good
+		spoil(&spec)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: accepted", note)
+				}
+			}()
+			New[thingIn, thingOut](spec)
+		}()
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	o := thing()
+	in, err := o.InputSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Properties) != len(o.Fields) || in.Properties["limit"].Maximum == nil || in.Properties["owner"].Format != "uuid" {
+		t.Errorf("input schema: %+v", in)
+	}
+	if got := in.Properties["note"].Types; len(got) != 2 || got[1] != "null" {
+		t.Errorf("an optional field may be null: %v", got)
+	}
+	body, err := o.BodySchema()
+	if err != nil || body.Properties["id"] != nil || body.Properties["title"] == nil {
+		t.Errorf("body schema: %+v, %v", body, err)
+	}
+	if _, err := OpenAPI("t", "1", []*Operation{o.Operation, o.Operation}); err == nil {
+		t.Error("two operations at one route must be refused")
+	}
+}
+
+func TestCursor(t *testing.T) {
+	t.Parallel()
+	text := NewCursor("list-things", thingID, "2027", "b")
+	keys, err := ReadCursor(text, "list-things", thingID, 2)
+	if err != nil || len(keys) != 2 || keys[1] != "b" {
+		t.Fatalf("%v, %v", keys, err)
+	}
+	for note, f := range map[string]func() ([]string, error){
+		"another list":   func() ([]string, error) { return ReadCursor(text, "list-others", thingID, 2) },
+		"another tenant": func() ([]string, error) { return ReadCursor(text, "list-things", "x", 2) },
+		"other keys":     func() ([]string, error) { return ReadCursor(text, "list-things", thingID, 1) },
+		"garbage":        func() ([]string, error) { return ReadCursor("???", "list-things", thingID, 2) },
+		"padding":        func() ([]string, error) { return ReadCursor(text+"=", "list-things", thingID, 2) },
+		"endless":        func() ([]string, error) { return ReadCursor(strings.Repeat("A", 2000), "list-things", thingID, 2) },
+	} {
+		if _, err := f(); !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("%s: got %v, want VALIDATION", note, err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("limit=3", `{"title":"t"}`)
+	f.Add("", `{"title":"t","note":null,"tags":["a"]}`)
+	f.Add("after=2027-01-01", `{"title":"t","title":"u"}`)
+	o := thing()
+	f.Fuzz(func(t *testing.T, query, body string) {
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		in, err := o.Read(Raw{Path: func(string) string { return thingID }, Query: q, Body: []byte(body)})
+		if err != nil {
+			if fault.From(err).Code != fault.CodeValidation {
+				t.Fatalf("%q %q: %v is not a VALIDATION", query, body, err)
+			}
+			return
+		}
+		w, err := o.Write(in)
+		if err != nil {
+			t.Fatalf("what was read can't be written: %v", err)
+		}
+		u, err := url.Parse(w.Target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := o.Read(Raw{Path: func(string) string { return thingID }, Query: u.Query(), Body: w.Body})
+		if err != nil {
+			t.Fatalf("what was written can't be read: %s: %v", w.Body, err)
+		}
+		if a, b := in.(*thingIn), again.(*thingIn); a.Title != b.Title || a.Note != b.Note || a.Limit != b.Limit {
+			t.Fatalf("%+v became %+v", a, b)
+		}
+	})
+}
+
+func FuzzReadCursor(f *testing.F) {
+	f.Add(NewCursor("list-things", thingID, "a", "b"))
+	f.Fuzz(func(t *testing.T, text string) {
+		keys, err := ReadCursor(text, "list-things", thingID, 2)
+		if err == nil && text != "" && len(keys) != 2 {
+			t.Fatalf("%q gave %v", text, keys)
+		}
+	})
+}
