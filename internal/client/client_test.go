@@ -1,0 +1,316 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+type thingIn struct {
+	ID    string `path:"id" doc:"Which thing."`
+	Query string `query:"query" doc:"What to look for."`
+}
+
+type renameIn struct {
+	ID   string `path:"id" doc:"Which thing."`
+	Name string `json:"name" required:"true" doc:"Its new name."`
+}
+
+type thing struct {
+	ID   string `json:"id" doc:"Its id."`
+	Name string `json:"name" doc:"Its name."`
+}
+
+var (
+	getThing    = op.New[thingIn, thing](op.Spec{Name: "get-thing", Module: "test", Method: http.MethodGet, Path: "/api/things/{id}", Access: op.Authenticated, Effect: op.Read, Summary: "Gives a thing."})
+	renameThing = op.New[renameIn, thing](op.Spec{Name: "rename-thing", Module: "test", Method: http.MethodPost, Path: "/api/things/{id}", Access: op.Authenticated, Effect: op.Write, Summary: "Renames a thing."})
+)
+
+const token = "aaaa.bbbb.secretsignature"
+
+func start(t *testing.T, cfg Config, h http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = s.URL
+	}
+	if cfg.Token == "" {
+		cfg.Token = token
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.backOff = func(int) time.Duration { return time.Millisecond }
+	t.Cleanup(c.Close)
+	return c
+}
+
+func answer(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	io.WriteString(w, body)
+}
+
+const envelopeText = `{"error":{"code":"FORBIDDEN","message":"The permission thing.read is missing.","permission":"thing.read","reason":"R","field":"f","requestId":"11111111-1111-4111-8111-111111111111","details":{"n":1}}}`
+
+func TestDoSendsWhatTheServiceReads(t *testing.T) {
+	t.Parallel()
+	c := start(t, Config{ActAsOrg: "some-org", UserAgent: "pt/1"}, func(w http.ResponseWriter, r *http.Request) {
+		for name, want := range map[string]string{"Authorization": "Bearer " + token, "X-Act-As-Org": "some-org", "User-Agent": "pt/1", "Accept": "application/json"} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		if _, err := op.ParseUUID(r.Header.Get("X-Request-Id")); err != nil {
+			t.Errorf("x-request-id %q is no UUID", r.Header.Get("X-Request-Id"))
+		}
+		if r.URL.EscapedPath() != "/api/things/a%2Fb" || r.URL.Query().Get("query") != "x&y" {
+			t.Errorf("got %s?%s", r.URL.EscapedPath(), r.URL.RawQuery)
+		}
+		answer(w, 200, `{"id":"a/b","name":"N","later":true}`)
+	})
+	got, err := Do(t.Context(), c, getThing, &thingIn{ID: "a/b", Query: "x&y"})
+	if err != nil || got.Name != "N" {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+}
+
+func TestEnvelopeComesBackAsTheSameFault(t *testing.T) {
+	t.Parallel()
+	c := start(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
+	_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
+	f := fault.From(err)
+	if f.Code != fault.CodeForbidden || f.Permission != "thing.read" || f.Reason != "R" || f.Field != "f" || f.Details["n"] != 1.0 {
+		t.Fatalf("got %+v", f)
+	}
+	r := RefusalOf(err)
+	if r == nil || r.Foreign || r.RequestID != "11111111-1111-4111-8111-111111111111" || r.Status != 403 {
+		t.Fatalf("got %+v", r)
+	}
+}
+
+func TestAnswersOfOthersAreToldApart(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		status int
+		header map[string]string
+		body   string
+		code   fault.Code
+		says   string
+	}{
+		{"a firewall's 401", 401, map[string]string{"Server": "edge\u202e"}, "<html>Log in</html>", fault.CodeUnauthorized, "proxy or firewall"},
+		{"a firewall's 403 in JSON", 403, nil, `{"error":"denied"}`, fault.CodeForbidden, "proxy or firewall"},
+		{"an envelope without a request id", 403, nil, `{"error":{"code":"FORBIDDEN","message":"m"}}`, fault.CodeForbidden, "proxy or firewall"},
+		{"a login page", 302, map[string]string{"Location": "https://login.example.org/?token=1"}, "", fault.CodeInternal, `redirects to "https://login.example.org"`},
+		{"a page in place of an answer", 200, nil, "<html>hello</html>", fault.CodeInternal, "another server"},
+		{"a bare 404", 404, nil, "404 page not found", fault.CodeNotFound, "without the service's error envelope"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, Config{}, func(w http.ResponseWriter, _ *http.Request) {
+				for k, v := range tc.header {
+					w.Header().Set(k, v)
+				}
+				answer(w, tc.status, tc.body)
+			})
+			_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
+			f, r := fault.From(err), RefusalOf(err)
+			if f == nil || f.Code != tc.code || !strings.Contains(f.Message, tc.says) {
+				t.Fatalf("got %v, want %s saying %q", f, tc.code, tc.says)
+			}
+			if r == nil || !r.Foreign {
+				t.Fatalf("got %+v, want it told to be foreign", r)
+			}
+			if strings.Contains(f.Message, "\u202e") {
+				t.Fatal("a foreign name reached the message raw")
+			}
+		})
+	}
+}
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	busy := `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"11111111-1111-4111-8111-111111111111"}}`
+	cases := []struct {
+		name   string
+		status int
+		after  string
+		do     func(context.Context, *Client) error
+		want   int32
+	}{
+		{"a read is tried three times", 503, "", read, 3},
+		{"a gateway's time-out too", 504, "", read, 3},
+		{"Retry-After of a second is waited for", 429, "0", read, 3},
+		{"a long Retry-After is not", 429, "3600", read, 1},
+		{"a bad value is not repeated", 400, "", read, 1},
+		{"a write is sent once", 503, "", write, 1},
+		{"a write with a key is repeated", 503, "", func(ctx context.Context, c *Client) error {
+			_, err := Do(ctx, c, renameThing, &renameIn{ID: "1", Name: "n"}, WithIdempotencyKey("k1"))
+			return err
+		}, 3},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var n atomic.Int32
+			ids := make(chan string, 8)
+			c := start(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				n.Add(1)
+				ids <- r.Header.Get("X-Request-Id") + r.Header.Get("Idempotency-Key")
+				if tc.after != "" {
+					w.Header().Set("Retry-After", tc.after)
+				}
+				body := busy
+				if tc.status == 400 {
+					body = "{}"
+				}
+				answer(w, tc.status, body)
+			})
+			if err := tc.do(t.Context(), c); err == nil {
+				t.Fatal("want an error")
+			}
+			if n.Load() != tc.want {
+				t.Fatalf("%d requests, want %d", n.Load(), tc.want)
+			}
+			first := <-ids
+			for range tc.want - 1 {
+				if id := <-ids; id != first {
+					t.Fatalf("tries of one request have ids %s and %s", first, id)
+				}
+			}
+		})
+	}
+}
+
+func read(ctx context.Context, c *Client) error {
+	_, err := Do(ctx, c, getThing, &thingIn{ID: "1"})
+	return err
+}
+
+func write(ctx context.Context, c *Client) error {
+	_, err := Do(ctx, c, renameThing, &renameIn{ID: "1", Name: "n"})
+	return err
+}
+
+func TestTimeLimitAndCancel(t *testing.T) {
+	t.Parallel()
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	c := start(t, Config{Timeout: 30 * time.Millisecond}, hang)
+	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeUnavailable) || !strings.Contains(err.Error(), "within 30ms") {
+		t.Fatalf("got %v, want UNAVAILABLE naming the limit", err)
+	}
+	c = start(t, Config{}, hang)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := read(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want the caller's own end", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(nil)
+	s.Close()
+	c := start(t, Config{BaseURL: s.URL}, nil)
+	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeUnavailable) || !strings.Contains(fault.From(err).Message, "connection refused") {
+		t.Fatalf("got %v", err)
+	}
+	tls := httptest.NewTLSServer(nil)
+	defer tls.Close()
+	c = start(t, Config{BaseURL: tls.URL}, nil)
+	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeInternal) {
+		t.Fatalf("got %v, want an error that waiting does not mend", err)
+	}
+}
+
+func TestTraceHoldsNeitherTokenNorQuery(t *testing.T) {
+	t.Parallel()
+	var trace bytes.Buffer
+	c := start(t, Config{Trace: &trace}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
+	_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1", Query: "private words"})
+	line := trace.String()
+	for _, want := range []string{"GET /api/things/1 403 ", "ms request-id="} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%q lacks %q", line, want)
+		}
+	}
+	for _, never := range []string{token, "private"} {
+		if strings.Contains(line, never) || strings.Contains(err.Error(), never) {
+			t.Errorf("%q in trace or error", never)
+		}
+	}
+}
+
+func TestOneConnectionServesManyRequests(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 8)
+	c := start(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.RemoteAddr
+		if r.Header.Get("Cookie") != "" {
+			t.Error("a cookie was sent")
+		}
+		http.SetCookie(w, &http.Cookie{Name: "pt_session", Value: "x"})
+		answer(w, 200, `{"id":"1"}`)
+	})
+	for range 3 {
+		if err := read(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b, d := <-seen, <-seen, <-seen; a != b || b != d {
+		t.Fatalf("connections %s %s %s, want one", a, b, d)
+	}
+}
+
+func TestSendRefusesOtherHosts(t *testing.T) {
+	t.Parallel()
+	c := start(t, Config{}, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
+	for _, target := range []string{"https://evil.example/", "//evil.example/x", "api/x", "", "/\x00", "@evil.example"} {
+		if _, err := c.Send(t.Context(), Request{Method: http.MethodGet, Target: target}); !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("%q: got %v, want VALIDATION", target, err)
+		}
+	}
+}
+
+func TestParseBaseURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"HTTPS://Parapet.Example.org/":   "https://parapet.example.org",
+		" http://localhost:3000/base// ": "http://localhost:3000/base",
+	} {
+		if u, err := ParseBaseURL(text); err != nil || u.String() != want {
+			t.Errorf("%q: got %v, %v, want %s", text, u, err, want)
+		}
+	}
+	for _, text := range []string{"", "localhost:3000", "ftp://x", "http://", "http://u:p@x", "http://x?a=1", "http://x#f", "http://x\n"} {
+		if u, err := ParseBaseURL(text); err == nil && text != "http://x\n" {
+			t.Errorf("%q: got %v, want an error", text, u)
+		}
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, seed := range []string{"", "2", "-1", "99999999999", "Fri, 20 Nov 2026 12:00:00 GMT", "soon"} {
+		f.Add(seed)
+	}
+	now := time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, header string) {
+		if d := retryAfter(header, now); d < 0 {
+			t.Fatalf("%q: %s is negative", header, d)
+		}
+	})
+}

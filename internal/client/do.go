@@ -1,0 +1,189 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+const (
+	// tries is how often what may be repeated is sent at most.
+	tries = 3
+	// maxWait is the longest Retry-After that is waited for; a longer one is
+	// the caller's to decide on.
+	maxWait = 10 * time.Second
+	// maxAnswer bounds what is read of an answer.
+	maxAnswer = 64 << 20
+)
+
+// Option changes how one operation is sent.
+type Option func(*Request)
+
+// WithIdempotencyKey names this very write, so that it may be sent again
+// without being done twice.
+func WithIdempotencyKey(key string) Option {
+	return func(r *Request) { r.IdempotencyKey = key }
+}
+
+// Request is what Send sends.
+type Request struct {
+	Method string
+	// Target is the escaped path below the base URL, with its query.
+	Target string
+	// Body is JSON, or nil where there is none.
+	Body           []byte
+	IdempotencyKey string
+	// Repeatable says that sending it twice does no more than sending it once.
+	Repeatable bool
+}
+
+// Answer is a success as it came.
+type Answer struct {
+	Status    int
+	RequestID string
+	Body      []byte
+}
+
+// Do carries out an operation: it sends in and gives the answer, or a
+// *fault.Error. A context that ended is given as its own error.
+func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, opts ...Option) (*Out, error) {
+	wire, err := o.Write(in)
+	if err != nil {
+		return nil, err
+	}
+	req := Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: !o.Effect.Changes()}
+	for _, opt := range opts {
+		opt(&req)
+	}
+	answer, err := c.Send(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	out := new(Out)
+	if len(answer.Body) == 0 {
+		return out, nil
+	}
+	if err := json.Unmarshal(answer.Body, out); err != nil {
+		return nil, notOurs(answer.Status, answer.RequestID, fmt.Errorf("%s: %w", o.Name, err))
+	}
+	return out, nil
+}
+
+// Send sends a request and gives the answer of a 2xx status; every other answer
+// is a *fault.Error that wraps a *Refusal.
+func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
+	defer cancel()
+	repeatable := r.Repeatable || r.IdempotencyKey != ""
+	id := string(uid.Random())
+	end := c.cfg.Clock.Now().Add(c.cfg.Timeout)
+	for try := 1; ; try++ {
+		answer, err := c.once(ctx, r, id)
+		if err == nil {
+			return answer, nil
+		}
+		wait, again := c.again(err, try)
+		if !repeatable || !again || c.cfg.Clock.Now().Add(wait).After(end) {
+			return nil, err
+		}
+		if sleep(ctx, wait) != nil {
+			return nil, c.unsent(ctx, ctx.Err())
+		}
+	}
+}
+
+// errTimeout tells the client's own time limit from the caller's.
+var errTimeout = errors.New("time limit")
+
+// again says whether, and after which wait, a failed try may be repeated.
+func (c *Client) again(err error, try int) (time.Duration, bool) {
+	var f *fault.Error
+	if try >= tries || !errors.As(err, &f) || !Retryable(f) {
+		return 0, false
+	}
+	wait := max(f.RetryAfter, c.backOff(try))
+	return wait, f.RetryAfter <= maxWait
+}
+
+func (c *Client) once(ctx context.Context, r Request, id string) (*Answer, error) {
+	req, err := c.request(ctx, r, id)
+	if err != nil {
+		return nil, err
+	}
+	start := c.cfg.Clock.Now()
+	res, err := c.http.Do(req)
+	if err != nil {
+		c.trace(r, "failed", start, id)
+		return nil, c.unsent(ctx, err)
+	}
+	defer res.Body.Close()
+	if theirs, err := op.ParseUUID(res.Header.Get("X-Request-Id")); err == nil {
+		id = string(theirs)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	c.trace(r, strconv.Itoa(res.StatusCode), start, id)
+	switch {
+	case err != nil:
+		return nil, c.unsent(ctx, err)
+	case len(body) > maxAnswer:
+		return nil, notOurs(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
+	case res.StatusCode < 200 || res.StatusCode > 299:
+		return nil, refusal(res, body, id, c.cfg.Clock.Now())
+	}
+	return &Answer{Status: res.StatusCode, RequestID: id, Body: body}, nil
+}
+
+func (c *Client) request(ctx context.Context, r Request, id string) (*http.Request, error) {
+	target, err := url.Parse(r.Target)
+	if err != nil || target.IsAbs() || target.Host != "" || !strings.HasPrefix(r.Target, "/") {
+		return nil, fault.Validation("path", "The path must start with one slash and name no other host.")
+	}
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, c.base.String()+r.Target, body)
+	if err != nil {
+		return nil, fault.Validation("path", "The method or path can't be sent.").WithCause(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("X-Request-Id", id)
+	for name, value := range map[string]string{
+		"User-Agent": c.cfg.UserAgent, "X-Act-As-Org": c.cfg.ActAsOrg, "Idempotency-Key": r.IdempotencyKey,
+	} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	if r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.cfg.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Token)
+	}
+	return req, nil
+}
+
+// trace writes a request's line. The query stays out of it: it holds what
+// people search for.
+func (c *Client) trace(r Request, status string, start time.Time, id string) {
+	if c.cfg.Trace == nil {
+		return
+	}
+	path, _, _ := strings.Cut(r.Target, "?")
+	took := c.cfg.Clock.Now().Sub(start)
+	fmt.Fprintf(c.cfg.Trace, "api: %s %s %s %dms request-id=%s\n", r.Method, path, status, took.Milliseconds(), id)
+}
