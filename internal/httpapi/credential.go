@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parapet/internal/fault"
+	"parapet/internal/principal"
 )
 
 // The names of the session cookie. Over https it has the __Host- prefix, which
@@ -18,10 +19,10 @@ const (
 // credentialOf takes the token out of a request. Two Authorization headers, a
 // header that is not "Bearer <token>" with one space, two session cookies, or a
 // cookie that disagrees with the header are all the same UNAUTHORIZED.
-func credentialOf(r *http.Request, module string) (Credential, error) {
-	c := Credential{Module: module}
+func credentialOf(r *http.Request, module string) (principal.Credential, error) {
+	c := principal.Credential{Module: module}
 	if values := r.Header.Values("X-Act-As-Org"); len(values) > 0 {
-		c.ActAsOrg, c.HasActAsOrg = values[0], true
+		c.ActAs, c.HasActAs = values[0], true
 		if len(values) > 1 {
 			return c, fault.ForbiddenTenant()
 		}
@@ -41,7 +42,7 @@ func credentialOf(r *http.Request, module string) (Credential, error) {
 		}
 		c.Token = token
 	case cookie != "":
-		c.Token, c.FromCookie = cookie, true
+		c.Token, c.Cookie = cookie, true
 	default:
 		return c, fault.Unauthorized()
 	}

@@ -1,12 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math"
 	"strconv"
-
-	"context"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"

@@ -24,24 +24,13 @@ import (
 	"parapet/internal/clock"
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/principal"
 )
 
-// Authenticator finds out who is calling an operation of a module and puts the
-// principal into the context. The errors are the answer: 401 for a bearer
-// problem, 403 for a tenant context that is refused.
+// Authenticator finds out who is calling. Its errors are the answer: 401 for a
+// bearer problem, 403 for a tenant context that is refused.
 type Authenticator interface {
-	Authenticate(ctx context.Context, c Credential) (context.Context, error)
-}
-
-// Credential is what a request presents.
-type Credential struct {
-	Token string
-	// ActAsOrg is the x-act-as-org header; HasActAsOrg tells "" from absent.
-	ActAsOrg    string
-	HasActAsOrg bool
-	Module      string
-	// FromCookie says that the browser sent the token by itself.
-	FromCookie bool
+	Authenticate(ctx context.Context, c principal.Credential) (*principal.Principal, error)
 }
 
 // Config is what an API is made of.

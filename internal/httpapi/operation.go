@@ -12,6 +12,7 @@ import (
 
 	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/principal"
 )
 
 // operation makes the handler of one operation: credential, input, call, answer.
@@ -22,16 +23,18 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 		ctx := c.Request.Context()
 		if b.Access != op.Public {
 			cred, err := credentialOf(c.Request, b.Module)
-			if err == nil && cred.FromCookie && b.Effect.Changes() {
+			if err == nil && cred.Cookie && b.Effect.Changes() {
 				err = sameOrigin(c.Request)
 			}
+			var who *principal.Principal
 			if err == nil {
-				ctx, err = a.cfg.Auth.Authenticate(ctx, cred)
+				who, err = a.cfg.Auth.Authenticate(ctx, cred)
 			}
 			if err != nil {
 				a.fail(c, err)
 				return
 			}
+			ctx = principal.With(ctx, who)
 		}
 		body, err := readBody(c.Request, hasBody, b.MaxBody)
 		if err != nil {
