@@ -1,56 +1,97 @@
-// Package principal finds out who is calling and whether that is still so: the
-// principal check behind every token, the tenant that a request is meant for,
-// and what the caller may do there.
+// Package principal answers who is calling: it checks a credential against its
+// live record, finds the tenant that a request is meant for, and keeps the
+// caller's authority, as the policies see it, for as long as it is the same.
 //
-// It promises that a success of the check is believed for 30 seconds by default
-// and never for more than a minute, that a change in the database is heard of
-// at once where the notice arrives, and that every failure is an answer that
-// tells a stranger nothing.
+// What it promises:
+//
+//   - A credential is accepted only while its record, its owner, the owner's
+//     membership and the tenant are live. A success is remembered for a bounded
+//     time (30 s, never more than 60), a failure never; a change notice from the
+//     database drops what it concerns at once.
+//   - What is remembered is keyed by the credential's id and never by its text.
+//   - The authority of a caller (its Subject) is bound to the revision of the
+//     tenant's roles and memberships and to that of the policies. Whoever serves
+//     a request reads the tenant's revision live and asks for Refresh when it is
+//     another one.
+//
+// Who may do what is not decided here: package authz asks the policies.
 package principal
 
 import (
 	"context"
+	"time"
 
 	"parapet/internal/authz"
 	"parapet/internal/op"
+	"parapet/internal/token"
 )
 
-// Principal is an authenticated caller in the tenant that the request is meant
-// for. It is immutable: Refresh gives a new one.
+// Principal is who is calling, for one target tenant. It is immutable: Refresh
+// gives another one.
 type Principal struct {
+	// UserID is the owner of the credential.
 	UserID op.UUID
-	// Tenant is the target of the request, TokenTenant the one that the token was
-	// issued in. They differ only by x-act-as-org.
+	// Kind is HUMAN, SERVICE or AGENT.
+	Kind string
+	// IntegrationKey names the integration that a SERVICE principal stands for.
+	IntegrationKey string
+	// Email is for display; nothing is decided by it.
+	Email       string
+	DisplayName string
+
+	// Tenant is the tenant that the request is meant for, TokenTenant the one
+	// that the credential is bound to. They differ only under x-act-as-org.
 	Tenant      op.UUID
 	TokenTenant op.UUID
 	TenantType  string
-	// Organisation is the user's organisation in the target tenant, or empty.
+	// Organisation is the one that the user belongs to in Tenant, or empty.
 	Organisation op.UUID
-	// Kind is HUMAN, SERVICE or AGENT; TokenKind is authz.TokenSession or one of
-	// its fellows.
-	Kind           string
-	TokenKind      string
-	JTI            op.UUID
-	Email          string
-	IntegrationKey string
-	Clearance      string
-	Roles          []string
-	Caveats        []string
-	// Subject is the caller as the policies see it, made at Revision of the
-	// tenant's grants. internal/gate compares Revision with the live one in every
-	// request.
+
+	// TokenKind is session or api_key.
+	TokenKind string
+	JTI       op.UUID
+	ExpiresAt time.Time
+	// CookieBorne says that a browser sent the credential by itself.
+	CookieBorne bool
+
+	// Subject is the caller as the policies see it in Tenant, made for Revision
+	// of the tenant's roles and memberships.
 	Subject  *authz.Subject
 	Revision int64
+
+	// claims are what the token said when it was signed; a new Subject needs them.
+	claims token.Claims
+}
+
+// Clearance is the effective clearance in the target tenant.
+func (p *Principal) Clearance() string {
+	if p.Subject == nil {
+		return ""
+	}
+	return p.Subject.Clearance()
+}
+
+// Credential is what a request presents.
+type Credential struct {
+	Token string
+	// ActAs is the value of x-act-as-org, an organisation id or a tenant id;
+	// HasActAs tells an empty header from none.
+	ActAs    string
+	HasActAs bool
+	// Module is the module whose operation is asked for.
+	Module string
+	// Cookie says that a browser sent the token by itself.
+	Cookie bool
 }
 
 type contextKey struct{}
 
-// With puts the principal into the context of its request.
+// With puts the principal into the context.
 func With(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// From gives the principal of the request, or nil where nobody is known.
+// From gives the principal of the request, or nil outside an authenticated one.
 func From(ctx context.Context) *Principal {
 	p, _ := ctx.Value(contextKey{}).(*Principal)
 	return p

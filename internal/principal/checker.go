@@ -1,0 +1,318 @@
+package principal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/token"
+)
+
+// The bounds of what is remembered.
+const (
+	// DefaultCacheTTL is how long a success of the principal check is remembered
+	// unless PRINCIPAL_CHECK_CACHE_TTL_MS says otherwise.
+	DefaultCacheTTL = 30 * time.Second
+	// MaxCacheTTL is the most that any setting can make of it.
+	MaxCacheTTL = 60 * time.Second
+	// SubjectTTL is how long a Subject may be used for one revision.
+	SubjectTTL = 5 * time.Minute
+
+	defaultCacheSize = 16384
+	loadTimeout      = 5 * time.Second
+)
+
+// The reasons of the principal check, as the envelope names them.
+const (
+	ReasonNotInTenant    = "USER_NOT_IN_TENANT"
+	ReasonTenantDisabled = "TENANT_DISABLED"
+	ReasonSuspended      = "USER_SUSPENDED"
+)
+
+// Policies are what the check asks of the policy engine.
+type Policies interface {
+	Subject(ctx context.Context, in authz.SubjectInput) (*authz.Subject, error)
+	Ask(ctx context.Context, q authz.Question) (authz.Verdict, error)
+	Revision() string
+}
+
+// Config is what a Checker is made of.
+type Config struct {
+	// Pool is parapet_auth's: the check reads the directory of every tenant.
+	Pool     *postgres.Pool
+	Tokens   *token.Keyring
+	Policies Policies
+	Clock    clock.Clock
+	Log      *slog.Logger
+	// CacheTTL is PRINCIPAL_CHECK_CACHE_TTL_MS: zero is the default, negative
+	// remembers nothing. It is clamped to CacheTTLMax and to MaxCacheTTL.
+	CacheTTL time.Duration
+	// CacheTTLMax is PRINCIPAL_CHECK_CACHE_TTL_MAX_MS; zero is MaxCacheTTL.
+	CacheTTLMax time.Duration
+	// CacheSize bounds each cache in entries; zero is 16,384.
+	CacheSize int
+	// NoticeURL is the address, with parapet_auth in it, of the connection that
+	// listens for changes. It must not go through a transaction-mode pooler.
+	// Empty listens for nothing: the times above are the bound then.
+	NoticeURL string
+}
+
+// Checker authenticates. It is safe for concurrent use.
+type Checker struct {
+	cfg      Config
+	live     *cache[op.UUID, liveRecord]
+	targets  *cache[targetKey, op.UUID]
+	subjects *cache[subjectKey, *Principal]
+	flights  singleflight.Group
+	used     *usage
+}
+
+type targetKey struct{ user, selector op.UUID }
+
+type subjectKey struct{ tenant, user, jti op.UUID }
+
+// New makes a Checker. Run must be running for notices and last_used_at.
+func New(cfg Config) (*Checker, error) {
+	if cfg.Pool == nil || cfg.Tokens == nil || cfg.Policies == nil {
+		return nil, errors.New("principal: pool, tokens and policies are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.System{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	size := cfg.CacheSize
+	if size <= 0 {
+		size = defaultCacheSize
+	}
+	ttl := CacheTTL(cfg.CacheTTL, cfg.CacheTTLMax)
+	return &Checker{
+		cfg:      cfg,
+		live:     newCache[op.UUID, liveRecord](size, ttl),
+		targets:  newCache[targetKey, op.UUID](size, ttl),
+		subjects: newCache[subjectKey, *Principal](size, SubjectTTL),
+		used:     newUsage(),
+	}, nil
+}
+
+// CacheTTL is the time that a success is remembered, for what the two settings
+// say.
+func CacheTTL(configured, limit time.Duration) time.Duration {
+	if configured == 0 {
+		configured = DefaultCacheTTL
+	}
+	if limit <= 0 || limit > MaxCacheTTL {
+		limit = MaxCacheTTL
+	}
+	return max(min(configured, limit), 0)
+}
+
+// Authenticate finds out who presents the credential and for which tenant. A
+// bearer problem is UNAUTHORIZED (with a reason where membership, tenant or
+// suspension is why), a target that is not the caller's is the generic
+// FORBIDDEN. The Subject it carries may be of an older revision: whoever serves
+// the request compares Revision with the live one.
+func (c *Checker) Authenticate(ctx context.Context, cred Credential) (*Principal, error) {
+	claims, err := c.cfg.Tokens.Verify(cred.Token, token.Session, token.APIKey)
+	if err != nil {
+		return nil, err
+	}
+	record, err := c.check(ctx, claims)
+	if err != nil {
+		return nil, err
+	}
+	target, err := c.target(ctx, claims, record, cred)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.subject(ctx, claims, record, target, 0)
+	if err != nil {
+		return nil, err
+	}
+	if cred.Cookie {
+		borne := *p
+		borne.CookieBorne = true
+		p = &borne
+	}
+	return p, nil
+}
+
+// check is the principal check: the credential's record is live and its
+// owner's, the owner may act in the tenant, the tenant is enabled.
+func (c *Checker) check(ctx context.Context, claims token.Claims) (liveRecord, error) {
+	now := c.cfg.Clock.Now()
+	record, ok := c.live.get(claims.ID, now)
+	if !ok {
+		var err error
+		if record, err = c.load(ctx, claims); err != nil {
+			return liveRecord{}, err
+		}
+	}
+	if err := record.belongsTo(claims, now); err != nil {
+		return liveRecord{}, err
+	}
+	if claims.Kind == token.APIKey {
+		c.used.note(claims.Tenant, claims.ID, now)
+	}
+	return record, nil
+}
+
+// load reads the record, at most once at a time for one jti, and remembers it
+// when it is live.
+func (c *Checker) load(ctx context.Context, claims token.Claims) (liveRecord, error) {
+	return fly(ctx, &c.flights, "check/"+string(claims.ID)+"/"+claims.Kind.Short()+"/"+string(claims.Tenant), func(ctx context.Context) (liveRecord, error) {
+		began, epoch := c.cfg.Clock.Now(), c.live.start()
+		record, err := readRecord(ctx, c.cfg.Pool, claims)
+		if err != nil {
+			return liveRecord{}, err
+		}
+		if err := record.verdict(began); err != nil {
+			return liveRecord{}, err
+		}
+		c.live.put(claims.ID, record, began, epoch)
+		return record, nil
+	})
+}
+
+// target is the tenant that the request is meant for.
+func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRecord, cred Credential) (op.UUID, error) {
+	if !cred.HasActAs {
+		return claims.Tenant, nil
+	}
+	selector, err := op.ParseUUID(cred.ActAs)
+	if err != nil {
+		return "", fault.ForbiddenTenant()
+	}
+	target := selector
+	if selector != claims.Tenant {
+		if target, err = c.resolve(ctx, claims.Subject, selector); err != nil {
+			return "", err
+		}
+	}
+	v, err := c.cfg.Policies.Ask(ctx, authz.ActAs{
+		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
+		Module: cred.Module, Header: true, Target: string(target),
+	})
+	if err != nil || !v.Allow {
+		return "", fault.ForbiddenTenant().WithCause(err)
+	}
+	return target, nil
+}
+
+// resolve finds the tenant of an organisation or tenant id among the user's own.
+// Whether the membership is live is asked with the request itself.
+func (c *Checker) resolve(ctx context.Context, user, selector op.UUID) (op.UUID, error) {
+	key := targetKey{user, selector}
+	if t, ok := c.targets.get(key, c.cfg.Clock.Now()); ok {
+		return t, nil
+	}
+	return fly(ctx, &c.flights, "target/"+string(user)+"/"+string(selector), func(ctx context.Context) (op.UUID, error) {
+		began, epoch := c.cfg.Clock.Now(), c.targets.start()
+		t, err := readTarget(ctx, c.cfg.Pool, user, selector)
+		if err != nil {
+			return "", err
+		}
+		c.targets.put(key, t, began, epoch)
+		return t, nil
+	})
+}
+
+// Refresh gives the principal anew, with a Subject of the tenant's revision, or
+// of a later one. It is asked when the live revision is another one than p's, or
+// when the policies have changed.
+func (c *Checker) Refresh(ctx context.Context, p *Principal, revision int64) (*Principal, error) {
+	record := liveRecord{
+		PrincipalKind: p.Kind, IntegrationKey: p.IntegrationKey, Email: p.Email, DisplayName: p.DisplayName,
+	}
+	fresh, err := c.subject(ctx, p.claims, record, p.Tenant, revision)
+	if err != nil {
+		return nil, err
+	}
+	if p.CookieBorne {
+		borne := *fresh
+		borne.CookieBorne = true
+		fresh = &borne
+	}
+	return fresh, nil
+}
+
+// subject gives the principal for one target tenant, from the cache when what is
+// there is young enough, of the policies in use, and of revision; 0 is any.
+func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, revision int64) (*Principal, error) {
+	key := subjectKey{target, claims.Subject, claims.ID}
+	policies := c.cfg.Policies.Revision()
+	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && (revision == 0 || p.Revision == revision) && p.Subject.Revision() == policies {
+		return p, nil
+	}
+	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(revision, 10)
+	return fly(ctx, &c.flights, flight, func(ctx context.Context) (*Principal, error) {
+		began, epoch := c.cfg.Clock.Now(), c.subjects.start()
+		stored, err := readStored(ctx, c.cfg.Pool, target, claims)
+		if err != nil {
+			return nil, err
+		}
+		p, err := c.build(ctx, claims, record, target, stored)
+		if err != nil {
+			return nil, err
+		}
+		c.subjects.put(key, p, began, epoch)
+		return p, nil
+	})
+}
+
+func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, stored storedState) (*Principal, error) {
+	subject, err := c.cfg.Policies.Subject(ctx, authz.SubjectInput{
+		Token: authz.Token{
+			Kind: claims.Kind.Short(), Tenant: string(claims.Tenant), Roles: claims.Roles, RoleScopes: claims.RoleScopes,
+			Clearance: claims.Clearance, Caveats: claims.Caveats,
+		},
+		Tenant: string(target), TenantType: stored.TenantType,
+		User: authz.User{
+			ID: string(claims.Subject), Kind: record.PrincipalKind, IntegrationKey: record.IntegrationKey, Organisation: stored.Organisation,
+		},
+		Stored: authz.Stored{Assignments: stored.assignments(), Clearance: stored.Clearance},
+		Roles:  stored.Roles,
+	})
+	if err != nil {
+		// No authority can be worked out, so there is none: the caller is refused.
+		c.cfg.Log.ErrorContext(ctx, "subject refused", slog.String("user", string(claims.Subject)), slog.String("tenant", string(target)), slog.Any("error", err))
+		return nil, fault.ForbiddenTenant().WithCause(err)
+	}
+	return &Principal{
+		UserID: claims.Subject, Kind: record.PrincipalKind, IntegrationKey: record.IntegrationKey,
+		Email: record.Email, DisplayName: record.DisplayName,
+		Tenant: target, TokenTenant: claims.Tenant, TenantType: stored.TenantType, Organisation: op.UUID(stored.Organisation),
+		TokenKind: claims.Kind.Short(), JTI: claims.ID, ExpiresAt: claims.ExpiresAt,
+		Subject: subject, Revision: stored.Revision, claims: claims,
+	}, nil
+}
+
+// fly runs f once for all who ask for the same at the same time. It does not end
+// with the context of the first who asked; each waits as long as its own lasts.
+func fly[T any](ctx context.Context, group *singleflight.Group, key string, f func(context.Context) (T, error)) (T, error) {
+	var zero T
+	result := group.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+		defer cancel()
+		return f(ctx)
+	})
+	select {
+	case r := <-result:
+		if r.Err != nil {
+			return zero, postgres.MapError(r.Err)
+		}
+		return r.Val.(T), nil
+	case <-ctx.Done():
+		return zero, postgres.MapError(ctx.Err())
+	}
+}
