@@ -1,0 +1,340 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parapet/internal/clock"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/principal"
+)
+
+type echoIn struct {
+	ID   op.UUID `path:"id" doc:"The thing."`
+	Text string  `json:"text" required:"true" doc:"What to say."`
+}
+
+type echoOut struct {
+	ID        op.UUID `json:"id" doc:"The thing."`
+	Text      string  `json:"text" doc:"What was said."`
+	Client    string  `json:"client" doc:"The client's address."`
+	Secure    bool    `json:"secure" doc:"Whether it came by https."`
+	RequestID string  `json:"requestId" doc:"The request."`
+}
+
+type noIn struct{}
+
+const (
+	thingID   = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
+	goodToken = "good"
+)
+
+// gatekeeper accepts one token, and says what it was shown.
+type gatekeeper struct{}
+
+func (gatekeeper) Authenticate(_ context.Context, c principal.Credential) (*principal.Principal, error) {
+	if c.Token != goodToken {
+		return nil, fault.Unauthorized()
+	}
+	return &principal.Principal{UserID: thingID}, nil
+}
+
+func newTestAPI(t *testing.T, log io.Writer, change func(*Config)) *API {
+	t.Helper()
+	echo := op.New[echoIn, echoOut](op.Spec{Name: "echo", Module: "tracker", Method: "POST", Path: "/api/things/{id}/echo", Permission: "thing.echo", Effect: op.Write, Status: 201, Summary: "Says it again."})
+	boom := op.New[noIn, op.None](op.Spec{Name: "boom", Module: "tracker", Method: "GET", Path: "/api/boom", Access: op.Public, Effect: op.Read, Status: 204, Summary: "Panics."})
+	leak := op.New[noIn, op.None](op.Spec{Name: "leak", Module: "tracker", Method: "GET", Path: "/api/leak", Access: op.Public, Effect: op.Read, Status: 204, Summary: "Fails."})
+	busy := op.New[noIn, op.None](op.Spec{Name: "busy", Module: "tracker", Method: "GET", Path: "/api/busy", Access: op.Public, Effect: op.Read, Status: 204, Summary: "Is busy."})
+	cfg := Config{
+		Operations: []op.Bound{
+			{Operation: echo.Operation, Call: func(ctx context.Context, in any) (any, error) {
+				r := op.RequestOf(ctx)
+				if principal.From(ctx) == nil {
+					return nil, errors.New("no principal")
+				}
+				e := in.(*echoIn)
+				return &echoOut{ID: e.ID, Text: e.Text, Client: r.ClientAddr, Secure: r.Secure, RequestID: r.ID}, nil
+			}},
+			{Operation: boom.Operation, Call: func(context.Context, any) (any, error) { panic("secret-of-the-panic") }},
+			{Operation: leak.Operation, Call: func(context.Context, any) (any, error) { return nil, errors.New("password=hunter2") }},
+			{Operation: busy.Operation, Call: func(context.Context, any) (any, error) { return nil, fault.Unavailable(nil) }},
+		},
+		Auth:     gatekeeper{},
+		Registry: prometheus.NewRegistry(),
+		Clock:    clock.System{},
+		Log:      slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Version:  "test",
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	api, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+func request(body string, headers ...string) *http.Request {
+	r := httptest.NewRequest("POST", "/api/things/"+thingID+"/echo", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+func serve(api *API, r *http.Request) (*httptest.ResponseRecorder, Error) {
+	w := httptest.NewRecorder()
+	api.ServeHTTP(w, r)
+	var e Envelope
+	if w.Code >= 400 {
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
+			panic(err)
+		}
+	}
+	return w, e.Error
+}
+
+func TestCredential(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, nil)
+	for _, c := range []struct {
+		note    string
+		headers []string
+		status  int
+	}{
+		{"bearer", []string{"Authorization", "Bearer good"}, 201},
+		{"scheme in another case", []string{"Authorization", "bEARER good"}, 201},
+		{"cookie and origin", []string{"Cookie", "pt_session=good", "Origin", "http://example.com"}, 201},
+		{"cookie and fetch metadata", []string{"Cookie", "__Host-pt_session=good", "Sec-Fetch-Site", "same-origin"}, 201},
+		{"cookie that agrees", []string{"Cookie", "pt_session=good", "Authorization", "Bearer good"}, 201},
+		{"none", nil, 401},
+		{"wrong", []string{"Authorization", "Bearer bad"}, 401},
+		{"two headers", []string{"Authorization", "Bearer good", "Authorization", "Bearer good"}, 401},
+		{"two spaces", []string{"Authorization", "Bearer  good"}, 401},
+		{"trailing space", []string{"Authorization", "Bearer good "}, 401},
+		{"other scheme", []string{"Authorization", "Basic good"}, 401},
+		{"scheme alone", []string{"Authorization", "Bearer"}, 401},
+		{"list", []string{"Authorization", "Bearer good, Bearer bad"}, 401},
+		{"cookie that disagrees", []string{"Cookie", "pt_session=other", "Authorization", "Bearer good"}, 401},
+		{"two cookies", []string{"Cookie", "pt_session=good; pt_session=bad", "Origin", "http://example.com"}, 401},
+		{"cookie without proof", []string{"Cookie", "pt_session=good"}, 403},
+		{"cookie from elsewhere", []string{"Cookie", "pt_session=good", "Origin", "http://evil.example"}, 403},
+		{"cookie from a sandbox", []string{"Cookie", "pt_session=good", "Origin", "null"}, 403},
+		{"cookie from a sibling site", []string{"Cookie", "pt_session=good", "Sec-Fetch-Site", "same-site", "Origin", "http://example.com"}, 403},
+		{"two act-as headers", []string{"Authorization", "Bearer good", "X-Act-As-Org", "a", "X-Act-As-Org", "b"}, 403},
+	} {
+		t.Run(c.note, func(t *testing.T) {
+			t.Parallel()
+			w, e := serve(api, request(`{"text":"x"}`, c.headers...))
+			if w.Code != c.status {
+				t.Fatalf("got %d %+v, want %d", w.Code, e, c.status)
+			}
+			if w.Code == 401 && (e.Code != fault.CodeUnauthorized || w.Header().Get("WWW-Authenticate") == "") {
+				t.Errorf("a 401 must carry UNAUTHORIZED and a challenge, got %+v", e)
+			}
+		})
+	}
+}
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, nil)
+	for _, c := range []struct {
+		note, kind, body string
+		status           int
+		code             fault.Code
+	}{
+		{"charset", "application/json; charset=UTF-8", `{"text":"x"}`, 201, ""},
+		{"other charset", "application/json; charset=latin1", `{"text":"x"}`, 415, fault.CodeUnsupportedMedia},
+		{"form", "application/x-www-form-urlencoded", `text=x`, 415, fault.CodeUnsupportedMedia},
+		{"no type", "", `{"text":"x"}`, 415, fault.CodeUnsupportedMedia},
+		{"too large", "application/json", `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, 413, fault.CodePayloadTooLarge},
+		{"unknown field", "application/json", `{"text":"x","x":1}`, 400, fault.CodeValidation},
+		{"empty", "application/json", ``, 400, fault.CodeValidation},
+	} {
+		t.Run(c.note, func(t *testing.T) {
+			t.Parallel()
+			r := request(c.body, "Authorization", "Bearer good")
+			r.Header.Del("Content-Type")
+			if c.kind != "" {
+				r.Header.Set("Content-Type", c.kind)
+			}
+			if w, e := serve(api, r); w.Code != c.status || e.Code != c.code {
+				t.Fatalf("got %d %+v, want %d %s", w.Code, e, c.status, c.code)
+			}
+			// The same without a length: chunked.
+			r = request(c.body, "Authorization", "Bearer good")
+			r.Header.Del("Content-Type")
+			if c.kind != "" {
+				r.Header.Set("Content-Type", c.kind)
+			}
+			r.ContentLength = -1
+			if w, e := serve(api, r); w.Code != c.status || e.Code != c.code {
+				t.Fatalf("chunked: got %d %+v, want %d %s", w.Code, e, c.status, c.code)
+			}
+		})
+	}
+}
+
+func TestNothingInternalIsTold(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	api := newTestAPI(t, &log, nil)
+	for _, path := range []string{"/api/boom", "/api/leak"} {
+		w, e := serve(api, httptest.NewRequest("GET", path, nil))
+		if w.Code != 500 || e.Code != fault.CodeInternal || e.RequestID == "" {
+			t.Fatalf("%s: got %d %+v", path, w.Code, e)
+		}
+		if body := w.Body.String(); strings.Contains(body, "hunter2") || strings.Contains(body, "secret-of-the-panic") {
+			t.Fatalf("%s tells: %s", path, body)
+		}
+		if !strings.Contains(log.String(), e.RequestID) {
+			t.Errorf("the log must know the request id %s", e.RequestID)
+		}
+	}
+	w, _ := serve(api, httptest.NewRequest("GET", "/api/busy", nil))
+	if w.Code != 503 || w.Header().Get("Retry-After") != "2" {
+		t.Errorf("got %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	}
+}
+
+func TestLogHoldsNoCredential(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	api := newTestAPI(t, &log, nil)
+	serve(api, request(`{"text":"body-secret"}`, "Authorization", "Bearer good"))
+	r := httptest.NewRequest("POST", "/api/things/"+thingID+"/echo?access_token=query-secret", strings.NewReader(`{}`))
+	r.Header.Set("Authorization", "Bearer header-secret")
+	if w, _ := serve(api, r); w.Code != 401 {
+		t.Errorf("a token in the query must not work: %d", w.Code)
+	}
+	for _, secret := range []string{"query-secret", "header-secret", "body-secret"} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log holds %s: %s", secret, log.String())
+		}
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, nil)
+	w, _ := serve(api, request(`{"text":"x"}`, "Authorization", "Bearer good", "X-Request-Id", strings.ToUpper(thingID)))
+	if got := w.Header().Get("X-Request-Id"); got != thingID {
+		t.Errorf("the client's id must be kept, got %q", got)
+	}
+	w, _ = serve(api, request(`{"text":"x"}`, "Authorization", "Bearer good", "X-Request-Id", "<script>"))
+	if _, err := op.ParseUUID(w.Header().Get("X-Request-Id")); err != nil {
+		t.Errorf("an id must be made where the client's is none, got %q", w.Header().Get("X-Request-Id"))
+	}
+}
+
+func TestForwardedHeaders(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		note   string
+		trust  string
+		client string
+		secure bool
+	}{{"from a stranger", "", "192.0.2.1", false}, {"from a trusted proxy", "192.0.2.0/24", "203.0.113.9", true}} {
+		api := newTestAPI(t, io.Discard, func(cfg *Config) {
+			if c.trust != "" {
+				cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(c.trust)}
+			}
+		})
+		r := request(`{"text":"x"}`, "Authorization", "Bearer good", "X-Forwarded-For", "198.51.100.1, 203.0.113.9", "X-Forwarded-Proto", "https")
+		w, _ := serve(api, r)
+		var out echoOut
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		if out.Client != c.client || out.Secure != c.secure {
+			t.Errorf("%s: got %s %v, want %s %v", c.note, out.Client, out.Secure, c.client, c.secure)
+		}
+	}
+}
+
+func TestSurfaces(t *testing.T) {
+	t.Parallel()
+	ready := errors.New("no database")
+	api := newTestAPI(t, io.Discard, func(cfg *Config) { cfg.Ready = func(context.Context) error { return ready } })
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200, "/openapi.json": 200, "/api/nothing": 404, "/api/things/" + thingID + "/echo": 405} {
+		if w, _ := serve(api, httptest.NewRequest("GET", path, nil)); w.Code != want {
+			t.Errorf("%s: got %d, want %d", path, w.Code, want)
+		}
+	}
+	ready = nil
+	if w, _ := serve(api, httptest.NewRequest("GET", "/readyz", nil)); w.Code != 200 {
+		t.Errorf("/readyz: got %d once it is ready", w.Code)
+	}
+	w, _ := serve(api, httptest.NewRequest("GET", "/openapi.json", nil))
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct{ OperationID string }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.1.0" || doc.Paths["/api/things/{id}/echo"]["post"].OperationID != "echo" {
+		t.Errorf("the document lacks the operation: %s", w.Body)
+	}
+	if w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Content-Security-Policy") == "" {
+		t.Error("answers must carry the security headers")
+	}
+}
+
+func TestServeDrains(t *testing.T) {
+	t.Parallel()
+	started, release := make(chan struct{}), make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(started)
+		<-release
+		w.WriteHeader(http.StatusTeapot)
+	})
+	srv := httptest.NewUnstartedServer(nil)
+	l := srv.Listener
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, l, h, 10*time.Second, slog.New(slog.DiscardHandler)) }()
+	status := make(chan int, 1)
+	go func() {
+		resp, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			status <- 0
+			return
+		}
+		defer resp.Body.Close()
+		status <- resp.StatusCode
+	}()
+	<-started
+	stop()
+	close(release)
+	if got := <-status; got != http.StatusTeapot {
+		t.Errorf("a request under way must be answered, got %d", got)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzBearer(f *testing.F) {
+	f.Add("Bearer x")
+	f.Fuzz(func(t *testing.T, header string) {
+		if token, ok := bearer(header); ok && (token == "" || strings.ContainsAny(token, " ,\t") || len(header) != len(token)+len("Bearer ")) {
+			t.Fatalf("%q gave %q", header, token)
+		}
+	})
+}
