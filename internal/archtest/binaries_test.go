@@ -1,0 +1,89 @@
+package archtest
+
+import (
+	"go/ast"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The whole graph counts, not what a file imports itself: a client of 40 MB that starts in 50 ms is what a single careless import makes of it.
+func TestClientLinksNoServer(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	if slices.Contains(planned, "cmd/pt") {
+		return // TestRulesNamePackagesThatExist fails when it is there and still on that list
+	}
+	banned := map[string][]string{"OPA": opa, "pgx": pgx, "gin": gin, "River": river, "jwx": jwx}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/pt")
+	cmd.Dir = r.root
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list -deps ./cmd/pt: %v\n%s", err, out)
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 50 {
+		t.Fatalf("go list printed %d packages, which cannot be all", len(deps))
+	}
+	for _, dep := range deps {
+		for name, paths := range banned {
+			if within(dep, paths...) {
+				t.Errorf("pt links %s (%s): it starts in under 10 ms and holds no part of the server", name, dep)
+			}
+		}
+	}
+}
+
+// A main that does more cannot be started, stopped and looked at by a test.
+func TestMainOnlyCallsRun(t *testing.T) {
+	t.Parallel()
+	const most = 6
+	for _, p := range repo(t).packages {
+		if !within(p.path, "cmd") {
+			continue
+		}
+		found := false
+		for _, file := range p.files {
+			if file.test {
+				continue
+			}
+			for _, decl := range file.tree.Decls {
+				fn, ok := decl.(*ast.FuncDecl)
+				if !ok || fn.Recv != nil || fn.Name.Name != "main" {
+					continue
+				}
+				found = true
+				if n := len(fn.Body.List); n > most {
+					t.Errorf("%s: main has %d statements, more than %d: move them to run", file.path, n, most)
+				}
+				if !calls(fn.Body, "run", "Run", "Main") {
+					t.Errorf("%s: main does not call run", file.path)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s has no func main: what is not a command belongs under internal", p.path)
+		}
+	}
+}
+
+func calls(body ast.Node, names ...string) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		for _, name := range names {
+			switch fun := call.Fun.(type) {
+			case *ast.Ident:
+				found = found || fun.Name == name
+			case *ast.SelectorExpr:
+				found = found || fun.Sel.Name == name
+			}
+		}
+		return true
+	})
+	return found
+}

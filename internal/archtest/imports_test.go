@@ -1,0 +1,280 @@
+package archtest
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// What the product is built on, by the names the rules below use.
+var (
+	opa   = []string{"github.com/open-policy-agent/opa"}
+	jwx   = []string{"github.com/lestrrat-go/jwx"}
+	pgx   = []string{"github.com/jackc/pgx", "database/sql", "github.com/lib/pq"}
+	gin   = []string{"github.com/gin-gonic/gin"}
+	river = []string{"github.com/riverqueue/river"}
+)
+
+// ban says that only some packages may import something.
+type ban struct {
+	what   []string
+	only   []string
+	tests  bool // whether test files of other packages are bound by it too
+	reason string
+}
+
+var bans = []ban{
+	{
+		what: opa, only: []string{"internal/authz", "policies", "policytests"}, tests: true,
+		reason: "one package decides; who can ask OPA elsewhere can decide elsewhere",
+	},
+	{
+		what: jwx, only: []string{"internal/token"},
+		reason: "jwx v2 is frozen upstream: behind one package its successor is one package's change",
+	},
+	{
+		what: pgx,
+		only: []string{
+			"internal/postgres", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki",
+			"internal/audit", "internal/events", "internal/decisionlog", "internal/principal", "internal/gate", "internal/app", "jobs",
+		},
+		reason: "SQL lives in the modules and the few packages under them, never in a contract, a client or a route",
+	},
+	{
+		what: gin, only: []string{"internal/httpapi"},
+		reason: "the router is a detail of the HTTP side; operations do not know it",
+	},
+	{
+		what: river, only: []string{"jobs", "internal/app", "internal/events", "internal/postgres"},
+		reason: "a job is a thin worker that calls a module's contract; modules do not know how jobs run",
+	},
+	{
+		what: []string{"unsafe"}, only: nil, tests: true,
+		reason: "nothing here is worth giving up memory safety for",
+	},
+	{
+		what: []string{"github.com/stretchr/testify"}, only: nil, tests: true,
+		reason: "tests compare with Go; no second language of assertions",
+	},
+	{
+		what: []string{module + "/internal/app"}, only: []string{"cmd/ptd", "internal/app"},
+		reason: "the composition root is at the top: what imports it could import everything",
+	},
+	{
+		what:   []string{module + "/internal/identity", module + "/internal/tracker", module + "/internal/catalog", module + "/internal/wiki"},
+		only:   []string{"internal/app", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki"},
+		reason: "a module is reached by its contract; only the composition root knows the code behind it",
+	},
+	{
+		what: []string{module + "/internal/httpapi"}, only: []string{"internal/app", "internal/httpapi"},
+		reason: "HTTP is one way in; nothing under it may depend on it",
+	},
+	{
+		what: []string{module + "/internal/postgres/pgtest"}, only: []string{"internal/postgres/pgtest"},
+		reason: "the test kit makes databases without passwords: test files alone use it",
+	},
+}
+
+func TestOnlyNamedPackagesImport(t *testing.T) {
+	t.Parallel()
+	for _, p := range repo(t).packages {
+		for _, file := range p.files {
+			for _, path := range file.imports() {
+				for _, b := range bans {
+					if !within(path, b.what...) || within(p.path, b.only...) || (file.test && !b.tests) {
+						continue
+					}
+					t.Errorf("%s imports %s; only %v may: %s", file.path, path, b.only, b.reason)
+				}
+			}
+		}
+	}
+}
+
+// diet says what a package may import at most, besides the standard library.
+type diet struct {
+	who    []string
+	may    []string // packages of this module, or other modules
+	not    []string // and what of the standard library it may not
+	reason string
+}
+
+const (
+	jsonschema = "github.com/google/jsonschema-go"
+	strictJSON = "github.com/go-json-experiment/json" // encoding/json reads a duplicate or differently cased key without a word
+)
+
+var diets = []diet{
+	{
+		who: []string{"internal/contract"}, may: []string{module + "/internal/op"},
+		not:    []string{"net/http", "database/sql"},
+		reason: "a contract is types and operations: every surface links it, so it links nothing",
+	},
+	{
+		who: []string{"internal/op"}, may: []string{module + "/internal/fault", module + "/internal/op", jsonschema, strictJSON},
+		reason: "the contracts import op, so what op imports everybody links",
+	},
+	{
+		who: []string{"internal/fault"}, may: nil,
+		reason: "everything imports the error type",
+	},
+	{
+		who: []string{"internal/clock"}, may: nil,
+		reason: "everything imports the clock",
+	},
+	{
+		who: []string{"internal/uid"}, may: []string{"github.com/google/uuid", module + "/internal/fault", module + "/internal/op"},
+		reason: "a leaf",
+	},
+	{
+		who: []string{"policies"}, may: nil,
+		reason: "policies are text with an embed directive; what reads them is internal/authz",
+	},
+	{
+		who: []string{"migrations"}, may: nil,
+		reason: "migrations are text with an embed directive; what runs them is internal/postgres",
+	},
+}
+
+func TestLeavesImportLittle(t *testing.T) {
+	t.Parallel()
+	for _, p := range repo(t).packages {
+		for _, d := range diets {
+			if !within(p.path, d.who...) {
+				continue
+			}
+			for _, file := range p.files {
+				if file.test {
+					continue
+				}
+				for _, path := range file.imports() {
+					if (standard(path) && !within(path, d.not...)) || within(path, d.may...) {
+						continue
+					}
+					t.Errorf("%s imports %s; besides the standard library it may import %v: %s", file.path, path, d.may, d.reason)
+				}
+			}
+		}
+	}
+}
+
+// wall says what some packages may never import from this module.
+type wall struct {
+	who    []string
+	not    []string
+	reason string
+}
+
+var walls = []wall{
+	{
+		who:    []string{"internal/identity"},
+		not:    []string{"internal/tracker", "internal/catalog", "internal/wiki"},
+		reason: "modules keep to themselves: call the other's contract or hear its events",
+	},
+	{
+		who:    []string{"internal/tracker"},
+		not:    []string{"internal/identity", "internal/catalog", "internal/wiki"},
+		reason: "modules keep to themselves: call the other's contract or hear its events",
+	},
+	{
+		who:    []string{"internal/catalog"},
+		not:    []string{"internal/identity", "internal/tracker", "internal/wiki"},
+		reason: "modules keep to themselves: call the other's contract or hear its events",
+	},
+	{
+		who:    []string{"internal/wiki"},
+		not:    []string{"internal/identity", "internal/tracker", "internal/catalog"},
+		reason: "modules keep to themselves: call the other's contract or hear its events",
+	},
+	{
+		who:    []string{"internal/client", "internal/cli", "internal/mcp"},
+		not:    []string{"internal/authz", "internal/postgres", "internal/gate", "internal/app", "internal/httpapi", "internal/token", "internal/principal", "internal/audit", "internal/events", "jobs", "policies", "migrations"},
+		reason: "pt is a user of the contracts like any other: what it needs of the server it asks over HTTP",
+	},
+	{
+		who:    []string{"internal/authz"},
+		not:    []string{"internal/postgres", "internal/gate", "internal/httpapi", "internal/principal", "internal/contract"},
+		reason: "the engine decides about inputs; whence they come is not its concern",
+	},
+	{
+		who:    []string{"internal/audit", "internal/events", "internal/postgres", "internal/token", "internal/principal"},
+		not:    []string{"internal/gate", "internal/httpapi", "jobs"},
+		reason: "the ground does not depend on what stands on it",
+	},
+	{
+		who:    []string{"jobs"},
+		not:    []string{"internal/httpapi", "internal/app", "internal/cli", "internal/client"},
+		reason: "a worker calls a module's contract and nothing above it",
+	},
+}
+
+func TestWallsBetweenPackages(t *testing.T) {
+	t.Parallel()
+	for _, p := range repo(t).packages {
+		for _, w := range walls {
+			if !within(p.path, w.who...) {
+				continue
+			}
+			for _, file := range p.files {
+				if file.test {
+					continue
+				}
+				for _, path := range file.imports() {
+					if name := local(path); name != "" && within(name, w.not...) {
+						t.Errorf("%s imports %s: %s", file.path, path, w.reason)
+					}
+				}
+			}
+		}
+	}
+}
+
+// planned are the packages that rules name and that are still to come. One that has come must leave the list, so that
+// a misspelt or renamed package never turns a rule off unseen.
+var planned = []string{
+	"cmd/pt", "internal/catalog", "internal/cli", "internal/contract",
+	"internal/identity", "internal/mcp", "internal/tracker", "internal/wiki", "jobs", "policies", "policytests",
+}
+
+func TestRulesNamePackagesThatExist(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	exists := map[string]bool{}
+	for _, p := range r.packages {
+		for dir := p.path; dir != "."; dir = filepath.ToSlash(filepath.Dir(dir)) {
+			exists[dir] = true
+		}
+	}
+	named := map[string]bool{"cmd/pt": true, "cmd/ptd": true}
+	for _, b := range bans {
+		for _, name := range b.only {
+			named[name] = true
+		}
+		for _, name := range b.what {
+			if local(name) != "" {
+				named[local(name)] = true
+			}
+		}
+	}
+	for _, d := range diets {
+		for _, name := range d.who {
+			named[name] = true
+		}
+	}
+	for _, w := range walls {
+		for _, name := range append(append([]string(nil), w.who...), w.not...) {
+			named[name] = true
+		}
+	}
+	waiting := map[string]bool{}
+	for _, name := range planned {
+		waiting[name] = true
+		if exists[name] {
+			t.Errorf("%s exists now: take it off the list of planned packages", name)
+		}
+	}
+	for name := range named {
+		if !exists[name] && !waiting[name] {
+			t.Errorf("a rule names %s, which does not exist: rename it there too", name)
+		}
+	}
+}
