@@ -1,0 +1,80 @@
+package identity
+
+import (
+	"time"
+
+	"parapet/internal/op"
+)
+
+// Session actions, as the audit log names them.
+const (
+	ActionSessionCreated  = "session.created"
+	ActionSessionRevoked  = "session.revoked"
+	ActionPasswordChanged = "user.password_changed"
+)
+
+// LoginIn is what a person logs in with.
+type LoginIn struct {
+	Email    string  `json:"email" required:"true" minLength:"3" maxLength:"254" doc:"The account's e-mail address."`
+	Password string  `json:"password" required:"true" maxLength:"1024" doc:"The account's password."`
+	TenantID op.UUID `json:"tenantId" doc:"The tenant to act in; the account's own tenant unless told."`
+}
+
+// LoginOut is a session. The token works as a Bearer too.
+type LoginOut struct {
+	Token     string    `json:"token" doc:"The session token. It is also set as a cookie."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When the session ends."`
+	TenantID  op.UUID   `json:"tenantId" doc:"The tenant that the session is bound to."`
+	User      Person    `json:"user" doc:"Who logged in."`
+}
+
+// SessionCookie is the session that a browser keeps.
+func (o *LoginOut) SessionCookie() (token string, expires time.Time) { return o.Token, o.ExpiresAt }
+
+// Person is a user as the credential operations show it.
+type Person struct {
+	ID             op.UUID `json:"id" doc:"The user's id."`
+	Email          string  `json:"email" doc:"For display; nothing is decided by it."`
+	DisplayName    string  `json:"displayName" doc:"For display; nothing is decided by it."`
+	PrincipalKind  string  `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
+	IntegrationKey string  `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal stands for."`
+	Status         string  `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status."`
+	Clearance      string  `json:"clearance,omitempty" doc:"The clearance in the tenant."`
+}
+
+// Login begins a session.
+var Login = op.New[LoginIn, LoginOut](op.Spec{
+	Name: "login", Module: Module, Method: "POST", Path: "/api/auth/login", Access: op.Public, Effect: op.Write, Secret: true,
+	Summary: "Log in with e-mail address and password",
+	Description: "Gives a session of 12 hours, as a token and as a cookie. A wrong address and a wrong password are the same answer. " +
+		"Attempts are throttled by account and by address.",
+})
+
+// LogoutIn is empty: the session is the one that the request comes with.
+type LogoutIn struct{}
+
+// LogoutOut takes the browser's cookie away.
+type LogoutOut struct{}
+
+// SessionCookie is none.
+func (o *LogoutOut) SessionCookie() (token string, expires time.Time) { return "", time.Time{} }
+
+// Logout ends the session that asks for it.
+var Logout = op.New[LogoutIn, LogoutOut](op.Spec{
+	Name: "logout", Module: Module, Method: "POST", Path: "/api/auth/logout", Access: op.Authenticated, Effect: op.Write, Status: 204,
+	Summary:     "Log out",
+	Description: "Revokes the session that the request comes with. An API key is revoked by its own route.",
+})
+
+// ChangePasswordIn is the old password and the new one.
+type ChangePasswordIn struct {
+	CurrentPassword string `json:"currentPassword" required:"true" maxLength:"1024" doc:"The password until now."`
+	NewPassword     string `json:"newPassword" required:"true" minLength:"12" maxLength:"256" doc:"The new password: 12 characters or more, not the account's own name."`
+}
+
+// ChangePassword sets one's own password.
+var ChangePassword = op.New[ChangePasswordIn, op.None](op.Spec{
+	Name: "change-password", Module: Module, Method: "PUT", Path: "/api/auth/password", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
+	Summary:     "Change one's own password",
+	Description: "By session alone, in the account's own tenant. Every other session of the account ends.",
+})
