@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
@@ -59,15 +60,37 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 	}
 }
 
-// Cookied is an answer that sets cookies as well; secure says that the client
-// came by https.
-type Cookied interface {
-	Cookies(secure bool) []*http.Cookie
+// SessionAnswer is an answer that begins or ends a browser's session: its token
+// goes into the session cookie until expires; an empty token takes the cookie
+// away. Contracts implement it without knowing HTTP.
+type SessionAnswer interface {
+	SessionCookie() (token string, expires time.Time)
+}
+
+// sessionCookies are the cookies that say what the answer says. Over https the
+// name has the __Host- prefix; the end of a session ends it under both names.
+func sessionCookies(k SessionAnswer, secure bool) []*http.Cookie {
+	cookie := func(name string, secure bool, token string, expires time.Time) *http.Cookie {
+		c := &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Expires: expires}
+		if token == "" {
+			c.MaxAge, c.Expires = -1, time.Time{}
+		}
+		return c
+	}
+	token, expires := k.SessionCookie()
+	switch {
+	case token == "" && secure:
+		return []*http.Cookie{cookie(SecureSessionCookie, true, "", expires), cookie(SessionCookie, true, "", expires)}
+	case token == "" || !secure:
+		return []*http.Cookie{cookie(SessionCookie, false, token, expires)}
+	default:
+		return []*http.Cookie{cookie(SecureSessionCookie, true, token, expires)}
+	}
 }
 
 func (a *API) answer(c *gin.Context, o *op.Operation, out any) {
-	if k, ok := out.(Cookied); ok {
-		for _, cookie := range k.Cookies(op.RequestOf(c.Request.Context()).Secure) {
+	if k, ok := out.(SessionAnswer); ok {
+		for _, cookie := range sessionCookies(k, op.RequestOf(c.Request.Context()).Secure) {
 			http.SetCookie(c.Writer, cookie)
 		}
 	}

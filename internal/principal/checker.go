@@ -53,10 +53,10 @@ type Config struct {
 	Policies Policies
 	Clock    clock.Clock
 	Log      *slog.Logger
-	// CacheTTL is PRINCIPAL_CHECK_CACHE_TTL_MS: zero is the default, negative
-	// remembers nothing. It is clamped to CacheTTLMax and to MaxCacheTTL.
+	// CacheTTL is PRINCIPAL_CHECK_CACHE_TTL_MS; zero remembers no success. It is
+	// clamped to CacheTTLMax and to MaxCacheTTL.
 	CacheTTL time.Duration
-	// CacheTTLMax is PRINCIPAL_CHECK_CACHE_TTL_MAX_MS; zero is MaxCacheTTL.
+	// CacheTTLMax is PRINCIPAL_CHECK_CACHE_TTL_MAX_MS; zero remembers none.
 	CacheTTLMax time.Duration
 	// CacheSize bounds each cache in entries; zero is 16,384.
 	CacheSize int
@@ -108,13 +108,7 @@ func New(cfg Config) (*Checker, error) {
 // CacheTTL is the time that a success is remembered, for what the two settings
 // say.
 func CacheTTL(configured, limit time.Duration) time.Duration {
-	if configured == 0 {
-		configured = DefaultCacheTTL
-	}
-	if limit <= 0 || limit > MaxCacheTTL {
-		limit = MaxCacheTTL
-	}
-	return max(min(configured, limit), 0)
+	return max(min(configured, limit, MaxCacheTTL), 0)
 }
 
 // Authenticate finds out who presents the credential and for which tenant. A
