@@ -1,0 +1,106 @@
+package text
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain | title":                 "plain | title",
+		"Überprüfung – 日本語 – café":      "Überprüfung – 日本語 – café",
+		"\x1b[31mred\x1b[0m":            `\x1b[31mred\x1b[0m`,
+		"a\nb\r\tc\x00\x7f":             `a\nb\r\tc\x00\x7f`,
+		"c1 \u009b31m \u0085":           `c1 \u009b31m \u0085`,
+		"\u202eevil\u2066 \u200f":       `\u202eevil\u2066 \u200f`,
+		"zero\u200bwidth\ufeff\u2060":   `zero\u200bwidth\ufeff\u2060`,
+		"soft\u00adhyphen":              `soft\u00adhyphen`,
+		"tags \U000e0041\U000e0101":     `tags \U000e0041\U000e0101`,
+		"\u2028\u2029\u3164":            `\u2028\u2029\u3164`,
+		"\xff\x9b31m":                   `\xff\x9b31m`,
+		"⚠\ufe0f 1\ufe0f\u20e3 a\ufe0f": "⚠\ufe0f 1\ufe0f\u20e3 a" + `\ufe0f`,
+		"👩\u200d💻":                      "👩" + `\u200d` + "💻",
+		"no-break\u00a0space":           "no-break\u00a0space",
+		"\ufffd is a character":         "\ufffd is a character",
+	} {
+		if got := Line(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestBlockKeepsLines(t *testing.T) {
+	t.Parallel()
+	if got := Block("a\r\nb\n\tc\rd\x1b"); got != "a\nb\n\tc"+`\rd\x1b` {
+		t.Fatalf("got %q", got)
+	}
+}
+
+func TestWidthAndCut(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in   string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"cafe\u0301s", 5, "cafe\u0301s"}, {"", 0, ""}} {
+		got := Cut(tc.in, tc.n)
+		if got != tc.want || Width(got) > tc.n {
+			t.Errorf("Cut(%q, %d) = %q of width %d, want %q", tc.in, tc.n, got, Width(got), tc.want)
+		}
+	}
+}
+
+// dangerous are the ranges that must never come through, written down apart
+// from the code that escapes them.
+func dangerous(r rune) bool {
+	return r < 0x20 || (r >= 0x7f && r <= 0x9f) || r == 0xad || r == 0x61c || r == 0x180e || (r >= 0x200b && r <= 0x200f) ||
+		(r >= 0x2028 && r <= 0x202e) || (r >= 0x2060 && r <= 0x206f) || r == 0xfeff || (r >= 0xe0000 && r <= 0xe0fff) || (r >= 0xfff9 && r <= 0xfffb)
+}
+
+func FuzzVisible(f *testing.F) {
+	for _, seed := range []string{"", "a", "\x1b]8;;http://x\x07", "\u202e", "\xc2", "\xe2\x80", "\U000e0001", "⚠\ufe0f", "a\nb"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		line := Line(s)
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, dangerous) {
+			t.Fatalf("Line(%q) = %q", s, line)
+		}
+		if again := Line(line); again != line {
+			t.Fatalf("Line is not stable: %q, then %q", line, again)
+		}
+		block := strings.NewReplacer("\n", "", "\t", "").Replace(Block(s))
+		if !utf8.ValidString(block) || strings.ContainsFunc(block, dangerous) {
+			t.Fatalf("Block(%q) = %q", s, block)
+		}
+		if got := Cut(line, 10); Width(got) > 10 {
+			t.Fatalf("Cut(%q, 10) = %q", line, got)
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	for _, seed := range []string{"", "a", "\u009b\u202e\u200b\U000e0041", "\n\t\x1b", "⚠\ufe0f"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		doc, err := json.Marshal(map[string]string{"title": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		safe := JSON(doc)
+		if strings.ContainsFunc(string(safe), dangerous) {
+			t.Fatalf("JSON(%q) = %q", doc, safe)
+		}
+		var was, is map[string]string
+		if err := json.Unmarshal(doc, &was); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(safe, &is); err != nil || was["title"] != is["title"] {
+			t.Fatalf("data changed: %q is %q (%v)", was, is, err)
+		}
+	})
+}
