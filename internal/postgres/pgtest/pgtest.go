@@ -1,2 +1,274 @@
 // Package pgtest gives tests a real, migrated database of their own.
+//
+// It promises: one server for all test processes that run at a time, on a
+// memory file system where there is room, started by the first and ended by
+// itself after the last, also when they are killed; a template that is migrated
+// once for a set of migrations; a clone of it for each test that asks (New), some
+// 50 ms, dropped at its end; or, cheaper still, a transaction that is rolled back
+// (Tx). Tests that use it can run in parallel.
+//
+// Without a Postgres to run the test fails: a wall that is not tested is none.
 package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/embedded"
+	"parapet/internal/postgres/migrate"
+	"parapet/internal/uid"
+	"parapet/jobs"
+)
+
+// DB is a migrated database.
+type DB struct {
+	server *embedded.Server
+	name   string
+}
+
+// kit is what the tests of one process share. It is filled once and lives as
+// long as the process: a test has no other scope to put a server in.
+type kit struct {
+	server   *embedded.Server
+	template string
+
+	mu     sync.Mutex
+	shared *DB
+	pools  map[string]*postgres.Pool
+}
+
+var process = sync.OnceValues(start)
+
+// New gives a database of the test's own, with no rows but those of the
+// migrations. It is dropped when the test ends.
+func New(t testing.TB) *DB {
+	t.Helper()
+	k := get(t)
+	db, err := k.clone(context.Background())
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.drop(context.Background()); err != nil {
+			t.Errorf("pgtest: %v", err)
+		}
+	})
+	return db
+}
+
+// Empty gives a database of the test's own that nothing was done to, for tests
+// of migrations.
+func Empty(t testing.TB) *DB {
+	t.Helper()
+	k := get(t)
+	db := &DB{server: k.server, name: databaseName("e")}
+	if err := k.admin(context.Background(), "CREATE DATABASE "+db.name+" TEMPLATE template0"); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.drop(context.Background()); err != nil {
+			t.Errorf("pgtest: %v", err)
+		}
+	})
+	return db
+}
+
+// Tx gives a transaction of role in tenant, rolled back at the end of the test,
+// in a database that the tests of this process share. What it writes nobody else
+// sees; what others committed it may see, so count nothing but your own rows.
+func Tx(t testing.TB, role, tenant string) *postgres.Tx {
+	t.Helper()
+	pool := Shared(t, role)
+	tx, err := pool.Begin(t.Context(), tenant, nil)
+	if err != nil {
+		t.Fatalf("pgtest: begin as %s: %v", role, err)
+	}
+	t.Cleanup(tx.Rollback)
+	return tx
+}
+
+// Shared gives a pool of role on the database that the tests of this process
+// share, for tests that commit nothing.
+func Shared(t testing.TB, role string) *postgres.Pool {
+	t.Helper()
+	k := get(t)
+	pool, err := k.sharedPool(role)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return pool
+}
+
+// Name is the database's name.
+func (d *DB) Name() string { return d.name }
+
+// URL is the address for the owner of everything, a superuser: the DIRECT_URL.
+func (d *DB) URL() string { return d.RoleURL(d.server.Superuser()) }
+
+// RoleURL is the address for a role.
+func (d *DB) RoleURL(role string) string { return d.server.URL(d.name, role) }
+
+// Pool opens a pool of role, closed when the test ends.
+func (d *DB) Pool(t testing.TB, role string) *postgres.Pool {
+	t.Helper()
+	return d.PoolWith(t, postgres.Config{URL: d.RoleURL(role), MaxConns: 4})
+}
+
+// PoolWith opens a pool as cfg says, closed when the test ends.
+func (d *DB) PoolWith(t testing.TB, cfg postgres.Config) *postgres.Pool {
+	t.Helper()
+	pool, err := postgres.Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// Owner opens a pool of the superuser, whom row-level security does not bind:
+// for arranging and for looking, never for what is tested.
+func (d *DB) Owner(t testing.TB) *postgres.Pool {
+	t.Helper()
+	return d.Pool(t, d.server.Superuser())
+}
+
+func (d *DB) drop(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, d.server.URL("postgres", d.server.Superuser()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+d.name+" WITH (FORCE)")
+	return err
+}
+
+func get(t testing.TB) *kit {
+	t.Helper()
+	k, err := process()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return k
+}
+
+// start joins the server and makes the template, once a process.
+func start() (*kit, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	server, err := embedded.Join(ctx, embedded.Options{Dir: filepath.Join(home(), fmt.Sprintf("parapet-test-%d", os.Geteuid()))})
+	if err != nil {
+		return nil, err
+	}
+	k := &kit{server: server, pools: make(map[string]*postgres.Pool)}
+	if err := k.ensureTemplate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("template: %w", err), server.Close(ctx))
+	}
+	return k, nil
+}
+
+// ensureTemplate migrates the template if no other process has done so.
+func (k *kit) ensureTemplate(ctx context.Context) error {
+	hash, err := migrate.Hash()
+	if err != nil {
+		return err
+	}
+	k.template = "template_" + hash[:16]
+	conn, err := pgx.Connect(ctx, k.server.URL("postgres", k.server.Superuser()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	// The lock goes with the connection: a killed migration is begun anew.
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, k.template); err != nil {
+		return err
+	}
+	var there bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, k.template).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	building := k.template + "_building"
+	for _, sql := range []string{
+		"DROP DATABASE IF EXISTS " + building + " WITH (FORCE)",
+		"CREATE DATABASE " + building + " TEMPLATE template0",
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	if _, err := migrate.Up(ctx, k.server.URL(building, k.server.Superuser()), MigrateOptions()); err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		"ALTER DATABASE " + building + " WITH ALLOW_CONNECTIONS false",
+		"ALTER DATABASE " + building + " RENAME TO " + k.template,
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MigrateOptions are those that the program migrates with.
+func MigrateOptions() migrate.Options {
+	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{jobs.Migrate}}
+}
+
+func (k *kit) clone(ctx context.Context) (*DB, error) {
+	db := &DB{server: k.server, name: databaseName("t")}
+	err := k.admin(ctx, "CREATE DATABASE "+db.name+" TEMPLATE "+k.template+" STRATEGY FILE_COPY")
+	return db, err
+}
+
+func (k *kit) admin(ctx context.Context, sql string) error {
+	conn, err := pgx.Connect(ctx, k.server.URL("postgres", k.server.Superuser()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+// sharedPool opens a pool on the shared clone. Neither is given back: both end
+// with the server, which ends with the last process.
+func (k *kit) sharedPool(role string) (*postgres.Pool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.shared == nil {
+		db, err := k.clone(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		k.shared = db
+	}
+	if pool := k.pools[role]; pool != nil {
+		return pool, nil
+	}
+	pool, err := postgres.Open(context.Background(), postgres.Config{
+		URL: k.shared.RoleURL(role), MaxConns: int32(max(8, 2*runtime.GOMAXPROCS(0))),
+		// Parallel tests queue for a connection; that is not what they test.
+		AcquireTimeout: time.Minute,
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.pools[role] = pool
+	return pool, nil
+}
+
+func databaseName(kind string) string {
+	id := string(uid.Random())
+	return kind + "_" + id[:8] + id[9:13]
+}

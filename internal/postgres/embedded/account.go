@@ -1,0 +1,73 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// account is whom the server runs as. The zero account is the process's own
+// user.
+type account struct {
+	other    bool
+	uid, gid uint32
+}
+
+// accountFor gives the account that a server of this data folder runs as: our
+// own, unless we are root, whom Postgres refuses. Then it is the owner of the
+// data where there is some, else the system's postgres user, else nobody.
+func accountFor(data string) (account, error) {
+	if os.Geteuid() != 0 {
+		return account{}, nil
+	}
+	info, err := os.Stat(data)
+	if err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
+			return account{other: true, uid: st.Uid, gid: st.Gid}, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return account{}, fmt.Errorf("embedded: %w", err)
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
+		if uerr != nil || gerr != nil || uid == 0 {
+			continue
+		}
+		return account{other: true, uid: uint32(uid), gid: uint32(gid)}, nil
+	}
+	// Any user but root will do; the number need not be in a list of users.
+	return account{other: true, uid: 65534, gid: 65534}, nil
+}
+
+// credential is what a child process is given; nil keeps our own.
+func (a account) credential() *syscall.Credential {
+	if !a.other {
+		return nil
+	}
+	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
+}
+
+// give makes the account the owner of a file that was created for it.
+func (a account) give(path string) error {
+	if !a.other {
+		return nil
+	}
+	return os.Lchown(path, int(a.uid), int(a.gid))
+}
+
+// uidOf is the user that owns what the account creates.
+func (a account) uidOf() uint32 {
+	if a.other {
+		return a.uid
+	}
+	return uint32(os.Geteuid())
+}

@@ -1,0 +1,196 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// port names the socket file; it is no TCP port, for the server listens on none.
+const port = "5432"
+
+// hba lets in whoever may enter the socket's folder, and nobody by TCP even if
+// somebody made the server listen.
+const hba = "# Written by Parapet. The socket's folder is the guard.\nlocal all all trust\n"
+
+// maxSocketPath is what fits into sun_path with its final NUL, less one.
+const maxSocketPath = 106
+
+// cluster is a data folder and how to run it.
+type cluster struct {
+	dir       string // holds data, data.init, postgres.log
+	bin       string
+	account   account
+	ephemeral bool
+}
+
+func (c cluster) data() string { return filepath.Join(c.dir, "data") }
+func (c cluster) log() string  { return filepath.Join(c.dir, "postgres.log") }
+
+// ensure makes the data folder if there is none: into data.init, then a rename,
+// so that a killed initdb leaves nothing that looks whole.
+func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
+	if _, err := os.Stat(filepath.Join(c.data(), "PG_VERSION")); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	if entries, err := os.ReadDir(c.data()); err == nil && len(entries) > 0 {
+		return fmt.Errorf("embedded: %s is no Postgres data folder and not empty", c.data())
+	}
+	started := time.Now()
+	fresh := filepath.Join(c.dir, "data.init")
+	if err := stopProcesses(ctx, fresh, log); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(fresh); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	if err := os.Mkdir(fresh, 0o700); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	if err := c.account.give(fresh); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	args := []string{"-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale"}
+	if c.ephemeral {
+		args = append(args, "--no-sync")
+	}
+	cmd, done, err := c.command(ctx, "initdb", fresh, args...)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("embedded: initdb: %w: %s", err, lastLines(out))
+	}
+	if err := os.WriteFile(filepath.Join(fresh, "pg_hba.conf"), []byte(hba), 0o600); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	_ = os.Remove(c.data()) // an empty folder, or nothing
+	if err := os.Rename(fresh, c.data()); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	log.InfoContext(ctx, "made a database cluster", "dir", c.data(), "took", time.Since(started).Round(time.Millisecond))
+	return nil
+}
+
+// command prepares a program of Postgres that works on the data folder dir. The
+// other account may not be able to walk to it (/root is closed to it): so the
+// folder, which is its own, is handed over as a descriptor.
+func (c cluster) command(ctx context.Context, program, dir string, args ...string) (*exec.Cmd, func(), error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program))
+	cmd.Dir = "/"
+	cmd.Env = environment()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.account.credential()}
+	done := func() {}
+	if c.account.other && descriptorPaths() {
+		f, err := os.Open(dir)
+		if err != nil {
+			return nil, nil, fmt.Errorf("embedded: %w", err)
+		}
+		cmd.ExtraFiles = []*os.File{f} // descriptor 3
+		dir = "/proc/self/fd/3"
+		done = func() { _ = f.Close() }
+	}
+	cmd.Args = append(append(cmd.Args, "-D", dir), args...)
+	return cmd, done, nil
+}
+
+// descriptorPaths tells whether /proc/self/fd leads to open files.
+func descriptorPaths() bool {
+	_, err := os.Stat("/proc/self/fd/0")
+	return err == nil || !errors.Is(err, fs.ErrNotExist)
+}
+
+// environment is what the server is started with: ours without the variables by
+// which libpq and the server would be told other things than we tell them.
+func environment() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "PG") && !strings.HasPrefix(kv, "LC_") && !strings.HasPrefix(kv, "LANG") {
+			env = append(env, kv)
+		}
+	}
+	return append(env, "LC_ALL=C", "TZ=UTC")
+}
+
+// arguments are the server's settings.
+func (c cluster) arguments(socketDir string) []string {
+	settings := []string{
+		"listen_addresses=",
+		"port=" + port,
+		"unix_socket_directories=" + socketDir,
+		"unix_socket_permissions=0700",
+		"max_connections=200",
+		"timezone=UTC",
+		"log_timezone=UTC",
+		"log_min_messages=warning",
+	}
+	if c.ephemeral {
+		settings = append(settings,
+			"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+			"wal_level=minimal", "max_wal_senders=0", "autovacuum=off",
+			"checkpoint_timeout=1h", "max_wal_size=4GB", "max_connections=500")
+	}
+	var args []string
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+// socketDir makes the folder of the socket: next to the data if the path is
+// short enough and open to the account, else under the temporary folder, by a
+// name that follows from the data's.
+func (c cluster) socketDir() (string, error) {
+	dir := filepath.Join(c.dir, "socket")
+	if c.account.other || len(dir)+len("/.s.PGSQL."+port+".lock") > maxSocketPath {
+		sum := sha256.Sum256([]byte(c.dir))
+		dir = filepath.Join(os.TempDir(), "parapet-"+hex.EncodeToString(sum[:6]))
+		if len(dir)+len("/.s.PGSQL."+port+".lock") > maxSocketPath {
+			dir = filepath.Join("/tmp", filepath.Base(dir))
+		}
+	}
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case err == nil:
+		if err := c.account.give(dir); err != nil {
+			return "", fmt.Errorf("embedded: socket folder: %w", err)
+		}
+		return dir, nil
+	case !errors.Is(err, fs.ErrExist):
+		return "", fmt.Errorf("embedded: socket folder: %w", err)
+	}
+	// Names under /tmp are anybody's: take only a folder that is the account's own
+	// and closed to others, for whoever owns it owns the database.
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("embedded: socket folder: %w", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || st.Uid != c.account.uidOf() {
+		return "", fmt.Errorf("embedded: socket folder: %s is there already, and is not a folder of mode 0700 of user %d; remove it", dir, c.account.uidOf())
+	}
+	return dir, nil
+}
+
+// lastLines is the end of a program's output, for an error's text.
+func lastLines(out []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	if len(lines) > 5 {
+		lines = lines[len(lines)-5:]
+	}
+	return string(bytes.Join(lines, []byte("; ")))
+}

@@ -1,0 +1,80 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// clearLeftovers ends the processes that a killed owner left in a data folder,
+// and then removes the files that would make a new server believe in an old one.
+// The caller holds the lock, so whoever works in the folder has lost its owner.
+func clearLeftovers(ctx context.Context, data string, log *slog.Logger) error {
+	if err := stopProcesses(ctx, data, log); err != nil {
+		return err
+	}
+	pid, err := readPidFile(data)
+	if err != nil {
+		return nil // no file: a clean end, or no cluster yet
+	}
+	log.InfoContext(ctx, "clearing what a killed database server left", "dir", data, "pid", pid.pid)
+	if pid.socketDir != "" {
+		_ = os.Remove(filepath.Join(pid.socketDir, ".s.PGSQL."+port))
+		_ = os.Remove(filepath.Join(pid.socketDir, ".s.PGSQL."+port+".lock"))
+	}
+	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	return nil
+}
+
+// stopProcesses ends every process that works in dir: first politely through
+// the postmaster, then by force.
+func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
+	for i, patience := range []time.Duration{10 * time.Second, 5 * time.Second, 5 * time.Second} {
+		signal := []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL}[i]
+		pids, err := processesIn(dir)
+		if err != nil {
+			return fmt.Errorf("embedded: look for processes in %s: %w", dir, err)
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		log.InfoContext(ctx, "ending the processes of a killed database server", "dir", dir, "pids", pids, "signal", signal.String())
+		if signal == syscall.SIGKILL {
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, signal)
+			}
+		} else if f, err := readPidFile(dir); err == nil && slices.Contains(pids, f.pid) {
+			_ = syscall.Kill(f.pid, signal)
+		}
+		if gone, err := waitGone(ctx, dir, patience); err != nil || gone {
+			return err
+		}
+	}
+	return fmt.Errorf("embedded: processes in %s do not end", dir)
+}
+
+func waitGone(ctx context.Context, dir string, patience time.Duration) (bool, error) {
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		pids, err := processesIn(dir)
+		if err != nil {
+			return false, fmt.Errorf("embedded: look for processes in %s: %w", dir, err)
+		}
+		if len(pids) == 0 {
+			return true, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,145 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server that is our child.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+	err    error // why it ended; set before exited is closed
+}
+
+// start runs the server and waits until it takes connections.
+func (c cluster) start(ctx context.Context, socketDir string) (*process, error) {
+	log, err := os.OpenFile(c.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	// The server outlives ctx, which bounds the start alone.
+	cmd, done, err := c.command(context.WithoutCancel(ctx), "postgres", c.data(), c.arguments(socketDir)...)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	cmd.Stdout, cmd.Stderr = log, log
+	// A group of its own: an interrupt at the terminal reaches us, and we end the
+	// server after our own work.
+	cmd.SysProcAttr.Setpgid = true
+	dieWithParent(cmd.SysProcAttr)
+
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The kernel counts the death of the thread that started the child as the
+		// parent's: so this one stays, waiting, as long as the child lives.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+			close(p.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("embedded: start postgres: %w", err)
+	}
+	if err := p.waitReady(ctx, c); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) waitReady(ctx context.Context, c cluster) error {
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if pid, err := readPidFile(c.data()); err == nil && pid.ready && pid.pid == p.cmd.Process.Pid {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.exited:
+			out, _ := os.ReadFile(c.log())
+			return fmt.Errorf("embedded: postgres ended at its start (%w): %s", p.err, lastLines(out))
+		case <-ctx.Done():
+			return fmt.Errorf("embedded: postgres is not ready: %w", ctx.Err())
+		}
+	}
+}
+
+// stop ends the server: a fast shutdown, and when ctx ends before it does, an
+// immediate one.
+func (p *process) stop(ctx context.Context) error {
+	fast, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if p.signal(fast, syscall.SIGINT) {
+		return nil
+	}
+	now, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if p.signal(now, syscall.SIGQUIT) {
+		return nil
+	}
+	p.kill()
+	return errors.New("embedded: postgres did not end in time and was killed")
+}
+
+// signal sends a signal and tells whether the server ended before ctx did.
+func (p *process) signal(ctx context.Context, sig syscall.Signal) bool {
+	// An error means that it has ended: exited follows at once.
+	_ = p.cmd.Process.Signal(sig)
+	select {
+	case <-p.exited:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// kill ends the whole process group.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.exited
+}
+
+// pidFile is what postmaster.pid tells.
+type pidFile struct {
+	pid       int
+	socketDir string
+	ready     bool
+}
+
+func readPidFile(data string) (pidFile, error) {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return pidFile{}, err
+	}
+	lines := strings.Split(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil {
+		return pidFile{}, fmt.Errorf("postmaster.pid: %w", err)
+	}
+	f := pidFile{pid: pid}
+	if len(lines) > 4 {
+		f.socketDir = strings.TrimSpace(lines[4])
+	}
+	if len(lines) > 7 {
+		f.ready = strings.TrimSpace(lines[7]) == "ready"
+	}
+	return f, nil
+}

@@ -1,0 +1,218 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// superuser is the cluster's first role, the owner of what is migrated.
+const superuser = "postgres"
+
+// readyTimeout bounds a start, with the recovery of a large crash in it.
+const readyTimeout = 2 * time.Minute
+
+// Options say which server is wanted.
+type Options struct {
+	// Dir holds the data folder, the lock and the server's log. It is created
+	// when it is not there.
+	Dir string
+	// Ephemeral trades durability for speed (fsync off): for tests only.
+	Ephemeral bool
+	// Log hears of slow steps and of repairs; nil means nobody does.
+	Log *slog.Logger
+	// Binaries is the folder of initdb and postgres; empty means that they are
+	// looked for (see Locate).
+	Binaries string
+}
+
+func (o Options) log() *slog.Logger {
+	if o.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Log
+}
+
+// Server is a running server, our own or one that another process owns.
+type Server struct {
+	socketDir string
+	// proc is the child that this process owns; nil for one that was attached to.
+	proc *process
+	lock *dirLock
+	// member keeps a shared server alive (see Join).
+	member *os.File
+}
+
+// Start gives the server of opts.Dir: it starts one, or attaches to the one that
+// another process has started there. It returns when the server takes
+// connections. Should the owner of an attached server end, its server ends too.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	dir, err := prepareDir(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		lock, err := tryLock(filepath.Join(dir, "lock"))
+		if err == nil {
+			s, err := own(ctx, opts, dir, lock)
+			if err != nil {
+				lock.release()
+				return nil, err
+			}
+			return s, nil
+		}
+		if !errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("embedded: lock of %s: %w", dir, err)
+		}
+		if s := attach(ctx, dir); s != nil {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("embedded: another process owns %s, but its server does not answer: %w", dir, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// own starts a server as the holder of the lock.
+func own(ctx context.Context, opts Options, dir string, lock *dirLock) (*Server, error) {
+	log := opts.log()
+	data := filepath.Join(dir, "data")
+	if err := clearLeftovers(ctx, data, log); err != nil {
+		return nil, err
+	}
+	bin, err := binaries(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	acct, err := accountFor(data)
+	if err != nil {
+		return nil, err
+	}
+	c := cluster{dir: dir, bin: bin, account: acct, ephemeral: opts.Ephemeral}
+	if err := c.ensure(ctx, log); err != nil {
+		return nil, err
+	}
+	socketDir, err := c.socketDir()
+	if err != nil {
+		return nil, err
+	}
+	proc, err := c.start(ctx, socketDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{socketDir: socketDir, proc: proc, lock: lock}, nil
+}
+
+// attach gives the server that another process runs in dir, or nil if it does
+// not answer (yet).
+func attach(ctx context.Context, dir string) *Server {
+	pid, err := readPidFile(filepath.Join(dir, "data"))
+	if err != nil || !pid.ready || pid.socketDir == "" {
+		return nil
+	}
+	s := &Server{socketDir: pid.socketDir}
+	if s.ping(ctx) != nil {
+		return nil
+	}
+	return s
+}
+
+// ping tells whether the server takes connections.
+func (s *Server) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL("postgres", superuser))
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// Owned tells whether this process started the server, and ends it by Close.
+func (s *Server) Owned() bool { return s.proc != nil }
+
+// SocketDir is the folder of the server's socket.
+func (s *Server) SocketDir() string { return s.socketDir }
+
+// Superuser is the name of the role that owns the cluster.
+func (s *Server) Superuser() string { return superuser }
+
+// URL gives the address of a database for a role.
+func (s *Server) URL(db, user string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(user), Path: "/" + db}
+	u.RawQuery = url.Values{"host": {s.socketDir}, "port": {port}, "sslmode": {"disable"}}.Encode()
+	return u.String()
+}
+
+// CreateDatabase makes a database if it is not there.
+func (s *Server) CreateDatabase(ctx context.Context, name string) error {
+	conn, err := pgx.Connect(ctx, s.URL("postgres", superuser))
+	if err != nil {
+		return fmt.Errorf("embedded: connect: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var there bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, name).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
+		return fmt.Errorf("embedded: create database %s: %w", name, err)
+	}
+	return nil
+}
+
+// Done is closed when an owned server has ended, by Close or by itself; for a
+// server of another process it never is.
+func (s *Server) Done() <-chan struct{} {
+	if s.proc == nil {
+		return nil
+	}
+	return s.proc.exited
+}
+
+// Close ends an owned server and waits for it; when ctx ends first, the server
+// is made to stop at once, which its next start repairs. A server of another
+// process is left alone.
+func (s *Server) Close(ctx context.Context) error {
+	if s.member != nil {
+		return s.member.Close()
+	}
+	if s.proc == nil {
+		return nil
+	}
+	err := s.proc.stop(ctx)
+	s.lock.release()
+	return err
+}
+
+// prepareDir makes the folder and gives its real path, by which processes are
+// found again.
+func prepareDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("embedded: no folder given")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("embedded: folder: %w", err)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("embedded: folder: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("embedded: folder: %w", err)
+	}
+	return real, nil
+}

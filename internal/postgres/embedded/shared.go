@@ -1,0 +1,234 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// supervisor runs a shared server and ends it when its last user is gone. Every
+// user holds the write end of the pipe `users`: reading from it ends when the
+// last one has closed it, or was killed. Then the server is kept a little longer,
+// and as long as process $2 (the command that runs the tests) lives, for the next
+// user. Once `users` has another name nobody can join; whoever did so at the last
+// moment is waited for. Then the server ends and the folder goes.
+const supervisor = `
+dir=$1 until=$2; shift 2
+exec 3<users
+"$@" >>postgres.log 2>&1 3<&- 4>&- &
+server=$!
+rounds=0
+while [ $rounds -lt 10 ] && kill -0 $server 2>/dev/null; do
+	cat <&3 >/dev/null
+	sleep 0.2
+	rounds=$((rounds + 1))
+	if [ -n "$until" ] && [ -d "/proc/$until" ]; then rounds=0; fi
+done
+mv users closed
+cat <&3 >/dev/null
+kill -INT $server 2>/dev/null
+wait $server
+cd /
+rm -rf "$dir"
+`
+
+// Join gives the server that all processes of this user share under dir, and
+// starts it if there is none. It belongs to nobody: it ends by itself a moment
+// after the last process that joined has closed it, or was killed, and takes its
+// data with it. It is for tests: opts.Ephemeral is implied.
+func Join(ctx context.Context, opts Options) (*Server, error) {
+	opts.Ephemeral = true
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	base, err := prepareDir(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	// The supervisor removes its folder from here.
+	acct, err := accountFor(base)
+	if err != nil {
+		return nil, err
+	}
+	if err := acct.give(base); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	lock, err := waitLock(ctx, filepath.Join(base, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer lock.release()
+	generations, err := filepath.Glob(filepath.Join(base, "g-*"))
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	for _, dir := range generations {
+		s, err := joinGeneration(ctx, opts, dir)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			return s, nil
+		}
+	}
+	return startShared(ctx, opts, base, acct)
+}
+
+func waitLock(ctx context.Context, path string) (*dirLock, error) {
+	for {
+		lock, err := tryLock(path)
+		if err == nil {
+			return lock, nil
+		}
+		if !errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("embedded: lock: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("embedded: lock %s: %w", path, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// joinGeneration joins one shared server, or gives nil where it cannot be
+// joined; what is dead is cleared away.
+func joinGeneration(ctx context.Context, opts Options, dir string) (*Server, error) {
+	users, err := os.OpenFile(filepath.Join(dir, "users"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		s := &Server{member: users}
+		// We hold the pipe: from here on the server stays.
+		if pid, perr := readPidFile(filepath.Join(dir, "data")); perr == nil && pid.ready {
+			s.socketDir = pid.socketDir
+			if s.ping(ctx) == nil {
+				return s, nil
+			}
+		}
+		_ = users.Close() // it crashed; its supervisor clears up
+		return nil, nil
+	}
+	supervisors, perr := processesIn(dir)
+	if perr != nil {
+		return nil, fmt.Errorf("embedded: %w", perr)
+	}
+	if len(supervisors) > 0 {
+		return nil, nil // it is ending
+	}
+	if err := stopProcesses(ctx, filepath.Join(dir, "data"), opts.log()); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	return nil, nil
+}
+
+// startShared makes a cluster and its supervisor. The caller holds the lock.
+func startShared(ctx context.Context, opts Options, base string, acct account) (_ *Server, err error) {
+	bin, err := binaries(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	name := make([]byte, 3)
+	if _, err := rand.Read(name); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	dir := filepath.Join(base, "g-"+hex.EncodeToString(name))
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	for _, d := range []string{dir, filepath.Join(dir, "socket")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return nil, fmt.Errorf("embedded: %w", err)
+		}
+		if err := acct.give(d); err != nil {
+			return nil, fmt.Errorf("embedded: %w", err)
+		}
+	}
+	c := cluster{dir: dir, bin: bin, account: acct, ephemeral: true}
+	if err := c.ensure(ctx, opts.log()); err != nil {
+		return nil, err
+	}
+	users := filepath.Join(dir, "users")
+	if err := syscall.Mkfifo(users, 0o600); err != nil {
+		return nil, fmt.Errorf("embedded: pipe: %w", err)
+	}
+	if err := acct.give(users); err != nil {
+		return nil, fmt.Errorf("embedded: pipe: %w", err)
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "supervisor", dir, testRunner(),
+		filepath.Join(bin, "postgres"), "-D", c.data()}, c.arguments(filepath.Join(dir, "socket"))...)...)
+	cmd.Dir = dir
+	cmd.Env = environment()
+	// A session of its own: what ends the tests does not end it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: acct.credential(), Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("embedded: supervisor: %w", err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	s := &Server{socketDir: filepath.Join(dir, "socket")}
+	if s.member, err = openUsers(ctx, users, exited); err != nil {
+		return nil, err
+	}
+	for {
+		if pid, err := readPidFile(c.data()); err == nil && pid.ready {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-exited:
+			err = errors.New("its supervisor ended")
+		case <-time.After(3 * time.Millisecond):
+			continue
+		}
+		out, _ := os.ReadFile(c.log())
+		_ = s.member.Close()
+		return nil, fmt.Errorf("embedded: shared postgres does not start: %w: %s", err, lastLines(out))
+	}
+}
+
+// openUsers opens the write end, which waits until the supervisor reads.
+func openUsers(ctx context.Context, path string, exited <-chan struct{}) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.ENXIO) {
+			return nil, fmt.Errorf("embedded: pipe: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("embedded: supervisor does not answer: %w", ctx.Err())
+		case <-exited:
+			return nil, errors.New("embedded: the supervisor ended at its start")
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// testRunner is the process id of the go command that runs this test, or
+// nothing where there is none, or no /proc to see its end by.
+func testRunner() string {
+	ppid := os.Getppid()
+	comm, err := os.ReadFile("/proc/" + strconv.Itoa(ppid) + "/comm")
+	if err != nil || strings.TrimSpace(string(comm)) != "go" {
+		return ""
+	}
+	return strconv.Itoa(ppid)
+}

@@ -1,0 +1,3 @@
+// Package jobs owns what runs outside of a request: River's tables, its workers
+// and its schedules.
+package jobs
