@@ -1,0 +1,113 @@
+package tracker
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func TestOperationsDeclareWhatTheirSurfacesNeed(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, o := range Operations() {
+		if seen[o.Name] {
+			t.Errorf("%s is listed twice", o.Name)
+		}
+		seen[o.Name] = true
+		if o.Module != Module || o.Permission == "" {
+			t.Errorf("%s: module %q, permission %q", o.Name, o.Module, o.Permission)
+		}
+	}
+	if _, err := op.OpenAPI("t", "0", Operations()); err != nil {
+		t.Fatalf("the operations make no OpenAPI document: %v", err)
+	}
+	for _, o := range Operations() {
+		if _, err := o.InputSchema(); err != nil {
+			t.Errorf("%s: input schema: %v", o.Name, err)
+		}
+		if _, err := o.OutputSchema(); err != nil {
+			t.Errorf("%s: output schema: %v", o.Name, err)
+		}
+	}
+}
+
+func readImport(body string) (*ImportItemsIn, error) {
+	in, err := ImportItems.Read(op.Raw{
+		Path:  func(string) string { return "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f" },
+		Query: url.Values{},
+		Body:  []byte(body),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return in.(*ImportItemsIn), nil
+}
+
+func TestABadItemIsReadAsOneWithAProblem(t *testing.T) {
+	t.Parallel()
+	in, err := readImport(`{"items":[
+		{"id":"a-1","title":"Good","priority":0,"created_at":"2025-11-02T21:58:07.295058-08:00","dependencies":[{"depends_on_id":"a-2","type":"blocks"}]},
+		{"id":"a-2","title":7},
+		{"id":"a-3","title":"x","owner":"y"},
+		{"id":"a-4","Title":"x"},
+		{"id":"a-5","title":"n\u0000ul"},
+		{"id":"a\u0000","title":"x"},
+		[1],
+		{"id":"a-8","title":"x","dependencies":[{"depends_on_id":"a","kind":"blocks"}]},
+		{"id":"a-9","title":"x","priority":1.5},
+		null
+	]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := in.Items[0].Problem(); p != "" || in.Items[0].Title != "Good" || in.Items[0].Dependencies[0].DependsOnID != "a-2" {
+		t.Fatalf("the good item was not read: %q %+v", p, in.Items[0])
+	}
+	ids := []string{"a-1", "a-2", "a-3", "a-4", "a-5", "", "", "a-8", "a-9", ""}
+	for i, item := range in.Items[1:] {
+		if item.Problem() == "" && item.ID != "" {
+			t.Errorf("item %d has no problem: %+v", i+1, item)
+		}
+		if item.ID != ids[i+1] {
+			t.Errorf("item %d: id %q, want %q", i+1, item.ID, ids[i+1])
+		}
+		if item.Title != "" {
+			t.Errorf("item %d kept its fields: %+v", i+1, item)
+		}
+	}
+}
+
+func TestABodyThatIsNoJSONFailsWhole(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"items":[{"id":"a",}]}`, `{"items":[]}`, `{}`, `{"items":[{"id":"a","title":"b"}],"x":1}`, `{"items":[{"id":"a","id":"b"}]}`} {
+		if _, err := readImport(body); !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("%s: got %v, want VALIDATION", body, err)
+		}
+	}
+	if _, err := readImport(`{"items":[` + strings.Repeat(`{"id":"a","title":"b"},`, MaxImportItems) + `{"id":"a","title":"b"}]}`); !fault.HasCode(err, fault.CodeValidation) {
+		t.Errorf("too many items: got %v, want VALIDATION", err)
+	}
+}
+
+func FuzzImportItem(f *testing.F) {
+	for _, seed := range []string{`{"id":"a","title":"b"}`, `{"id":"a","priority":"x"}`, `[]`, `null`, `{"dependencies":[{"type":null}]}`, `{"labels":["\u0000"]}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		in, err := readImport(`{"items":[` + text + `]}`)
+		if err != nil {
+			return
+		}
+		for _, item := range in.Items {
+			if item.holdsNUL() {
+				t.Fatalf("a NUL came through: %+v", item)
+			}
+			if item.Problem() != "" && item.Title != "" {
+				t.Fatalf("an item with a problem kept its fields: %+v", item)
+			}
+		}
+	})
+}
