@@ -2,50 +2,12 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
+
+	"parapet/jobs/riverschema"
 )
 
-// Schema is where River's tables lie.
-const Schema = "river"
-
-// sqlGrants gives parapet_jobs what River needs of its own tables. It runs after
-// every migration: a new table of River's is granted with it.
-const sqlGrants = `
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA river TO parapet_jobs;
-GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA river TO parapet_jobs;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA river TO parapet_jobs;
-REVOKE INSERT, UPDATE, DELETE ON river.river_migration FROM parapet_jobs;`
-
 // Migrate brings River's schema to the version of the library: the hook that
-// migrate.Options.Extra takes. Each version is a transaction of its own, since a
-// new value of an enum cannot be used in the transaction that adds it.
-func Migrate(ctx context.Context, conn *pgx.Conn) error {
-	migrator, err := rivermigrate.New(riverpgxv5.New(nil), &rivermigrate.Config{Schema: Schema})
-	if err != nil {
-		return fmt.Errorf("jobs: migrate: %w", err)
-	}
-	for {
-		applied := 0
-		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			result, err := migrator.MigrateTx(ctx, tx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{MaxSteps: 1})
-			if err == nil {
-				applied = len(result.Versions)
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("jobs: migrate: %w", err)
-		}
-		if applied == 0 {
-			break
-		}
-	}
-	if _, err := conn.Exec(ctx, sqlGrants, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return fmt.Errorf("jobs: grants: %w", err)
-	}
-	return nil
-}
+// migrate.Options.Extra takes.
+func Migrate(ctx context.Context, conn *pgx.Conn) error { return riverschema.Migrate(ctx, conn) }

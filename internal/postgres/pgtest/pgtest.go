@@ -27,7 +27,7 @@ import (
 	"parapet/internal/postgres/embedded"
 	"parapet/internal/postgres/migrate"
 	"parapet/internal/uid"
-	"parapet/jobs"
+	"parapet/jobs/riverschema"
 )
 
 // DB is a migrated database.
@@ -222,7 +222,7 @@ func (k *kit) ensureTemplate(ctx context.Context) error {
 
 // MigrateOptions are those that the program migrates with.
 func MigrateOptions() migrate.Options {
-	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{jobs.Migrate}}
+	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{riverschema.Migrate}}
 }
 
 func (k *kit) clone(ctx context.Context) (*DB, error) {

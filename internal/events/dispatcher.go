@@ -1,0 +1,214 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parapet/internal/postgres"
+)
+
+// Subscriber takes events. Handle is given a batch in order, inside a
+// transaction of parapet_jobs, and does its effect with tx alone: what it does
+// elsewhere cannot be undone with the batch. After an error the batch is given
+// again event by event.
+type Subscriber struct {
+	// Name is the subscriber's for ever: its queue and its processed ids go by it.
+	Name string
+	// Types are event types, or beginnings of types with a star: directory.user.*
+	Types  []string
+	Handle func(ctx context.Context, tx postgres.Querier, events []Event) error
+}
+
+// Config is what a Dispatcher is made from.
+type Config struct {
+	// Pool is parapet_jobs'.
+	Pool        *postgres.Pool
+	Subscribers []Subscriber
+	Log         *slog.Logger
+	// Tick is how often a leader looks without having been woken; 1 s if zero.
+	Tick time.Duration
+	// Batch is how many events are moved at a time; 500 if zero.
+	Batch int
+	// MaxAttempts is after how many failures an event is parked; 8 if zero.
+	MaxAttempts int
+	// Backoff is the wait after the n-th failure; 1 s, 2 s, 4 s … 5 min if nil.
+	Backoff func(attempt int) time.Duration
+	// HandleTimeout bounds a subscriber's batch; 30 s if zero.
+	HandleTimeout time.Duration
+}
+
+// Dispatcher moves events from the outbox to the subscribers' queues, and from
+// there to the subscribers.
+type Dispatcher struct {
+	cfg    Config
+	queues []*queue
+}
+
+// NewDispatcher checks the configuration and makes a Dispatcher.
+func NewDispatcher(cfg Config) (*Dispatcher, error) {
+	if cfg.Pool == nil {
+		return nil, errors.New("events: a dispatcher needs a pool")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Tick = orDefault(cfg.Tick, time.Second)
+	cfg.Batch = orDefault(cfg.Batch, 500)
+	cfg.MaxAttempts = orDefault(cfg.MaxAttempts, 8)
+	cfg.HandleTimeout = orDefault(cfg.HandleTimeout, 30*time.Second)
+	if cfg.Backoff == nil {
+		cfg.Backoff = func(attempt int) time.Duration {
+			return min(time.Second<<min(attempt-1, 10), 5*time.Minute)
+		}
+	}
+	d := &Dispatcher{cfg: cfg}
+	names := make(map[string]bool)
+	for _, s := range cfg.Subscribers {
+		if s.Name == "" || s.Handle == nil || len(s.Types) == 0 || names[s.Name] {
+			return nil, fmt.Errorf("events: subscriber %q needs a name of its own, types and a handler", s.Name)
+		}
+		names[s.Name] = true
+		d.queues = append(d.queues, newQueue(cfg, s))
+	}
+	return d, nil
+}
+
+func orDefault[T int | time.Duration](v, or T) T {
+	if v <= 0 {
+		return or
+	}
+	return v
+}
+
+// sqlRoute moves one batch. The rows are locked in order and not skipped, so that
+// a second dispatcher waits for the first and then finds the rows behind them.
+const sqlRoute = `
+WITH batch AS MATERIALIZED (
+	SELECT tenant_id, id, position, type, aggregate_type, aggregate_id
+	FROM events.outbox
+	WHERE dispatched_at IS NULL
+	ORDER BY position
+	LIMIT @batch
+	FOR UPDATE
+), routed AS (
+	INSERT INTO events.deliveries (tenant_id, subscriber, event_id, position, aggregate_type, aggregate_id)
+	SELECT DISTINCT b.tenant_id, s.name, b.id, b.position, b.aggregate_type, b.aggregate_id
+	FROM batch b
+	JOIN unnest(@subscribers::text[], @patterns::text[]) AS s (name, pattern)
+	  ON b.type = s.pattern OR (right(s.pattern, 1) = '*' AND starts_with(b.type, left(s.pattern, -1)))
+	ON CONFLICT DO NOTHING
+), marked AS (
+	UPDATE events.outbox o SET dispatched_at = now()
+	FROM batch b
+	WHERE o.tenant_id = b.tenant_id AND o.id = b.id
+)
+SELECT count(*) FROM batch`
+
+// route moves up to one batch from the outbox to the queues and says how many
+// events it moved.
+func (d *Dispatcher) route(ctx context.Context) (int, error) {
+	var names, patterns []string
+	for _, s := range d.cfg.Subscribers {
+		for _, t := range s.Types {
+			names, patterns = append(names, s.Name), append(patterns, t)
+		}
+	}
+	var n int
+	err := d.cfg.Pool.QueryRow(ctx, sqlRoute, postgres.Args{
+		"batch": d.cfg.Batch, "subscribers": names, "patterns": patterns,
+	}).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("events: route: %w", err)
+	}
+	return n, nil
+}
+
+// Drain moves and delivers until nothing is due, and says how many events it
+// moved. What waits for a later attempt, or is parked, stays.
+func (d *Dispatcher) Drain(ctx context.Context) (int, error) {
+	moved := 0
+	for {
+		n, err := d.route(ctx)
+		if err != nil {
+			return moved, err
+		}
+		moved += n
+		for _, q := range d.queues {
+			for {
+				delivered, err := q.deliver(ctx)
+				if err != nil {
+					return moved, err
+				}
+				if delivered == 0 {
+					break
+				}
+			}
+		}
+		if n == 0 {
+			return moved, nil
+		}
+	}
+}
+
+// lead dispatches until ctx ends. Each subscriber has a goroutine of its own.
+func (d *Dispatcher) lead(ctx context.Context, woken <-chan struct{}) {
+	var running sync.WaitGroup
+	for _, q := range d.queues {
+		running.Go(func() { q.run(ctx) })
+	}
+	defer running.Wait()
+	loop(ctx, d.cfg.Tick, woken, func() bool {
+		n, err := d.route(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				d.cfg.Log.ErrorContext(ctx, "events: the outbox could not be read", "error", err)
+			}
+			return false
+		}
+		if n > 0 {
+			for _, q := range d.queues {
+				q.wake()
+			}
+		}
+		return n > 0
+	})
+}
+
+// After something was found, a loop looks again this often, for this long, before
+// it sleeps until the tick: see sqlNotify.
+const (
+	lookAgain = 20 * time.Millisecond
+	lookUntil = 300 * time.Millisecond
+)
+
+// loop calls work when woken, at each tick, and at once again while it says that
+// it found something.
+func loop(ctx context.Context, tick time.Duration, woken <-chan struct{}, work func() bool) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var found time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-woken:
+			found = time.Now()
+		case <-timer.C:
+		}
+		for work() {
+			found = time.Now()
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		wait := tick
+		if time.Since(found) < lookUntil {
+			wait = min(lookAgain, tick)
+		}
+		timer.Reset(wait)
+	}
+}

@@ -1,0 +1,115 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// leaderLock is the session-level advisory lock of the dispatching process. It
+// is for efficiency: two dispatchers would still deliver once and in order.
+const leaderLock = 8101823740002
+
+// contest is how often a process that does not lead asks whether it may: the
+// bound of a takeover after the leader's connection is gone.
+const contest = 500 * time.Millisecond
+
+// Run contests the lead and dispatches while it has it, until ctx ends. The lock
+// belongs to a connection of its own: when the process dies, however it dies, the
+// server frees the lock with the connection, and another process takes over
+// within the contest interval.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := d.term(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.cfg.Log.WarnContext(ctx, "events: the dispatcher lost its connection", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(contest):
+		}
+	}
+	return ctx.Err()
+}
+
+// term opens a connection, waits for the lead on it, and leads until the
+// connection or ctx ends.
+func (d *Dispatcher) term(ctx context.Context) error {
+	cfg := d.cfg.Pool.Raw().Config().ConnConfig.Copy()
+	cfg.RuntimeParams["application_name"] = "parapet dispatcher"
+	// A host that vanishes sends no end of its connection: ask soon whether it is
+	// still there, so that its lock is freed in seconds and not in hours.
+	cfg.RuntimeParams["tcp_keepalives_idle"] = "5"
+	cfg.RuntimeParams["tcp_keepalives_interval"] = "2"
+	cfg.RuntimeParams["tcp_keepalives_count"] = "3"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	for {
+		var led bool
+		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(leaderLock)).Scan(&led); err != nil {
+			return err
+		}
+		if led {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(contest):
+		}
+	}
+	if _, err := conn.Exec(ctx, `LISTEN `+Channel); err != nil {
+		return err
+	}
+	d.cfg.Log.InfoContext(ctx, "events: this process dispatches")
+
+	leading, stop := context.WithCancel(ctx)
+	woken, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.lead(leading, woken)
+	}()
+	err = d.listen(ctx, conn, woken)
+	stop()
+	<-ended
+	return err
+}
+
+// listen passes notices on. It returns when the connection, and so the lock, is
+// gone.
+func (d *Dispatcher) listen(ctx context.Context, conn *pgx.Conn, woken chan<- struct{}) error {
+	for {
+		waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err := conn.WaitForNotification(waiting)
+		late := waiting.Err() != nil
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		case late && !conn.IsClosed():
+			// Nothing came; make sure that the connection still is one.
+			probe, cancel := context.WithTimeout(ctx, 5*time.Second)
+			err := conn.Ping(probe)
+			cancel()
+			if err != nil {
+				return fmt.Errorf("events: ping: %w", err)
+			}
+		default:
+			return err
+		}
+	}
+}

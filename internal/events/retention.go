@@ -1,0 +1,85 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parapet/internal/postgres"
+)
+
+// Backlog says what is on its way.
+type Backlog struct {
+	// Undispatched are events that no queue has yet.
+	Undispatched int64
+	// Undelivered are deliveries in the subscribers' queues.
+	Undelivered int64
+	// Parked are deliveries that failed too often.
+	Parked int64
+}
+
+// Empty tells whether everything was delivered that can be: the outbox is empty.
+func (b Backlog) Empty() bool { return b.Undispatched == 0 && b.Undelivered == 0 }
+
+const sqlPending = `
+SELECT (SELECT count(*) FROM events.outbox WHERE dispatched_at IS NULL) AS undispatched,
+       (SELECT count(*) FROM events.deliveries WHERE parked_at IS NULL) AS undelivered,
+       (SELECT count(*) FROM events.deliveries WHERE parked_at IS NOT NULL) AS parked`
+
+// Pending counts what is on its way, through all tenants; q is parapet_jobs'.
+func Pending(ctx context.Context, q postgres.Querier) (Backlog, error) {
+	b, err := postgres.One[Backlog](ctx, q, sqlPending)
+	if err != nil {
+		return Backlog{}, postgres.MapError(err)
+	}
+	return b, nil
+}
+
+// pruneBatch bounds what one statement of the retention deletes.
+const pruneBatch = 5000
+
+var pruneStatements = [...]string{
+	`DELETE FROM events.outbox WHERE (tenant_id, id) IN (
+		SELECT o.tenant_id, o.id FROM events.outbox o
+		WHERE o.dispatched_at < @before
+		  AND NOT EXISTS (SELECT 1 FROM events.deliveries d WHERE d.tenant_id = o.tenant_id AND d.event_id = o.id)
+		LIMIT @batch)`,
+	`DELETE FROM events.processed WHERE (tenant_id, subscriber, event_id) IN (
+		SELECT p.tenant_id, p.subscriber, p.event_id FROM events.processed p
+		WHERE p.processed_at < @before
+		  AND NOT EXISTS (SELECT 1 FROM events.outbox o WHERE o.tenant_id = p.tenant_id AND o.id = p.event_id)
+		LIMIT @batch)`,
+	`DELETE FROM events.notifications WHERE (tenant_id, id) IN (
+		SELECT tenant_id, id FROM events.notifications WHERE created_at < @before LIMIT @batch)`,
+}
+
+// Prune deletes what was dispatched, processed or told before the given moment,
+// in small statements. Events that a queue still holds, parked ones too, stay,
+// and so does the id of a processed event while the event does.
+func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
+	var total int64
+	for _, sql := range pruneStatements {
+		for {
+			tag, err := q.Exec(ctx, sql, postgres.Args{"before": before, "batch": pruneBatch})
+			if err != nil {
+				return total, fmt.Errorf("events: prune: %w", err)
+			}
+			total += tag.RowsAffected()
+			if tag.RowsAffected() < pruneBatch {
+				break
+			}
+		}
+	}
+	return total, nil
+}
+
+const sqlUnpark = `
+UPDATE events.deliveries SET parked_at = NULL, attempts = 0, next_attempt_at = now()
+WHERE parked_at IS NOT NULL AND subscriber = @subscriber`
+
+// Unpark puts a subscriber's parked deliveries back into its queue, for when the
+// reason of their failure is mended.
+func Unpark(ctx context.Context, q postgres.Querier, subscriber string) (int64, error) {
+	tag, err := q.Exec(ctx, sqlUnpark, postgres.Args{"subscriber": subscriber})
+	return tag.RowsAffected(), postgres.MapError(err)
+}
