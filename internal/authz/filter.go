@@ -1,5 +1,12 @@
 package authz
 
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
 // Column says where a row keeps an attribute of the resource: an SQL
 // expression of the caller's query, a value that all rows share, or nothing.
 // The SQL is the program's own text, never a user's.
@@ -44,21 +51,92 @@ func NewColumns(byName map[string]Column) *Columns {
 // Filter is a condition on rows that is true for those, and only those, that
 // Decide would allow. The zero Filter admits nothing.
 type Filter struct {
-	text string
-	args []any
-	all  bool
+	bound *boundFilter
+}
+
+type boundFilter struct {
+	revision string
+	verdict  kind // isTrue, isFalse, or anything else for a condition
+	named    string
+	parts    []string // the text between the arguments
+	order    []int    // which argument follows each part
+	args     []any
 }
 
 // None tells that no row can pass, so that the query need not run.
-func (f Filter) None() bool { return !f.all && f.text == "" }
+func (f Filter) None() bool { return f.bound == nil || f.bound.verdict == isFalse }
 
 // SQL is the condition with named arguments (@policy_1, @policy_2 …), in
 // parentheses, ready to follow AND. AddTo gives the arguments.
-func (f Filter) SQL() string { return f.text }
+func (f Filter) SQL() string {
+	if f.bound == nil {
+		return "(FALSE)"
+	}
+	return f.bound.named
+}
 
 // AddTo adds the arguments of SQL to a statement's named arguments.
-func (f Filter) AddTo(args map[string]any) {}
+func (f Filter) AddTo(args map[string]any) {
+	if f.bound == nil {
+		return
+	}
+	for i, arg := range f.bound.args {
+		args["policy_"+strconv.Itoa(i+1)] = arg
+	}
+}
 
 // Positional is the condition with arguments $offset+1, $offset+2 … and their
 // values.
-func (f Filter) Positional(offset int) (string, []any) { return f.text, f.args }
+func (f Filter) Positional(offset int) (string, []any) {
+	if f.bound == nil {
+		return "(FALSE)", nil
+	}
+	return f.bound.render("$", offset), f.bound.args
+}
+
+func (b *boundFilter) render(prefix string, offset int) string {
+	var text strings.Builder
+	text.WriteByte('(')
+	for i, part := range b.parts {
+		text.WriteString(part)
+		if i < len(b.order) {
+			text.WriteString(prefix)
+			text.WriteString(strconv.Itoa(offset + b.order[i] + 1))
+		}
+	}
+	text.WriteByte(')')
+	return text.String()
+}
+
+// filterKey names a bound filter among those of a subject.
+type filterKey struct {
+	permission string
+	columns    *Columns
+}
+
+// Filter gives the condition that selects the rows which Decide would allow
+// with this permission. It is bound once for a subject and a query, and kept
+// with the subject. A permission that the policies do not know is an error,
+// and the filter admits nothing.
+func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, columns *Columns) (Filter, error) {
+	if actor == nil || columns == nil {
+		e.counts.failed(ReasonNoActor)
+		return Filter{}, &failure{reason: ReasonNoActor}
+	}
+	s := e.current.Load().set
+	key := filterKey{permission, columns}
+	if kept, ok := actor.filters.Load(key); ok {
+		if b, ok := kept.(*boundFilter); ok && b.revision == s.revision {
+			return Filter{b}, nil
+		}
+	}
+	template, ok := s.templates[permission]
+	if !ok {
+		e.counts.failed(ReasonUndefined)
+		return Filter{}, &failure{ReasonUndefined, fmt.Errorf("no policy knows the permission %q", permission)}
+	}
+	b := template.bind(actor, columns)
+	b.revision = s.revision
+	actor.filters.Store(key, b)
+	return Filter{b}, nil
+}

@@ -1,6 +1,9 @@
 package authz
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // DecisionSink takes decision records without ever waiting: what it cannot take
 // it drops and counts.
@@ -8,18 +11,218 @@ type DecisionSink interface {
 	Record(DecisionRecord)
 }
 
-// DecisionRecord is one line of the decision log. Input is masked JSON: ids and
+// DecisionRecord is one line of the decision log. Its input is masked: ids and
 // codes only, no token, secret, address or free text.
 type DecisionRecord struct {
-	Time       time.Time
-	Tenant     string
-	Actor      string
+	Time time.Time
+	// Tenant and Actor are empty where there is no actor.
+	Tenant string
+	Actor  string
+	// Rule is the entrypoint that answered, Permission what was asked for.
+	Rule       string
 	Permission string
 	Module     string
-	Input      []byte
+	Input      MaskedInput
 	Allow      bool
 	Hidden     bool
 	Reasons    []string
 	Revision   string
 	RequestID  string
+}
+
+// MaskedInput is what of an input may be kept.
+type MaskedInput struct {
+	Effect   Effect          `json:"effect,omitempty"`
+	Actor    *MaskedActor    `json:"actor,omitempty"`
+	Resource *MaskedResource `json:"resource,omitempty"`
+	// ServiceOwned is the path of a question about keys.
+	ServiceOwned bool `json:"serviceOwned,omitempty"`
+	// ExpiresInDays is the wish of a question about a personal key.
+	ExpiresInDays *int `json:"expiresInDays,omitempty"`
+	// Header tells that a request named its tenant itself.
+	Header bool `json:"header,omitempty"`
+}
+
+// MaskedActor is an actor without roles and grants, whose names are free text.
+type MaskedActor struct {
+	Kind         string `json:"kind,omitempty"`
+	TokenKind    string `json:"tokenKind,omitempty"`
+	TenantType   string `json:"tenantType,omitempty"`
+	Organisation string `json:"organisation,omitempty"`
+	Clearance    string `json:"clearance,omitempty"`
+}
+
+// MaskedResource is a resource whose texts are ids and codes.
+type MaskedResource struct {
+	Type           string `json:"type,omitempty"`
+	ID             string `json:"id,omitempty"`
+	Tenant         string `json:"tenant,omitempty"`
+	Organisation   string `json:"organisation,omitempty"`
+	Project        string `json:"project,omitempty"`
+	Creator        string `json:"creator,omitempty"`
+	Owner          string `json:"owner,omitempty"`
+	Classification string `json:"classification,omitempty"`
+}
+
+// masked stands for a text that is not kept.
+const masked = "masked"
+
+func maskID(s string) string {
+	if s == "" || isUUID(s) {
+		return s
+	}
+	return masked
+}
+
+// maskCode keeps lower-case identifiers such as resource types and modules, and
+// permission names.
+func maskCode(s string) string {
+	if len(s) > 64 {
+		return masked
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c == '.', c == ':', c == '-':
+		default:
+			return masked
+		}
+	}
+	return s
+}
+
+func (s *set) maskTier(tier string) string {
+	if _, ok := s.tiers[tier]; ok || tier == "" {
+		return tier
+	}
+	return masked
+}
+
+// maskRequestID keeps ids as they are made and taken: short, without spaces.
+func maskRequestID(s string) string {
+	if len(s) > 64 {
+		return masked
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return masked
+		}
+	}
+	return s
+}
+
+func maskActor(actor *Subject) *MaskedActor {
+	if actor == nil {
+		return nil
+	}
+	return &MaskedActor{
+		Kind: actor.kind, TokenKind: actor.tokenKind, TenantType: actor.tenantType,
+		Organisation: actor.organisation, Clearance: actor.clearance,
+	}
+}
+
+func (e *Engine) record(_ context.Context, s *set, in *Input, decision *Decision) {
+	if e.sink == nil {
+		return
+	}
+	r := &in.Resource
+	record := DecisionRecord{
+		Time: e.now(), Rule: entryAllow,
+		Permission: maskCode(in.Permission), Module: maskCode(in.Module),
+		Allow: decision.Allow, Hidden: decision.Hidden, Reasons: decision.Reasons,
+		Revision: decision.Revision, RequestID: maskRequestID(in.RequestID),
+		Input: MaskedInput{
+			Effect: in.Effect,
+			Actor:  maskActor(in.Actor),
+			Resource: &MaskedResource{
+				Type: maskCode(r.Type), ID: maskID(r.ID), Tenant: maskID(r.Tenant),
+				Organisation: maskID(r.Organisation), Project: maskID(r.Project),
+				Creator: maskID(r.Creator), Owner: maskID(r.Owner),
+				Classification: s.maskTier(r.Classification),
+			},
+		},
+	}
+	if in.Actor != nil {
+		record.Tenant, record.Actor = in.Actor.tenant, in.Actor.id
+	}
+	e.sink.Record(record)
+}
+
+func (e *Engine) recordQuestion(_ context.Context, q Question, verdict *Verdict) {
+	if e.sink == nil {
+		return
+	}
+	about := q.about()
+	record := DecisionRecord{
+		Time: e.now(), Rule: q.entrypoint(), Module: maskCode(about.module),
+		Permission: about.permission, Input: about.input, Allow: verdict.Allow,
+		Hidden: verdict.Code == "NOT_FOUND", Reasons: verdict.Reasons,
+		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),
+	}
+	record.Input.Actor = maskActor(about.actor)
+	if about.actor != nil {
+		record.Tenant, record.Actor = about.actor.tenant, about.actor.id
+	}
+	e.sink.Record(record)
+}
+
+// about is what the decision log says of a question.
+type about struct {
+	actor      *Subject
+	permission string
+	module     string
+	requestID  string
+	input      MaskedInput
+}
+
+func principalResource(id, tenant string) *MaskedResource {
+	return &MaskedResource{Type: "user", ID: maskID(id), Tenant: maskID(tenant)}
+}
+
+func (q IssueServiceKey) about() about {
+	return about{
+		actor: q.Actor, permission: "api_key.issue_for_service", module: "identity", requestID: q.RequestID,
+		input: MaskedInput{Effect: Write, Resource: principalResource(q.Target.ID, q.Target.Tenant), ServiceOwned: true},
+	}
+}
+
+func (q IssueSelfKey) about() about {
+	return about{
+		actor: q.Actor, permission: "api_key.issue", module: "identity", requestID: q.RequestID,
+		input: MaskedInput{Effect: Write, ExpiresInDays: q.ExpiresInDays},
+	}
+}
+
+func (q ListKeys) about() about {
+	a := about{actor: q.Actor, permission: "api_key.read.own", module: "identity", requestID: q.RequestID, input: MaskedInput{Effect: Read}}
+	if q.Owner != nil {
+		a.permission = "api_key.issue_for_service"
+		a.input.ServiceOwned = true
+		a.input.Resource = principalResource(q.Owner.ID, q.Owner.Tenant)
+	}
+	return a
+}
+
+func (q RevokeKey) about() about {
+	a := about{
+		actor: q.Actor, permission: "api_key.revoke.own", module: "identity", requestID: q.RequestID,
+		input: MaskedInput{Effect: Write, ServiceOwned: q.ServiceOwned, Resource: &MaskedResource{
+			Type: "api_key", ID: maskID(q.Key.JTI), Tenant: maskID(q.Key.Tenant), Owner: maskID(q.Key.Owner.ID),
+		}},
+	}
+	if q.ServiceOwned {
+		a.permission = "api_key.issue_for_service"
+	}
+	return a
+}
+
+func (q ValidateProfile) about() about {
+	return about{module: "identity", requestID: q.RequestID, input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
+}
+
+func (q ActAs) about() about {
+	return about{module: q.Module, requestID: q.RequestID, input: MaskedInput{
+		Header: q.Header, Resource: &MaskedResource{Type: "tenant", Tenant: maskID(q.Target)},
+	}}
 }

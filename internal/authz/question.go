@@ -1,10 +1,14 @@
 package authz
 
+import "github.com/open-policy-agent/opa/v1/ast"
+
 // Question is one of the rare questions that have a rule of their own. Its
 // types are in this file; Engine.Ask answers.
 type Question interface {
 	// entrypoint names the rule, for example "parapet/keys/issue_service".
 	entrypoint() string
+	document() ast.Value
+	about() about
 }
 
 // Verdict answers a Question.
@@ -64,6 +68,8 @@ type IssueServiceKey struct {
 	Actor    *Subject
 	Target   ServicePrincipal
 	Settings KeySettings
+	// RequestID ties the decision log to the request.
+	RequestID string
 }
 
 func (IssueServiceKey) entrypoint() string { return "parapet/keys/issue_service" }
@@ -75,6 +81,8 @@ type IssueSelfKey struct {
 	Actor         *Subject
 	ExpiresInDays *int
 	Settings      KeySettings
+	// RequestID ties the decision log to the request.
+	RequestID string
 }
 
 func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }
@@ -84,6 +92,8 @@ func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }
 type ListKeys struct {
 	Actor *Subject
 	Owner *KeyOwner
+	// RequestID ties the decision log to the request.
+	RequestID string
 }
 
 func (ListKeys) entrypoint() string { return "parapet/keys/list" }
@@ -100,6 +110,8 @@ type RevokeKey struct {
 	Actor        *Subject
 	ServiceOwned bool
 	Key          Key
+	// RequestID ties the decision log to the request.
+	RequestID string
 }
 
 func (RevokeKey) entrypoint() string { return "parapet/keys/revoke" }
@@ -116,6 +128,8 @@ type Key struct {
 // is for provisioning.
 type ValidateProfile struct {
 	Target ServicePrincipal
+	// RequestID ties the decision log to the request.
+	RequestID string
 }
 
 func (ValidateProfile) entrypoint() string { return "parapet/profiles/validate" }
@@ -130,6 +144,8 @@ type ActAs struct {
 	Module        string
 	Header        bool
 	Target        string
+	// RequestID ties the decision log to the request.
+	RequestID string
 }
 
 func (ActAs) entrypoint() string { return "parapet/actas/verdict" }

@@ -1,5 +1,12 @@
 package authz
 
+import (
+	"context"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
 // Token kinds, as the policies know them.
 const (
 	TokenSession  = "session"
@@ -76,6 +83,11 @@ type Assignment struct {
 // which is kept for as long as (revision, tenant, user, token, grants revision)
 // stay the same. It is immutable and safe for concurrent use.
 type Subject struct {
+	// term is the value that every decision shares.
+	term *ast.Term
+	// filters remembers what Filter bound for this subject.
+	filters sync.Map
+
 	id, tenant, tenantType, kind, tokenKind, organisation string
 	clearance                                             string
 	admin                                                 bool
@@ -134,4 +146,83 @@ func (s *Subject) Holds(permission string) bool {
 	}
 	_, ok := s.holds[permission]
 	return ok
+}
+
+// Subject makes a Subject of what is known about a caller. What the policies
+// cannot make one of is an error: whoever is no subject may do nothing.
+func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error) {
+	v := e.current.Load()
+	value, failed := v.eval(ctx, v.set.subject, in.document())
+	if failed == nil {
+		if object, ok := value.(ast.Object); ok {
+			return newSubject(object, v.set.revision), nil
+		}
+		failed = &failure{reason: ReasonType}
+	}
+	e.counts.failed(failed.reason)
+	e.logger.ErrorContext(ctx, "the policies made no subject", "reason", failed.reason,
+		"tenant", in.Tenant, "user", in.User.ID, "revision", v.set.revision, "error", failed.cause)
+	return nil, failed
+}
+
+func newSubject(o ast.Object, revision string) *Subject {
+	s := &Subject{
+		term:         ast.NewTerm(o),
+		revision:     revision,
+		id:           text(o, "id"),
+		tenant:       text(o, "tenant"),
+		tenantType:   text(o, "tenant_type"),
+		kind:         text(o, "kind"),
+		tokenKind:    text(o, "token_kind"),
+		organisation: text(o, "organisation"),
+		clearance:    text(o, "clearance"),
+		admin:        boolean(o, "admin"),
+		readable:     texts(o, "readable"),
+		roles:        texts(o, "roles"),
+		permissions:  texts(o, "permissions"),
+		holds:        map[string]struct{}{},
+	}
+	for _, name := range texts(o, "holds") {
+		s.holds[name] = struct{}{}
+	}
+	return s
+}
+
+// document is the input of the subject rule. Lists and maps are always there,
+// empty or not: a missing one would say nothing, and the rules refuse that.
+func (in *SubjectInput) document() ast.Value {
+	token := newDocument()
+	token.text("kind", in.Token.Kind)
+	token.text("tenant", in.Token.Tenant)
+	token.texts("roles", in.Token.Roles)
+	token.lists("role_scopes", in.Token.RoleScopes)
+	token.optional("clearance", in.Token.Clearance)
+	token.texts("caveats", in.Token.Caveats)
+
+	user := newDocument()
+	user.text("id", in.User.ID)
+	user.text("kind", in.User.Kind)
+	user.optional("integration_key", in.User.IntegrationKey)
+	user.optional("organisation", in.User.Organisation)
+
+	assignments := make([]*ast.Term, len(in.Stored.Assignments))
+	for i, a := range in.Stored.Assignments {
+		d := newDocument()
+		d.text("role", a.Role)
+		d.text("scope", a.Scope)
+		d.optional("id", a.ID)
+		assignments[i] = ast.NewTerm(d.Object)
+	}
+	stored := newDocument()
+	stored.value("assignments", ast.NewArray(assignments...))
+	stored.optional("clearance", in.Stored.Clearance)
+
+	d := newDocument()
+	d.value("token", token.Object)
+	d.text("tenant", in.Tenant)
+	d.text("tenant_type", in.TenantType)
+	d.value("user", user.Object)
+	d.value("stored", stored.Object)
+	d.lists("roles", in.Roles)
+	return d.Object
 }

@@ -1,0 +1,174 @@
+package authz
+
+import (
+	"context"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Ask answers one of the rare questions. The error is not nil only together
+// with a refusal: the rule could not be evaluated, and the reason says how.
+func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
+	v := e.current.Load()
+	verdict, failed := v.ask(ctx, q)
+	verdict.Revision = v.set.revision
+	e.counts.answer(verdict.Allow)
+	e.recordQuestion(ctx, q, &verdict)
+	if failed != nil {
+		e.counts.failed(failed.reason)
+		e.logger.ErrorContext(ctx, "a policy question got no answer", "reason", failed.reason,
+			"rule", q.entrypoint(), "revision", v.set.revision, "error", failed.cause)
+		return verdict, failed
+	}
+	return verdict, nil
+}
+
+func (v *evaluator) ask(ctx context.Context, q Question) (Verdict, *failure) {
+	refuse := func(f *failure) (Verdict, *failure) {
+		return Verdict{Code: "FORBIDDEN", Reasons: []string{f.reason}}, f
+	}
+	query, ok := v.set.queries[q.entrypoint()]
+	if !ok {
+		return refuse(&failure{reason: ReasonUndefined})
+	}
+	input := q.document()
+	if input == nil {
+		return refuse(&failure{reason: ReasonNoActor})
+	}
+	value, failed := v.eval(ctx, query, input)
+	if failed != nil {
+		return refuse(failed)
+	}
+	o, ok := value.(ast.Object)
+	if !ok {
+		return refuse(&failure{reason: ReasonType})
+	}
+	allow, ok := field(o, "allow").(ast.Boolean)
+	if !ok {
+		return refuse(&failure{reason: ReasonType})
+	}
+	return Verdict{
+		Allow:      bool(allow),
+		Code:       text(o, "code"),
+		Reasons:    texts(o, "reasons"),
+		Permission: text(o, "permission"),
+		Field:      text(o, "field"),
+		Days:       number(o, "days"),
+		Cap:        number(o, "cap"),
+	}, nil
+}
+
+// withActor starts a document with the subject, or is nil without one.
+func withActor(actor *Subject) (document, bool) {
+	if actor == nil {
+		return document{}, false
+	}
+	d := newDocument()
+	d.Insert(inputKeys.actor, actor.term)
+	return d, true
+}
+
+func (s KeySettings) document() ast.Value {
+	d := newDocument()
+	if s.MaxAdminDays != 0 {
+		d.number("max_admin_days", s.MaxAdminDays)
+	}
+	if s.MaxUserDays != 0 {
+		d.number("max_user_days", s.MaxUserDays)
+	}
+	return d.Object
+}
+
+func (p ServicePrincipal) document() ast.Value {
+	roles := make([]*ast.Term, len(p.Roles))
+	for i, r := range p.Roles {
+		d := newDocument()
+		d.text("name", r.Name)
+		d.text("kind", r.Kind)
+		d.text("scope", r.Scope)
+		d.texts("grants", r.Grants)
+		roles[i] = ast.NewTerm(d.Object)
+	}
+	d := newDocument()
+	d.optional("id", p.ID)
+	d.optional("tenant", p.Tenant)
+	d.text("kind", p.Kind)
+	d.text("status", p.Status)
+	d.text("membership", p.Membership)
+	d.optional("integration_key", p.IntegrationKey)
+	d.value("roles", ast.NewArray(roles...))
+	return d.Object
+}
+
+func (o KeyOwner) document() ast.Value {
+	d := newDocument()
+	d.optional("id", o.ID)
+	d.optional("tenant", o.Tenant)
+	d.text("kind", o.Kind)
+	return d.Object
+}
+
+func (q IssueServiceKey) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.value("target", q.Target.document())
+	d.value("settings", q.Settings.document())
+	return d.Object
+}
+
+func (q IssueSelfKey) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	if q.ExpiresInDays != nil {
+		d.number("expires_in_days", *q.ExpiresInDays)
+	}
+	d.value("settings", q.Settings.document())
+	return d.Object
+}
+
+func (q ListKeys) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.boolean("service_owned", q.Owner != nil)
+	if q.Owner != nil {
+		d.value("owner", q.Owner.document())
+	}
+	return d.Object
+}
+
+func (q RevokeKey) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	key := newDocument()
+	key.optional("jti", q.Key.JTI)
+	key.optional("tenant", q.Key.Tenant)
+	key.value("owner", q.Key.Owner.document())
+	d.boolean("service_owned", q.ServiceOwned)
+	d.value("key", key.Object)
+	return d.Object
+}
+
+func (q ValidateProfile) document() ast.Value {
+	d := newDocument()
+	d.value("target", q.Target.document())
+	return d.Object
+}
+
+func (q ActAs) document() ast.Value {
+	d := newDocument()
+	d.text("token_kind", q.TokenKind)
+	d.optional("token_tenant", q.TokenTenant)
+	d.text("principal_kind", q.PrincipalKind)
+	d.text("module", q.Module)
+	d.boolean("header", q.Header)
+	d.optional("target", q.Target)
+	return d.Object
+}

@@ -1,0 +1,125 @@
+package authz
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+)
+
+// Catalogue is the policy data that others show and provision from: permission
+// names, default roles, service profiles, tiers, modules.
+type Catalogue struct {
+	Permissions []Permission
+	Roles       []DefaultRole
+	Profiles    []Profile
+	// Tiers is the ladder, lowest first.
+	Tiers   []string
+	Modules []string
+	// AuditScopes gives, for each permission that audit reading is asked for
+	// by, the scopes that answer.
+	AuditScopes map[string][]string
+	// ServiceKeyDays is the life of a service principal's key.
+	ServiceKeyDays int
+}
+
+// Permission is a named capability.
+type Permission struct {
+	Name        string
+	Module      string
+	Effect      Effect
+	Description string
+	// Platform marks what only people of a PROGRAMME_OFFICE tenant may do.
+	Platform bool
+}
+
+// DefaultRole is a role that every tenant starts with.
+type DefaultRole struct {
+	Name        string
+	Kind        string
+	Description string
+	Grants      []string
+}
+
+// Profile is a registered service profile.
+type Profile struct {
+	IntegrationKey string
+	// Secret is the CI secret that the key backs.
+	Secret string
+	Role   string
+	Grants []string
+}
+
+// Knows tells whether the catalogue lists the permission.
+func (c *Catalogue) Knows(permission string) bool {
+	i := sort.Search(len(c.Permissions), func(i int) bool { return c.Permissions[i].Name >= permission })
+	return i < len(c.Permissions) && c.Permissions[i].Name == permission
+}
+
+// readCatalogue takes the typed part of the policy data; what does not fit is an
+// error, so that a bundle with odd data is refused.
+func readCatalogue(data map[string]any) (*Catalogue, error) {
+	var d struct {
+		Parapet struct {
+			Catalogue struct {
+				Modules     []string
+				Permissions map[string]struct {
+					Module, Description string
+					Effect              Effect
+					Platform            bool
+				}
+			}
+			Roles struct {
+				Defaults map[string]struct {
+					Kind, Description string
+					Grants            []string
+				}
+			}
+			Clearance struct{ Ladder []string }
+			Profiles  struct {
+				Registered map[string]struct {
+					Secret, Role string
+					Grants       []string
+				}
+			}
+			Keys  struct{ Lifetimes struct{ Service int } }
+			Audit struct{ Scopes map[string][]string }
+		}
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("authz: policy data: %w", err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("authz: policy data: %w", err)
+	}
+	c := &Catalogue{
+		Tiers:          d.Parapet.Clearance.Ladder,
+		Modules:        d.Parapet.Catalogue.Modules,
+		AuditScopes:    d.Parapet.Audit.Scopes,
+		ServiceKeyDays: d.Parapet.Keys.Lifetimes.Service,
+	}
+	for name, p := range d.Parapet.Catalogue.Permissions {
+		if p.Effect != Read && p.Effect != Write {
+			return nil, fmt.Errorf("authz: permission %s: effect %q", name, p.Effect)
+		}
+		c.Permissions = append(c.Permissions, Permission{name, p.Module, p.Effect, p.Description, p.Platform})
+	}
+	sort.Slice(c.Permissions, func(i, j int) bool { return c.Permissions[i].Name < c.Permissions[j].Name })
+	for name, r := range d.Parapet.Roles.Defaults {
+		for _, grant := range r.Grants {
+			if !c.Knows(grant) {
+				return nil, fmt.Errorf("authz: role %s grants %s, which is no permission", name, grant)
+			}
+		}
+		c.Roles = append(c.Roles, DefaultRole{name, r.Kind, r.Description, r.Grants})
+	}
+	sort.Slice(c.Roles, func(i, j int) bool { return c.Roles[i].Name < c.Roles[j].Name })
+	for key, p := range d.Parapet.Profiles.Registered {
+		c.Profiles = append(c.Profiles, Profile{key, p.Secret, p.Role, p.Grants})
+	}
+	sort.Slice(c.Profiles, func(i, j int) bool { return c.Profiles[i].IntegrationKey < c.Profiles[j].IntegrationKey })
+	if len(c.Permissions) == 0 || len(c.Tiers) == 0 || len(c.Modules) == 0 {
+		return nil, fmt.Errorf("authz: policy data: permissions, ladder or modules are missing")
+	}
+	return c, nil
+}

@@ -1,0 +1,109 @@
+package authz
+
+import (
+	"context"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// inputKeys are the keys of the access input, made once. They are immutable.
+var inputKeys = struct {
+	permission, effect, module, actor, resource                            *ast.Term
+	typ, id, tenant, organisation, project, creator, owner, classification *ast.Term
+	read, write, null                                                      *ast.Term
+}{
+	permission: ast.StringTerm("permission"), effect: ast.StringTerm("effect"),
+	module: ast.StringTerm("module"), actor: ast.StringTerm("actor"), resource: ast.StringTerm("resource"),
+	typ: ast.StringTerm("type"), id: ast.StringTerm("id"), tenant: ast.StringTerm("tenant"),
+	organisation: ast.StringTerm("organisation"), project: ast.StringTerm("project"),
+	creator: ast.StringTerm("creator"), owner: ast.StringTerm("owner"),
+	classification: ast.StringTerm("classification"),
+	read:           ast.StringTerm("read"), write: ast.StringTerm("write"), null: ast.NullTerm(),
+}
+
+// Decide answers. The error is not nil only together with a denial: the rule
+// could not be evaluated, and the decision says which way.
+func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
+	v := e.current.Load()
+	decision, failed := e.decide(ctx, v, &in)
+	decision.Revision = v.set.revision
+	e.counts.answer(decision.Allow)
+	e.record(ctx, v.set, &in, &decision)
+	if failed != nil {
+		e.counts.failed(failed.reason)
+		e.logger.ErrorContext(ctx, "a policy decision gave no answer", "reason", failed.reason,
+			"permission", in.Permission, "revision", v.set.revision, "error", failed.cause)
+		return decision, failed
+	}
+	return decision, nil
+}
+
+func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision, *failure) {
+	if in.Actor == nil {
+		return deny(&failure{reason: ReasonNoActor})
+	}
+	input := v.set.input(in)
+	value, failed := v.eval(ctx, v.set.allow, input)
+	if failed != nil {
+		return deny(failed)
+	}
+	allow, ok := value.(ast.Boolean)
+	if !ok {
+		return deny(&failure{reason: ReasonType})
+	}
+	if allow {
+		return Decision{Allow: true}, nil
+	}
+	return v.explain(ctx, input)
+}
+
+func deny(f *failure) (Decision, *failure) {
+	return Decision{Reasons: []string{f.reason}}, f
+}
+
+// explain asks why a denial is one.
+func (v *evaluator) explain(ctx context.Context, input ast.Value) (Decision, *failure) {
+	value, failed := v.eval(ctx, v.set.denial, input)
+	if failed != nil {
+		return deny(failed)
+	}
+	denial, ok := value.(ast.Object)
+	if !ok {
+		return deny(&failure{reason: ReasonType})
+	}
+	return Decision{Hidden: boolean(denial, "hidden"), Reasons: texts(denial, "reasons")}, nil
+}
+
+// input builds the document by hand: the actor's term is shared, an empty field
+// is left out.
+func (s *set) input(in *Input) ast.Object {
+	k := &inputKeys
+	effect := k.write
+	if in.Effect == Read {
+		effect = k.read
+	}
+	r := &in.Resource
+	resource := ast.NewObject([2]*ast.Term{k.typ, ast.StringTerm(r.Type)})
+	insert := func(key *ast.Term, text string) {
+		if text != "" {
+			resource.Insert(key, ast.StringTerm(text))
+		}
+	}
+	insert(k.tenant, r.Tenant)
+	insert(k.organisation, r.Organisation)
+	insert(k.project, r.Project)
+	insert(k.creator, r.Creator)
+	insert(k.owner, r.Owner)
+	if r.Classification != "" {
+		resource.Insert(k.classification, s.term(r.Classification))
+	} else if r.NullClassification {
+		resource.Insert(k.classification, k.null)
+	}
+	return ast.NewObject(
+		[2]*ast.Term{k.permission, s.term(in.Permission)},
+		[2]*ast.Term{k.effect, effect},
+		[2]*ast.Term{k.module, s.term(in.Module)},
+		[2]*ast.Term{k.actor, in.Actor.term},
+		[2]*ast.Term{k.resource, ast.NewTerm(resource)},
+	)
+}

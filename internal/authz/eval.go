@@ -1,0 +1,97 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// failure is an evaluation that gave no answer, with the reason code for it.
+type failure struct {
+	reason string
+	cause  error
+}
+
+func (f *failure) Error() string {
+	if f.cause == nil {
+		return "authz: " + f.reason
+	}
+	return fmt.Sprintf("authz: %s: %v", f.reason, f.cause)
+}
+
+func (f *failure) Unwrap() error { return f.cause }
+
+// slot is what one evaluation borrows: a cancel that a timer pulls, so that no
+// evaluation needs a goroutine, and the options that never change.
+type slot struct {
+	cancel  topdown.Cancel
+	timer   *time.Timer
+	options [4]rego.EvalOption
+}
+
+func newSlot(s *set, timeout time.Duration) *slot {
+	sl := &slot{cancel: topdown.NewCancel()}
+	sl.timer = time.AfterFunc(timeout, sl.cancel.Cancel)
+	sl.options = [4]rego.EvalOption{
+		1: rego.EvalExternalCancel(sl.cancel),
+		2: rego.EvalMetrics(metrics.NoOp()),
+		3: rego.EvalTransaction(s.txn),
+	}
+	return sl
+}
+
+// evaluator runs prepared queries of one set, each time-boxed.
+type evaluator struct {
+	set     *set
+	timeout time.Duration
+	slots   sync.Pool
+}
+
+func (v *evaluator) borrow() *slot {
+	if sl, ok := v.slots.Get().(*slot); ok {
+		sl.timer.Reset(v.timeout)
+		return sl
+	}
+	return newSlot(v.set, v.timeout)
+}
+
+// giveBack keeps the slot unless its timer has fired: a pulled cancel stays so.
+func (v *evaluator) giveBack(sl *slot) {
+	if sl.timer.Stop() {
+		sl.options[0] = nil
+		v.slots.Put(sl)
+	}
+}
+
+// eval gives the one value that the query has for the input.
+func (v *evaluator) eval(ctx context.Context, query *rego.PreparedEvalQuery, input ast.Value) (ast.Value, *failure) {
+	if err := ctx.Err(); err != nil {
+		return nil, &failure{ReasonTimeout, err}
+	}
+	sl := v.borrow()
+	sl.options[0] = rego.EvalParsedInput(input)
+	results, err := query.Eval(ctx, sl.options[:]...)
+	v.giveBack(sl)
+	switch {
+	case err != nil && topdown.IsCancel(err):
+		return nil, &failure{ReasonTimeout, err}
+	case err != nil:
+		return nil, &failure{ReasonError, err}
+	case len(results) == 0:
+		return nil, &failure{reason: ReasonUndefined}
+	case len(results) != 1 || len(results[0].Expressions) != 1:
+		return nil, &failure{ReasonType, errors.New("more than one result")}
+	}
+	value, ok := results[0].Expressions[0].Value.(ast.Value)
+	if !ok {
+		return nil, &failure{ReasonType, fmt.Errorf("a result of type %T", results[0].Expressions[0].Value)}
+	}
+	return value, nil
+}

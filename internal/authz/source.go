@@ -1,0 +1,217 @@
+package authz
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/util"
+
+	"parapet/policies"
+	"parapet/policytests"
+)
+
+// Source is a set of policies with its tests.
+type Source struct {
+	// Policies holds the folders parapet, schemas and capabilities, as the
+	// folder policies of the repository does.
+	Policies fs.FS
+	// Tests holds Rego tests and the data they read, as the folder policytests
+	// does.
+	Tests fs.FS
+}
+
+// Embedded is the source that the program was built with.
+func Embedded() Source { return Source{Policies: policies.FS, Tests: policytests.FS} }
+
+// Dir is a source on disk: a folder that holds the folders policies and
+// policytests.
+func Dir(root string) Source {
+	return Source{
+		Policies: os.DirFS(filepath.Join(root, "policies")),
+		Tests:    os.DirFS(filepath.Join(root, "policytests")),
+	}
+}
+
+// files is what was read of a source.
+type files struct {
+	modules      map[string]*ast.Module
+	raw          map[string][]byte
+	data         map[string]any
+	schemas      *ast.SchemaSet
+	capabilities *ast.Capabilities
+	revision     string
+}
+
+const (
+	rulesFolder      = "parapet"
+	schemasFolder    = "schemas"
+	capabilitiesFile = "capabilities/opa.json"
+)
+
+// readPolicies reads rules, data, schemas and capabilities. The revision hashes
+// the names and contents of all of them.
+func readPolicies(fsys fs.FS) (*files, error) {
+	f := &files{
+		modules: map[string]*ast.Module{},
+		raw:     map[string][]byte{},
+		data:    map[string]any{},
+		schemas: ast.NewSchemaSet(),
+	}
+	text, err := fs.ReadFile(fsys, capabilitiesFile)
+	if err != nil {
+		return nil, fmt.Errorf("authz: the list of builtins: %w", err)
+	}
+	if f.capabilities, err = ast.LoadCapabilitiesJSON(bytes.NewReader(text)); err != nil {
+		return nil, fmt.Errorf("authz: %s: %w", capabilitiesFile, err)
+	}
+	hash := sha256.New()
+	hash.Write(text)
+	names, err := list(fsys, rulesFolder, schemasFolder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("authz: %w", err)
+		}
+		fmt.Fprintf(hash, "%s\x00%d\x00", name, len(text))
+		hash.Write(text)
+		if strings.HasPrefix(name, schemasFolder+"/") {
+			err = f.addSchema(name, text)
+		} else {
+			err = f.add(name, text)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.revision = hex.EncodeToString(hash.Sum(nil))[:16]
+	return f, nil
+}
+
+// list names the files under the folders, sorted.
+func list(fsys fs.FS, roots ...string) ([]string, error) {
+	var names []string
+	for _, root := range roots {
+		err := fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("authz: %w", err)
+		}
+	}
+	sort.Strings(names)
+	return names, nil
+}
+
+// add takes a Rego module or a data file, whose folder is its path in data.
+func (f *files) add(name string, text []byte) error {
+	switch path.Ext(name) {
+	case ".rego":
+		module, err := ast.ParseModuleWithOpts(name, string(text), ast.ParserOptions{
+			ProcessAnnotation: true,
+			RegoVersion:       ast.RegoV1,
+			Capabilities:      f.capabilities,
+		})
+		if err != nil {
+			return fmt.Errorf("authz: %w", err)
+		}
+		f.modules[name], f.raw[name] = module, text
+	case ".yaml", ".yml", ".json":
+		var value any
+		if err := util.Unmarshal(text, &value); err != nil {
+			return fmt.Errorf("authz: %s: %w", name, err)
+		}
+		return merge(f.data, strings.Split(path.Dir(name), "/"), value, name)
+	}
+	return nil
+}
+
+// merge puts value at the path; two files may not say the same thing.
+func merge(into map[string]any, at []string, value any, name string) error {
+	for _, key := range at {
+		if key == "." {
+			continue
+		}
+		next, ok := into[key].(map[string]any)
+		if !ok {
+			if _, taken := into[key]; taken {
+				return fmt.Errorf("authz: %s: %q holds data of another file", name, key)
+			}
+			next = map[string]any{}
+			into[key] = next
+		}
+		into = next
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("authz: %s: a data file holds an object", name)
+	}
+	for key, v := range object {
+		if _, taken := into[key]; taken {
+			return fmt.Errorf("authz: %s: %q is in another file too", name, key)
+		}
+		into[key] = v
+	}
+	return nil
+}
+
+func (f *files) addSchema(name string, text []byte) error {
+	var schema any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return fmt.Errorf("authz: %s: %w", name, err)
+	}
+	ref := ast.Ref{ast.SchemaRootDocument}
+	for _, part := range strings.Split(strings.TrimSuffix(strings.TrimPrefix(name, schemasFolder+"/"), path.Ext(name)), "/") {
+		ref = append(ref, ast.StringTerm(part))
+	}
+	f.schemas.Put(ref, schema)
+	return nil
+}
+
+// addTests reads the tests of a source on top of its policies.
+func (f *files) addTests(fsys fs.FS) error {
+	names, err := list(fsys, ".")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return fmt.Errorf("authz: %w", err)
+		}
+		if err := f.add(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile builds a strict, type-checked compiler of the modules.
+func (f *files) compile() (*ast.Compiler, error) {
+	compiler := ast.NewCompiler().
+		WithCapabilities(f.capabilities).
+		WithStrict(true).
+		WithSchemas(f.schemas).
+		WithUseTypeCheckAnnotations(true).
+		WithDefaultRegoVersion(ast.RegoV1)
+	compiler.Compile(f.modules)
+	if compiler.Failed() {
+		return nil, fmt.Errorf("authz: %w", compiler.Errors)
+	}
+	return compiler, nil
+}

@@ -1,0 +1,318 @@
+package authz
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+)
+
+// node is a boolean expression over the actor and a row: what is left of the
+// rule when the permission is known and the rest is not. It is made once for a
+// revision and a permission, and bound to an actor many times.
+type node struct {
+	kind kind
+	kids []*node
+	// left and right are a comparison's operands, left alone a test's.
+	left, right operand
+}
+
+type kind int
+
+const (
+	isTrue kind = iota
+	isFalse
+	allOf
+	anyOf
+	notTrue
+	equal
+	memberOf
+	isText
+	truthy
+)
+
+// operand is one side of a comparison: a path into the actor, an attribute of
+// the row, or a value.
+type operand struct {
+	actor ast.Ref
+	row   string
+	value ast.Value
+}
+
+func (o operand) isRow() bool { return o.row != "" }
+
+// rowAttributes are the attributes that a filter may speak of.
+func rowAttribute(name string) bool {
+	switch name {
+	case "id", "type", "tenant", "organisation", "project", "creator", "owner", "classification":
+		return true
+	}
+	return false
+}
+
+const rowPrefix = "resource."
+
+// prepareTemplates makes the residual of every permission of the catalogue and
+// of audit reading. One that does not translate refuses the whole set.
+func (s *set) prepareTemplates(ctx context.Context) error {
+	query := ast.Equality.Expr(ast.NewTerm(entryRef(entryAllow)), ast.BooleanTerm(true))
+	partial, err := rego.New(
+		rego.Compiler(s.compiler),
+		rego.Store(s.store),
+		rego.Transaction(s.txn),
+		rego.ParsedQuery(ast.NewBody(query)),
+		rego.Unknowns([]string{"input.actor", "input.resource"}),
+		rego.DisableInlining(s.helpers()),
+		rego.StrictBuiltinErrors(true),
+	).PrepareForPartial(ctx)
+	if err != nil {
+		return fmt.Errorf("authz: prepare the filters: %w", err)
+	}
+	s.templates = map[string]*node{}
+	for _, p := range s.catalogue.Permissions {
+		if err := s.prepareTemplate(ctx, partial, p); err != nil {
+			return err
+		}
+	}
+	for name := range s.catalogue.AuditScopes {
+		if s.templates[name] == nil || !s.catalogue.Knows(name) {
+			if err := s.prepareTemplate(ctx, partial, Permission{Name: name, Module: "audit", Effect: Read}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// helpers are the rules that stay rules of their own in the residual, so that
+// it is a tree and not a product of all their alternatives.
+func (s *set) helpers() []string {
+	var paths []string
+	for _, module := range s.compiler.Modules {
+		pkg := module.Package.Path.String()
+		if pkg != "data.parapet.access" {
+			continue
+		}
+		for _, rule := range module.Rules {
+			if len(rule.Head.Args) == 0 && rule.Head.Name != "allow" {
+				paths = append(paths, rule.Ref().String())
+			}
+		}
+	}
+	return paths
+}
+
+func (s *set) prepareTemplate(ctx context.Context, partial rego.PreparedPartialQuery, p Permission) error {
+	input := newDocument()
+	input.text("permission", p.Name)
+	input.text("effect", string(p.Effect))
+	input.text("module", p.Module)
+	result, err := partial.Partial(ctx, rego.EvalParsedInput(input.Object), rego.EvalTransaction(s.txn))
+	if err != nil {
+		return fmt.Errorf("authz: filter of %s: %w", p.Name, err)
+	}
+	t := translation{support: map[string][]*ast.Rule{}, building: map[string]bool{}}
+	for _, module := range result.Support {
+		for _, rule := range module.Rules {
+			name := rule.Ref().GroundPrefix().String()
+			t.support[name] = append(t.support[name], rule)
+		}
+	}
+	tree, err := t.bodies(result.Queries)
+	if err != nil {
+		return fmt.Errorf("authz: filter of %s: %w", p.Name, err)
+	}
+	s.templates[p.Name] = tree
+	return nil
+}
+
+// translation turns residual Rego into a tree. What it does not know it
+// refuses: a condition left out would be a wall left out.
+type translation struct {
+	support  map[string][]*ast.Rule
+	building map[string]bool
+}
+
+// bodies is an or: none is false, an empty one is true.
+func (t *translation) bodies(bodies []ast.Body) (*node, error) {
+	n := &node{kind: anyOf}
+	for _, body := range bodies {
+		kid, err := t.body(body)
+		if err != nil {
+			return nil, err
+		}
+		n.kids = append(n.kids, kid)
+	}
+	return n.simplify(), nil
+}
+
+func (t *translation) body(body ast.Body) (*node, error) {
+	n := &node{kind: allOf}
+	for _, expr := range body {
+		kid, err := t.expr(expr)
+		if err != nil {
+			return nil, err
+		}
+		n.kids = append(n.kids, kid)
+	}
+	return n.simplify(), nil
+}
+
+func (t *translation) expr(expr *ast.Expr) (*node, error) {
+	if len(expr.With) > 0 {
+		return nil, fmt.Errorf("%v: with does not translate", expr)
+	}
+	n, err := t.positive(expr)
+	if err != nil {
+		return nil, err
+	}
+	if expr.Negated {
+		return (&node{kind: notTrue, kids: []*node{n}}).simplify(), nil
+	}
+	return n, nil
+}
+
+func (t *translation) positive(expr *ast.Expr) (*node, error) {
+	if term, ok := expr.Terms.(*ast.Term); ok {
+		switch value := term.Value.(type) {
+		case ast.Boolean:
+			if value {
+				return &node{kind: isTrue}, nil
+			}
+			return &node{kind: isFalse}, nil
+		case ast.Ref:
+			if rules, ok := t.support[value.String()]; ok {
+				return t.rule(value.String(), rules)
+			}
+			left, err := t.operand(term)
+			if err != nil {
+				return nil, err
+			}
+			if left.isRow() {
+				return nil, fmt.Errorf("%v: a row's attribute by itself does not translate", expr)
+			}
+			return &node{kind: truthy, left: left}, nil
+		}
+	}
+	if !expr.IsCall() {
+		return nil, fmt.Errorf("%v does not translate", expr)
+	}
+	operands := make([]operand, 0, 2)
+	for _, term := range expr.Operands() {
+		o, err := t.operand(term)
+		if err != nil {
+			return nil, err
+		}
+		operands = append(operands, o)
+	}
+	operator := expr.Operator().String()
+	n := &node{}
+	switch {
+	case len(operands) == 2 && (operator == ast.Equality.Name || operator == ast.Equal.Name):
+		n.kind = equal
+		if operands[1].isRow() {
+			operands[0], operands[1] = operands[1], operands[0]
+		}
+		if operands[1].isRow() {
+			return nil, fmt.Errorf("%v: a row against itself does not translate", expr)
+		}
+	case len(operands) == 2 && operator == ast.Member.Name:
+		n.kind = memberOf
+		if operands[1].isRow() {
+			return nil, fmt.Errorf("%v: a row's attribute is no collection", expr)
+		}
+	case len(operands) == 1 && operator == ast.IsString.Name:
+		n.kind = isText
+	default:
+		return nil, fmt.Errorf("%v: %s does not translate", expr, operator)
+	}
+	n.left = operands[0]
+	if len(operands) == 2 {
+		n.right = operands[1]
+	}
+	return n, nil
+}
+
+// rule is the or of a support rule's bodies. Only rules whose value is true
+// are conditions.
+func (t *translation) rule(name string, rules []*ast.Rule) (*node, error) {
+	if t.building[name] {
+		return nil, fmt.Errorf("%s is recursive", name)
+	}
+	t.building[name] = true
+	defer delete(t.building, name)
+	var bodies []ast.Body
+	for _, rule := range rules {
+		if rule.Default {
+			if !rule.Head.Value.Equal(ast.BooleanTerm(false)) {
+				return nil, fmt.Errorf("%s: its default is not false", name)
+			}
+			continue
+		}
+		if rule.Else != nil || len(rule.Head.Args) > 0 || rule.Head.Key != nil || !rule.Head.Value.Equal(ast.BooleanTerm(true)) {
+			return nil, fmt.Errorf("%v is no plain condition", rule)
+		}
+		bodies = append(bodies, rule.Body)
+	}
+	return t.bodies(bodies)
+}
+
+func (t *translation) operand(term *ast.Term) (operand, error) {
+	ref, ok := term.Value.(ast.Ref)
+	if !ok {
+		if !term.IsGround() {
+			return operand{}, fmt.Errorf("%v: a variable does not translate", term)
+		}
+		return operand{value: term.Value}, nil
+	}
+	if !ref.IsGround() || len(ref) < 3 || !ref[0].Equal(ast.InputRootDocument) {
+		return operand{}, fmt.Errorf("%v does not translate", ref)
+	}
+	switch head, _ := ref[1].Value.(ast.String); head {
+	case "actor":
+		return operand{actor: ref[2:]}, nil
+	case "resource":
+		name, _ := ref[2].Value.(ast.String)
+		if len(ref) == 3 && rowAttribute(string(name)) {
+			return operand{row: rowPrefix + string(name)}, nil
+		}
+	}
+	return operand{}, fmt.Errorf("%v is no attribute that a row has", ref)
+}
+
+// simplify folds constants: an or that holds true is true, an and that holds
+// false is false, and one with a single part is that part.
+func (n *node) simplify() *node {
+	neutral, absorbing := isTrue, isFalse
+	switch n.kind {
+	case anyOf:
+		neutral, absorbing = isFalse, isTrue
+	case notTrue:
+		switch n.kids[0].kind {
+		case isTrue:
+			return &node{kind: isFalse}
+		case isFalse:
+			return &node{kind: isTrue}
+		}
+		return n
+	}
+	var kids []*node
+	for _, kid := range n.kids {
+		switch kid.kind {
+		case absorbing:
+			return &node{kind: absorbing}
+		case neutral:
+		default:
+			kids = append(kids, kid)
+		}
+	}
+	switch len(kids) {
+	case 0:
+		return &node{kind: neutral}
+	case 1:
+		return kids[0]
+	}
+	n.kids = kids
+	return n
+}

@@ -1,0 +1,93 @@
+package authz
+
+import "github.com/open-policy-agent/opa/v1/ast"
+
+// field gives the value under a key, or nil.
+func field(o ast.Object, key string) ast.Value {
+	if t := o.Get(ast.StringTerm(key)); t != nil {
+		return t.Value
+	}
+	return nil
+}
+
+func text(o ast.Object, key string) string {
+	s, _ := field(o, key).(ast.String)
+	return string(s)
+}
+
+func boolean(o ast.Object, key string) bool {
+	b, _ := field(o, key).(ast.Boolean)
+	return bool(b)
+}
+
+func number(o ast.Object, key string) int {
+	n, _ := field(o, key).(ast.Number)
+	i, _ := n.Int()
+	return i
+}
+
+// texts gives the strings of an array or a set, in its order.
+func texts(o ast.Object, key string) []string { return textsOf(field(o, key)) }
+
+func textsOf(v ast.Value) []string {
+	var out []string
+	take := func(t *ast.Term) {
+		if s, ok := t.Value.(ast.String); ok {
+			out = append(out, string(s))
+		}
+	}
+	switch v := v.(type) {
+	case *ast.Array:
+		v.Foreach(take)
+	case ast.Set:
+		v.Foreach(take)
+	}
+	return out
+}
+
+// document builds an object; what is empty is left out by the caller.
+type document struct{ ast.Object }
+
+func newDocument() document { return document{ast.NewObject()} }
+
+func (d document) text(key, value string) {
+	d.Insert(ast.StringTerm(key), ast.StringTerm(value))
+}
+
+func (d document) optional(key, value string) {
+	if value != "" {
+		d.text(key, value)
+	}
+}
+
+func (d document) texts(key string, values []string) {
+	d.Insert(ast.StringTerm(key), textsTerm(values))
+}
+
+func (d document) boolean(key string, value bool) {
+	d.Insert(ast.StringTerm(key), ast.BooleanTerm(value))
+}
+
+func (d document) number(key string, value int) {
+	d.Insert(ast.StringTerm(key), ast.IntNumberTerm(value))
+}
+
+func (d document) value(key string, value ast.Value) {
+	d.Insert(ast.StringTerm(key), ast.NewTerm(value))
+}
+
+func (d document) lists(key string, values map[string][]string) {
+	o := ast.NewObject()
+	for k, v := range values {
+		o.Insert(ast.StringTerm(k), textsTerm(v))
+	}
+	d.value(key, o)
+}
+
+func textsTerm(values []string) *ast.Term {
+	terms := make([]*ast.Term, len(values))
+	for i, v := range values {
+		terms[i] = ast.StringTerm(v)
+	}
+	return ast.ArrayTerm(terms...)
+}

@@ -1,0 +1,138 @@
+package authz
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/cover"
+	"github.com/open-policy-agent/opa/v1/format"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/tester"
+)
+
+// testTimeout bounds one policy test.
+const testTimeout = 20 * time.Second
+
+// TestReport is what the Rego tests of a source came to.
+type TestReport struct {
+	Passed int
+	// Failed names the tests that failed, with why where there is an error.
+	Failed []string
+	// Coverage is the share of the policies' lines that the tests ran, in
+	// percent; Uncovered lists the others as file:line.
+	Coverage  float64
+	Uncovered []string
+}
+
+// RunTests compiles a source together with its tests and runs them.
+func RunTests(ctx context.Context, source Source) (TestReport, error) {
+	var report TestReport
+	f, err := readPolicies(source.Policies)
+	if err != nil {
+		return report, err
+	}
+	rules := map[string]bool{}
+	for name := range f.modules {
+		rules[name] = true
+	}
+	if err := f.addTests(source.Tests); err != nil {
+		return report, err
+	}
+	compiler, err := f.compile()
+	if err != nil {
+		return report, err
+	}
+	store := inmem.NewFromObjectWithOpts(f.data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
+	txn, err := store.NewTransaction(ctx)
+	if err != nil {
+		return report, fmt.Errorf("authz: %w", err)
+	}
+	defer store.Abort(ctx, txn)
+	covered := cover.New()
+	results, err := tester.NewRunner().
+		SetCompiler(compiler).
+		SetStore(store).
+		SetModules(f.modules).
+		SetTimeout(testTimeout).
+		RaiseBuiltinErrors(true).
+		SetCoverageQueryTracer(covered).
+		RunTests(ctx, txn)
+	if err != nil {
+		return report, fmt.Errorf("authz: policy tests: %w", err)
+	}
+	for result := range results {
+		switch {
+		case result.Pass():
+			report.Passed++
+		case result.Error != nil:
+			report.Failed = append(report.Failed, fmt.Sprintf("%s.%s: %v", result.Package, result.Name, result.Error))
+		default:
+			report.Failed = append(report.Failed, fmt.Sprintf("%s.%s%s", result.Package, result.Name, failedCases(result)))
+		}
+	}
+	sort.Strings(report.Failed)
+	report.cover(covered.Report(f.modules), rules)
+	return report, nil
+}
+
+// failedCases names the cases of a table that failed.
+func failedCases(result *tester.Result) string {
+	var names []string
+	for path, sub := range result.SubResults.Iter {
+		if sub.Fail && len(sub.SubResults) == 0 {
+			names = append(names, strings.Join(path, "/"))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	sort.Strings(names)
+	return ": " + strings.Join(names, ", ")
+}
+
+func (r *TestReport) cover(report cover.Report, rules map[string]bool) {
+	lines, hit := 0, 0
+	for name, file := range report.Files {
+		if !rules[name] {
+			continue
+		}
+		lines += file.CoveredLines + file.NotCoveredLines
+		hit += file.CoveredLines
+		for _, span := range file.NotCovered {
+			for row := span.Start.Row; row <= span.End.Row; row++ {
+				r.Uncovered = append(r.Uncovered, fmt.Sprintf("%s:%d", name, row))
+			}
+		}
+	}
+	sort.Strings(r.Uncovered)
+	if lines > 0 {
+		r.Coverage = 100 * float64(hit) / float64(lines)
+	}
+}
+
+// Unformatted names the Rego files of a source that the formatter would change.
+func Unformatted(source Source) ([]string, error) {
+	f, err := readPolicies(source.Policies)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.addTests(source.Tests); err != nil {
+		return nil, err
+	}
+	var names []string
+	for name, text := range f.raw {
+		formatted, err := format.Source(name, text)
+		if err != nil {
+			return nil, fmt.Errorf("authz: %w", err)
+		}
+		if !bytes.Equal(formatted, text) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names, nil
+}

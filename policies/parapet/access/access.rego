@@ -1,0 +1,139 @@
+# METADATA
+# title: May this actor do this with this record?
+# description: >
+#   The rule behind almost every decision, and, partially evaluated, behind the WHERE
+#   clause of every list. It is evaluated often: roles, scopes, tiers and caveats were
+#   worked out before, by parapet.subject, whose result is input.actor.
+# schemas:
+#   - input: schema.access.input
+package parapet.access
+
+import data.parapet.audit
+
+# METADATA
+# title: The decision
+# description: Only true allows.
+# scope: document
+# entrypoint: true
+default allow := false
+
+allow if {
+	_in_tenant
+	input.effect in input.actor.effects
+	input.module in input.actor.modules
+	_in_caveat_projects
+	_readable
+	_office_allows
+	_granted
+}
+
+# Audit entries are gated by literals of their own, not by rank.
+allow if {
+	scopes := data.parapet.audit.scopes[input.permission]
+	_in_tenant
+	input.effect in input.actor.effects
+	input.module in input.actor.modules
+	_in_caveat_projects
+	audit.admits(scopes)
+}
+
+_in_tenant if {
+	is_string(input.resource.tenant)
+	input.resource.tenant == input.actor.tenant
+}
+
+_in_caveat_projects if input.actor.all_projects == true
+
+_in_caveat_projects if input.resource.project in input.actor.projects
+
+_readable if input.resource.classification in input.actor.readable
+
+_readable if {
+	is_string(input.resource.classification)
+	not input.resource.classification in data.parapet.clearance.ladder
+}
+
+# Administering other tenants is for people of a programme office.
+_office_allows if not data.parapet.catalogue.permissions[input.permission].platform
+
+_office_allows if input.actor.tenant_type == "PROGRAMME_OFFICE"
+
+_granted if input.actor.grants[input.permission].tenant == true
+
+_granted if input.resource.organisation in input.actor.grants[input.permission].organisations
+
+_granted if input.resource.project in input.actor.grants[input.permission].projects
+
+_granted if {
+	_own
+	_own_granted
+}
+
+_own if {
+	is_string(input.actor.id)
+	input.resource.creator == input.actor.id
+}
+
+_own if {
+	is_string(input.actor.id)
+	input.resource.owner == input.actor.id
+}
+
+_own_granted if input.actor.grants[input.permission].own.tenant == true
+
+_own_granted if input.resource.organisation in input.actor.grants[input.permission].own.organisations
+
+_own_granted if input.resource.project in input.actor.grants[input.permission].own.projects
+
+# METADATA
+# title: Why not
+# description: >
+#   Asked after a denial only. "hidden" says that the caller may not even know of the
+#   record; the reasons are codes that policies/README.md explains.
+# scope: document
+# entrypoint: true
+denial := {"hidden": _hidden, "reasons": reasons}
+
+default _hidden := false
+
+_hidden if "foreign_tenant" in reasons
+
+_hidden if "clearance" in reasons
+
+# METADATA
+# title: The codes of what stands against the request
+# scope: document
+reasons contains "foreign_tenant" if not _in_tenant
+
+reasons contains "caveat_effect" if not input.effect in input.actor.effects
+
+reasons contains "caveat_module" if not input.module in input.actor.modules
+
+reasons contains "caveat_project" if not _in_caveat_projects
+
+reasons contains "clearance" if {
+	not data.parapet.audit.scopes[input.permission]
+	not _readable
+}
+
+reasons contains "clearance" if {
+	scopes := data.parapet.audit.scopes[input.permission]
+	not audit.admits(scopes)
+	not audit.plain
+}
+
+reasons contains "programme_office_only" if not _office_allows
+
+reasons contains "permission_missing" if not input.permission in input.actor.holds
+
+reasons contains "out_of_scope" if {
+	input.permission in input.actor.holds
+	not data.parapet.audit.scopes[input.permission]
+	not _granted
+}
+
+reasons contains "out_of_scope" if {
+	input.permission in input.actor.holds
+	scopes := data.parapet.audit.scopes[input.permission]
+	not audit.admits(scopes)
+}
