@@ -1,0 +1,80 @@
+package identity
+
+import (
+	"time"
+
+	"parapet/internal/op"
+)
+
+// AuditEntry is one entry of the tenant's audit chain. It never changes.
+type AuditEntry struct {
+	ID             op.UUID   `json:"id" doc:"The entry's id."`
+	Seq            int64     `json:"seq" doc:"The entry's place in the tenant's chain, from 1."`
+	TenantID       op.UUID   `json:"tenantId,omitempty" doc:"The tenant."`
+	ActorID        op.UUID   `json:"actorId,omitempty" doc:"Who acted."`
+	OnBehalfOf     op.UUID   `json:"onBehalfOf,omitempty" doc:"The user for whom the actor acted."`
+	ActorType      string    `json:"actorType" doc:"What kind of actor it was."`
+	Action         string    `json:"action" doc:"What was done."`
+	ResourceType   string    `json:"resourceType" doc:"To what kind of record."`
+	ResourceID     string    `json:"resourceId,omitempty" doc:"To which record."`
+	Module         string    `json:"module" doc:"The module that did it."`
+	Changes        any       `json:"changes,omitempty" doc:"What changed."`
+	CorrelationID  op.UUID   `json:"correlationId" doc:"The request: its x-request-id."`
+	CreatedAt      time.Time `json:"createdAt" doc:"When it was done, by the server's clock."`
+	Classification string    `json:"classification,omitempty" doc:"The classification of what was done."`
+	Hash           string    `json:"hash" doc:"The entry's hash in hex: it covers the hash before it and every column."`
+}
+
+// ListAuditEntriesIn selects entries.
+type ListAuditEntriesIn struct {
+	ActorID       op.UUID `query:"actorId" doc:"Of this actor only."`
+	Action        string  `query:"action" maxLength:"200" doc:"Of this action only."`
+	ResourceType  string  `query:"resourceType" maxLength:"200" doc:"About this kind of record only."`
+	ResourceID    string  `query:"resourceId" maxLength:"200" doc:"About this record only."`
+	Module        string  `query:"module" maxLength:"100" doc:"By this module only."`
+	CorrelationID op.UUID `query:"correlationId" doc:"Of this request only."`
+	From          string  `query:"from" format:"date-time" doc:"Not before this moment."`
+	Until         string  `query:"until" format:"date-time" doc:"Before this moment."`
+	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
+	Cursor        string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+}
+
+// ListAuditEntries lists audit entries.
+var ListAuditEntries = op.New[ListAuditEntriesIn, op.Page[AuditEntry]](op.Spec{
+	Name: "list-audit-entries", Module: Module, Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Effect: op.Read,
+	Summary: "List audit entries",
+	Description: "Those that the caller's scopes admit: audit.read.own, .organisation and .tenant admit entries that are unclassified or UNCLASSIFIED, " +
+		"audit.read.classified admits all. Newest first.",
+})
+
+// DecisionEntry is one line of the decision log.
+type DecisionEntry struct {
+	ID         op.UUID   `json:"id" doc:"The line's id."`
+	DecidedAt  time.Time `json:"decidedAt" doc:"When it was decided."`
+	ActorID    string    `json:"actorId" doc:"Who asked."`
+	Permission string    `json:"permission" doc:"What was asked for."`
+	Module     string    `json:"module" doc:"The module that asked."`
+	Input      any       `json:"input" doc:"What the policies were told, masked: ids and codes."`
+	Allow      bool      `json:"allow" doc:"The answer."`
+	Hidden     bool      `json:"hidden" doc:"Whether the caller was told that the record does not exist."`
+	Reasons    []string  `json:"reasons" doc:"Why not: codes that policies/README.md explains."`
+	Revision   string    `json:"revision" doc:"The revision of the policies that answered."`
+	RequestID  string    `json:"requestId" doc:"The request: its x-request-id."`
+}
+
+// ListDecisionsIn selects decisions.
+type ListDecisionsIn struct {
+	ActorID    op.UUID `query:"actorId" doc:"Of this actor only."`
+	Permission string  `query:"permission" maxLength:"100" doc:"About this permission only."`
+	Allow      *bool   `query:"allow" doc:"With this answer only."`
+	RequestID  string  `query:"requestId" maxLength:"100" doc:"Of this request only."`
+	Limit      int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
+	Cursor     string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+}
+
+// ListDecisions lists the decision log.
+var ListDecisions = op.New[ListDecisionsIn, op.Page[DecisionEntry]](op.Spec{
+	Name: "list-decisions", Module: Module, Method: "GET", Path: "/api/decisions", Permission: "decision_log.read", Effect: op.Read,
+	Summary:     "List the policies' decisions",
+	Description: "Newest first. The log is written behind: a decision shows a moment after it was made, and some may be missing when the server was overloaded.",
+})

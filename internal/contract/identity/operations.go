@@ -1,0 +1,21 @@
+package identity
+
+import "parapet/internal/op"
+
+// DirectoryOperations lists the operations on tenants, organisations, users,
+// memberships, roles, the audit and decision logs, events and notifications.
+func DirectoryOperations() []*op.Operation {
+	return []*op.Operation{
+		ListTenants.Operation, CreateTenant.Operation, GetTenant.Operation, UpdateTenant.Operation,
+		DisableTenant.Operation, EnableTenant.Operation,
+		ListOrganisations.Operation, CreateOrganisation.Operation, GetOrganisation.Operation, UpdateOrganisation.Operation,
+		ListUsers.Operation, CreateUser.Operation, GetUser.Operation, UpdateUser.Operation,
+		SuspendUser.Operation, ActivateUser.Operation, DeleteUser.Operation, ListPeople.Operation,
+		ListMemberships.Operation, CreateMembership.Operation, UpdateMembership.Operation,
+		ListRoles.Operation, CreateRole.Operation, GetRole.Operation, UpdateRole.Operation, DeleteRole.Operation,
+		GrantPermission.Operation, RevokePermission.Operation,
+		ListAssignments.Operation, AssignRole.Operation, UnassignRole.Operation, ListPermissions.Operation,
+		ListAuditEntries.Operation, ListDecisions.Operation,
+		ListEvents.Operation, ListNotifications.Operation, MarkNotificationRead.Operation,
+	}
+}

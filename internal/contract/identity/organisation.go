@@ -1,0 +1,81 @@
+package identity
+
+import (
+	"time"
+
+	"parapet/internal/op"
+)
+
+// Organisation actions and events.
+const (
+	ActionOrganisationCreated = "organisation.created"
+	ActionOrganisationUpdated = "organisation.updated"
+
+	EventOrganisationCreated = "directory.organisation.created"
+	EventOrganisationUpdated = "directory.organisation.updated"
+)
+
+// Organisation is a company that takes part in a tenant.
+type Organisation struct {
+	ID                 op.UUID   `json:"id" doc:"The organisation's id."`
+	TenantID           op.UUID   `json:"tenantId" doc:"The paired tenant's id: the tenant that the organisation acts in."`
+	Name               string    `json:"name" doc:"The organisation's name, unique in the tenant: untrusted text."`
+	Type               string    `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"What the organisation is in the tenant."`
+	VerificationStatus string    `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"How far the organisation was verified."`
+	CreatedAt          time.Time `json:"createdAt" doc:"When the organisation was created."`
+	UpdatedAt          time.Time `json:"updatedAt" doc:"When the organisation last changed."`
+}
+
+// ListOrganisationsIn selects organisations.
+type ListOrganisationsIn struct {
+	Search             string `query:"search" maxLength:"200" doc:"Part of the name."`
+	Type               string `query:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"Of this type only."`
+	VerificationStatus string `query:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"Of this verification status only."`
+	Limit              int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
+	Cursor             string `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+}
+
+// ListOrganisations lists the tenant's organisations.
+var ListOrganisations = op.New[ListOrganisationsIn, op.Page[Organisation]](op.Spec{
+	Name: "list-organisations", Module: Module, Method: "GET", Path: "/api/organisations", Permission: "organisation.read", Effect: op.Read,
+	Summary:     "List the tenant's organisations",
+	Description: "Ordered by name.",
+})
+
+// OrganisationIn names an organisation.
+type OrganisationIn struct {
+	OrganisationID op.UUID `path:"organisationId" doc:"The organisation's id."`
+}
+
+// GetOrganisation shows an organisation.
+var GetOrganisation = op.New[OrganisationIn, Organisation](op.Spec{
+	Name: "get-organisation", Module: Module, Method: "GET", Path: "/api/organisations/{organisationId}", Permission: "organisation.read", Effect: op.Read,
+	Summary: "Show an organisation",
+})
+
+// CreateOrganisationIn is a new organisation.
+type CreateOrganisationIn struct {
+	Name               string `json:"name" required:"true" maxLength:"200" doc:"The name, unique in the tenant."`
+	Type               string `json:"type" default:"CUSTOMER" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"What the organisation is in the tenant."`
+	VerificationStatus string `json:"verificationStatus" default:"UNVERIFIED" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"How far the organisation was verified."`
+}
+
+// CreateOrganisation adds an organisation to the tenant.
+var CreateOrganisation = op.New[CreateOrganisationIn, Organisation](op.Spec{
+	Name: "create-organisation", Module: Module, Method: "POST", Path: "/api/organisations", Permission: "organisation.create", Effect: op.Write, Status: 201,
+	Summary: "Create an organisation",
+})
+
+// UpdateOrganisationIn changes an organisation.
+type UpdateOrganisationIn struct {
+	OrganisationID     op.UUID        `path:"organisationId" doc:"The organisation's id."`
+	Name               op.Opt[string] `json:"name" minLength:"1" maxLength:"200" doc:"The name, unique in the tenant."`
+	Type               op.Opt[string] `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"What the organisation is in the tenant."`
+	VerificationStatus op.Opt[string] `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"How far the organisation was verified."`
+}
+
+// UpdateOrganisation changes an organisation.
+var UpdateOrganisation = op.New[UpdateOrganisationIn, Organisation](op.Spec{
+	Name: "update-organisation", Module: Module, Method: "PATCH", Path: "/api/organisations/{organisationId}", Permission: "organisation.update", Effect: op.Write,
+	Summary: "Change an organisation's name, type or verification status",
+})
