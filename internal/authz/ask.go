@@ -13,7 +13,7 @@ func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	verdict, failed := v.ask(ctx, q)
 	verdict.Revision = v.set.revision
 	e.counts.answer(verdict.Allow)
-	e.recordQuestion(ctx, q, &verdict)
+	e.recordQuestion(v.set, q, &verdict)
 	if failed != nil {
 		e.counts.failed(failed.reason)
 		e.logger.ErrorContext(ctx, "a policy question got no answer", "reason", failed.reason,

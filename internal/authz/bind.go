@@ -76,6 +76,8 @@ func (b *binder) join(n *node, neutral, absorbing kind) bound {
 		case absorbing:
 			return bound{kind: absorbing}
 		case neutral:
+		case n.kind:
+			out.kids = append(out.kids, r.kids...)
 		default:
 			out.kids = append(out.kids, r)
 		}

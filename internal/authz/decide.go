@@ -28,7 +28,7 @@ func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 	decision, failed := e.decide(ctx, v, &in)
 	decision.Revision = v.set.revision
 	e.counts.answer(decision.Allow)
-	e.record(ctx, v.set, &in, &decision)
+	e.record(v.set, &in, &decision)
 	if failed != nil {
 		e.counts.failed(failed.reason)
 		e.logger.ErrorContext(ctx, "a policy decision gave no answer", "reason", failed.reason,

@@ -1,9 +1,6 @@
 package authz
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // DecisionSink takes decision records without ever waiting: what it cannot take
 // it drops and counts.
@@ -74,20 +71,25 @@ func maskID(s string) string {
 	return masked
 }
 
-// maskCode keeps lower-case identifiers such as resource types and modules, and
-// permission names.
-func maskCode(s string) string {
+// maskNoun keeps lower-case words such as a resource's type.
+func maskNoun(s string) string {
 	if len(s) > 64 {
 		return masked
 	}
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c == '.', c == ':', c == '-':
-		default:
+		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
 			return masked
 		}
 	}
 	return s
+}
+
+// maskName keeps the names that the policy data knows: permissions, modules.
+func (s *set) maskName(name string) string {
+	if _, ok := s.terms[name]; ok || name == "" {
+		return name
+	}
+	return masked
 }
 
 func (s *set) maskTier(tier string) string {
@@ -122,21 +124,21 @@ func maskActor(actor *Subject) *MaskedActor {
 	}
 }
 
-func (e *Engine) record(_ context.Context, s *set, in *Input, decision *Decision) {
+func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	if e.sink == nil {
 		return
 	}
 	r := &in.Resource
 	record := DecisionRecord{
 		Time: e.now(), Rule: entryAllow,
-		Permission: maskCode(in.Permission), Module: maskCode(in.Module),
+		Permission: s.maskName(in.Permission), Module: s.maskName(in.Module),
 		Allow: decision.Allow, Hidden: decision.Hidden, Reasons: decision.Reasons,
 		Revision: decision.Revision, RequestID: maskRequestID(in.RequestID),
 		Input: MaskedInput{
 			Effect: in.Effect,
 			Actor:  maskActor(in.Actor),
 			Resource: &MaskedResource{
-				Type: maskCode(r.Type), ID: maskID(r.ID), Tenant: maskID(r.Tenant),
+				Type: maskNoun(r.Type), ID: maskID(r.ID), Tenant: maskID(r.Tenant),
 				Organisation: maskID(r.Organisation), Project: maskID(r.Project),
 				Creator: maskID(r.Creator), Owner: maskID(r.Owner),
 				Classification: s.maskTier(r.Classification),
@@ -149,13 +151,13 @@ func (e *Engine) record(_ context.Context, s *set, in *Input, decision *Decision
 	e.sink.Record(record)
 }
 
-func (e *Engine) recordQuestion(_ context.Context, q Question, verdict *Verdict) {
+func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 	if e.sink == nil {
 		return
 	}
 	about := q.about()
 	record := DecisionRecord{
-		Time: e.now(), Rule: q.entrypoint(), Module: maskCode(about.module),
+		Time: e.now(), Rule: q.entrypoint(), Module: s.maskName(about.module),
 		Permission: about.permission, Input: about.input, Allow: verdict.Allow,
 		Hidden: verdict.Code == "NOT_FOUND", Reasons: verdict.Reasons,
 		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),

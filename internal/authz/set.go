@@ -126,6 +126,9 @@ func (s *set) intern() {
 	for _, name := range s.catalogue.Modules {
 		s.terms[name] = ast.StringTerm(name)
 	}
+	for name := range s.catalogue.AuditScopes {
+		s.terms[name] = ast.StringTerm(name)
+	}
 	s.tiers = map[string]struct{}{}
 	for _, tier := range s.catalogue.Tiers {
 		s.terms[tier] = ast.StringTerm(tier)

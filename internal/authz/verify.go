@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -109,6 +110,7 @@ func (r *TestReport) cover(report cover.Report, rules map[string]bool) {
 		}
 	}
 	sort.Strings(r.Uncovered)
+	r.Uncovered = slices.Compact(r.Uncovered)
 	if lines > 0 {
 		r.Coverage = 100 * float64(hit) / float64(lines)
 	}

@@ -1,0 +1,167 @@
+package authz_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parapet/internal/authz"
+)
+
+// store keeps what a log writes.
+type store struct {
+	mu      sync.Mutex
+	records []authz.DecisionRecord
+	fail    int
+}
+
+func (s *store) write(_ context.Context, records []authz.DecisionRecord) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail > 0 {
+		s.fail--
+		return errors.New("the store is away")
+	}
+	s.records = append(s.records, records...)
+	return nil
+}
+
+func TestLogWritesBatchesAndDrains(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{fail: 2}
+		log, err := authz.NewLog(authz.LogConfig{Write: s.write, Batch: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { log.Run(ctx); close(done) }()
+		for range 7 {
+			log.Record(authz.DecisionRecord{})
+		}
+		time.Sleep(5 * time.Second)
+		if got := log.Written(); got != 7 {
+			t.Errorf("written after a tick: %d, want 7", got)
+		}
+		log.Record(authz.DecisionRecord{})
+		stop()
+		<-done
+		if len(s.records) != 8 || log.Dropped() != 0 {
+			t.Errorf("records %d, dropped %d; want 8 and 0", len(s.records), log.Dropped())
+		}
+	})
+}
+
+func TestLogDropsAndCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{fail: 1000}
+		log, err := authz.NewLog(authz.LogConfig{Write: s.write, Capacity: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			log.Record(authz.DecisionRecord{})
+		}
+		if log.Dropped() != 6 {
+			t.Errorf("a full buffer dropped %d, want 6", log.Dropped())
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { log.Run(ctx); close(done) }()
+		time.Sleep(10 * time.Second)
+		if log.Dropped() != 10 || log.Written() != 0 {
+			t.Errorf("dropped %d, written %d; want 10 and 0", log.Dropped(), log.Written())
+		}
+		stop()
+		<-done
+	})
+}
+
+func TestLogNeedsAWriter(t *testing.T) {
+	t.Parallel()
+	if _, err := authz.NewLog(authz.LogConfig{}); err == nil {
+		t.Error("a log without a writer was made")
+	}
+}
+
+// sink keeps records in memory.
+type sink struct {
+	mu      sync.Mutex
+	records []authz.DecisionRecord
+}
+
+func (s *sink) Record(r authz.DecisionRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, r)
+}
+
+func (s *sink) last() authz.DecisionRecord {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records[len(s.records)-1]
+}
+
+// Whatever a caller puts into an input, the log keeps ids and codes.
+func TestDecisionLogIsMasked(t *testing.T) {
+	t.Parallel()
+	kept := &sink{}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	e := newEngine(t, authz.Config{Sink: kept, Now: func() time.Time { return at }})
+	s := subject(t, e, person(e, "Member"))
+	const secret = "alice@example.com eyJhbGciOi.secret password"
+	decide(t, e, authz.Input{
+		Permission: secret, Module: secret, Effect: authz.Write, Actor: s, RequestID: secret,
+		Resource: authz.Resource{
+			Type: secret, ID: secret, Tenant: secret, Organisation: secret, Project: secret,
+			Creator: secret, Owner: secret, Classification: secret,
+		},
+	})
+	text, err := json.Marshal(kept.last())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.Fields(secret) {
+		if strings.Contains(string(text), word) {
+			t.Errorf("the record holds %q: %s", word, text)
+		}
+	}
+	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task(), RequestID: "req-1"})
+	r := kept.last()
+	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != alice || r.RequestID != "req-1" ||
+		!r.Time.Equal(at) || r.Revision != e.Revision() || r.Input.Resource.Project != projectA || r.Input.Actor.Clearance != "CONFIDENTIAL" {
+		t.Errorf("the record lacks something: %+v", r)
+	}
+}
+
+func TestQuestionsAreLogged(t *testing.T) {
+	t.Parallel()
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept})
+	s := subject(t, e, person(e, "Admin"))
+	days := 31
+	for _, q := range []authz.Question{
+		authz.IssueServiceKey{Actor: s, RequestID: "req-1"},
+		authz.IssueSelfKey{Actor: s, ExpiresInDays: &days, RequestID: "req-1"},
+		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: bob, Tenant: acme}, RequestID: "req-1"},
+		authz.RevokeKey{Actor: s, ServiceOwned: true, RequestID: "req-1"},
+		authz.ValidateProfile{RequestID: "req-1"},
+		authz.ActAs{TokenKind: authz.TokenSession, Header: true, Target: globex, Module: "wiki", RequestID: "req-1"},
+	} {
+		verdict, err := e.Ask(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%T: %v", q, err)
+		}
+		r := kept.last()
+		if r.Allow || verdict.Allow || r.RequestID != "req-1" || r.Rule == "" || len(r.Reasons) == 0 {
+			t.Errorf("%T: record %+v", q, r)
+		}
+	}
+}
