@@ -177,15 +177,13 @@ func CheckType(name string) error {
 	if !typeForm.MatchString(name) {
 		return fmt.Errorf("events: %q is not <area>.<entity>.<past-tense verb>", name)
 	}
-	verb := name[strings.LastIndexByte(name, '.')+1:]
-	for word := range strings.SplitSeq(verb, "_") {
-		if strings.HasSuffix(word, "ed") {
-			return nil
-		}
-		switch word {
-		case "sent", "set", "unset", "put", "made", "left", "lost", "won", "held", "given", "taken", "begun", "written", "withdrawn", "overrun", "shown":
-			return nil
-		}
+	word := name[strings.LastIndexAny(name, "._")+1:]
+	if len(word) > 3 && strings.HasSuffix(word, "ed") {
+		return nil
+	}
+	switch word {
+	case "sent", "set", "unset", "put", "made", "left", "lost", "won", "held", "given", "taken", "begun", "written", "withdrawn", "overrun", "shown":
+		return nil
 	}
 	return fmt.Errorf("events: %q does not end in a verb of the past tense", name)
 }

@@ -1,0 +1,234 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"parapet/internal/events"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+)
+
+func taskEvent(tenant op.UUID, aggregate string) events.Event {
+	return events.Event{
+		Type: "projects.task.updated", TenantID: tenant, AggregateType: "task", AggregateID: aggregate,
+		ActorID: uid.New(), CorrelationID: uid.New(), Payload: json.RawMessage(`{"title":"x"}`),
+	}
+}
+
+// publish writes events as a module does.
+func publish(t testing.TB, pool *postgres.Pool, tenant op.UUID, list ...events.Event) {
+	t.Helper()
+	err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+		return events.Append(t.Context(), tx, list)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTypeNames(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{
+		"audit.entry.created", "catalog.entry.status_changed", "catalog.shortlist.entry_added", "projects.gate.reviewed",
+		"projects.initiative.progress_updated", "directory.user.key_issued", "projects.decision.sent",
+	} {
+		if err := events.CheckType(good); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{
+		"", "created", "entry.created", "audit.entry.create", "audit.entry.created.twice", "Audit.entry.created", "audit..created",
+		"audit.entry.created ", "audit.entry.", "audit.entry.red_alert", "audit.entry.créated", "audit.entry.created\n",
+	} {
+		if events.CheckType(bad) == nil {
+			t.Errorf("%q passes as a type", bad)
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"directory.user.*", "directory.user.created", true}, {"directory.user.*", "directory.users.created", false},
+		{"*", "a.b.created", true}, {"a.b.created", "a.b.created", true}, {"a.b.created", "a.b.created_twice", false},
+	} {
+		if got := events.Matches(c.pattern, c.name); got != c.want {
+			t.Errorf("%s, %s: %t", c.pattern, c.name, got)
+		}
+	}
+}
+
+func TestAnEventExistsWithItsChange(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, owner := db.Pool(t, postgres.RoleTracker), db.Owner(t)
+	tenant := uid.New()
+	e := taskEvent(tenant, "t1")
+	e.OccurredAt = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	publish(t, pool, tenant, e, taskEvent(tenant, "t2"))
+
+	tx, err := pool.Begin(t.Context(), string(tenant), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Append(t.Context(), tx, []events.Event{taskEvent(tenant, "undone")}); err != nil {
+		t.Fatal(err)
+	}
+	tx.Rollback()
+
+	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate_id FROM events.outbox ORDER BY position`)
+	if err != nil || !reflect.DeepEqual(got, []string{"t1", "t2"}) {
+		t.Fatalf("got %v, %v", got, err)
+	}
+}
+
+func TestOutboxWalls(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine, other := uid.New(), uid.New()
+	write := func(role string, tenant op.UUID, e events.Event) error {
+		return db.Pool(t, role).InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+			return events.Append(t.Context(), tx, []events.Event{e})
+		})
+	}
+	if err := write(postgres.RoleWiki, mine, taskEvent(mine, "a")); err != nil {
+		t.Error("a module writes for its tenant:", err)
+	}
+	if err := write(postgres.RoleAuth, "", taskEvent("", "a")); err != nil {
+		t.Error("the principal check writes without a tenant:", err)
+	}
+	for name, err := range map[string]error{
+		"for another tenant":                write(postgres.RoleTracker, mine, taskEvent(other, "a")),
+		"a module without a tenant":         write(postgres.RoleTracker, "", taskEvent("", "a")),
+		"a tenant's event without a tenant": write(postgres.RoleTracker, "", taskEvent(mine, "a")),
+	} {
+		if err == nil {
+			t.Errorf("written: %s", name)
+		}
+	}
+	for _, role := range []string{postgres.RoleTracker, postgres.RoleIdentity, postgres.RoleCatalog, postgres.RoleWiki, postgres.RoleAuth} {
+		pool := db.Pool(t, role)
+		for _, sql := range []string{
+			`UPDATE events.outbox SET type = 'a.b.created'`, `DELETE FROM events.outbox`, `TRUNCATE events.outbox`,
+			`SELECT * FROM events.deliveries`, `DELETE FROM events.processed`, `DELETE FROM events.notifications`,
+		} {
+			err := pool.InTx(t.Context(), string(mine), nil, func(tx *postgres.Tx) error {
+				_, err := tx.Exec(t.Context(), sql)
+				return err
+			})
+			if err == nil || !strings.Contains(err.Error(), "permission denied") {
+				t.Errorf("%s, %s: %v", role, sql, err)
+			}
+		}
+	}
+	reader := db.Pool(t, postgres.RoleIdentity)
+	for tenant, want := range map[op.UUID]int{mine: 1, other: 0, "": 0} {
+		var n int
+		if err := reader.Read(string(tenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM events.outbox`).Scan(&n); err != nil || n != want {
+			t.Errorf("tenant %q sees %d events, %v, want %d", tenant, n, err, want)
+		}
+	}
+}
+
+func TestAppendOnce(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	jobs := db.Pool(t, postgres.RoleJobs)
+	e := taskEvent(uid.New(), "a")
+	e.ID = uid.New()
+	for _, want := range []int64{1, 0} {
+		if n, err := events.AppendOnce(t.Context(), jobs, []events.Event{e}); err != nil || n != want {
+			t.Fatalf("%d new, %v, want %d", n, err, want)
+		}
+	}
+}
+
+func TestAppendRefuses(t *testing.T) {
+	t.Parallel()
+	tenant := uid.New()
+	bad := taskEvent(tenant, "a")
+	bad.Type = "projects.task.update"
+	noAggregate := taskEvent(tenant, "")
+	notJSON := taskEvent(tenant, "a")
+	notJSON.Payload = json.RawMessage(`{`)
+	for name, e := range map[string]events.Event{"type": bad, "aggregate": noAggregate, "payload": notJSON} {
+		tx := pgtest.Tx(t, postgres.RoleTracker, string(tenant))
+		if err := events.Append(t.Context(), tx, []events.Event{e}); err == nil {
+			t.Errorf("written with a bad %s", name)
+		}
+	}
+}
+
+// collector is a subscriber that remembers what it took, in the database, so
+// that what it did is undone with its transaction.
+func collector(name string, hook func(ctx context.Context, list []events.Event) error) events.Subscriber {
+	return events.Subscriber{Name: name, Types: []string{"projects.*"}, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
+		var ids, tenants []string
+		for _, e := range list {
+			ids, tenants = append(ids, string(e.ID)), append(tenants, string(e.TenantID))
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO public.taken (subscriber, event_id, tenant_id) SELECT @s, i, t FROM unnest(@ids::uuid[], @tenants::uuid[]) AS u (i, t)`,
+			postgres.Args{"s": name, "ids": ids, "tenants": tenants})
+		if err != nil {
+			return err
+		}
+		if hook != nil {
+			return hook(ctx, list)
+		}
+		return nil
+	}}
+}
+
+// withTaken makes the table that collectors write to.
+func withTaken(t testing.TB, db *pgtest.DB) *postgres.Pool {
+	t.Helper()
+	owner := db.Owner(t)
+	_, err := owner.Exec(t.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, subscriber text, event_id uuid, tenant_id uuid)`)
+	if err == nil {
+		_, err = owner.Exec(t.Context(), `GRANT SELECT, INSERT ON public.taken TO parapet_jobs`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owner
+}
+
+// takenBy gives the aggregates of what a subscriber took, in its order.
+func takenBy(t testing.TB, owner *postgres.Pool, subscriber string) []string {
+	t.Helper()
+	list, err := postgres.CollectScalars[string](t.Context(), owner,
+		`SELECT o.aggregate_id || '/' || (o.payload->>'n') FROM public.taken t JOIN events.outbox o ON o.id = t.event_id WHERE subscriber = $1 ORDER BY t.n`, subscriber)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func numbered(tenant op.UUID, aggregate string, n string) events.Event {
+	e := taskEvent(tenant, aggregate)
+	e.Payload = json.RawMessage(`{"n":"` + n + `"}`)
+	return e
+}
+
+func dispatcher(t testing.TB, db *pgtest.DB, change func(*events.Config), subscribers ...events.Subscriber) *events.Dispatcher {
+	t.Helper()
+	cfg := events.Config{Pool: db.Pool(t, postgres.RoleJobs), Subscribers: subscribers, Backoff: func(int) time.Duration { return 0 }}
+	if change != nil {
+		change(&cfg)
+	}
+	d, err := events.NewDispatcher(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
