@@ -1,0 +1,272 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/token"
+	"parapet/internal/uid"
+)
+
+// Kinds of keys.
+const (
+	keyPersonal = "PERSONAL"
+	keyService  = "SERVICE"
+)
+
+func (s *Service) keyOperations() []op.Bound {
+	return []op.Bound{
+		gate.Asked(s.gate, contract.IssueServiceKey, s.issueServiceKey),
+		gate.Asked(s.gate, contract.IssueKey, s.issueKey),
+		gate.Open(s.gate, contract.ListKeys, s.listKeys),
+		gate.Open(s.gate, contract.RevokeKey, s.revokeKey),
+	}
+}
+
+func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contract.IssueServiceKeyIn) (*contract.IssuedKey, error) {
+	// From here on nobody changes a grant, so that what is validated is what the
+	// key is issued for.
+	if err := lockGrants(ctx, c.DB, c.Tenant); err != nil {
+		return nil, err
+	}
+	target, held, err := readPrincipal(ctx, c.DB, c.Tenant, in.TargetUserID)
+	ask := authz.IssueServiceKey{Actor: c.Actor.Subject, Settings: s.deps.Keys}
+	switch {
+	case err == nil:
+		ask.Target = servicePrincipal(c.Tenant, target, held)
+	case !postgres.IsNoRows(err):
+		return nil, err
+	}
+	v, err := c.Ask(ctx, ask)
+	if err := verdict(v, err, "service principal"); err != nil {
+		return nil, err
+	}
+	roles, scopes := snapshot(held, nil)
+	return s.issue(ctx, c, newKey{
+		kind: keyService, label: in.Label, days: v.Days,
+		claims: token.Claims{
+			Subject: target.ID, Roles: roles, RoleScopes: scopes, PrincipalKind: target.Kind, Clearance: target.Clearance, Email: target.Email,
+		},
+		changes: map[string]any{"integrationKey": target.IntegrationKey},
+	})
+}
+
+func (s *Service) issueKey(ctx context.Context, c *gate.Call, in *contract.IssueKeyIn) (*contract.IssuedKey, error) {
+	v, err := c.Ask(ctx, authz.IssueSelfKey{Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, Settings: s.deps.Keys})
+	if err := verdict(v, err, "key"); err != nil {
+		return nil, err
+	}
+	self, held, err := readPrincipal(ctx, c.DB, c.Tenant, c.Actor.UserID)
+	if err != nil {
+		return nil, err
+	}
+	// A key takes over what its owner may do by this very session: roles that are
+	// stored but not in effect stay out of it.
+	roles, scopes := snapshot(held, c.Actor.Subject.Roles())
+	clearance := self.Clearance
+	if clearance != "" {
+		clearance = c.Actor.Subject.Clearance()
+	}
+	return s.issue(ctx, c, newKey{
+		kind: keyPersonal, label: in.Label, days: v.Days,
+		claims: token.Claims{
+			Subject: self.ID, Roles: roles, RoleScopes: scopes, PrincipalKind: self.Kind, Clearance: clearance, Email: self.Email,
+		},
+	})
+}
+
+// newKey is a key that the policies have allowed.
+type newKey struct {
+	kind, label string
+	days        int
+	claims      token.Claims
+	changes     map[string]any
+}
+
+// issue records the key and signs its token; the one place that does.
+func (s *Service) issue(ctx context.Context, c *gate.Call, n newKey) (*contract.IssuedKey, error) {
+	claims := n.claims
+	claims.ID, claims.Tenant = uid.New(), c.Tenant
+	claims.IssuedAt = c.Now.Truncate(time.Second)
+	claims.ExpiresAt = claims.IssuedAt.Add(op.Days(n.days))
+	text, err := s.deps.Tokens.Issue(claims, token.APIKey)
+	if err != nil {
+		return nil, err
+	}
+	k := contract.Key{
+		ID: claims.ID, JTI: claims.ID, Label: strings.TrimSpace(n.label), Owner: claims.Subject, TenantID: c.Tenant, Kind: n.kind,
+		Expiry: claims.ExpiresAt, CreatedBy: c.Actor.UserID, CreatedAt: c.Now,
+	}
+	if err := insertKey(ctx, c.DB, k); err != nil {
+		return nil, err
+	}
+	changes := map[string]any{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "days": n.days, "expiry": k.Expiry, "roles": claims.Roles}
+	for name, value := range n.changes {
+		changes[name] = value
+	}
+	c.Record(gate.Note{Action: contract.ActionKeyIssued, ResourceType: "api_key", ResourceID: string(k.ID), Changes: changes, Critical: true})
+	c.Emit(gate.Event{Type: contract.EventKeyIssued, AggregateType: "user", AggregateID: k.Owner, Payload: k})
+	return &contract.IssuedKey{
+		Token: text, ID: k.ID, JTI: k.JTI, Label: k.Label, Owner: k.Owner, TenantID: k.TenantID, Kind: k.Kind,
+		Expiry: k.Expiry, CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt,
+	}, nil
+}
+
+func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListKeysIn) (*op.Page[contract.Key], error) {
+	owner := c.Actor.UserID
+	ask := authz.ListKeys{Actor: c.Actor.Subject}
+	if in.ServiceUserID != "" {
+		owner = in.ServiceUserID
+		ask.Owner = &authz.KeyOwner{ID: string(owner)}
+		p, _, err := readPrincipal(ctx, c.DB, c.Tenant, owner)
+		switch {
+		case err == nil:
+			ask.Owner.Tenant, ask.Owner.Kind = string(c.Tenant), p.Kind
+		case !postgres.IsNoRows(err):
+			return nil, err
+		}
+	}
+	v, err := c.Ask(ctx, ask)
+	if err := verdict(v, err, "service principal"); err != nil {
+		return nil, err
+	}
+	after, err := keysAfter(in.Cursor, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readKeys(ctx, c.DB, c.Tenant, owner, after, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.Key]{Items: []contract.Key{}}
+	for i, r := range rows {
+		if i == in.Limit {
+			last := rows[i-1]
+			page.NextCursor = op.NewCursor(contract.ListKeys.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.JTI))
+			break
+		}
+		page.Items = append(page.Items, r.public())
+	}
+	return page, nil
+}
+
+func keysAfter(cursor string, tenant op.UUID) (*keyPosition, error) {
+	keys, err := op.ReadCursor(cursor, contract.ListKeys.Name, tenant, 2)
+	if err != nil || keys == nil {
+		return nil, err
+	}
+	at, err := op.ParseCursorTime(keys[0])
+	if err != nil {
+		return nil, err
+	}
+	jti, err := op.ParseUUID(keys[1])
+	if err != nil {
+		return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	}
+	return &keyPosition{at, jti}, nil
+}
+
+func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {
+	row, err := lockKey(ctx, c.DB, c.Tenant, in.KeyID)
+	ask := authz.RevokeKey{Actor: c.Actor.Subject, ServiceOwned: in.ServiceOwned, Key: authz.Key{JTI: string(in.KeyID)}}
+	switch {
+	case err == nil:
+		ask.Key.Tenant = string(row.TenantID)
+		ask.Key.Owner = authz.KeyOwner{ID: string(row.OwnerID), Tenant: string(row.TenantID), Kind: row.OwnerKind}
+	case !postgres.IsNoRows(err):
+		return nil, err
+	}
+	v, err := c.Ask(ctx, ask)
+	if err := verdict(v, err, "API key"); err != nil {
+		return nil, err
+	}
+	reason := strings.TrimSpace(in.Reason)
+	if in.ServiceOwned && reason == "" {
+		return nil, fault.Validation("reason", "The field reason is required for a key of a service principal.")
+	}
+	if row.RevokedAt != nil {
+		k := row.public()
+		return &k, nil
+	}
+	if err := revokeKey(ctx, c.DB, c.Tenant, row.JTI, c.Actor.UserID, reason, c.Now); err != nil {
+		return nil, err
+	}
+	row.RevokedAt, row.RevokedBy, row.RevokeReason = &c.Now, &c.Actor.UserID, reason
+	k := row.public()
+	c.Record(gate.Note{
+		Action: contract.ActionKeyRevoked, ResourceType: "api_key", ResourceID: string(k.ID), Critical: true,
+		Changes: map[string]any{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned},
+	})
+	c.Emit(gate.Event{Type: contract.EventKeyRevoked, AggregateType: "user", AggregateID: k.Owner, Payload: k, Changed: []string{"revokedAt", "revokedBy", "revokeReason"}})
+	return &k, nil
+}
+
+// verdict turns a refusal of the policies into the answer. The words are ours;
+// what is refused, and why, is theirs.
+func verdict(v authz.Verdict, err error, noun string) error {
+	if err == nil && v.Allow {
+		return nil
+	}
+	reason := ""
+	if len(v.Reasons) > 0 {
+		reason = v.Reasons[0]
+	}
+	details := map[string]any{"reasons": v.Reasons}
+	switch v.Code {
+	case "NOT_FOUND":
+		return fault.NotFound(noun)
+	case "CONFLICT":
+		return fault.Conflict(conflictText(reason)).WithDetails(details)
+	case "VALIDATION":
+		return fault.Validation(v.Field, fmt.Sprintf("The field %s must be a whole number from 1 to %d.", v.Field, v.Cap)).
+			WithDetails(map[string]any{"cap": v.Cap})
+	}
+	refused := &fault.Error{Code: fault.CodeForbidden, Message: forbiddenText(reason), Permission: v.Permission}
+	if refused.Message == "" {
+		if v.Permission == "" {
+			return fault.ForbiddenTenant().WithCause(err)
+		}
+		return fault.Forbidden(v.Permission).WithCause(err)
+	}
+	return refused.WithCause(err)
+}
+
+func conflictText(reason string) string {
+	switch reason {
+	case "max_user_days_below_service_lifetime":
+		return "Service keys live 90 days and the setting API_KEY_TTL_MAX_USER_DAYS allows less."
+	case "principal_not_active":
+		return "The service principal is not active."
+	case "no_profile":
+		return "No profile is registered for this integration."
+	case "role_count":
+		return "The service principal does not hold exactly one GLOBAL role."
+	case "grants_drift":
+		return "The role's grants are not exactly the registered profile's. Restore them before a key is issued."
+	default:
+		return "The service principal is not what its registered profile says."
+	}
+}
+
+func forbiddenText(reason string) string {
+	switch reason {
+	case "session_required":
+		return "Only a person's session may do this: an API key can't."
+	case "not_service":
+		return "The user is no service principal."
+	case "service_principal":
+		return "A service principal issues no keys: an administrator does it on its behalf."
+	case "not_service_owned":
+		return "The key belongs to a person: only its owner may revoke it."
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,153 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// keyRow is a key record with the kind of its owner.
+type keyRow struct {
+	JTI          op.UUID
+	TenantID     op.UUID
+	Label        string
+	OwnerID      op.UUID
+	OwnerKind    string
+	Kind         string
+	ExpiresAt    time.Time
+	CreatedBy    op.UUID
+	CreatedAt    time.Time
+	RevokedAt    *time.Time
+	RevokedBy    *op.UUID
+	RevokeReason string
+	LastUsedAt   *time.Time
+}
+
+func (r keyRow) public() contract.Key {
+	k := contract.Key{
+		ID: r.JTI, JTI: r.JTI, Label: r.Label, Owner: r.OwnerID, TenantID: r.TenantID, Kind: r.Kind, Expiry: r.ExpiresAt.UTC(),
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), RevokedAt: utc(r.RevokedAt), RevokeReason: r.RevokeReason, LastUsedAt: utc(r.LastUsedAt),
+	}
+	if r.RevokedBy != nil {
+		k.RevokedBy = *r.RevokedBy
+	}
+	return k
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+// lockGrantsSQL keeps roles, grants, assignments and memberships of the tenant
+// as they are until the transaction ends: each change of them counts up the
+// tenant's revision and so waits for this row.
+const lockGrantsSQL = `SELECT grants_revision FROM identity.tenants WHERE id = @tenant FOR SHARE`
+
+func lockGrants(ctx context.Context, q postgres.Querier, tenant op.UUID) error {
+	var revision int64
+	return q.QueryRow(ctx, lockGrantsSQL, postgres.Args{"tenant": tenant}).Scan(&revision)
+}
+
+// principalRow is a user in a tenant, as key issuance looks at it.
+type principalRow struct {
+	ID             op.UUID
+	Kind           string
+	IntegrationKey string
+	Email          string
+	Status         string
+	Membership     string
+	Clearance      string
+}
+
+const principalSQL = `
+SELECT u.id, u.principal_kind AS kind, coalesce(u.integration_key, '') AS integration_key, u.email, u.status,
+       m.status AS membership, coalesce(m.clearance, '') AS clearance
+FROM identity.memberships m
+JOIN identity.users u ON u.id = m.user_id
+WHERE m.tenant_id = @tenant AND m.user_id = @user`
+
+// readPrincipal gives a user of the tenant with its roles; ErrNoRows when there
+// is none. A SERVICE principal of another home is not one of this tenant's.
+func readPrincipal(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principalRow, []heldRole, error) {
+	p, err := postgres.One[principalRow](ctx, q, principalSQL, postgres.Args{"tenant": tenant, "user": user})
+	if err != nil {
+		return principalRow{}, nil, err
+	}
+	held, err := readHeldRoles(ctx, q, tenant, user)
+	return p, held, err
+}
+
+// servicePrincipal is the form in which the policies are asked about one.
+func servicePrincipal(tenant op.UUID, p principalRow, held []heldRole) authz.ServicePrincipal {
+	t := authz.ServicePrincipal{
+		ID: string(p.ID), Tenant: string(tenant), Kind: p.Kind, Status: p.Status, Membership: p.Membership, IntegrationKey: p.IntegrationKey,
+	}
+	for _, h := range held {
+		t.Roles = append(t.Roles, authz.HeldRole{Name: h.Name, Kind: h.Kind, Scope: h.Scope, Grants: h.Grants})
+	}
+	return t
+}
+
+const insertKeySQL = `
+INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at)
+VALUES (@tenant, @jti, @label, @owner, @kind, @expires, @by, @now)`
+
+func insertKey(ctx context.Context, q postgres.Querier, k contract.Key) error {
+	_, err := q.Exec(ctx, insertKeySQL, postgres.Args{
+		"tenant": k.TenantID, "jti": k.JTI, "label": k.Label, "owner": k.Owner, "kind": k.Kind, "expires": k.Expiry, "by": k.CreatedBy, "now": k.CreatedAt,
+	})
+	return err
+}
+
+const listKeysSQL = `
+SELECT k.jti, k.tenant_id, k.label, k.owner_id, u.principal_kind AS owner_kind, k.kind, k.expires_at, k.created_by, k.created_at,
+       k.revoked_at, k.revoked_by, coalesce(k.revoke_reason, '') AS revoke_reason, k.last_used_at
+FROM identity.api_keys k
+JOIN identity.users u ON u.id = k.owner_id
+WHERE k.tenant_id = @tenant AND k.owner_id = @owner
+  AND (@start::boolean OR (k.created_at, k.jti) < (@before_at::timestamptz, @before_jti::uuid))
+ORDER BY k.created_at DESC, k.jti DESC
+LIMIT @most`
+
+// keyPosition is where a page of keys starts: behind this one.
+type keyPosition struct {
+	at  time.Time
+	jti op.UUID
+}
+
+func readKeys(ctx context.Context, q postgres.Querier, tenant, owner op.UUID, after *keyPosition, most int) ([]keyRow, error) {
+	args := postgres.Args{"tenant": tenant, "owner": owner, "start": after == nil, "before_at": nil, "before_jti": nil, "most": most}
+	if after != nil {
+		args["before_at"], args["before_jti"] = after.at, after.jti
+	}
+	return postgres.Collect[keyRow](ctx, q, listKeysSQL, args)
+}
+
+const lockKeySQL = `
+SELECT k.jti, k.tenant_id, k.label, k.owner_id, u.principal_kind AS owner_kind, k.kind, k.expires_at, k.created_by, k.created_at,
+       k.revoked_at, k.revoked_by, coalesce(k.revoke_reason, '') AS revoke_reason, k.last_used_at
+FROM identity.api_keys k
+JOIN identity.users u ON u.id = k.owner_id
+WHERE k.tenant_id = @tenant AND k.jti = @jti
+FOR UPDATE OF k`
+
+func lockKey(ctx context.Context, q postgres.Querier, tenant, jti op.UUID) (keyRow, error) {
+	return postgres.One[keyRow](ctx, q, lockKeySQL, postgres.Args{"tenant": tenant, "jti": jti})
+}
+
+const revokeKeySQL = `
+UPDATE identity.api_keys SET revoked_at = @now, revoked_by = @by, revoke_reason = nullif(@reason, '')
+WHERE tenant_id = @tenant AND jti = @jti AND revoked_at IS NULL`
+
+func revokeKey(ctx context.Context, q postgres.Querier, tenant, jti, by op.UUID, reason string, now time.Time) error {
+	_, err := q.Exec(ctx, revokeKeySQL, postgres.Args{"tenant": tenant, "jti": jti, "by": by, "reason": reason, "now": now})
+	return err
+}

@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"context"
+	"log/slog"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+)
+
+func (s *Service) meOperations() []op.Bound {
+	return []op.Bound{
+		gate.Open(s.gate, contract.Me, s.me),
+		gate.Open(s.gate, contract.Permissions, s.permissions),
+		gate.Open(s.gate, contract.ListOrgs, s.listOrgs),
+	}
+}
+
+func (s *Service) me(ctx context.Context, c *gate.Call, _ *contract.MeIn) (*contract.MeOut, error) {
+	row, err := readMe(ctx, c.DB, c.Tenant, c.Actor.UserID)
+	if err != nil {
+		return nil, err
+	}
+	a := c.Actor
+	out := &contract.MeOut{
+		User: contract.Person{
+			ID: a.UserID, Email: a.Email, DisplayName: a.DisplayName, PrincipalKind: a.Kind, IntegrationKey: a.IntegrationKey,
+			Status: row.Status, Clearance: row.Clearance,
+		},
+		TenantID: c.Tenant, TenantSlug: row.Slug, TenantName: row.Name, TenantType: row.Type, OrganisationID: a.Organisation,
+		Roles: a.Subject.Roles(), Clearance: a.Subject.Clearance(),
+		TokenKind: a.TokenKind, TokenTenantID: a.TokenTenant, TokenID: a.JTI, ExpiresAt: a.ExpiresAt,
+	}
+	if out.Roles == nil {
+		out.Roles = []string{}
+	}
+	return out, nil
+}
+
+func (s *Service) permissions(_ context.Context, c *gate.Call, _ *contract.MeIn) (*contract.PermissionsOut, error) {
+	lines := map[string]string{}
+	for _, p := range s.deps.Policies.Catalogue().Permissions {
+		lines[p.Name] = p.Description
+	}
+	out := &contract.PermissionsOut{TenantID: c.Tenant, Permissions: []contract.EffectivePermission{}}
+	for _, name := range c.Actor.Subject.Permissions() {
+		scopes := c.Actor.Subject.Scopes(name)
+		out.Permissions = append(out.Permissions, contract.EffectivePermission{
+			Name: name, Description: lines[name],
+			Tenant: scopes.Tenant, Organisations: ids(scopes.Organisations), Projects: ids(scopes.Projects),
+		})
+	}
+	return out, nil
+}
+
+func ids(texts []string) []op.UUID {
+	list := make([]op.UUID, len(texts))
+	for i, t := range texts {
+		list[i] = op.UUID(t)
+	}
+	return list
+}
+
+// listOrgs looks in every tenant, which only parapet_auth may. When it can't, it
+// says so: an empty list alone would read as "nowhere".
+func (s *Service) listOrgs(ctx context.Context, c *gate.Call, _ *contract.MeIn) (*contract.OrganisationsOut, error) {
+	out := &contract.OrganisationsOut{Items: []contract.OrganisationChoice{}}
+	rows, err := readChoices(ctx, s.deps.Auth, c.Actor.UserID, c.Actor.TokenTenant)
+	if err != nil {
+		s.deps.Log.WarnContext(ctx, "organisations not looked up", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+		out.Degraded = true
+		return out, nil
+	}
+	marked := false
+	for _, r := range rows {
+		v, err := c.Ask(ctx, authz.ActAs{
+			TokenKind: c.Actor.TokenKind, TokenTenant: string(c.Actor.TokenTenant), PrincipalKind: c.Actor.Kind,
+			Module: contract.Module, Header: true, Target: string(r.TenantID),
+		})
+		if err != nil || !v.Allow {
+			continue
+		}
+		choice := contract.OrganisationChoice{
+			Name: r.Name, TenantID: r.TenantID, TenantSlug: r.TenantSlug, TenantName: r.TenantName,
+			Default: !marked && r.TenantID == c.Actor.TokenTenant,
+		}
+		if r.OrganisationID != nil {
+			choice.OrganisationID = *r.OrganisationID
+		}
+		marked = marked || choice.Default
+		out.Items = append(out.Items, choice)
+	}
+	return out, nil
+}

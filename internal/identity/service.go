@@ -1,0 +1,101 @@
+// Package identity is the identity module: tenants, organisations, people and
+// integrations, roles, sessions and API keys. It is the only writer of the
+// schema identity.
+//
+// It promises:
+//   - A token leaves the module once, in the answer of the operation that made
+//     it; what is kept is the record.
+//   - Whether an account exists cannot be told from a login that fails: neither
+//     by the answer nor by the work that it costs.
+//   - A key for a SERVICE principal exists only if, at the moment of its issue,
+//     the principal was exactly its registered profile.
+//   - integration_key is written once, by provisioning, and by nothing else.
+//
+// Files are named after nouns: the rules in session.go, the SQL in
+// session_store.go, and so on.
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/password"
+	"parapet/internal/postgres"
+	"parapet/internal/token"
+)
+
+// Policies are what the module asks of the policy engine.
+type Policies interface {
+	Ask(ctx context.Context, q authz.Question) (authz.Verdict, error)
+	Catalogue() *authz.Catalogue
+}
+
+// Deps is what the module works with.
+type Deps struct {
+	// Pool is parapet_identity's.
+	Pool *postgres.Pool
+	// Auth is parapet_auth's: login looks for accounts in every tenant.
+	Auth      *postgres.Pool
+	Gate      *gate.Module
+	Policies  Policies
+	Tokens    *token.Keyring
+	Passwords *password.Hasher
+	Clock     clock.Clock
+	Log       *slog.Logger
+	// Keys are the operator's settings for the life of API keys.
+	Keys authz.KeySettings
+	// AuthProvider is AUTH_PROVIDER: "local".
+	AuthProvider string
+	// Throttle bounds failed logins; the zero value is DefaultThrottle.
+	Throttle Throttle
+}
+
+// Service is the identity module.
+type Service struct {
+	deps     Deps
+	gate     *gate.Module
+	provider provider
+	throttle *throttle
+}
+
+// New makes the module. The error names the setting that is wrong.
+func New(d Deps) (*Service, error) {
+	if d.Pool == nil || d.Auth == nil || d.Gate == nil || d.Policies == nil || d.Tokens == nil || d.Passwords == nil {
+		return nil, errors.New("identity: pools, gate, policies, tokens and passwords are required")
+	}
+	if d.Clock == nil {
+		d.Clock = clock.System{}
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Throttle == (Throttle{}) {
+		d.Throttle = DefaultThrottle()
+	}
+	s := &Service{deps: d, gate: d.Gate, throttle: newThrottle(d.Throttle)}
+	switch d.AuthProvider {
+	case "local":
+		s.provider = &localProvider{accounts: d.Auth, passwords: d.Passwords}
+	case "oidc":
+		return nil, errors.New("setting AUTH_PROVIDER: oidc is reserved and not available yet; set it to local")
+	default:
+		return nil, fmt.Errorf("setting AUTH_PROVIDER: %q is not a provider; set it to local", d.AuthProvider)
+	}
+	return s, nil
+}
+
+// Operations are the module's operations, bound to its gate.
+func (s *Service) Operations() []op.Bound {
+	var all []op.Bound
+	all = append(all, s.sessionOperations()...)
+	all = append(all, s.meOperations()...)
+	all = append(all, s.keyOperations()...)
+	all = append(all, s.directoryOperations()...)
+	return all
+}
