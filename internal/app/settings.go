@@ -81,7 +81,7 @@ func Settings() []Setting {
 		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs tokens: at least 32 bytes, base64 or raw. Required.", set: text(func(c *Config) *string { return &c.JWTSecret })},
 		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Cap in days of an administrator's own keys: 30 unless set, at most 365.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
 		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Cap in days of other people's own keys: 365 unless set. Below 90, keys for service principals are refused.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
-		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 turns the cache off.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 believes none.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Platform cap of that, in milliseconds; never more than 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
 		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes; they are off without it.", set: text(func(c *Config) *string { return &c.CronSecret })},
 		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},

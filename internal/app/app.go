@@ -1,0 +1,204 @@
+// Package app is the composition root: it makes a process out of the parts and
+// is the only package that knows all of them. It holds no rule of its own.
+//
+// New connects and builds everything or fails with one error that names what is
+// wrong; Run serves until its context ends, drains, and stops the parts in the
+// reverse order of their dependence; Close gives back what New took.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	contractidentity "parapet/internal/contract/identity"
+	contracttracker "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/httpapi"
+	"parapet/internal/identity"
+	"parapet/internal/op"
+	"parapet/internal/password"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/migrate"
+	"parapet/internal/principal"
+	"parapet/internal/token"
+	"parapet/internal/tracker"
+)
+
+// App is one process.
+type App struct {
+	cfg      Config
+	log      *slog.Logger
+	pools    *pools
+	engine   *authz.Engine
+	checker  *principal.Checker
+	identity *identity.Service
+	api      *httpapi.API
+	listener net.Listener
+	registry *prometheus.Registry
+}
+
+// New builds a process. It connects to the database, which must be there but
+// need not be migrated yet: /readyz tells.
+func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *App, err error) {
+	if cfg.DatabaseURL == "" {
+		return nil, &SettingError{"DATABASE_URL", "it is required: the address of the database"}
+	}
+	tokens, err := token.New(token.Config{Secret: cfg.JWTSecret})
+	if err != nil {
+		return nil, err
+	}
+	a := &App{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if a.pools, err = openPools(ctx, cfg, postgres.RoleAuth, postgres.RoleIdentity, postgres.RoleJobs); err != nil {
+		return nil, err
+	}
+	if a.engine, err = authz.New(ctx, authz.Config{Logger: log}); err != nil {
+		return nil, fmt.Errorf("policies: %w", err)
+	}
+	if err = a.newChecker(tokens); err != nil {
+		return nil, err
+	}
+	operations, err := a.modules(ctx, tokens)
+	if err != nil {
+		return nil, err
+	}
+	a.api, err = httpapi.New(httpapi.Config{
+		Operations: operations, Auth: a.checker, Ready: a.ready, TrustedProxies: cfg.Proxies,
+		Registry: a.registry, Clock: clock.System{}, Log: log, Version: version,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)))
+	if err != nil {
+		return nil, fmt.Errorf("setting PORT: %w", err)
+	}
+	return a, nil
+}
+
+func (a *App) newChecker(tokens *token.Keyring) error {
+	notices, err := a.pools.url(postgres.RoleAuth)
+	if err != nil {
+		return err
+	}
+	a.checker, err = principal.New(principal.Config{
+		Pool: a.pools.byRole[postgres.RoleAuth], Tokens: tokens, Policies: a.engine, Log: a.log,
+		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, NoticeURL: notices,
+	})
+	return err
+}
+
+// modules builds the modules that this process serves and gives their
+// operations. The identity module is always built: the others ask its directory.
+func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
+	hasher, err := password.New(password.Floor(), 0)
+	if err != nil {
+		return nil, err
+	}
+	a.identity, err = identity.New(identity.Deps{
+		Pool: a.pools.byRole[postgres.RoleIdentity], Auth: a.pools.byRole[postgres.RoleAuth],
+		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity]), Policies: a.engine, Tokens: tokens, Passwords: hasher,
+		Log: a.log, AuthProvider: a.cfg.AuthProvider,
+		Keys: authz.KeySettings{MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var operations []op.Bound
+	if slices.Contains(a.cfg.Modules, contractidentity.Module) {
+		operations = append(operations, a.identity.Operations()...)
+	}
+	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
+		pool, err := a.pools.open(ctx, postgres.RoleTracker)
+		if err != nil {
+			return nil, err
+		}
+		t := tracker.New(tracker.Deps{Gate: a.gate(contracttracker.Module, pool), Directory: a.identity})
+		operations = append(operations, t.Operations()...)
+	}
+	return operations, nil
+}
+
+func days(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func (a *App) gate(module string, pool *postgres.Pool) *gate.Module {
+	return gate.New(gate.Config{Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log})
+}
+
+// ready tells whether requests can be served: the database answers, has every
+// migration of this program, and the policies are loaded.
+func (a *App) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	pending, err := migrate.Pending(ctx, a.pools.byRole[postgres.RoleIdentity])
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	if len(pending) > 0 {
+		return fmt.Errorf("database: %d migrations are missing: run ptd migrate", len(pending))
+	}
+	if a.engine.Revision() == "" {
+		return errors.New("policies: none are loaded")
+	}
+	return nil
+}
+
+// Handler is the HTTP API, for a caller who serves it elsewhere.
+func (a *App) Handler() http.Handler { return a.api }
+
+// BaseURL is where the process answers.
+func (a *App) BaseURL() string { return "http://" + a.listener.Addr().String() }
+
+// Run serves until ctx ends. Requests under way are answered first, then the
+// background parts write what they hold and stop.
+func (a *App) Run(ctx context.Context) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	parts, background := errgroup.WithContext(background)
+	parts.Go(func() error { return a.checker.Run(background) })
+	a.log.InfoContext(ctx, "serving", slog.String("url", a.BaseURL()), slog.Any("modules", a.cfg.Modules), slog.String("policies", a.engine.Revision()))
+	serve, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A background part that fails ends the process: half a server is none.
+	context.AfterFunc(background, cancel)
+	err := httpapi.Serve(serve, a.listener, a.api, a.cfg.Drain, a.log)
+	stop()
+	if perr := parts.Wait(); perr != nil && !errors.Is(perr, context.Canceled) {
+		err = errors.Join(err, perr)
+	}
+	a.log.InfoContext(ctx, "stopped")
+	return err
+}
+
+// Close gives back the listener and the connections.
+func (a *App) Close() {
+	if a.listener != nil {
+		_ = a.listener.Close()
+	}
+	if a.pools != nil {
+		a.pools.close()
+	}
+}

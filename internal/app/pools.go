@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"parapet/internal/postgres"
+)
+
+// pools are the connections of a process: one pool for each LOGIN role it needs.
+type pools struct {
+	cfg    Config
+	byRole map[string]*postgres.Pool
+}
+
+func openPools(ctx context.Context, cfg Config, roles ...string) (*pools, error) {
+	p := &pools{cfg: cfg, byRole: map[string]*postgres.Pool{}}
+	for _, role := range roles {
+		if _, err := p.open(ctx, role); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *pools) open(ctx context.Context, role string) (*postgres.Pool, error) {
+	if pool := p.byRole[role]; pool != nil {
+		return pool, nil
+	}
+	url, err := p.url(role)
+	if err != nil {
+		return nil, err
+	}
+	setting := postgres.SetConfig
+	if p.cfg.Citus {
+		setting = postgres.SetLocal
+	}
+	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: int32(min(p.cfg.PoolConns, 1000)), TenantSetting: setting})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database as %s: %w", role, err)
+	}
+	p.byRole[role] = pool
+	return pool, nil
+}
+
+// url is DATABASE_URL for a role.
+func (p *pools) url(role string) (string, error) {
+	url, err := postgres.RoleURL(p.cfg.DatabaseURL, role, p.cfg.DBRoleSecret)
+	if err != nil {
+		return "", &SettingError{"DATABASE_URL", "it is not the address of a Postgres database"}
+	}
+	return url, nil
+}
+
+func (p *pools) close() {
+	for _, pool := range p.byRole {
+		pool.Close()
+	}
+}
+
+// moduleRole is the LOGIN role that a module's statements run as.
+func moduleRole(module string) string { return "parapet_" + module }

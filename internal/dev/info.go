@@ -1,0 +1,87 @@
+package dev
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"parapet/internal/op"
+)
+
+// Info is what `ptd dev` tells a program that drives it: where it answers and
+// who is in it. It holds secrets: the file is for its owner alone.
+type Info struct {
+	BaseURL         string            `json:"baseUrl"`
+	DatabaseURL     string            `json:"databaseUrl"`
+	DirectURL       string            `json:"directUrl"`
+	ModuleURLs      map[string]string `json:"moduleUrls"`
+	APIKeyJWTSecret string            `json:"apiKeyJwtSecret"`
+	CronSecret      string            `json:"cronSecret"`
+	Tenants         []Tenant          `json:"tenants"`
+}
+
+// Tenant is a seeded tenant.
+type Tenant struct {
+	ID            op.UUID        `json:"id"`
+	Slug          string         `json:"slug"`
+	Type          string         `json:"type"`
+	Organisations []Organisation `json:"organisations"`
+	Users         []User         `json:"users"`
+}
+
+// Organisation is a seeded organisation.
+type Organisation struct {
+	ID   op.UUID `json:"id"`
+	Name string  `json:"name"`
+}
+
+// User is a seeded user in one tenant. Password and Clearance, and
+// IntegrationKey for all but service principals, are null where there is none.
+type User struct {
+	ID             op.UUID  `json:"id"`
+	Email          string   `json:"email"`
+	Password       *string  `json:"password"`
+	Roles          []string `json:"roles"`
+	Clearance      *string  `json:"clearance"`
+	PrincipalKind  string   `json:"principalKind"`
+	Status         string   `json:"status"`
+	IntegrationKey *string  `json:"integrationKey"`
+}
+
+// writeWhole writes a file of mode 0600 whole or not at all: a reader finds the
+// old one, the new one, or none.
+func writeWhole(path string, content []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(content); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Write writes the info file.
+func (i Info) Write(path string) error {
+	text, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeWhole(path, append(text, '\n')); err != nil {
+		return fmt.Errorf("write the info file: %w", err)
+	}
+	return nil
+}

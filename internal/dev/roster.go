@@ -1,0 +1,60 @@
+package dev
+
+// seat is one user of a seeded tenant: who it is in the roster of a tenant, not
+// in the world. Addresses are under .example (RFC 2606): they reach nobody.
+type seat struct {
+	name, display string
+	kind          string
+	role          string
+	clearance     string
+	suspended     bool
+	integration   string
+}
+
+// house is one seeded tenant.
+type house struct {
+	slug, name, kind string
+	organisation     string
+}
+
+// office is the tenant that administers the others, and where the person with
+// two memberships is at home.
+const office = "northwind"
+
+func houses() []house {
+	return []house{
+		{slug: office, name: "Northwind", kind: "PROGRAMME_OFFICE", organisation: "Northwind Programme Office"},
+		{slug: "acme", name: "Acme", kind: "STANDARD", organisation: "Acme Works"},
+		{slug: "globex", name: "Globex", kind: "STANDARD", organisation: "Globex Labs"},
+	}
+}
+
+// people are the persons of every tenant, one for each default role, with
+// clearances from the lowest tier to the highest.
+func people() []seat {
+	return []seat{
+		{name: "admin", display: "Admin", role: "Admin", clearance: "SECRET"},
+		{name: "project-manager", display: "Project manager", role: "Project Manager", clearance: "CONFIDENTIAL"},
+		{name: "member", display: "Member", role: "Member", clearance: "INTERNAL"},
+		{name: "reviewer", display: "Reviewer", role: "Reviewer", clearance: "RESTRICTED"},
+		{name: "auditor", display: "Auditor", role: "Auditor", clearance: "CONFIDENTIAL"},
+		{name: "guest", display: "Guest customer", role: "Guest Customer", clearance: "UNCLASSIFIED"},
+		{name: "agent-role", display: "Holder of the agent role", role: "Agent", clearance: "INTERNAL"},
+		{name: "platform-admin", display: "Platform admin", role: "PLATFORM_ADMIN", clearance: "UNCLASSIFIED"},
+	}
+}
+
+// agents are the synthetic agents of every tenant.
+func agents() []seat {
+	return []seat{
+		{name: "agent+builder", display: "Builder agent", role: "Agent", clearance: "INTERNAL"},
+		{name: "agent+retired", display: "Retired agent", role: "Agent", clearance: "INTERNAL", suspended: true},
+	}
+}
+
+// visitor is the person of the office that has a membership in visited too.
+const (
+	visitor     = "project-manager"
+	visited     = "acme"
+	visitorRole = "Member"
+)
