@@ -127,23 +127,31 @@ type notice struct {
 	JTI    op.UUID `json:"jti"`
 }
 
-// hear drops what a notice concerns. A notice that cannot be read drops
-// everything: it costs some queries, and the opposite could cost more.
 func (c *Checker) hear(payload string) {
-	var n notice
-	if err := json.Unmarshal([]byte(payload), &n); err != nil {
-		c.DropAll()
-		return
+	n, err := readNotice(payload)
+	if err == nil && n.JTI != "" {
+		c.cfg.Tokens.Forget(n.JTI)
 	}
+	c.apply(n, err)
+}
+
+func readNotice(payload string) (notice, error) {
+	var n notice
+	err := json.Unmarshal([]byte(payload), &n)
+	return n, err
+}
+
+// apply drops what a notice concerns. One that cannot be read drops everything:
+// it costs some queries, and the opposite could cost more.
+func (c *Checker) apply(n notice, err error) {
 	switch {
+	case err != nil:
+		c.DropAll()
 	case n.Kind == "grants" && n.Tenant != "":
 		// Subjects carry their revision, which every request compares: nothing to drop.
 	case (n.Kind == "api_key" || n.Kind == "session") && n.JTI != "":
 		c.live.drop(func(jti op.UUID, _ liveRecord) bool { return jti == n.JTI })
-		c.cfg.Tokens.Forget(n.JTI)
-	case n.Kind == "membership" && n.User != "":
-		c.dropUser(n.User)
-	case n.Kind == "user" && n.User != "":
+	case (n.Kind == "membership" || n.Kind == "user") && n.User != "":
 		c.dropUser(n.User)
 	case n.Kind == "tenant" && n.Tenant != "":
 		c.live.drop(func(_ op.UUID, r liveRecord) bool { return r.Tenant == n.Tenant })

@@ -1,0 +1,161 @@
+package principal_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parapet/internal/fault"
+	"parapet/internal/principal"
+	"parapet/internal/token"
+	"parapet/internal/uid"
+)
+
+func TestTargetTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{ttl: 30 * time.Second})
+	acme, globex, initech := w.tenant("acme"), w.tenant("globex"), w.tenant("initech")
+	ada := w.user(acme, "ada@acme.example")
+	w.member(globex, ada)
+	acmeOrg, globexOrg, initechOrg := w.organisation(acme, "Acme"), w.organisation(globex, "Globex"), w.organisation(initech, "Initech")
+	w.assign(acme, ada, w.role(acme, "Admin", "user.read"))
+	w.assign(globex, ada, w.role(globex, "Member", "projects.read"))
+	w.role(globex, "Admin", "user.read", "role.assign")
+	session, _ := w.session(acme, ada, "Admin")
+	key, _ := w.key(acme, ada, "Admin")
+	for name, text := range map[string]string{"session": session, "key": key} {
+		for selector, want := range map[string]string{
+			string(acme): string(acme), string(acmeOrg): string(acme), string(globex): string(globex), string(globexOrg): string(globex),
+			"": "", "acme": "", string(initech): "", string(initechOrg): "", string(uid.New()): "", string(globex) + " ": "", "*": "",
+		} {
+			// Twice, so that what is remembered answers the same.
+			for range 2 {
+				p, err := w.askAs(text, selector)
+				if want == "" {
+					if f := fault.From(err); f == nil || f.Code != fault.CodeForbidden || f.Message != fault.ForbiddenTenant().Message || f.Permission != "" || f.Reason != "" {
+						t.Errorf("%s: selector %q: %v, want the generic refusal", name, selector, err)
+					}
+					continue
+				}
+				if err != nil || string(p.Tenant) != want || p.TokenTenant != acme {
+					t.Errorf("%s: selector %q: %+v, %v", name, selector, p, err)
+				}
+			}
+		}
+		// The token's Admin is Acme's; in Globex only what is stored there counts.
+		p, err := w.askAs(text, string(globex))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Subject.Holds("user.read") || !p.Subject.Holds("projects.read") {
+			t.Errorf("%s: in globex it holds %v", name, p.Subject.Permissions())
+		}
+	}
+}
+
+func TestTheWikiHonoursTheHeaderForKeysAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{ttl: 30 * time.Second})
+	acme := w.tenant("acme")
+	ada := w.user(acme, "ada@acme.example")
+	session, _ := w.session(acme, ada)
+	key, _ := w.key(acme, ada)
+	for _, c := range []struct {
+		token, module string
+		ok            bool
+	}{{session, "wiki", false}, {key, "wiki", true}, {session, "tracker", true}, {key, "tracker", true}} {
+		_, err := w.checker.Authenticate(context.Background(), principal.Credential{Token: c.token, Module: c.module, ActAs: string(acme), HasActAs: true})
+		if (err == nil) != c.ok {
+			t.Errorf("module %s: %v, want accepted %v", c.module, err, c.ok)
+		}
+	}
+}
+
+func TestServicePrincipalIsBoundToItsTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	acme, globex := w.tenant("acme"), w.tenant("globex")
+	bot := uid.New()
+	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, integration_key, email, display_name) VALUES ($1, $2, 'SERVICE', 'spec-wiki-sync', 'sync@acme.example', 'Sync')`, bot, acme)
+	w.member(acme, bot)
+	w.member(globex, bot)
+	w.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, 'wiki:page:write')`, acme, w.role(acme, "wiki:page:write"))
+	c := w.claims(acme, bot, "wiki:page:write")
+	c.PrincipalKind = "SERVICE"
+	w.exec(`INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at) VALUES ($1, $2, 'ci', $3, 'SERVICE', $4, $3, $5)`, acme, c.ID, bot, c.ExpiresAt, c.IssuedAt)
+	text := w.sign(c, token.APIKey)
+	p, err := w.ask(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.IntegrationKey != "spec-wiki-sync" || !p.Subject.Holds("wiki:page:write") {
+		t.Errorf("principal %+v holds %v", p, p.Subject.Permissions())
+	}
+	if _, err := w.askAs(text, string(acme)); err != nil {
+		t.Errorf("its own tenant by header: %v", err)
+	}
+	_, err = w.askAs(text, string(globex))
+	wantRefusal(t, err, fault.CodeForbidden, "")
+}
+
+func TestRefreshFollowsTheRevision(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{ttl: 30 * time.Second})
+	ctx := context.Background()
+	acme := w.tenant("acme")
+	ada := w.user(acme, "ada@acme.example")
+	role := w.role(acme, "Member", "projects.read", "tasks.read")
+	w.assign(acme, ada, role)
+	text, _ := w.key(acme, ada, "Member")
+	p, err := w.ask(text)
+	if err != nil || !p.Subject.Holds("tasks.read") {
+		t.Fatalf("%v, %v", p, err)
+	}
+	w.exec(`DELETE FROM identity.role_grants WHERE permission = 'tasks.read'`)
+	var live int64
+	if err := w.owner.QueryRow(ctx, `SELECT grants_revision FROM identity.tenants WHERE id = $1`, acme).Scan(&live); err != nil {
+		t.Fatal(err)
+	}
+	if live == p.Revision {
+		t.Fatal("a change of grants left the revision")
+	}
+	fresh, err := w.checker.Refresh(ctx, p, live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Revision != live || fresh.Subject.Holds("tasks.read") || !fresh.Subject.Holds("projects.read") {
+		t.Errorf("revision %d of %d, holds %v", fresh.Revision, live, fresh.Subject.Permissions())
+	}
+	if p.Subject.Holds("tasks.read") != true {
+		t.Error("the former principal has changed under its holder")
+	}
+	again, err := w.ask(text)
+	if err != nil || again.Revision != live {
+		t.Errorf("the next request starts from revision %d of %d, %v", again.Revision, live, err)
+	}
+	w.exec(`DELETE FROM identity.role_assignments; DELETE FROM identity.api_keys; DELETE FROM identity.memberships`)
+	_, err = w.checker.Refresh(ctx, p, live+1)
+	wantRefusal(t, err, fault.CodeForbidden, "")
+}
+
+// A subject is not used for longer than five minutes, whatever its revision.
+func TestSubjectHasAnEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	acme := w.tenant("acme")
+	text, _ := w.key(acme, w.user(acme, "ada@acme.example"))
+	first, err := w.ask(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.add(principal.SubjectTTL - time.Second)
+	second, err := w.ask(text)
+	if err != nil || second.Subject != first.Subject {
+		t.Errorf("made anew before its time (%v)", err)
+	}
+	w.clock.add(time.Second)
+	third, err := w.ask(text)
+	if err != nil || third.Subject == first.Subject {
+		t.Errorf("used after its time (%v)", err)
+	}
+}
