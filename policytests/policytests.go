@@ -7,5 +7,5 @@ import "embed"
 
 // FS holds the folders rego (tests) and tables (their cases).
 //
-//go:embed rego
+//go:embed rego tables
 var FS embed.FS

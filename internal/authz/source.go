@@ -25,8 +25,8 @@ type Source struct {
 	// Policies holds the folders parapet, schemas and capabilities, as the
 	// folder policies of the repository does.
 	Policies fs.FS
-	// Tests holds Rego tests and the data they read, as the folder policytests
-	// does.
+	// Tests holds the folders rego (tests) and tables (the data they read), as
+	// the folder policytests does.
 	Tests fs.FS
 }
 
@@ -55,6 +55,8 @@ type files struct {
 const (
 	rulesFolder      = "parapet"
 	schemasFolder    = "schemas"
+	testsFolder      = "rego"
+	tablesFolder     = "tables"
 	capabilitiesFile = "capabilities/opa.json"
 )
 
@@ -185,7 +187,7 @@ func (f *files) addSchema(name string, text []byte) error {
 
 // addTests reads the tests of a source on top of its policies.
 func (f *files) addTests(fsys fs.FS) error {
-	names, err := list(fsys, ".")
+	names, err := list(fsys, testsFolder, tablesFolder)
 	if err != nil {
 		return err
 	}

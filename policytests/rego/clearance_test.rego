@@ -2,6 +2,25 @@ package parapet.clearance_test
 
 import data.parapet.clearance
 
-test_unrecognised_claim_reads_the_lowest_tier if {
-	clearance.may_read with input as {"clearance": "COSMIC", "classification": "UNCLASSIFIED"}
+test_reading[case.note] if {
+	some case in data.tables.clearance.cases
+	readable := clearance.may_read with input as case.input
+	readable == case.want
+}
+
+test_every_pair_of_tiers_compares_by_rank if {
+	ladder := data.parapet.clearance.ladder
+	wrong := {[claim, classification] |
+		some a, claim in ladder
+		some b, classification in ladder
+		readable := clearance.may_read with input as {"clearance": claim, "classification": classification}
+		by_rank := b <= a
+		readable != by_rank
+	}
+	count(wrong) == 0
+}
+
+test_lower_is_by_rank_and_not_by_name if {
+	clearance.lower("SECRET", "CONFIDENTIAL") == "CONFIDENTIAL"
+	clearance.lower("INTERNAL", "UNCLASSIFIED") == "UNCLASSIFIED"
 }

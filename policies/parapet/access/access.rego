@@ -88,52 +88,28 @@ _own_granted if input.resource.project in input.actor.grants[input.permission].o
 # METADATA
 # title: Why not
 # description: >
-#   Asked after a denial only. "hidden" says that the caller may not even know of the
-#   record; the reasons are codes that policies/README.md explains.
+#   Asked after a denial only: the first thing that stands against the request, as a
+#   code that policies/README.md explains. "hidden" says that the caller may not even
+#   know of the record.
 # scope: document
 # entrypoint: true
-denial := {"hidden": _hidden, "reasons": reasons}
+denial := {"hidden": true, "reasons": ["foreign_tenant"]} if not _in_tenant
 
-default _hidden := false
+else := {"hidden": true, "reasons": ["clearance"]} if not _may_know
 
-_hidden if "foreign_tenant" in reasons
+else := {"hidden": false, "reasons": ["permission_missing"]} if not input.permission in input.actor.holds
 
-_hidden if "clearance" in reasons
+else := {"hidden": false, "reasons": ["caveat_effect"]} if not input.effect in input.actor.effects
 
-# METADATA
-# title: The codes of what stands against the request
-# scope: document
-reasons contains "foreign_tenant" if not _in_tenant
+else := {"hidden": false, "reasons": ["caveat_module"]} if not input.module in input.actor.modules
 
-reasons contains "caveat_effect" if not input.effect in input.actor.effects
+else := {"hidden": false, "reasons": ["caveat_project"]} if not _in_caveat_projects
 
-reasons contains "caveat_module" if not input.module in input.actor.modules
+else := {"hidden": false, "reasons": ["programme_office_only"]} if not _office_allows
 
-reasons contains "caveat_project" if not _in_caveat_projects
+else := {"hidden": false, "reasons": ["out_of_scope"]}
 
-reasons contains "clearance" if {
-	not data.parapet.audit.scopes[input.permission]
-	not _readable
-}
+_may_know if _readable
 
-reasons contains "clearance" if {
-	scopes := data.parapet.audit.scopes[input.permission]
-	not audit.admits(scopes)
-	not audit.plain
-}
-
-reasons contains "programme_office_only" if not _office_allows
-
-reasons contains "permission_missing" if not input.permission in input.actor.holds
-
-reasons contains "out_of_scope" if {
-	input.permission in input.actor.holds
-	not data.parapet.audit.scopes[input.permission]
-	not _granted
-}
-
-reasons contains "out_of_scope" if {
-	input.permission in input.actor.holds
-	scopes := data.parapet.audit.scopes[input.permission]
-	not audit.admits(scopes)
-}
+# What an audit entry shows is a matter of scopes; it hides nothing else.
+_may_know if data.parapet.audit.scopes[input.permission]

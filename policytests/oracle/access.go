@@ -1,0 +1,127 @@
+package oracle
+
+import "strings"
+
+// Allow answers parapet.access.allow: may the actor do what the permission names
+// with the resource?
+func (o Oracle) Allow(in any) bool {
+	doc := asObject(in)
+	actor, resource := asObject(doc["actor"]), asObject(doc["resource"])
+	permission, ok := text(doc, "permission")
+	if !ok || !o.sameTenant(actor, resource) || !o.withinCaveats(doc, actor, resource) {
+		return false
+	}
+	if permission == "audit.read" || strings.HasPrefix(permission, "audit.read.") {
+		return o.readsAudit(permission, actor, resource)
+	}
+	return o.reads(setOf(texts(actor["readable"])...), resource["classification"]) && o.granted(permission, actor, resource)
+}
+
+func (o Oracle) sameTenant(actor, resource object) bool {
+	mine, ok := text(actor, "tenant")
+	theirs, there := text(resource, "tenant")
+	return ok && there && (mine == theirs || o.broken(TenantIgnored))
+}
+
+// withinCaveats tells whether what the token's caveats leave holds the effect,
+// the module and the project of the request.
+func (o Oracle) withinCaveats(doc, actor, resource object) bool {
+	effect, module := word(doc, "effect"), word(doc, "module")
+	if !setOf(texts(actor["effects"])...).both(setOf("read", "write")).has(effect) && !o.broken(EffectIgnored) {
+		return false
+	}
+	if module == "" || !setOf(texts(actor["modules"])...).has(module) {
+		return false
+	}
+	if yes(actor, "all_projects") {
+		return true
+	}
+	project, ok := text(resource, "project")
+	if !ok {
+		return o.broken(ProjectCaveatLeavesProjectless)
+	}
+	return setOf(texts(actor["projects"])...).has(project)
+}
+
+// granted tells whether the permission is held where the resource is: as it is,
+// or with the suffix .own by whoever created or owns the resource.
+func (o Oracle) granted(permission string, actor, resource object) bool {
+	grant := asObject(asObject(actor["grants"])[permission])
+	if o.covers(grant, resource) {
+		return true
+	}
+	if !o.isOwn(actor, resource) {
+		return false
+	}
+	own := asObject(grant["own"])
+	return o.covers(own, resource) || (own != nil && o.broken(OwnWithoutScope))
+}
+
+// covers tells whether one of the scopes holds the resource.
+func (o Oracle) covers(where, resource object) bool {
+	if where == nil {
+		return false
+	}
+	if o.broken(ScopeIgnored) || yes(where, "tenant") {
+		return true
+	}
+	organisation, ok := text(resource, "organisation")
+	if ok && !o.broken(OrganisationScopeIgnored) && setOf(texts(where["organisations"])...).has(organisation) {
+		return true
+	}
+	project, ok := text(resource, "project")
+	return ok && !o.broken(ProjectScopeIgnored) && setOf(texts(where["projects"])...).has(project)
+}
+
+func (o Oracle) isOwn(actor, resource object) bool {
+	id, ok := text(actor, "id")
+	if !ok {
+		return false
+	}
+	return (word(resource, "creator") == id && !o.broken(CreatorIsNotOwn)) || (word(resource, "owner") == id && !o.broken(OwnerIsNotOwn))
+}
+
+// readsAudit decides about audit entries, by the literals of the specification
+// and not by rank: own, organisation and tenant admit NULL or UNCLASSIFIED only,
+// classified admits all. audit.read asks for whichever scope the actor holds.
+func (o Oracle) readsAudit(permission string, actor, resource object) bool {
+	classification, there := resource["classification"]
+	tier, isText := classification.(string)
+	null := there && classification == nil
+	if !isText && !null {
+		return false
+	}
+	plain := tier == unclassified || (null && !o.broken(AuditNullIsClosed))
+	held := asObject(actor["audit"])
+	asked := setOf("own", "organisation", "tenant", "classified")
+	if scope, ok := strings.CutPrefix(permission, "audit.read."); ok {
+		asked = asked.both(setOf(scope))
+	}
+	for scope := range asked {
+		where := asObject(held[scope])
+		if where == nil || !o.covers(where, resource) {
+			continue
+		}
+		switch scope {
+		case "own":
+			id, ok := text(actor, "id")
+			if plain && ok && (word(resource, "creator") == id || o.broken(AuditOwnReadsOthers)) {
+				return true
+			}
+		case "organisation":
+			mine, ok := text(actor, "organisation")
+			if plain && ok && (word(resource, "organisation") == mine || o.broken(AuditOrganisationReadsOthers)) {
+				return true
+			}
+		case "tenant":
+			if plain || o.broken(AuditTenantReadsClassified) {
+				return true
+			}
+		case "classified":
+			if null || !o.broken(AuditClassifiedByRank) || setOf(texts(actor["readable"])...).has(tier) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+package oracle
+
+// ActAs answers parapet.actas.verdict: may the request be meant for the target
+// tenant? The target is the token's unless x-act-as-org says otherwise.
+func (o Oracle) ActAs(in any) Verdict {
+	doc := asObject(in)
+	kind, token := word(doc, "principal_kind"), word(doc, "token_kind")
+	own, ownThere := doc["token_tenant"].(string)
+	target, targetThere := text(doc, "target")
+	header, headerSaid := doc["header"].(bool)
+
+	var v Verdict
+	v.require(ownThere && targetThere && headerSaid, Forbidden, "a field is missing")
+	v.require(!header || setOf(modules...).has(word(doc, "module")), Forbidden, "no module that honours the header")
+	if header && word(doc, "module") == "wiki" && token != "api_key" && !o.broken(ActAsWikiSession) {
+		v.refuse(Forbidden, "the wiki honours the header for API keys alone")
+	}
+	if own != target {
+		v.require(known(caller{kind: kind, tokenKind: token}), Forbidden, "the kind of the principal or the token is unknown")
+		v.require(header || o.broken(ActAsWithoutHeader), Forbidden, "another tenant without the header")
+		v.require(kind != "SERVICE" || o.broken(ActAsService), Forbidden, "a service principal is bound to its tenant")
+		v.require(token != "internal" || o.broken(ActAsInternal), Forbidden, "an internal token is bound to its tenant")
+	}
+	return v.done()
+}

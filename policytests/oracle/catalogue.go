@@ -1,0 +1,30 @@
+package oracle
+
+// modules are those of the specification, with the areas of audit and events
+// that have operations of their own.
+var modules = []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
+
+// catalogue is every permission that a role can grant. A test holds it against
+// the list in the policy data: a permission that is added there is added here by
+// whoever says what it means.
+var catalogue = setOf(
+	"tenant.read", "tenant.update", "tenant.list", "tenant.create", "tenant.disable", "tenant.enable",
+	"organisation.read", "organisation.create", "organisation.update",
+	"user.read", "user.create", "user.update", "membership.read", "membership.update",
+	"role.read", "role.create", "role.update", "role.delete", "role.assign",
+	"api_key.issue", "api_key.read.own", "api_key.revoke.own", "api_key.issue_for_service",
+	"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
+	"decision_log.read", "events.read",
+	"projects.read", "project.create", "project.update", "project.update.own", "project.delete",
+	"tasks.read", "task.create", "task.update", "task.update.own", "tasks.update.any", "task.delete", "task.delete.own",
+	"wiki:page:write",
+)
+
+// platform are the permissions of the programme office: the registry of tenants.
+var platform = setOf("tenant.list", "tenant.create", "tenant.disable", "tenant.enable")
+
+// Who holds one of these is an administrator, whose personal keys live shorter.
+var (
+	administrativeRoles  = setOf("Admin", "PLATFORM_ADMIN")
+	administrativeGrants = setOf("role.assign", "role.update", "api_key.issue_for_service")
+)

@@ -1,0 +1,62 @@
+package oracle
+
+import "strings"
+
+// caveats is what a token's caveats leave.
+type caveats struct {
+	effects      set
+	modules      set
+	projects     set
+	everyProject bool
+}
+
+func (c caveats) refusesAll() bool {
+	return len(c.effects) == 0 || (!c.everyProject && len(c.projects) == 0)
+}
+
+func refuseAll() caveats {
+	return caveats{effects: set{}, modules: set{}, projects: set{}}
+}
+
+// caveats reads the list. Each narrows on its own, so that two different
+// projects leave none. A caveat that is not known refuses everything, and so
+// does a list that is not there.
+func (o Oracle) caveats(v any) caveats {
+	open := caveats{effects: setOf("read", "write"), modules: setOf(modules...), projects: set{}, everyProject: true}
+	list, ok := v.([]any)
+	if !ok {
+		if o.broken(MissingCaveatsAllowed) {
+			return open
+		}
+		return refuseAll()
+	}
+	left := open
+	for _, item := range list {
+		caveat, _ := item.(string)
+		project, isProject := after(caveat, "project:")
+		name, isModule := strings.CutPrefix(caveat, "module:")
+		switch {
+		case caveat == "read-only":
+			if !o.broken(ReadOnlyIgnored) {
+				left.effects = left.effects.both(setOf("read"))
+			}
+		case isProject && o.broken(ProjectCaveatIgnored):
+		case isProject && o.broken(ProjectCaveatsAdd):
+			left.everyProject = false
+			left.projects.add(project)
+		case isProject && left.everyProject:
+			left.everyProject = false
+			left.projects = setOf(project)
+		case isProject:
+			left.projects = left.projects.both(setOf(project))
+		case isModule && setOf(modules...).has(name):
+			if !o.broken(ModuleCaveatIgnored) {
+				left.modules = left.modules.both(setOf(name))
+			}
+		case o.broken(UnknownCaveatIgnored):
+		default:
+			return refuseAll()
+		}
+	}
+	return left
+}

@@ -1,0 +1,188 @@
+package oracle_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"parapet/internal/authz"
+	"parapet/policytests/oracle"
+)
+
+var (
+	decisions = flag.Int("decisions", 240_000/perDetector, "how many random decisions to compare")
+	seed      = flag.Uint64("seed", 20261120, "where the random decisions begin")
+)
+
+func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+func engine(t *testing.T) *authz.Engine {
+	t.Helper()
+	e, err := authz.New(t.Context(), authz.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// drawn is one case: its question, its input, whether it is as a caller of the
+// engine would write it.
+func drawn(all []question, number int) (q question, in any, wellFormed bool) {
+	d := at(*seed, uint64(number))
+	at, n := 0, d.rnd.IntN(100)
+	for n >= all[at].share {
+		n -= all[at].share
+		at++
+	}
+	q = all[at]
+	in = q.draw(d)
+	if d.chance(35) {
+		return q, d.spoil(in), false
+	}
+	return q, in, true
+}
+
+// consult asks the engine; what is not an answer denies.
+func consult(t *testing.T, e *authz.Engine, q question, in any) (got answer, answered bool) {
+	v, err := e.EvalRaw(t.Context(), q.entrypoint, in)
+	if err != nil {
+		return answer{why: err.Error()}, false
+	}
+	got, err = q.read(v)
+	if err != nil {
+		return answer{why: err.Error()}, false
+	}
+	return got, true
+}
+
+// tally counts what was compared.
+type tally struct {
+	cases, wellFormed, allowed, unanswered int
+}
+
+// parallel spreads the numbers below n over the processors.
+func parallel(n int, work func(number int)) {
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < n; i += workers {
+				work(i)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// The engine and the oracle agree on every decision. Where they do not, the
+// smallest input that still shows it is printed, with both reasons.
+func TestEngineAgreesWithOracle(t *testing.T) {
+	t.Parallel()
+	e, all := engine(t), questions()
+	var lock sync.Mutex
+	counts := map[string]*tally{}
+	found := map[string]int{}
+	for _, q := range all {
+		counts[q.name] = &tally{}
+	}
+	parallel(*decisions, func(number int) {
+		q, in, wellFormed := drawn(all, number)
+		want := q.ask(oracle.Oracle{}, in)
+		got, answered := consult(t, e, q, in)
+		difference := differ(q, want, got, answered, wellFormed)
+
+		lock.Lock()
+		defer lock.Unlock()
+		c := counts[q.name]
+		c.cases++
+		if wellFormed {
+			c.wellFormed++
+			if !answered {
+				c.unanswered++
+			}
+			if want.allow {
+				c.allowed++
+			}
+		}
+		if difference == "" {
+			return
+		}
+		found[q.name]++
+		if found[q.name] <= 3 {
+			report(t, e, q, number, in, wellFormed)
+		}
+	})
+
+	total := tally{}
+	for _, q := range all {
+		c := counts[q.name]
+		t.Logf("%-20s %7d decisions, %6d well-formed, %5.1f %% of these allow, %d disagreements", q.name, c.cases, c.wellFormed, percent(c.allowed, c.wellFormed), found[q.name])
+		total.cases += c.cases
+		total.wellFormed += c.wellFormed
+		total.allowed += c.allowed
+		if p := percent(c.allowed, c.wellFormed); p < 10 || p > 90 {
+			t.Errorf("%s: %.1f %% of the well-formed inputs allow: a rule that always gives one answer would pass", q.name, p)
+		}
+		if c.unanswered > 0 {
+			t.Errorf("%s: the engine has no answer to %d well-formed inputs", q.name, c.unanswered)
+		}
+	}
+	if p := percent(total.allowed, total.wellFormed); p < 20 || p > 80 {
+		t.Errorf("%.1f %% of the well-formed inputs allow, so one side is hardly looked at", p)
+	}
+}
+
+func percent(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
+func report(t *testing.T, e *authz.Engine, q question, number int, in any, wellFormed bool) {
+	t.Helper()
+	got, answered := consult(t, e, q, in)
+	difference := differ(q, q.ask(oracle.Oracle{}, in), got, answered, wellFormed)
+	small := minimise(clone(in), func(candidate any) bool {
+		got, answered := consult(t, e, q, candidate)
+		return differ(q, q.ask(oracle.Oracle{}, candidate), got, answered, wellFormed) == difference
+	})
+	want := q.ask(oracle.Oracle{}, small)
+	got, _ = consult(t, e, q, small)
+	t.Errorf("%s, case %d: %s\n  input  %s\n  oracle %t %v %s\n  engine %t %v %s",
+		q.name, number, difference, pretty(small), want.allow, want.codes, want.why, got.allow, got.codes, got.why)
+}
+
+// A test that could not find a wrong rule proves nothing: for each rule, an
+// oracle that gets it wrong is told apart from the engine.
+func TestEveryBrokenRuleIsFound(t *testing.T) {
+	t.Parallel()
+	e, all := engine(t), questions()
+	number, known := min(*decisions, 60_000), sync.Map{}
+	missing := oracle.Faults()
+	for from := 0; from < number && len(missing) > 0; from += 4_000 {
+		parallel(4_000, func(i int) {
+			q, in, wellFormed := drawn(all, from+i)
+			got, answered := consult(t, e, q, in)
+			for _, fault := range missing {
+				if _, ok := known.Load(fault); ok {
+					continue
+				}
+				if differ(q, q.ask(oracle.With(fault), in), got, answered, wellFormed) != "" {
+					known.Store(fault, fmt.Sprintf("%s, case %d", q.name, from+i))
+				}
+			}
+		})
+		missing = slices.DeleteFunc(missing, func(f oracle.Fault) bool {
+			_, ok := known.Load(f)
+			return ok
+		})
+	}
+	for _, fault := range missing {
+		t.Errorf("fault %d was not noticed in %d decisions", fault, number)
+	}
+}

@@ -1,0 +1,151 @@
+package oracle
+
+// Lifetimes of keys in days, from the tables of the specification.
+const (
+	serviceDays    = 90
+	ceilingDays    = 365
+	adminBlankDays = 14
+	adminCapDays   = 30
+	userBlankDays  = 30
+	userCapDays    = 365
+)
+
+const issueForService = "api_key.issue_for_service"
+
+// acts tells whether the actor's caveats leave the key routes: they are of the
+// module identity, in no project.
+func acts(actor object, effect string) bool {
+	return setOf(texts(actor["effects"])...).has(effect) && setOf(texts(actor["modules"])...).has("identity") && yes(actor, "all_projects")
+}
+
+// session tells whether a person is logged in, rather than a key in use.
+func session(actor object) bool {
+	return word(actor, "token_kind") == "session" && word(actor, "kind") == "HUMAN"
+}
+
+// forService tells whether the actor may deal with the keys of service
+// principals: by what is stored for it, not by what its token says.
+func (o Oracle) forService(actor object) bool {
+	if o.broken(EffectiveIssuesForService) {
+		return setOf(texts(actor["permissions"])...).has(issueForService)
+	}
+	return setOf(texts(actor["stored_permissions"])...).has(issueForService)
+}
+
+// heldHere tells whether the actor holds a permission for its own keys. A key is
+// in no organisation and no project, so that a grant in one does not reach it.
+func (o Oracle) heldHere(actor object, permission string) bool {
+	grant := asObject(asObject(actor["grants"])[permission])
+	return yes(grant, "tenant") || yes(asObject(grant["own"]), "tenant")
+}
+
+// IssueService answers parapet.keys.issue_service.
+func (o Oracle) IssueService(in any) Verdict {
+	doc := asObject(in)
+	actor, target, settings := asObject(doc["actor"]), asObject(doc["target"]), asObject(doc["settings"])
+	var v Verdict
+	v.require(session(actor) || o.broken(KeyIssuesForService), Forbidden, "a key cannot make keys for others")
+	v.require(o.forService(actor), Forbidden, "the permission is not stored")
+	v.require(acts(actor, "write") || o.broken(NarrowedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
+	v.require(o.home(actor, target) || o.broken(ForeignTarget), NotFound, "the target is not of the actor's tenant")
+	o.profile(&v, target)
+	live := word(target, "status") == "ACTIVE" && word(target, "membership") == "ACTIVE"
+	v.require(live || o.broken(SuspendedTarget), Conflict, "the target is not live")
+	most, whole, set := number(settings, "max_user_days")
+	enough := settings != nil && (!set || (whole && most >= serviceDays))
+	v.require(enough || o.broken(ShortUserCapIgnored), Conflict, "the operator's cap is below the fixed lifetime")
+	v.Days = serviceDays
+	if o.broken(ServiceKeyLives365) {
+		v.Days = ceilingDays
+	}
+	return v.done()
+}
+
+func (o Oracle) home(actor, record object) bool {
+	mine, ok := text(actor, "tenant")
+	return ok && word(record, "tenant") == mine
+}
+
+// IssueSelf answers parapet.keys.issue_self.
+func (o Oracle) IssueSelf(in any) Verdict {
+	doc := asObject(in)
+	actor, settings := asObject(doc["actor"]), asObject(doc["settings"])
+	var v Verdict
+	v.require(word(actor, "token_kind") == "session" || o.broken(KeyIssuesForItself), Forbidden, "a key cannot outlive itself by making another")
+	v.require(o.heldHere(actor, "api_key.issue") || o.broken(SelfNeedsNothing), Forbidden, "the permission is not held")
+	person := word(actor, "kind") == "HUMAN" || word(actor, "kind") == "AGENT"
+	v.require(person || o.broken(ServiceIssuesForItself), Forbidden, "a service principal's keys are issued on its behalf")
+	v.require(acts(actor, "write") || o.broken(NarrowedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
+	v.require(settings != nil, Forbidden, "the settings are missing")
+
+	blank, most, setting := userBlankDays, userCapDays, "max_user_days"
+	if admin, said := actor["admin"].(bool); admin || !said { // who may be one is held to the shorter lives
+		most, setting = adminCapDays, "max_admin_days"
+		if !o.broken(SelfBlankIsSame) {
+			blank = adminBlankDays
+		}
+	}
+	if n, whole, set := number(settings, setting); set {
+		v.require(whole && n >= 1, Forbidden, "the setting is no number of days")
+		most = n
+		if most > ceilingDays && !o.broken(SelfCeilingIgnored) {
+			most = ceilingDays
+		}
+	}
+	v.Cap, v.Days = most, min(blank, most)
+	if wish, whole, given := number(doc, "expires_in_days"); given {
+		least := 1
+		if o.broken(SelfZeroDays) {
+			least = 0
+		}
+		v.require(whole && wish >= least && (wish <= most || o.broken(SelfCapIgnored)), Validation, "the wish is not within the cap")
+		v.Days = wish
+	}
+	return v.done()
+}
+
+// List answers parapet.keys.list: the caller's own keys, or those of a service
+// principal.
+func (o Oracle) List(in any) Verdict {
+	doc := asObject(in)
+	actor := asObject(doc["actor"])
+	var v Verdict
+	v.require(acts(actor, "read"), Forbidden, "a caveat leaves no reading of keys")
+	service, ok := doc["service_owned"].(bool)
+	switch {
+	case !ok:
+		v.refuse(Forbidden, "the path is not said")
+	case service:
+		owner := asObject(doc["owner"])
+		v.require(o.forService(actor) || o.broken(ListNeedsNothing), Forbidden, "the permission is not stored")
+		v.require(o.home(actor, owner) || o.broken(ListsForeignKeys), NotFound, "the owner is not of the actor's tenant")
+		v.require(word(owner, "kind") == "SERVICE" || o.broken(ListsHumanKeys), NotFound, "the owner is no service principal")
+	default:
+		v.require(o.heldHere(actor, "api_key.read.own") || o.broken(ListNeedsNothing), Forbidden, "the permission is not held")
+	}
+	return v.done()
+}
+
+// Revoke answers parapet.keys.revoke. The path of service-owned keys refuses a
+// person's key, which only its owner may revoke.
+func (o Oracle) Revoke(in any) Verdict {
+	doc := asObject(in)
+	actor, key := asObject(doc["actor"]), asObject(doc["key"])
+	owner := asObject(key["owner"])
+	var v Verdict
+	v.require(acts(actor, "write"), Forbidden, "a caveat leaves no changing of keys")
+	v.require(o.home(actor, key) || o.broken(RevokesForeignKey), NotFound, "the key is not of the actor's tenant")
+	service, ok := doc["service_owned"].(bool)
+	switch {
+	case !ok:
+		v.refuse(Forbidden, "the path is not said")
+	case service:
+		v.require(o.forService(actor), Forbidden, "the permission is not stored")
+		v.require(word(owner, "kind") == "SERVICE" || o.broken(RevokesHumanKey), Forbidden, "the key is not a service principal's")
+	default:
+		v.require(o.heldHere(actor, "api_key.revoke.own"), Forbidden, "the permission is not held")
+		id, there := text(actor, "id")
+		v.require((there && word(owner, "id") == id) || o.broken(RevokesOthersKey), NotFound, "the key is another's")
+	}
+	return v.done()
+}

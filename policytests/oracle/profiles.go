@@ -1,0 +1,47 @@
+package oracle
+
+// profiles are the registered ones, by integration key: exactly what the one
+// role of the principal grants. What the role is called decides nothing. There
+// is no profile for a third integration.
+var profiles = map[string]set{
+	"spec-wiki-sync":   setOf("wiki:page:write"),
+	"multi-llm-review": setOf("tasks.read", "projects.read"),
+}
+
+// ValidateProfile answers parapet.profiles.validate.
+func (o Oracle) ValidateProfile(in any) Verdict {
+	var v Verdict
+	o.profile(&v, asObject(asObject(in)["target"]))
+	return v.done()
+}
+
+// profile: a SERVICE principal holds exactly one GLOBAL role, tenant-wide, whose
+// grants exactly equal the registered profile.
+func (o Oracle) profile(v *Verdict, target object) {
+	if word(target, "kind") != "SERVICE" && !o.broken(ProfileOfHuman) {
+		// Which refusal this is the specification leaves open.
+		v.refuse(Conflict, "the target is no service principal")
+		v.refuse(Forbidden, "the target is no service principal")
+	}
+	want, registered := profiles[word(target, "integration_key")]
+	v.require(registered, Conflict, "no profile is registered for the integration")
+	roles, _ := target["roles"].([]any)
+	one := len(roles) == 1 || (o.broken(ProfileTwoRoles) && len(roles) > 0)
+	v.require(one, Conflict, "not exactly one role")
+	if !one || !registered {
+		return
+	}
+	role := asObject(roles[0])
+	v.require(word(role, "kind") == "GLOBAL" || o.broken(ProfileStandardRole), Conflict, "the role is not GLOBAL")
+	v.require(word(role, "scope") == "tenant" || o.broken(ProfileNarrowRole), Conflict, "the role is not held in the tenant")
+	list, _ := role["grants"].([]any)
+	grants := setOf(texts(role["grants"])...)
+	exact := grants.equal(want) && len(texts(role["grants"])) == len(list)
+	switch {
+	case o.broken(ProfileSubset):
+		exact = len(grants.both(want)) == len(grants)
+	case o.broken(ProfileSuperset):
+		exact = len(grants.both(want)) == len(want)
+	}
+	v.require(exact, Conflict, "the grants have drifted from the profile")
+}

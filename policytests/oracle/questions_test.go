@@ -1,0 +1,173 @@
+package oracle_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"parapet/policytests/oracle"
+)
+
+// answer is what can be compared, small enough to keep two hundred thousand.
+type answer struct {
+	allow     bool
+	days, cap int
+	codes     []string // the engine gives one, the oracle all that would be right
+	document  uint64   // of a subject: what it says, hashed
+	why       string
+}
+
+// question is one entrypoint: how an input of it is drawn, and who answers.
+type question struct {
+	name       string
+	entrypoint string
+	share      int // of a hundred decisions
+	draw       func(*drawer) any
+	ask        func(oracle.Oracle, any) answer
+	read       func(any) (answer, error)
+}
+
+func questions() []question {
+	return []question{
+		{"allow", "parapet/access/allow", 50, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
+		{"subject", "parapet/subject/subject", 15, (*drawer).subjectInput, askSubject, readSubject},
+		{"clearance", "parapet/clearance/may_read", 5, (*drawer).clearancePair, askBool(oracle.Oracle.MayRead), readBool},
+		{"issue for a service", "parapet/keys/issue_service", 8, (*drawer).issueService, askVerdict(oracle.Oracle.IssueService), readVerdict},
+		{"issue for oneself", "parapet/keys/issue_self", 6, (*drawer).issueSelf, askVerdict(oracle.Oracle.IssueSelf), readVerdict},
+		{"list keys", "parapet/keys/list", 4, (*drawer).listKeys, askVerdict(oracle.Oracle.List), readVerdict},
+		{"revoke a key", "parapet/keys/revoke", 4, (*drawer).revokeKey, askVerdict(oracle.Oracle.Revoke), readVerdict},
+		{"validate a profile", "parapet/profiles/validate", 4, (*drawer).validateProfile, askVerdict(oracle.Oracle.ValidateProfile), readVerdict},
+		{"act as", "parapet/actas/verdict", 4, (*drawer).actAs, askVerdict(oracle.Oracle.ActAs), readVerdict},
+	}
+}
+
+func askBool(rule func(oracle.Oracle, any) bool) func(oracle.Oracle, any) answer {
+	return func(o oracle.Oracle, in any) answer { return answer{allow: rule(o, in)} }
+}
+
+func readBool(v any) (answer, error) {
+	b, ok := v.(bool)
+	if !ok {
+		return answer{}, fmt.Errorf("not a boolean: %v", v)
+	}
+	return answer{allow: b}, nil
+}
+
+func askSubject(o oracle.Oracle, in any) answer {
+	subject := o.Subject(in)
+	if subject == nil {
+		return answer{why: "nobody"}
+	}
+	return subjectAnswer(subject)
+}
+
+func readSubject(v any) (answer, error) {
+	subject, ok := v.(map[string]any)
+	if !ok {
+		return answer{}, fmt.Errorf("not an object: %v", v)
+	}
+	return subjectAnswer(subject), nil
+}
+
+// subjectAnswer hashes the document with its lists sorted: they are sets. Who
+// has a permission to ask for counts as an allow, for the balance.
+func subjectAnswer(subject map[string]any) answer {
+	text, err := json.Marshal(sorted(subject))
+	if err != nil {
+		return answer{why: err.Error()}
+	}
+	h := fnv.New64a()
+	h.Write(text)
+	holds, _ := subject["holds"].([]any)
+	return answer{allow: len(holds) > 0, document: h.Sum64(), why: string(text)}
+}
+
+func sorted(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, item := range v {
+			out[k] = sorted(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = sorted(item)
+		}
+		slices.SortFunc(out, func(a, b any) int {
+			x, y := fmt.Sprint(a), fmt.Sprint(b)
+			switch {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		})
+		return out
+	}
+	return v
+}
+
+func askVerdict(rule func(oracle.Oracle, any) oracle.Verdict) func(oracle.Oracle, any) answer {
+	return func(o oracle.Oracle, in any) answer {
+		v := rule(o, in)
+		return answer{allow: v.Allow, days: v.Days, cap: v.Cap, codes: v.Codes, why: fmt.Sprint(v.Why)}
+	}
+}
+
+func readVerdict(v any) (answer, error) {
+	doc, ok := v.(map[string]any)
+	if !ok {
+		return answer{}, fmt.Errorf("not an object: %v", v)
+	}
+	allow, ok := doc["allow"].(bool)
+	if !ok {
+		return answer{}, fmt.Errorf("allow is not a boolean: %v", v)
+	}
+	a := answer{allow: allow, why: fmt.Sprint(v)}
+	if code, ok := doc["code"].(string); ok && code != "" {
+		a.codes = []string{code}
+	}
+	a.days, a.cap = whole(doc["days"]), whole(doc["cap"])
+	return a, nil
+}
+
+func whole(v any) int {
+	switch v := v.(type) {
+	case float64:
+		return int(v)
+	case int:
+		return v
+	case json.Number:
+		n, err := v.Int64()
+		if err != nil {
+			return -1
+		}
+		return int(n)
+	}
+	return 0
+}
+
+// differ says how two answers disagree, or "". The engine may have no answer
+// (an undefined result or an error), which denies. Which refusal an input gets
+// that no caller writes is not looked at.
+func differ(q question, want, got answer, answered, wellFormed bool) string {
+	switch {
+	case want.allow != got.allow:
+		return fmt.Sprintf("oracle says %t, engine says %t", want.allow, got.allow)
+	case want.document != got.document:
+		return "the subjects differ"
+	case !answered:
+		return ""
+	case want.allow && want.days != got.days:
+		return fmt.Sprintf("oracle says %d days, engine says %d", want.days, got.days)
+	case want.allow && q.name == "issue for oneself" && want.cap != got.cap:
+		return fmt.Sprintf("oracle says a cap of %d, engine says %d", want.cap, got.cap)
+	case wellFormed && !want.allow && want.codes != nil && (len(got.codes) != 1 || !slices.Contains(want.codes, got.codes[0])):
+		return fmt.Sprintf("oracle says one of %v, engine says %v", want.codes, got.codes)
+	}
+	return ""
+}

@@ -1,0 +1,354 @@
+package oracle
+
+import "strings"
+
+// reach is where a role or a permission is held.
+type reach struct {
+	tenant        bool
+	organisations set
+	projects      set
+}
+
+func newReach() reach { return reach{organisations: set{}, projects: set{}} }
+
+func wide() reach {
+	r := newReach()
+	r.tenant = true
+	return r
+}
+
+func (r reach) nowhere() bool {
+	return !r.tenant && len(r.organisations) == 0 && len(r.projects) == 0
+}
+
+func (r reach) plus(other reach) reach {
+	sum := newReach()
+	sum.tenant = r.tenant || other.tenant
+	sum.organisations.with(r.organisations).with(other.organisations)
+	sum.projects.with(r.projects).with(other.projects)
+	return sum
+}
+
+// common is where both reach. An organisation and a project have no common part
+// that a scope could name, so there is none.
+func (r reach) common(other reach) reach {
+	switch {
+	case r.tenant:
+		return other
+	case other.tenant:
+		return r
+	}
+	both := newReach()
+	both.organisations = r.organisations.both(other.organisations)
+	both.projects = r.projects.both(other.projects)
+	return both
+}
+
+func (r reach) document() object {
+	return object{"tenant": r.tenant, "organisations": r.organisations.list(), "projects": r.projects.list()}
+}
+
+// caller is what the input of parapet.subject.subject says.
+type caller struct {
+	kind, tokenKind    string
+	tokenTenant, there string
+	tenantType         string
+	token, stored      object
+}
+
+// Subject answers parapet.subject.subject with the document that the schema of
+// parapet.access describes. An input that does not say who acts and in which
+// tenant has none: nil.
+func (o Oracle) Subject(in any) object {
+	doc := asObject(in)
+	user := asObject(doc["user"])
+	token := asObject(doc["token"])
+	id, tenant := word(user, "id"), word(doc, "tenant")
+	if !uuid.MatchString(id) || !uuid.MatchString(tenant) {
+		return nil
+	}
+	c := caller{
+		kind: among(user, "kind", principalKinds), tokenKind: among(token, "kind", tokenKinds), tokenTenant: word(token, "tenant"),
+		there: tenant, tenantType: among(doc, "tenant_type", tenantTypes), token: token, stored: asObject(doc["stored"]),
+	}
+	held := o.effectiveRoles(c)
+	clearance := o.effectiveClearance(c)
+	roles := asObject(doc["roles"])
+	caveats := o.caveats(token["caveats"])
+
+	subject := object{
+		"id": id, "tenant": tenant, "tenant_type": c.tenantType, "kind": c.kind, "token_kind": c.tokenKind,
+		"clearance": clearance, "readable": readable(clearance).list(),
+		"effects": caveats.effects.list(), "modules": caveats.modules.list(),
+		"all_projects": caveats.everyProject, "projects": caveats.projects.list(),
+	}
+	if organisation, ok := text(user, "organisation"); ok {
+		subject["organisation"] = organisation
+	}
+	o.addGrants(subject, held, roles, c.tenantType, caveats.refusesAll())
+	source := map[string]reach{}
+	switch {
+	case o.broken(StoredFromToken):
+		source = held
+	case known(c) && (c.tokenTenant == c.there || o.travels(c)):
+		source = storedRoles(c.stored)
+	}
+	subject["stored_permissions"] = o.storedPermissions(source, roles, c.tenantType).list()
+	return subject
+}
+
+// effectiveRoles: an API key has in its tenant what was signed into it; a session
+// what was signed and is still stored; in another tenant only what is stored
+// there counts, and a SERVICE principal has nothing there.
+func (o Oracle) effectiveRoles(c caller) map[string]reach {
+	if !known(c) {
+		return map[string]reach{}
+	}
+	snapshot, stored := o.snapshot(c.token), storedRoles(c.stored)
+	if c.tokenTenant != c.there {
+		if o.broken(ForeignTenantTrustsToken) {
+			return snapshot
+		}
+		if !o.travels(c) {
+			return map[string]reach{}
+		}
+		return stored
+	}
+	if c.tokenKind == "api_key" {
+		if o.broken(KeyReadsStored) {
+			return stored
+		}
+		return snapshot
+	}
+	switch {
+	case o.broken(SessionForgetsStored):
+		return snapshot
+	case o.broken(SessionForgetsToken):
+		return stored
+	}
+	both := map[string]reach{}
+	for name, signed := range snapshot {
+		now, ok := stored[name]
+		if !ok {
+			continue
+		}
+		common := signed.common(now)
+		if o.broken(SessionWidensScope) {
+			common = signed.plus(now)
+		}
+		if !common.nowhere() {
+			both[name] = common
+		}
+	}
+	return both
+}
+
+func (o Oracle) effectiveClearance(c caller) string {
+	if !known(c) {
+		return unclassified
+	}
+	signed, stored := o.claim(c.token["clearance"]), o.claim(c.stored["clearance"])
+	if c.tokenTenant != c.there {
+		switch {
+		case o.broken(ForeignTenantTrustsClearance):
+			return signed
+		case !o.travels(c):
+			return unclassified
+		}
+		return stored
+	}
+	if c.tokenKind == "api_key" {
+		if o.broken(KeyReadsStoredClearance) {
+			return stored
+		}
+		return signed
+	}
+	if Rank(stored) < Rank(signed) && !o.broken(SessionKeepsClearance) {
+		return stored
+	}
+	return signed
+}
+
+// known tells whether the kinds of the principal and of the token are ones that
+// the specification knows; others have no authority.
+func known(c caller) bool {
+	return principalKinds.has(c.kind) && tokenKinds.has(c.tokenKind)
+}
+
+var (
+	principalKinds = setOf("HUMAN", "SERVICE", "AGENT")
+	tokenKinds     = setOf("session", "api_key", "internal")
+	tenantTypes    = setOf("STANDARD", "PROGRAMME_OFFICE")
+)
+
+// among is a field that is one of the known words, or "".
+func among(o object, name string, known set) string {
+	if s := word(o, name); known.has(s) {
+		return s
+	}
+	return ""
+}
+
+// travels tells whether the caller can act in a tenant that is not its token's.
+func (o Oracle) travels(c caller) bool {
+	if !uuid.MatchString(c.tokenTenant) {
+		return false // a token says its tenant
+	}
+	if c.kind == "SERVICE" && !o.broken(ServiceLeavesItsTenant) {
+		return false
+	}
+	return c.tokenKind != "internal" || o.broken(InternalLeavesItsTenant)
+}
+
+// snapshot reads the roles of a token. A role without an entry in role_scopes is
+// tenant-wide; without role_scopes there is no telling, so there is no role.
+func (o Oracle) snapshot(token object) map[string]reach {
+	roles := map[string]reach{}
+	scopes, there := token["role_scopes"].(map[string]any)
+	if !there && !o.broken(MissingScopesAreWide) {
+		return roles
+	}
+	for _, name := range texts(token["roles"]) {
+		entry, narrowed := scopes[name]
+		if !narrowed {
+			roles[name] = wide()
+			continue
+		}
+		r := newReach()
+		for _, scope := range texts(entry) {
+			if id, ok := after(scope, "project:"); ok {
+				r.projects.add(id)
+			}
+			if id, ok := after(scope, "organisation:"); ok {
+				r.organisations.add(id)
+			}
+		}
+		if r.nowhere() && o.broken(EmptyScopesAreWide) {
+			r = wide()
+		}
+		if !r.nowhere() {
+			roles[name] = r
+		}
+	}
+	return roles
+}
+
+// storedRoles reads the assignments on record.
+func storedRoles(stored object) map[string]reach {
+	roles := map[string]reach{}
+	assignments, _ := stored["assignments"].([]any)
+	for _, item := range assignments {
+		assignment := asObject(item)
+		name, ok := assignment["role"].(string)
+		if !ok {
+			continue
+		}
+		r := newReach()
+		id, hasID := text(assignment, "id")
+		switch scope := word(assignment, "scope"); {
+		case scope == "tenant":
+			r.tenant = true
+		case scope == "organisation" && hasID:
+			r.organisations.add(id)
+		case scope == "project" && hasID:
+			r.projects.add(id)
+		default:
+			continue
+		}
+		if before, ok := roles[name]; ok {
+			r = r.plus(before)
+		}
+		roles[name] = r
+	}
+	return roles
+}
+
+// addGrants resolves roles to permissions, live, and writes what the schema
+// names: where each is held, audit reading by scope, and the lists of names.
+func (o Oracle) addGrants(subject object, held map[string]reach, roles object, tenantType string, refused bool) {
+	plain, own, audit := map[string]reach{}, map[string]reach{}, map[string]reach{}
+	names, admin := set{}, false
+	permissions, holds := set{}, set{}
+	for role, where := range held {
+		names.add(role)
+		admin = admin || administrativeRoles.has(role)
+		for _, permission := range texts(roles[role]) {
+			if !o.grantable(permission, tenantType) {
+				continue
+			}
+			permissions.add(permission)
+			holds.add(permission)
+			admin = admin || administrativeGrants.has(permission)
+			if scope, ok := strings.CutPrefix(permission, "audit.read."); ok {
+				audit[scope] = join(audit, scope, where)
+				holds.add("audit.read")
+				continue
+			}
+			bare, isOwn := strings.CutSuffix(permission, ".own")
+			switch {
+			case isOwn && o.broken(OwnGrantsAll):
+				plain[bare] = join(plain, bare, where)
+				holds.add(bare)
+			case isOwn:
+				own[bare] = join(own, bare, where)
+				own[permission] = join(own, permission, where)
+				holds.add(bare)
+			default:
+				plain[permission] = join(plain, permission, where)
+			}
+		}
+	}
+	grants := object{}
+	for permission, where := range plain {
+		grants[permission] = where.document()
+	}
+	for permission, where := range own {
+		if grants[permission] == nil {
+			grants[permission] = newReach().document()
+		}
+		asObject(grants[permission])["own"] = where.document()
+	}
+	auditing := object{}
+	for scope, where := range audit {
+		auditing[scope] = where.document()
+	}
+	if refused {
+		holds = set{}
+	}
+	subject["roles"], subject["admin"] = names.list(), admin
+	subject["grants"], subject["audit"] = grants, auditing
+	subject["holds"], subject["permissions"] = holds.list(), permissions.list()
+}
+
+func join(m map[string]reach, name string, where reach) reach {
+	if before, ok := m[name]; ok {
+		return before.plus(where)
+	}
+	return newReach().plus(where)
+}
+
+// grantable tells whether a role can grant the name: one of the catalogue, and
+// of the platform's own only in a tenant of type PROGRAMME_OFFICE.
+func (o Oracle) grantable(permission, tenantType string) bool {
+	if !catalogue.has(permission) {
+		return o.broken(UnknownPermissionGrants)
+	}
+	return !platform.has(permission) || tenantType == "PROGRAMME_OFFICE" || o.broken(PlatformEverywhere)
+}
+
+// storedPermissions are the names that the assignments on record grant for the
+// whole tenant, whatever the token says.
+func (o Oracle) storedPermissions(stored map[string]reach, roles object, tenantType string) set {
+	names := set{}
+	for role, where := range stored {
+		if !where.tenant && !o.broken(StoredInAnyScope) {
+			continue
+		}
+		for _, permission := range texts(roles[role]) {
+			if o.grantable(permission, tenantType) {
+				names.add(permission)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,19 @@
+package parapet.actas_test
+
+import data.parapet.actas
+
+test_verdict[case.note] if {
+	some case in data.tables.actas.cases
+	request := json.patch(data.tables.actas.request, case.patch)
+	verdict := actas.verdict with input as request
+	verdict == _wanted(case)
+}
+
+_wanted(case) := {"allow": true, "reasons": []} if case.want == null
+
+else := {"allow": false, "code": "FORBIDDEN", "reasons": [case.want]}
+
+test_notes_are_unique if {
+	notes := [case.note | some case in data.tables.actas.cases]
+	count(notes) == count({note | some note in notes})
+}

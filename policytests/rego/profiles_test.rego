@@ -1,0 +1,24 @@
+package parapet.profiles_test
+
+import data.parapet.profiles
+
+test_profile[case.note] if {
+	some case in data.tables.profiles.cases
+	target := json.patch(data.tables.profiles.target, case.patch)
+	verdict := profiles.validate with input as {"target": target}
+	verdict == _wanted(case)
+}
+
+_wanted(case) := {"allow": true, "reasons": []} if case.want == []
+
+else := {"allow": false, "code": "CONFLICT", "reasons": case.want}
+
+test_notes_are_unique if {
+	notes := [case.note | some case in data.tables.profiles.cases]
+	count(notes) == count({note | some note in notes})
+}
+
+test_no_target_has_no_profile if {
+	verdict := profiles.validate with input as {}
+	verdict == {"allow": false, "code": "CONFLICT", "reasons": ["no_profile"]}
+}
