@@ -2,10 +2,11 @@ package identity
 
 import (
 	"context"
-	"time"
 
+	"parapet/internal/audit"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/events"
 	"parapet/internal/op"
-	"parapet/internal/postgres"
 )
 
 // auditNote is an audit entry of work that does not go through the gate: login,
@@ -13,15 +14,36 @@ import (
 type auditNote struct {
 	Tenant       op.UUID
 	Actor        op.UUID
+	ActorType    string
 	Action       string
 	ResourceType string
 	ResourceID   op.UUID
 	Changes      map[string]any
-	At           time.Time
 	Critical     bool
 }
 
-// appendAudit writes the entry in the transaction of the change.
-func appendAudit(ctx context.Context, tx *postgres.Tx, n auditNote) error {
-	return nil
+// appendAudit writes entries as the last statements of the transaction of what
+// they tell of: the chain's head is locked from then on.
+func appendAudit(ctx context.Context, tx events.Batcher, notes ...auditNote) error {
+	var entries []audit.Entry
+	var critical []events.Event
+	for _, n := range notes {
+		e := audit.Entry{
+			Tenant: n.Tenant, Actor: n.Actor, ActorType: n.ActorType, Action: n.Action, ResourceType: n.ResourceType, ResourceID: string(n.ResourceID),
+			Module: contract.Module, Correlation: op.UUID(op.RequestID(ctx)),
+		}
+		if n.Changes != nil {
+			e.Changes = n.Changes
+		}
+		if n.Critical {
+			var event events.Event
+			e, event = audit.Critical(e)
+			critical = append(critical, event)
+		}
+		entries = append(entries, e)
+	}
+	if err := events.Append(ctx, tx, critical); err != nil {
+		return err
+	}
+	return audit.Append(ctx, tx, entries)
 }

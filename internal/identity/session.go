@@ -131,7 +131,7 @@ func (s *Service) begin(ctx context.Context, who account, where place) (*contrac
 		}
 		return appendAudit(ctx, tx, auditNote{
 			Tenant: where.TenantID, Actor: who.ID, Action: contract.ActionSessionCreated, ResourceType: "session", ResourceID: jti,
-			Changes: map[string]any{"expiry": out.ExpiresAt}, At: now,
+			Changes: map[string]any{"expiry": out.ExpiresAt},
 		})
 	})
 	if err != nil {

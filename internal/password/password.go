@@ -12,6 +12,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,14 +52,17 @@ type Hasher struct {
 	dummy  hash
 }
 
-// New makes a hasher that computes at most concurrent hashes at a time. Costs
-// below the floor are raised to it.
+// New makes a hasher that computes at most concurrent hashes at a time; 0 is one
+// for each processor, and two at least. Costs below the floor are raised to it.
 func New(params Params, concurrent int) (*Hasher, error) {
 	floor := Floor()
 	params.MemoryKiB = max(params.MemoryKiB, floor.MemoryKiB)
 	params.Passes = max(params.Passes, floor.Passes)
 	params.Lanes = max(params.Lanes, floor.Lanes)
-	h := &Hasher{params: params, slots: semaphore.NewWeighted(int64(max(concurrent, 1)))}
+	if concurrent <= 0 {
+		concurrent = max(runtime.GOMAXPROCS(0), 2)
+	}
+	h := &Hasher{params: params, slots: semaphore.NewWeighted(int64(concurrent))}
 	// What an account without a password is compared with: a random key that no
 	// password has.
 	h.dummy = hash{params: params, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
