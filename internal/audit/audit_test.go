@@ -1,0 +1,377 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"parapet/internal/audit"
+	"parapet/internal/events"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+)
+
+func entry(tenant op.UUID, n int) audit.Entry {
+	return audit.Entry{
+		Tenant: tenant, Actor: uid.New(), Action: "task.updated", ResourceType: "task", ResourceID: fmt.Sprint(n), Module: "tracker",
+		Changes: map[string]any{"n": n, "title": "größer <&> \u2028", "list": []any{1.5, nil, true}}, Classification: "INTERNAL",
+	}
+}
+
+func write(ctx context.Context, pool *postgres.Pool, tenant op.UUID, list ...audit.Entry) error {
+	return pool.InTx(ctx, string(tenant), nil, func(tx *postgres.Tx) error { return audit.Append(ctx, tx, list) })
+}
+
+func mustWrite(t testing.TB, pool *postgres.Pool, tenant op.UUID, list ...audit.Entry) {
+	t.Helper()
+	if err := write(t.Context(), pool, tenant, list...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func verify(t testing.TB, db *pgtest.DB) audit.Report {
+	t.Helper()
+	report, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func TestChainsOfBothPathsVerify(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, auth := db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleAuth)
+	first, second := uid.New(), uid.New()
+	for _, n := range []int{1, audit.Few, audit.Few + 1, 1, 4321, 2} {
+		var list []audit.Entry
+		for i := range n {
+			list = append(list, entry(first, i))
+		}
+		mustWrite(t, pool, first, list...)
+	}
+	mustWrite(t, pool, second, audit.Entry{Tenant: second, Action: "a.done", ResourceType: "b"})
+	mustWrite(t, auth, "", audit.Entry{Action: "login.failed", ResourceType: "account"})
+	mustWrite(t, auth, second, entry(second, 1), audit.Entry{Action: "login.failed", ResourceType: "account"})
+	var told int64
+	report, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), "", func(n int64) { told = n })
+	want := int64(1 + audit.Few + audit.Few + 1 + 1 + 4321 + 2 + 1 + 1 + 2)
+	if err != nil || len(report.Problems) > 0 || report.Chains != 3 || report.Entries != want || told != want {
+		t.Fatalf("%+v, %v, told %d, want %d entries in three chains", report, err, told, want)
+	}
+	one, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), second, nil)
+	if err != nil || one.Chains != 1 || one.Entries != 2 || len(one.Problems) > 0 {
+		t.Fatalf("%+v, %v", one, err)
+	}
+	defaults, err := postgres.CollectScalars[string](t.Context(), db.Owner(t),
+		`SELECT actor_type || '|' || module || '|' || (correlation_id IS NOT NULL)::text || '|' || (actor_id IS NULL)::text || '|' || (changes IS NULL)::text
+		 FROM audit.entries WHERE action = 'a.done'`)
+	if err != nil || !reflect.DeepEqual(defaults, []string{"user|system|true|true|true"}) {
+		t.Errorf("%v, %v", defaults, err)
+	}
+}
+
+func TestConcurrentWritersMakeOneLine(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	tenant := uid.New()
+	const writers, each = 6, 25
+	pools := []*postgres.Pool{db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleIdentity)}
+	var running sync.WaitGroup
+	errs := make(chan error, writers*each)
+	for w := range writers {
+		running.Go(func() {
+			for i := range each {
+				list := make([]audit.Entry, 1+(i+w)%3)
+				if i%10 == 0 {
+					list = make([]audit.Entry, audit.Few+3)
+				}
+				for j := range list {
+					list[j] = entry(tenant, j)
+				}
+				if err := write(t.Context(), pools[w%2], tenant, list...); err != nil {
+					errs <- err
+				}
+			}
+		})
+	}
+	running.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	report := verify(t, db)
+	if len(report.Problems) > 0 || report.Entries < writers*each {
+		t.Fatalf("%+v", report)
+	}
+}
+
+func TestAFailedEntryFailsTheChange(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, owner := db.Pool(t, postgres.RoleTracker), db.Owner(t)
+	tenant := uid.New()
+	if _, err := owner.Exec(t.Context(), `CREATE TABLE public.changed (n integer); GRANT INSERT ON public.changed TO parapet_tracker`, nil...); err != nil {
+		t.Fatal(err)
+	}
+	bad := map[string]audit.Entry{
+		"of another tenant":   entry(uid.New(), 1),
+		"without a tenant":    {Action: "a.done", ResourceType: "b"},
+		"without an action":   {Tenant: tenant, ResourceType: "b"},
+		"no resource type":    {Tenant: tenant, Action: "a.done"},
+		"NUL":                 {Tenant: tenant, Action: "a\x00", ResourceType: "b"},
+		"invalid UTF-8":       {Tenant: tenant, Action: "a\xff", ResourceType: "b"},
+		"changes of no form":  {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: make(chan int)},
+		"NUL in changes":      {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: "\x00"},
+		"a number too large":  {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: int64(1)<<53 + 1},
+		"a UUID upper case":   {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: op.UUID(strings.ToUpper(string(uid.New())))},
+		"the zero tenant":     {Tenant: audit.NoTenant, Action: "a.done", ResourceType: "b"},
+		"an actor that is no": {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: "someone"},
+	}
+	for name, e := range bad {
+		for _, list := range [][]audit.Entry{{entry(tenant, 1), e}, append(make([]audit.Entry, 0), many(e, audit.Few+1)...)} {
+			err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+				if _, err := tx.Exec(t.Context(), `INSERT INTO public.changed VALUES (1)`); err != nil {
+					t.Fatal(err)
+				}
+				return audit.Append(t.Context(), tx, list)
+			})
+			if err == nil {
+				t.Errorf("%s: written", name)
+			}
+		}
+	}
+	var n int
+	if err := owner.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM public.changed) + (SELECT count(*) FROM audit.entries)`).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows of changes that failed, %v", n, err)
+	}
+}
+
+func many(e audit.Entry, n int) []audit.Entry {
+	list := make([]audit.Entry, n)
+	for i := range list {
+		list[i] = e
+	}
+	return list
+}
+
+// A transaction that ends badly after the entry was linked leaves the chain as it
+// was.
+func TestARollbackLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
+	mustWrite(t, pool, tenant, entry(tenant, 1))
+	for range 3 {
+		err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+			if err := audit.Append(t.Context(), tx, many(entry(tenant, 2), 3)); err != nil {
+				t.Fatal(err)
+			}
+			return errors.New("no")
+		})
+		if err == nil {
+			t.Fatal("no error")
+		}
+	}
+	mustWrite(t, pool, tenant, entry(tenant, 3))
+	if report := verify(t, db); len(report.Problems) > 0 || report.Entries != 2 {
+		t.Fatalf("%+v", report)
+	}
+}
+
+func TestCriticalPublishesInTheSameTransaction(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, owner, tenant := db.Pool(t, postgres.RoleIdentity), db.Owner(t), uid.New()
+	e := entry(tenant, 1)
+	e.Correlation = uid.New()
+	stored, event := audit.Critical(e)
+	for _, fail := range []bool{true, false} {
+		err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+			if err := events.Append(t.Context(), tx, []events.Event{event}); err != nil {
+				return err
+			}
+			if err := audit.Append(t.Context(), tx, []audit.Entry{stored}); err != nil {
+				return err
+			}
+			if fail {
+				return errors.New("no")
+			}
+			return nil
+		})
+		if (err != nil) != fail {
+			t.Fatal(err)
+		}
+	}
+	var n int
+	err := owner.QueryRow(t.Context(), `SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.aggregate_id = e.id::text AND o.type = 'audit.entry.created'
+		AND o.tenant_id = e.tenant_id AND o.correlation_id = e.correlation_id AND o.actor_id = e.actor_id AND NOT o.payload ? 'changes'`).Scan(&n)
+	if err != nil || n != 1 {
+		t.Fatalf("%d pairs of entry and event, %v", n, err)
+	}
+}
+
+func TestEntriesAreImmutable(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	tenant, owner := uid.New(), db.Owner(t)
+	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, entry(tenant, 1))
+	statements := []string{
+		`UPDATE audit.entries SET action = 'x'`, `UPDATE audit.entries SET action = action WHERE false`,
+		`DELETE FROM audit.entries`, `TRUNCATE audit.entries`, `DELETE FROM audit.entries WHERE false`,
+		`INSERT INTO audit.entries SELECT * FROM audit.entries ON CONFLICT (chain_id, seq) DO UPDATE SET action = 'x'`,
+	}
+	for _, sql := range statements {
+		for _, replica := range []string{"origin", "replica"} {
+			err := owner.InTx(t.Context(), "", nil, func(tx *postgres.Tx) error {
+				if _, err := tx.Exec(t.Context(), `SET LOCAL session_replication_role = `+replica); err != nil {
+					t.Fatal(err)
+				}
+				_, err := tx.Exec(t.Context(), sql)
+				return err
+			})
+			if err == nil || !strings.Contains(err.Error(), "audit entries are immutable") {
+				t.Errorf("owner, %s, %s: %v", replica, sql, err)
+			}
+		}
+	}
+	for _, role := range []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleCatalog, postgres.RoleWiki, postgres.RoleAuth, postgres.RoleJobs} {
+		pool := db.Pool(t, role)
+		for _, sql := range append(statements, `TRUNCATE audit.heads`, `DELETE FROM audit.heads`, `UPDATE audit.heads SET chain_id = gen_random_uuid()`) {
+			err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+				_, err := tx.Exec(t.Context(), sql)
+				return err
+			})
+			if err == nil || !strings.Contains(err.Error(), "permission denied") {
+				t.Errorf("%s, %s: %v", role, sql, err)
+			}
+		}
+	}
+}
+
+// What a role could send past this package: entries of its own making.
+func TestTheDatabaseRefusesOtherEntries(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	tenant := uid.New()
+	pool := db.Pool(t, postgres.RoleWiki)
+	mustWrite(t, pool, tenant, entry(tenant, 1), entry(tenant, 2))
+	insert := func(chain, tenant, seq, at string) string {
+		return fmt.Sprintf(`INSERT INTO audit.entries (chain_id, seq, id, tenant_id, action, resource_type, created_at, version, hash)
+			VALUES (%s, %s, gen_random_uuid(), %s, 'a.done', 'b', %s, 1, sha256('x'))`, chain, seq, tenant, at)
+	}
+	own := "'" + string(tenant) + "'"
+	foreign := "'" + string(uid.New()) + "'"
+	head := func(seq string) string {
+		return `UPDATE audit.heads SET hash = sha256('x'), seq = ` + seq + `; `
+	}
+	good := head("3") + insert(own, own, "3", "now()")
+	for name, c := range map[string]struct{ sql, want string }{
+		"another tenant's":     {head("3") + insert(foreign, foreign, "3", "now()"), "row-level security"},
+		"none's":               {head("3") + insert("'"+string(audit.NoTenant)+"'", "NULL", "3", "now()"), "row-level security"},
+		"chain is not tenant":  {head("3") + insert(own, foreign, "3", "now()"), "entries_chain_is_the_tenants"},
+		"a time long ago":      {head("3") + insert(own, own, "3", "now() - interval '1 hour'"), "row-level security"},
+		"a time to come":       {head("3") + insert(own, own, "3", "now() + interval '1 hour'"), "row-level security"},
+		"behind a gap":         {head("3") + insert(own, own, "4", "now()"), "appended at the head"},
+		"the head left behind": {insert(own, own, "3", "now()"), "appended at the head"},
+		"again":                {insert(own, own, "2", "now()"), "duplicate key"},
+	} {
+		err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+			for sql := range strings.SplitSeq(c.sql, "; ") {
+				if _, err := tx.Exec(t.Context(), sql); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	// The cases above differ in one thing each from what is let through.
+	err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+		for sql := range strings.SplitSeq(good, "; ") {
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error("the case that the others start from:", err)
+	}
+}
+
+func TestWhoReadsWhat(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine, other := uid.New(), uid.New()
+	tracker := db.Pool(t, postgres.RoleTracker)
+	mustWrite(t, tracker, mine, entry(mine, 1))
+	mustWrite(t, tracker, other, entry(other, 1))
+	for _, c := range []struct {
+		role   string
+		tenant op.UUID
+		want   int
+	}{{postgres.RoleIdentity, mine, 1}, {postgres.RoleIdentity, "", 0}, {postgres.RoleIdentity, uid.New(), 0}, {postgres.RoleJobs, "", 2}} {
+		var n int
+		err := db.Pool(t, c.role).Read(string(c.tenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(&n)
+		if err != nil || n != c.want {
+			t.Errorf("%s in %q sees %d, %v, want %d", c.role, c.tenant, n, err, c.want)
+		}
+	}
+	if err := tracker.Read(string(mine), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(new(int)); err == nil {
+		t.Error("a module that needs not read the log can")
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine, other := uid.New(), uid.New()
+	pool := db.Pool(t, postgres.RoleIdentity)
+	var list []audit.Entry
+	for i := range 25 {
+		e := entry(mine, i)
+		if i%2 == 0 {
+			e.Classification = ""
+		}
+		list = append(list, e)
+	}
+	mustWrite(t, pool, mine, list...)
+	mustWrite(t, pool, other, entry(other, 99))
+	where, args := `e.classification IS NULL AND e.resource_type = @type`, map[string]any{"type": "task"}
+	var got []string
+	cursor := ""
+	for range 10 {
+		lines, next, err := audit.List(t.Context(), pool.Read(string(mine), nil), mine, where, args, cursor, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines {
+			got = append(got, *l.ResourceID)
+		}
+		if next == "" {
+			break
+		}
+		cursor = next
+	}
+	if want := []string{"24", "22", "20", "18", "16", "14", "12", "10", "8", "6", "4", "2", "0"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, bad := range []string{"x", "AAAA", cursor + "A", strings.Repeat("A", 5000)} {
+		if _, _, err := audit.List(t.Context(), pool.Read(string(mine), nil), mine, "true", nil, bad, 5); !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("cursor %.20q: %v", bad, err)
+		}
+	}
+	if _, _, err := audit.List(t.Context(), pool.Read(string(other), nil), other, "true", nil, cursor, 5); !fault.HasCode(err, fault.CodeValidation) {
+		t.Errorf("another tenant's cursor: %v", err)
+	}
+}

@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
+
+	"parapet/internal/op"
+)
+
+// Record is an entry as it is stored. What is NULL is empty, or nil.
+type Record struct {
+	Chain          op.UUID
+	Seq            int64
+	ID             op.UUID
+	Tenant         op.UUID
+	Actor          op.UUID
+	OnBehalfOf     op.UUID
+	ActorType      string
+	Action         string
+	ResourceType   string
+	ResourceID     string
+	Module         string
+	Changes        json.RawMessage
+	Correlation    op.UUID
+	CreatedAt      time.Time
+	Classification string
+	Version        int
+	Hash           []byte
+}
+
+// hash is the record's link to the one before.
+func (r *Record) hash(previous []byte) [sha256.Size]byte {
+	buf := make([]byte, 0, 1024)
+	buf = append(buf, previous...)
+	buf = r.appendCanonical(buf)
+	return sha256.Sum256(buf)
+}
+
+// appendCanonical writes the record as RFC 8785 canonical JSON. The members are
+// known and already in order, so only strings are left to write; Changes is
+// canonical where it comes from. A test holds this against jcs.Transform.
+func (r *Record) appendCanonical(buf []byte) []byte {
+	before, between, after := r.pieces()
+	buf = append(buf, before...)
+	buf = r.CreatedAt.UTC().AppendFormat(buf, "2006-01-02T15:04:05.000000Z")
+	buf = append(buf, between...)
+	buf = strconv.AppendInt(buf, r.Seq, 10)
+	return append(buf, after...)
+}
+
+// pieces gives the canonical JSON without the two values that only the server
+// knows: what stands before the time, between it and the sequence, and after.
+func (r *Record) pieces() (before, between, after []byte) {
+	buf := make([]byte, 0, 640+len(r.Changes))
+	buf = appendMember(buf, `{"action":`, r.Action)
+	buf = appendOptional(buf, `,"actor_id":`, string(r.Actor))
+	buf = appendMember(buf, `,"actor_type":`, r.ActorType)
+	buf = appendMember(buf, `,"chain_id":`, string(r.Chain))
+	buf = append(buf, `,"changes":`...)
+	if r.Changes == nil {
+		buf = append(buf, "null"...)
+	} else {
+		buf = append(buf, r.Changes...)
+	}
+	buf = appendOptional(buf, `,"classification":`, r.Classification)
+	buf = appendMember(buf, `,"correlation_id":`, string(r.Correlation))
+	buf = append(buf, `,"created_at":"`...)
+	first := len(buf)
+	buf = appendMember(buf, `","id":`, string(r.ID))
+	buf = appendMember(buf, `,"module":`, r.Module)
+	buf = appendOptional(buf, `,"on_behalf_of":`, string(r.OnBehalfOf))
+	buf = appendOptional(buf, `,"resource_id":`, r.ResourceID)
+	buf = appendMember(buf, `,"resource_type":`, r.ResourceType)
+	buf = append(buf, `,"seq":`...)
+	second := len(buf)
+	buf = appendOptional(buf, `,"tenant_id":`, string(r.Tenant))
+	buf = append(buf, `,"version":`...)
+	buf = strconv.AppendInt(buf, int64(r.Version), 10)
+	buf = append(buf, '}')
+	return buf[:first:first], buf[first:second:second], buf[second:]
+}
+
+func appendOptional(buf []byte, name, value string) []byte {
+	if value == "" {
+		return append(append(buf, name...), "null"...)
+	}
+	return appendMember(buf, name, value)
+}
+
+// appendMember writes a member's name as it is given, and a string as RFC 8785
+// section 3.2.2.2 asks: the short escapes, \u00xx for the other controls, and
+// everything else as it stands.
+func appendMember(buf []byte, name, value string) []byte {
+	const hex = "0123456789abcdef"
+	buf = append(buf, name...)
+	buf = append(buf, '"')
+	for i := range len(value) {
+		switch c := value[i]; c {
+		case '"', '\\':
+			buf = append(buf, '\\', c)
+		case '\b':
+			buf = append(buf, `\b`...)
+		case '\t':
+			buf = append(buf, `\t`...)
+		case '\n':
+			buf = append(buf, `\n`...)
+		case '\f':
+			buf = append(buf, `\f`...)
+		case '\r':
+			buf = append(buf, `\r`...)
+		default:
+			if c < 0x20 {
+				buf = append(buf, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			} else {
+				buf = append(buf, c)
+			}
+		}
+	}
+	return append(buf, '"')
+}
+
+// canonicalChanges gives a value as the canonical JSON that is stored and hashed;
+// nil for nil. What would not come back as it went in is refused.
+func canonicalChanges(value any) (json.RawMessage, error) {
+	if value == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	if string(text) == "null" {
+		return nil, nil
+	}
+	return canonicalJSON(text)
+}
+
+// canonicalJSON is RFC 8785 for what round-trips: JSON with unique names, valid
+// UTF-8 without NUL or half a surrogate pair, and numbers that a double holds.
+func canonicalJSON(text []byte) (json.RawMessage, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("it is not UTF-8")
+	}
+	if err := checkRoundTrip(text); err != nil {
+		return nil, err
+	}
+	canonical, err := jcs.Transform(text)
+	if err != nil {
+		return nil, err
+	}
+	return canonical, nil
+}
+
+// checkRoundTrip goes through the values that RFC 8785 would change in silence.
+func checkRoundTrip(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch v := token.(type) {
+		case json.Number:
+			if err := checkNumber(string(v)); err != nil {
+				return err
+			}
+		case string:
+			if strings.ContainsRune(v, 0) {
+				return errors.New("a text holds NUL")
+			}
+			// The decoder writes U+FFFD for half a surrogate pair; json.Marshal wrote
+			// it as it stands.
+			if strings.ContainsRune(v, '\uFFFD') && !bytes.ContainsRune(text, '\uFFFD') {
+				return errors.New("a text holds half a surrogate pair")
+			}
+		}
+	}
+}
+
+// maxInteger is the largest whole number below which a double holds every one.
+const maxInteger = 1 << 53
+
+func checkNumber(text string) error {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(f, 0) {
+		return fmt.Errorf("the number %.40s is out of range", text)
+	}
+	if math.Abs(f) < maxInteger {
+		return nil
+	}
+	exact, ok := new(big.Rat).SetString(text)
+	if !ok || exact.Cmp(new(big.Rat).SetFloat64(f)) != 0 {
+		return fmt.Errorf("the number %.40s is not one that a double holds; write it as a text", text)
+	}
+	return nil
+}

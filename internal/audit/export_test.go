@@ -1,0 +1,13 @@
+package audit
+
+// Canonical is the record as it is hashed.
+func (r *Record) Canonical() []byte { return r.appendCanonical(nil) }
+
+// CanonicalChanges is what is stored of a value.
+func CanonicalChanges(v any) ([]byte, error) { return canonicalChanges(v) }
+
+// CanonicalJSON is what is stored of JSON.
+func CanonicalJSON(text []byte) ([]byte, error) { return canonicalJSON(text) }
+
+// Few is up to how many entries the server links.
+const Few = few

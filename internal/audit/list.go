@@ -1,0 +1,82 @@
+package audit
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// Line is an entry as a list shows it.
+type Line struct {
+	Seq            int64
+	ID             op.UUID
+	TenantID       *op.UUID
+	ActorID        *op.UUID
+	OnBehalfOf     *op.UUID
+	ActorType      string
+	Action         string
+	ResourceType   string
+	ResourceID     *string
+	Module         string
+	Changes        json.RawMessage
+	CorrelationID  op.UUID
+	CreatedAt      time.Time
+	Classification *string
+	Hash           []byte
+}
+
+const sqlList = `
+SELECT e.seq, e.id, e.tenant_id, e.actor_id, e.on_behalf_of, e.actor_type, e.action, e.resource_type, e.resource_id, e.module,
+       e.changes, e.correlation_id, e.created_at, e.classification, e.hash
+FROM audit.entries e
+WHERE e.chain_id = @audit_chain AND e.seq < @audit_before AND (%s)
+ORDER BY e.seq DESC
+LIMIT @audit_limit`
+
+// List gives the entries of a tenant for which where holds, newest first, and the
+// cursor of the next page, which is empty on the last one. where is SQL over the
+// alias e, made by the program and never from input, with its values in args;
+// the names audit_* are taken. A cursor of another tenant, or no cursor at all,
+// is a VALIDATION fault.
+func List(ctx context.Context, q postgres.Querier, tenant op.UUID, where string, args map[string]any, cursor string, limit int) ([]Line, string, error) {
+	before := int64(1) << 62
+	if cursor != "" {
+		var err error
+		if before, err = readCursor(tenant, cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	all := postgres.Args{"audit_chain": tenant, "audit_before": before, "audit_limit": limit + 1}
+	maps.Copy(all, args)
+	lines, err := postgres.Collect[Line](ctx, q, fmt.Sprintf(sqlList, where), all)
+	if err != nil {
+		return nil, "", postgres.MapError(err)
+	}
+	next := ""
+	if len(lines) > limit {
+		lines = lines[:limit]
+		next = writeCursor(tenant, lines[limit-1].Seq)
+	}
+	return lines, next, nil
+}
+
+// A cursor is the tenant and the last sequence of the page before it.
+func writeCursor(tenant op.UUID, seq int64) string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64([]byte(tenant), uint64(seq)))
+}
+
+func readCursor(tenant op.UUID, cursor string) (int64, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) != 36+8 || string(b[:36]) != string(tenant) || b[36]&0x80 != 0 {
+		return 0, fault.Validation("cursor", "It is not a cursor of this list.")
+	}
+	return int64(binary.BigEndian.Uint64(b[36:])), nil
+}

@@ -1,0 +1,221 @@
+package audit_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parapet/internal/audit"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+)
+
+// tamper runs SQL as somebody who can do everything, triggers and constraints
+// removed, and undoes it after the look.
+func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look func(audit.Report)) {
+	t.Helper()
+	ctx := t.Context()
+	for _, prepare := range []string{
+		`CREATE TABLE IF NOT EXISTS public.saved AS SELECT *, changes::text AS changes_text FROM audit.entries`,
+		`CREATE TABLE IF NOT EXISTS public.saved_heads AS SELECT * FROM audit.heads`,
+		`ALTER TABLE audit.entries DISABLE TRIGGER ALL`,
+		`ALTER TABLE audit.entries DROP CONSTRAINT IF EXISTS entries_chain_is_the_tenants, DROP CONSTRAINT IF EXISTS entries_resource_id_check,
+			DROP CONSTRAINT IF EXISTS entries_classification_check`,
+		sql,
+	} {
+		if _, err := owner.Exec(ctx, prepare); err != nil {
+			t.Fatalf("%s: %v", prepare, err)
+		}
+	}
+	look(verify(t, db))
+	for _, restore := range []string{
+		`DELETE FROM audit.entries`, `DELETE FROM audit.heads`,
+		`INSERT INTO audit.entries SELECT (s::audit.entries).* FROM (SELECT chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type,
+			resource_id, module, changes, correlation_id, created_at, classification, version, hash FROM public.saved) s`,
+		`INSERT INTO audit.heads SELECT * FROM public.saved_heads`,
+	} {
+		if _, err := owner.Exec(ctx, strings.Replace(restore, "(s::audit.entries).*", "s.*", 1)); err != nil {
+			t.Fatalf("%s: %v", restore, err)
+		}
+	}
+	if report := verify(t, db); len(report.Problems) > 0 {
+		t.Fatalf("after restoring: %v", report.Problems)
+	}
+}
+
+func TestVerifyNamesTheFirstBadRow(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, pool := db.Owner(t), db.Pool(t, postgres.RoleTracker)
+	tenant, other := uid.New(), uid.New()
+	for i := range 10 {
+		e := entry(tenant, i)
+		e.OnBehalfOf = uid.New()
+		mustWrite(t, pool, tenant, e)
+	}
+	mustWrite(t, pool, other, entry(other, 1), entry(other, 2))
+	bare := audit.Entry{Tenant: tenant, Action: "a.done", ResourceType: "b"} // number 11: everything NULL that may be
+	mustWrite(t, pool, tenant, bare)
+
+	at := func(set, seq string) string {
+		return `UPDATE audit.entries SET ` + set + ` WHERE chain_id = '` + string(tenant) + `' AND seq = ` + seq
+	}
+	columns := map[string]string{
+		"chain_id": "", // moves the row to another chain: below
+		"seq":      "seq = 100", "id": "id = gen_random_uuid()", "tenant_id": "tenant_id = gen_random_uuid()", "actor_id": "actor_id = gen_random_uuid()",
+		"on_behalf_of": "on_behalf_of = NULL", "actor_type": "actor_type = 'system'", "action": "action = 'task.read'",
+		"resource_type": "resource_type = 'project'", "resource_id": "resource_id = '77'", "module": "module = 'wiki'",
+		"changes": `changes = replace(changes::text, '"n":4', '"n":5')::json`, "correlation_id": "correlation_id = gen_random_uuid()",
+		"created_at": "created_at = created_at + interval '1 microsecond'", "classification": "classification = NULL",
+		"version": "version = 2", "hash": "hash = sha256('x')",
+	}
+	names, err := postgres.CollectScalars[string](t.Context(), owner,
+		`SELECT attname::text FROM pg_attribute WHERE attrelid = 'audit.entries'::regclass AND attnum > 0 AND NOT attisdropped`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		set, ok := columns[name]
+		if !ok {
+			t.Errorf("no case for column %s", name)
+		}
+		if set == "" {
+			continue
+		}
+		tamper(t, db, owner, at(set, "5"), func(r audit.Report) { wantProblem(t, name, r, tenant, 5) })
+	}
+
+	chain := string(tenant)
+	for name, c := range map[string]struct {
+		sql string
+		seq int64
+	}{
+		"changes in another spelling": {at(`changes = replace(changes::text, ':', ': ')::json`, "5"), 5},
+		"changes beyond a double":     {at(`changes = replace(changes::text, '1.5', '1.50000000000000000001')::json`, "5"), 5},
+		"NULL becomes empty":          {at(`resource_id = ''`, "11"), 11},
+		"no class becomes empty":      {at(`classification = ''`, "11"), 11},
+		"no tenant":                   {at(`tenant_id = NULL`, "5"), 5},
+		"a time of no day":            {at(`created_at = 'infinity'`, "5"), 5},
+		"row moved to another chain":  {`UPDATE audit.entries SET chain_id = gen_random_uuid() WHERE chain_id = '` + chain + `' AND seq = 5`, 5},
+		"row removed":                 {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 5`, 5},
+		"first row removed":           {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 1`, 1},
+		"rows removed and closed up": {`WITH gone AS (DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 11)
+			UPDATE audit.heads SET seq = 9 WHERE chain_id = '` + chain + `'`, 10},
+		"rows swapped": {`UPDATE audit.entries e SET id = o.id, actor_id = o.actor_id, on_behalf_of = o.on_behalf_of, resource_id = o.resource_id, changes = o.changes,
+			correlation_id = o.correlation_id, created_at = o.created_at, hash = o.hash
+			FROM audit.entries o WHERE e.chain_id = '` + chain + `' AND o.chain_id = e.chain_id AND (e.seq, o.seq) IN ((5, 6), (6, 5))`, 5},
+		"a row copied to the end": {`INSERT INTO audit.entries SELECT chain_id, 12, gen_random_uuid(), tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type,
+			resource_id, module, changes, correlation_id, created_at, classification, version, hash
+			FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 11`, 12},
+		"tail cut":           {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq > 7`, 8},
+		"all entries gone":   {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `'`, 1},
+		"head removed":       {`DELETE FROM audit.heads WHERE chain_id = '` + chain + `'`, 12},
+		"head set back":      {`UPDATE audit.heads SET seq = 7 WHERE chain_id = '` + chain + `'`, 8},
+		"head of other hash": {`UPDATE audit.heads SET hash = sha256('x') WHERE chain_id = '` + chain + `'`, 11},
+	} {
+		tamper(t, db, owner, c.sql, func(r audit.Report) { wantProblem(t, name, r, tenant, c.seq) })
+	}
+}
+
+func wantProblem(t *testing.T, name string, r audit.Report, chain op.UUID, seq int64) {
+	t.Helper()
+	for _, p := range r.Problems {
+		if p.Chain == chain {
+			if p.Seq != seq || p.What == "" || !strings.Contains(p.String(), string(chain)) {
+				t.Errorf("%s: %s, want entry %d", name, p, seq)
+			}
+			return
+		}
+	}
+	t.Errorf("%s: not found: %v", name, r.Problems)
+}
+
+func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, pool, jobs := db.Owner(t), db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleJobs)
+	tenant, other := uid.New(), uid.New()
+	for i := range 5 {
+		mustWrite(t, pool, tenant, entry(tenant, i))
+	}
+	mustWrite(t, pool, other, entry(other, 1))
+	secret, public, err := audit.NewCheckpointKey("parapet.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "checkpoint")
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	if err := audit.Checkpoint(t.Context(), jobs, secret, path, now); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := audit.ReadCheckpoint(file, public)
+	if err != nil || len(signed.Heads) != 2 || !signed.Time.Equal(now) {
+		t.Fatalf("%+v, %v", signed, err)
+	}
+	check := func() audit.Report {
+		t.Helper()
+		report, err := audit.VerifyCheckpoint(t.Context(), jobs, file, public, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if r := check(); len(r.Problems) > 0 {
+		t.Fatalf("%v", r.Problems)
+	}
+	mustWrite(t, pool, tenant, entry(tenant, 6)) // a chain that has grown is well
+	if r := check(); len(r.Problems) > 0 || r.Entries != 7 {
+		t.Fatalf("%+v", r)
+	}
+
+	// Whoever owns the database cuts the tail and sets the head back: the chain
+	// itself is whole.
+	cut := `WITH gone AS (DELETE FROM audit.entries WHERE chain_id = '` + string(tenant) + `' AND seq > 4)
+		UPDATE audit.heads h SET seq = 4, hash = (SELECT hash FROM audit.entries e WHERE e.chain_id = h.chain_id AND seq = 4) WHERE chain_id = '` + string(tenant) + `'`
+	tamper(t, db, owner, cut, func(r audit.Report) {
+		if len(r.Problems) > 0 {
+			t.Errorf("seen without a checkpoint: %v", r.Problems)
+		}
+		wantProblem(t, "tail cut", check(), tenant, 5)
+	})
+	// The whole chain is written anew with other contents: again whole in itself.
+	for _, sql := range []string{`ALTER TABLE audit.entries DISABLE TRIGGER entries_immutable`,
+		`DELETE FROM audit.entries WHERE chain_id = '` + string(tenant) + `'`, `DELETE FROM audit.heads WHERE chain_id = '` + string(tenant) + `'`} {
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 6 {
+		mustWrite(t, pool, tenant, entry(tenant, 100+i))
+	}
+	if r := verify(t, db); len(r.Problems) > 0 {
+		t.Errorf("the rewritten chain is not whole: %v", r.Problems)
+	}
+	wantProblem(t, "rewritten", check(), tenant, 5)
+
+	_, foreign, err := audit.NewCheckpointKey("parapet.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.ReadCheckpoint(file, foreign); err == nil {
+		t.Error("read with another key")
+	}
+	changed := []byte(strings.Replace(string(file), " 5 ", " 4 ", 1))
+	if _, err := audit.ReadCheckpoint(changed, public); err == nil {
+		t.Error("read after it was changed")
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v: want the one file", entries, err)
+	}
+	if err := audit.Checkpoint(t.Context(), jobs, "no key", path, now); err == nil {
+		t.Error("signed without a key")
+	}
+}
