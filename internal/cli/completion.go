@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/text"
+	"parapet/internal/contract/tracker"
+)
+
+// completionTime is how long a press of the tab key may wait for the service.
+const completionTime = 1500 * time.Millisecond
+
+func newCompletionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion <bash|zsh|fish>",
+		Short: "Print a shell's completion script",
+		Long: `Prints the script that completes pt's commands, flags and values in a shell.
+Projects and statuses are asked of the service.`,
+		Example: `  pt completion bash > ~/.local/share/bash-completion/completions/pt
+  pt completion zsh > "${fpath[1]}/_pt"
+  pt completion fish > ~/.config/fish/completions/pt.fish`,
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"bash", "zsh", "fish"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, out := cmd.Root(), cmd.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			default:
+				return root.GenFishCompletion(out, true)
+			}
+		},
+	}
+}
+
+// completeProject offers the prefixes of the projects, each with its name.
+func (inv *invocation) completeProject(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && cmd.Flags().Lookup("project") == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	c, _, err := inv.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	page, err := do(ctx, c, tracker.ListProjects, &tracker.ListProjectsIn{Limit: maxPage})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var offers []string
+	for _, p := range page.Items {
+		offers = append(offers, p.Prefix+"\t"+text.Line(p.Name))
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeStatus offers the statuses of the project that the command line names.
+func (inv *invocation) completeStatus(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	c, s, err := inv.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	hint := s.project
+	if len(args) > 0 {
+		hint = args[0]
+		if m := keyPattern.FindStringSubmatch(hint); m != nil {
+			hint = m[1]
+		}
+	} else if f := cmd.Flags().Lookup("project"); f != nil && f.Changed {
+		hint = f.Value.String()
+	}
+	if hint == "" {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var offers []string
+	for _, st := range p.CustomStatuses {
+		offers = append(offers, text.Line(st.Name))
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeImport offers projects, then files.
+func (inv *invocation) completeImport(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 1 {
+		return []string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return inv.completeProject(cmd, args, part)
+}

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/cli/text"
+	"parapet/internal/client"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// A batch is as many items as one request carries: few enough that progress is
+// seen and a lost request loses little, far under what the service takes.
+const (
+	batchItems = 200
+	batchBytes = 4 << 20
+)
+
+type importOptions struct {
+	inv *invocation
+	writeFlags
+}
+
+func newImportCmd(inv *invocation) *cobra.Command {
+	o := &importOptions{inv: inv}
+	cmd := &cobra.Command{
+		Use:   "import <project> <file.jsonl>",
+		Short: "Take work items of another tracker into a project",
+		Long: `Takes work items of another tracker into a project, from a file with one JSON
+object a line (- is the input). Only id and title are required:
+
+  id            the item's own id, by which a second import knows it again
+  title         up to 500 characters
+  description   up to 100,000 characters
+  status        open, in_progress, hooked, closed, or a status of the project
+  priority      0 (highest) to 4; 2 where absent
+  issue_type    task, bug, feature, epic, chore; another becomes a task with a label
+  labels        a list of texts of up to 50 characters
+  created_at    a moment such as 2027-03-31T17:00:00Z
+  closed_at     the same
+  dependencies  a list of {"depends_on_id":…,"type":…}: blocks says that the item
+                waits for the other, parent-child that the other is its parent;
+                other types are mere links
+
+An import can be stopped at any time and started again: an item that is there
+already is not made twice, and is updated only where its line has changed. A line
+that can't be taken is told by its number and the rest is imported; the exit code
+is 1 then. Ctrl-C ends it at once and tells what was done.`,
+		Example: `  pt import APOLLO backlog.jsonl
+  jq -c 'select(.status != "closed")' backlog.jsonl | pt import APOLLO -`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: inv.completeImport,
+	}
+	o.writeFlags.bind(cmd)
+	return inv.runs(cmd, reflect.TypeFor[importOut](), o.run)
+}
+
+// importOut is what an import tells at its end.
+type importOut struct {
+	ProjectID op.UUID       `json:"projectId"`
+	Lines     int           `json:"lines"`
+	Created   int           `json:"created"`
+	Updated   int           `json:"updated"`
+	Unchanged int           `json:"unchanged"`
+	Failed    int           `json:"failed"`
+	Linked    int           `json:"linked"`
+	Seconds   float64       `json:"seconds"`
+	Complete  bool          `json:"complete"`
+	Failures  []failedInput `json:"failures"`
+}
+
+// failedInput is a line that could not be taken.
+type failedInput struct {
+	Line   int    `json:"line"`
+	ID     string `json:"id,omitempty"`
+	Reason string `json:"reason"`
+}
+
+func (o *importOptions) run(ctx context.Context, args []string) error {
+	file, size, err := o.open(args[1])
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	c, _, err := o.inv.connect()
+	if err != nil {
+		return err
+	}
+	id, err := resolve(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	im := &importer{
+		inv: o.inv, client: c, project: id, size: size, begun: o.inv.Clock.Now(), key: first(o.key, string(uid.Random())),
+		out: importOut{ProjectID: id, Failures: []failedInput{}},
+	}
+	runErr := im.run(ctx, file)
+	im.progress(true)
+	im.out.Complete = runErr == nil
+	im.out.Seconds = math.Round(o.inv.Clock.Now().Sub(im.begun).Seconds()*100) / 100
+	// What was done is told even where the context has ended.
+	if err := o.inv.show(context.WithoutCancel(ctx), view{data: im.out, markdown: im.out.markdown}); err != nil {
+		return err
+	}
+	if runErr == nil && im.out.Failed > 0 {
+		return errReported
+	}
+	return runErr
+}
+
+// open gives the file and its size; the size is 0 where it is not known.
+func (o *importOptions) open(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(o.inv.In), 0, nil
+	}
+	f, err := os.Open(name) //nolint:gosec // the file is the user's own choice
+	if err != nil {
+		return nil, 0, usage(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	if info.IsDir() {
+		return nil, 0, errors.Join(usagef("%s is a folder", name), f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+func (out *importOut) markdown(d *markdown.Doc) {
+	title := "Import"
+	if !out.Complete {
+		title = "Import, not complete: start it again to go on"
+	}
+	d.Heading(1, title)
+	for _, f := range []struct {
+		name string
+		n    int
+	}{
+		{"Lines", out.Lines}, {"Created", out.Created}, {"Updated", out.Updated}, {"Unchanged", out.Unchanged},
+		{"Failed", out.Failed}, {"Linked to an epic or parent", out.Linked},
+	} {
+		d.Field(f.name, fmt.Sprint(f.n))
+	}
+	d.Field("Seconds", fmt.Sprintf("%.2f", out.Seconds))
+}
+
+// importer sends a file's items in batches.
+type importer struct {
+	inv     *invocation
+	client  *client.Client
+	project op.UUID
+	key     string
+	batches int
+	size    int64
+	read    int64
+	begun   time.Time
+	shown   time.Time
+	out     importOut
+}
+
+func (im *importer) run(ctx context.Context, r io.Reader) error {
+	lines := newItemReader(r)
+	var batch []numberedItem
+	bytes := 0
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := im.send(ctx, batch)
+		batch, bytes = batch[:0], 0
+		im.read = lines.bytes
+		im.progress(false)
+		return err
+	}
+	for {
+		item, problem, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return flush()
+		}
+		if err != nil {
+			return errors.Join(flush(), err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		im.out.Lines++
+		if problem != "" {
+			im.fail(item.line, item.item.ID, problem)
+			continue
+		}
+		batch, bytes = append(batch, item), bytes+item.bytes
+		if len(batch) == batchItems || bytes >= batchBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// send sends a batch. One that the service refuses for its content is halved,
+// until the item at fault stands alone.
+func (im *importer) send(ctx context.Context, batch []numberedItem) error {
+	in := &tracker.ImportItemsIn{ProjectID: im.project, Items: make([]tracker.ImportItem, 0, len(batch))}
+	for _, b := range batch {
+		in.Items = append(in.Items, b.item)
+	}
+	im.batches++
+	// With a key the batch may be tried again when its answer was lost.
+	out, err := client.Do(ctx, im.client, tracker.ImportItems, in, client.WithIdempotencyKey(fmt.Sprintf("%s-%d", im.key, im.batches)))
+	var f *fault.Error
+	if errors.As(err, &f) && (f.Code == fault.CodeValidation || f.Code == fault.CodePayloadTooLarge) {
+		if len(batch) == 1 {
+			im.fail(batch[0].line, batch[0].item.ID, f.Message)
+			return nil
+		}
+		half := len(batch) / 2
+		if err := im.send(ctx, batch[:half]); err != nil {
+			return err
+		}
+		return im.send(ctx, batch[half:])
+	}
+	if err != nil {
+		return err
+	}
+	im.out.Created += out.Created
+	im.out.Updated += out.Updated
+	im.out.Unchanged += out.Unchanged
+	im.out.Linked += out.Linked
+	for _, r := range out.Results {
+		if r.Outcome == tracker.OutcomeFailed && r.Index >= 0 && r.Index < len(batch) {
+			im.fail(batch[r.Index].line, batch[r.Index].item.ID, r.Reason)
+		}
+	}
+	return nil
+}
+
+// fail notes a line that could not be taken, and tells of it.
+func (im *importer) fail(line int, id, reason string) {
+	im.out.Failed++
+	im.out.Failures = append(im.out.Failures, failedInput{line, id, reason})
+	if im.inv.wantsJSON() {
+		return
+	}
+	if im.inv.ErrTerminal {
+		fmt.Fprint(im.inv.Err, "\r\x1b[K")
+	}
+	if id != "" {
+		id = " (" + id + ")"
+	}
+	im.inv.note("line %d%s: %s", line, text.Line(text.Cut(id, 200)), text.Line(reason))
+}
+
+// progress shows on a terminal how far the import is, ten times a second at most.
+func (im *importer) progress(end bool) {
+	if !im.inv.ErrTerminal {
+		return
+	}
+	if end {
+		fmt.Fprint(im.inv.Err, "\r\x1b[K")
+		return
+	}
+	now := im.inv.Clock.Now()
+	if now.Sub(im.shown) < 100*time.Millisecond {
+		return
+	}
+	im.shown = now
+	part := ""
+	if im.size > 0 {
+		part = fmt.Sprintf(" (%d %%)", min(100*im.read/im.size, 100))
+	}
+	done := im.out.Created + im.out.Updated + im.out.Unchanged
+	fmt.Fprintf(im.inv.Err, "\r\x1b[K%d items%s, %d failed", done, part, im.out.Failed)
+}
