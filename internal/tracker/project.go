@@ -1,0 +1,328 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"parapet/internal/authz"
+	"parapet/internal/contract/identity"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// createProject checks the project to be where it is to belong.
+func (s *Service) createProject() gate.Handler[contract.CreateProjectIn, contract.Project, op.UUID] {
+	return gate.Handler[contract.CreateProjectIn, contract.Project, op.UUID]{
+		Load: func(_ context.Context, c *gate.Call, in *contract.CreateProjectIn) (op.UUID, authz.Resource, error) {
+			organisation := in.OrganisationID
+			if organisation == "" {
+				organisation = c.Actor.Organisation
+			}
+			return organisation, authz.Resource{
+				Type: "project", Tenant: string(c.Tenant), Organisation: string(organisation),
+				Creator: string(c.Actor.UserID), Classification: in.Classification,
+			}, nil
+		},
+		Do: s.insertProject,
+	}
+}
+
+func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.CreateProjectIn, organisation op.UUID) (*contract.Project, error) {
+	owner := in.OwnerID
+	if owner == "" {
+		owner = c.Actor.UserID
+	}
+	statuses := in.CustomStatuses
+	if len(statuses) == 0 {
+		statuses = contract.DefaultStatuses()
+	}
+	row := projectRow{
+		projectSummaryRow: projectSummaryRow{
+			ID: uid.New(), Name: strings.TrimSpace(in.Name), Status: contract.ProjectActive, Classification: in.Classification,
+			Prefix: strings.ToUpper(in.Prefix), StartDate: in.StartDate, EndDate: optional(in.EndDate),
+			OrganisationID: optional(organisation), OwnerID: &owner,
+			CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+		},
+		Description: in.Description, IssuePrefix: issuePrefix(in.IssuePrefix), StoryPoints: in.StoryPointScale,
+	}
+	if len(row.StoryPoints) == 0 {
+		row.StoryPoints = nil
+	}
+	row.setStatuses(statuses)
+	if err := checkStatuses(statuses); err != nil {
+		return nil, err
+	}
+	if err := row.check(); err != nil {
+		return nil, err
+	}
+	if in.OrganisationID != "" {
+		if err := s.checkOrganisation(ctx, c, in.OrganisationID); err != nil {
+			return nil, err
+		}
+	}
+	if in.OwnerID != "" {
+		if err := s.checkAssignable(ctx, c, "ownerId", in.OwnerID, row.Classification); err != nil {
+			return nil, err
+		}
+	}
+	if err := claimPrefix(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	if err := insertProjectParts(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	p := row.project()
+	c.Record(gate.Note{
+		Action: "project.created", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
+		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification},
+	})
+	c.Emit(gate.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: p})
+	return p, nil
+}
+
+// prefixAttempts bounds the search for a free derived prefix.
+const prefixAttempts = 1000
+
+// claimPrefix inserts the project under the prefix that was asked for, or under
+// the first free one that is derived from its name.
+func claimPrefix(ctx context.Context, c *gate.Call, row *projectRow) error {
+	if row.Prefix != "" {
+		free, err := insertProject(ctx, c, row)
+		if err == nil && !free {
+			err = projectConstraints()["projects_prefix_once"]
+		}
+		return err
+	}
+	base := derivePrefix(row.Name)
+	for n := 1; n <= prefixAttempts; n++ {
+		row.Prefix = numberedPrefix(base, n)
+		free, err := insertProject(ctx, c, row)
+		if err != nil || free {
+			return err
+		}
+	}
+	return fault.Conflict("No prefix that is derived from the name is free. Choose one.")
+}
+
+func (s *Service) getProject() gate.Handler[contract.GetProjectIn, contract.Project, projectRow] {
+	return gate.Handler[contract.GetProjectIn, contract.Project, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.GetProjectIn) (projectRow, authz.Resource, error) {
+			row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(_ context.Context, _ *gate.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
+			return row.project(), nil
+		},
+	}
+}
+
+func (s *Service) updateProject() gate.Handler[contract.UpdateProjectIn, contract.Project, projectRow] {
+	return gate.Handler[contract.UpdateProjectIn, contract.Project, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateProjectIn) (projectRow, authz.Resource, error) {
+			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: s.changeProject,
+	}
+}
+
+func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.UpdateProjectIn, old projectRow) (*contract.Project, error) {
+	row := old
+	if err := row.apply(in); err != nil {
+		return nil, err
+	}
+	if err := row.check(); err != nil {
+		return nil, err
+	}
+	changed := row.differences(&old)
+	if len(changed) == 0 {
+		return old.project(), nil
+	}
+	// What the project becomes has to be the caller's to change as well: nobody
+	// moves it out of its own reach, or into what is not its own.
+	if row.Classification != old.Classification || text(row.OrganisationID) != text(old.OrganisationID) {
+		if err := c.Decide(ctx, contract.PermProjectUpdate, row.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(changed, "organisationId") && row.OrganisationID != nil {
+		if err := s.checkOrganisation(ctx, c, *row.OrganisationID); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(changed, "ownerId") && row.OwnerID != nil {
+		if err := s.checkAssignable(ctx, c, "ownerId", *row.OwnerID, row.Classification); err != nil {
+			return nil, err
+		}
+	}
+	row.UpdatedAt = c.Now
+	if err := updateProjectRow(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	if slices.Contains(changed, "customStatuses") {
+		if err := replaceStatuses(ctx, c, row.ID, old.statuses(), row.statuses()); err != nil {
+			return nil, err
+		}
+	}
+	p := row.project()
+	note := gate.Note{
+		Action: "project.updated", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
+		Changes: map[string]any{"fields": changed},
+	}
+	if row.Classification != old.Classification {
+		note.Critical = true
+		note.Changes = map[string]any{"fields": changed, "classification": map[string]string{"from": old.Classification, "to": row.Classification}}
+	}
+	c.Record(note)
+	c.Emit(gate.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: row.ID, Payload: p, Changed: changed})
+	return p, nil
+}
+
+// apply sets the fields that were given.
+func (r *projectRow) apply(in *contract.UpdateProjectIn) error {
+	for _, f := range []struct {
+		name string
+		null bool
+	}{
+		{"name", in.Name.Null}, {"status", in.Status.Null}, {"startDate", in.StartDate.Null}, {"prefix", in.Prefix.Null},
+		{"classification", in.Classification.Null}, {"customStatuses", in.CustomStatuses.Null},
+	} {
+		if f.null {
+			return cannotClear(f.name)
+		}
+	}
+	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
+	r.Status = in.Status.Or(r.Status)
+	r.Description = in.Description.Or(r.Description)
+	r.StartDate = in.StartDate.Or(r.StartDate)
+	r.Prefix = strings.ToUpper(in.Prefix.Or(r.Prefix))
+	r.Classification = in.Classification.Or(r.Classification)
+	r.EndDate = change(in.EndDate, r.EndDate)
+	r.OrganisationID = change(in.OrganisationID, r.OrganisationID)
+	r.OwnerID = change(in.OwnerID, r.OwnerID)
+	if in.IssuePrefix.Set {
+		r.IssuePrefix = issuePrefix(in.IssuePrefix.Value)
+	}
+	if in.StoryPointScale.Set {
+		r.StoryPoints = in.StoryPointScale.Or(nil)
+		if len(r.StoryPoints) == 0 {
+			r.StoryPoints = nil
+		}
+	}
+	if in.CustomStatuses.Set {
+		r.setStatuses(in.CustomStatuses.Value)
+		return checkStatuses(in.CustomStatuses.Value)
+	}
+	return nil
+}
+
+// differences names the fields in which r is not what old was.
+func (r *projectRow) differences(old *projectRow) []string {
+	var names []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"name", r.Name == old.Name},
+		{"status", r.Status == old.Status},
+		{"description", r.Description == old.Description},
+		{"startDate", r.StartDate == old.StartDate},
+		{"endDate", value(r.EndDate) == value(old.EndDate)},
+		{"prefix", r.Prefix == old.Prefix},
+		{"issuePrefix", value(r.IssuePrefix) == value(old.IssuePrefix)},
+		{"classification", r.Classification == old.Classification},
+		{"organisationId", value(r.OrganisationID) == value(old.OrganisationID)},
+		{"ownerId", value(r.OwnerID) == value(old.OwnerID)},
+		{"customStatuses", slices.Equal(r.statuses(), old.statuses())},
+		{"storyPointScale", slices.Equal(r.StoryPoints, old.StoryPoints)},
+	} {
+		if !f.same {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// check holds the row against the rules that no tag says.
+func (r *projectRow) check() error {
+	if r.Name == "" {
+		return fault.Validation("name", "The field name is required and can't be blank.")
+	}
+	if r.EndDate != nil && *r.EndDate < r.StartDate {
+		return fault.Validation("endDate", "The project can't end before it starts.")
+	}
+	seen := map[float64]bool{}
+	for i, p := range r.StoryPoints {
+		if math.IsNaN(p) || p < 0 || p > maxPoints || seen[p] {
+			return fault.Validation(fmt.Sprintf("storyPointScale.%d", i), fmt.Sprintf("The scale must consist of different numbers from 0 to %d.", maxPoints))
+		}
+		seen[p] = true
+	}
+	return nil
+}
+
+// maxPoints is the greatest value of a story-point scale.
+const maxPoints = 10000
+
+func (r *projectRow) setStatuses(statuses []contract.Status) {
+	r.StatusNames, r.StatusCategories = nil, nil
+	for _, s := range statuses {
+		r.StatusNames = append(r.StatusNames, s.Name)
+		r.StatusCategories = append(r.StatusCategories, s.Category)
+	}
+}
+
+// issuePrefix is nil for the default, which belongs to the tenant.
+func issuePrefix(given string) *string {
+	given = strings.ToUpper(given)
+	if given == contract.DefaultIssuePrefix {
+		return nil
+	}
+	return optional(given)
+}
+
+// change is the stored form of an optional field after the change.
+func change[T comparable](o op.Opt[T], old *T) *T {
+	if !o.Set {
+		return old
+	}
+	return optional(o.Or(value(old)))
+}
+
+func cannotClear(field string) error {
+	return fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
+}
+
+func (s *Service) checkOrganisation(ctx context.Context, c *gate.Call, organisation op.UUID) error {
+	there, err := s.directory.OrganisationExists(ctx, c.Tenant, organisation)
+	if err == nil && !there {
+		err = fault.Validation("organisationId", "The tenant has no such organisation.")
+	}
+	return err
+}
+
+// checkAssignable refuses a user who can't be given work of this classification.
+func (s *Service) checkAssignable(ctx context.Context, c *gate.Call, field string, user op.UUID, classification string) error {
+	a, err := s.directory.Assignable(ctx, c.Tenant, user, classification)
+	if err != nil || a.OK {
+		return err
+	}
+	message := "The user is not an active member of the organisation."
+	switch a.Reason {
+	case identity.NotAssignableGuest:
+		message = "A guest customer can't be given work."
+	case identity.NotAssignableClearance:
+		message = "The user has no clearance for this project."
+	case identity.NotAssignableAgent:
+		message = "Agents can't be given work in this tenant."
+	case identity.NotAssignableService:
+		message = "A service principal can't be given work."
+	}
+	return fault.Validation(field, message).WithReason(a.Reason)
+}

@@ -1,0 +1,150 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// listProjects gives a page of the projects that the filter lets through, by
+// name. The page's cursor is the last one's sort name and id.
+func (s *Service) listProjects(ctx context.Context, c *gate.Call, in *contract.ListProjectsIn, f authz.Filter) (*op.Page[contract.ProjectSummary], error) {
+	after, err := op.ReadCursor(in.Cursor, contract.ListProjects.Name, c.Tenant, 2)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.ProjectSummary]{Items: []contract.ProjectSummary{}}
+	if f.None() {
+		return page, nil
+	}
+	st := &statement{}
+	st.add(projectSummarySelect, `, p.sort_name
+FROM projects.projects p
+WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
+	if in.Status != "" {
+		st.add(` AND p.status = `, st.arg(in.Status))
+	}
+	if in.Search != "" {
+		part := st.arg(containing(in.Search))
+		st.add(` AND (p.name ILIKE `, part, ` OR p.prefix ILIKE `, part, ` OR p.description ILIKE `, part, `)`)
+	}
+	if after != nil {
+		id, err := op.ParseUUID(after[1])
+		if err != nil {
+			return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		}
+		st.add(` AND (p.sort_name, p.id) > (`, st.arg(after[0]), `::text COLLATE "C", `, st.arg(id), `::uuid)`)
+	}
+	st.add(` ORDER BY p.sort_name, p.id LIMIT `, st.arg(in.Limit+1))
+
+	type row struct {
+		projectSummaryRow
+		SortName string
+	}
+	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > in.Limit {
+		rows = rows[:in.Limit]
+		last := rows[len(rows)-1]
+		page.NextCursor = op.NewCursor(contract.ListProjects.Name, c.Tenant, last.SortName, string(last.ID))
+	}
+	for i := range rows {
+		page.Items = append(page.Items, rows[i].summary())
+	}
+	return page, nil
+}
+
+// maxCandidates bounds how many projects an ambiguous hint lists.
+const maxCandidates = 20
+
+// findProject resolves a hint: an id, or else what fits the prefix or the whole
+// name, or else a part of the name. The ranks go into one query, and only the
+// best rank that anything fits counts.
+func (s *Service) findProject(ctx context.Context, c *gate.Call, in *contract.FindProjectIn, f authz.Filter) (*contract.Project, error) {
+	if f.None() {
+		return nil, fault.NotFound("project")
+	}
+	st := &statement{}
+	st.add(projectSelect)
+	var rank string
+	if id, err := op.ParseUUID(in.Hint); err == nil {
+		rank = `CASE WHEN p.id = ` + st.arg(id) + `::uuid THEN 1 END`
+	} else {
+		hint := st.arg(in.Hint)
+		rank = `CASE WHEN p.prefix = upper(` + hint + `::text) OR p.sort_name = lower(` + hint + `::text) THEN 1 WHEN p.name ILIKE ` +
+			st.arg(containing(in.Hint)) + ` THEN 2 END`
+	}
+	st.add(`, r.rank
+FROM projects.projects p, LATERAL (SELECT `, rank, ` AS rank) r
+WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(f)
+	st.add(` ORDER BY r.rank, p.sort_name, p.id LIMIT `, st.arg(maxCandidates+1))
+
+	type row struct {
+		projectRow
+		Rank int
+	}
+	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, fault.NotFound("project")
+	}
+	var candidates []contract.ProjectCandidate
+	for _, r := range rows[:min(len(rows), maxCandidates)] {
+		if r.Rank == rows[0].Rank {
+			candidates = append(candidates, contract.ProjectCandidate{ID: r.ID, Name: r.Name, Prefix: r.Prefix})
+		}
+	}
+	if len(candidates) > 1 {
+		return nil, fault.Conflict(fmt.Sprintf("The hint fits %d projects or more. Name one by its prefix or id.", len(candidates))).
+			WithDetails(map[string]any{"candidates": candidates})
+	}
+	return rows[0].project(), nil
+}
+
+func (s *Service) deleteProject() gate.Handler[contract.DeleteProjectIn, op.None, projectRow] {
+	return gate.Handler[contract.DeleteProjectIn, op.None, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteProjectIn) (projectRow, authz.Resource, error) {
+			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: s.removeProject,
+	}
+}
+
+// removeProject deletes the project with all that is in it. Children of its
+// epics in other projects stay: they lose the epic, and say so.
+func (s *Service) removeProject(ctx context.Context, c *gate.Call, _ *contract.DeleteProjectIn, row projectRow) (*op.None, error) {
+	of := postgres.Args{"tenant": c.Tenant, "project": row.ID}
+	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, foreignChildrenSQL, of)
+	if err != nil {
+		return nil, err
+	}
+	if err := detachChildren(ctx, c, children); err != nil {
+		return nil, err
+	}
+	var tasks int64
+	batch := &pgx.Batch{}
+	batch.Queue(countTasksSQL, of).QueryRow(func(r pgx.Row) error { return r.Scan(&tasks) })
+	batch.Queue(deleteProjectSQL, of)
+	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, postgres.MapError(err, projectConstraints())
+	}
+	c.Record(gate.Note{
+		Action: "project.deleted", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
+		Changes: map[string]any{"prefix": row.Prefix, "tasks": tasks},
+	})
+	c.Emit(gate.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.project()})
+	return &op.None{}, nil
+}

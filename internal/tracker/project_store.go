@@ -1,0 +1,290 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// projectColumns say where the alias p keeps what the policies ask of a project.
+var projectColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("project"),
+	"resource.tenant":         authz.UUID("p.tenant_id"),
+	"resource.id":             authz.UUID("p.id"),
+	"resource.project":        authz.UUID("p.id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("p.created_by"),
+	"resource.owner":          authz.UUID("p.owner_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+// projectConstraints say what a broken constraint means to a caller.
+func projectConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"projects_prefix_once":       fault.Conflict("Another project of the tenant has this prefix."),
+		"projects_issue_prefix_once": fault.Conflict("Another project of the tenant has this issue prefix."),
+		"projects_dates_in_order":    fault.Validation("endDate", "The project can't end before it starts."),
+		"tasks_status_of_project":    fault.Conflict("Tasks still have a status that would go. Move them first."),
+		"tasks_epic":                 fault.Conflict("Tasks of another project were put under an epic of this one meanwhile. Try again."),
+	}
+}
+
+// projectSummaryRow is a project as a list reads it.
+type projectSummaryRow struct {
+	ID             op.UUID
+	Name           string
+	Prefix         string
+	Status         string
+	Classification string
+	StartDate      op.Date
+	EndDate        *op.Date
+	OrganisationID *op.UUID
+	InitiativeID   *op.UUID
+	OwnerID        *op.UUID
+	CreatedBy      op.UUID
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// projectRow is a project in full.
+type projectRow struct {
+	projectSummaryRow
+	Description      string
+	IssuePrefix      *string
+	StoryPoints      []float64
+	StatusNames      []string
+	StatusCategories []string
+}
+
+const projectSummarySelect = `
+SELECT p.id, p.name, p.prefix, p.status, p.classification, p.start_date::text AS start_date, p.end_date::text AS end_date,
+       p.organisation_id, p.initiative_id, p.owner_id, p.created_by, p.created_at, p.updated_at`
+
+const projectSelect = projectSummarySelect + `,
+       p.description, p.issue_prefix, p.story_points,
+       ARRAY(SELECT s.name FROM projects.statuses s
+             WHERE s.tenant_id = p.tenant_id AND s.project_id = p.id ORDER BY s.position, s.name) AS status_names,
+       ARRAY(SELECT s.category FROM projects.statuses s
+             WHERE s.tenant_id = p.tenant_id AND s.project_id = p.id ORDER BY s.position, s.name) AS status_categories`
+
+const loadProjectSQL = projectSelect + `
+FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.id = @project`
+
+// Whoever changes a project holds it alone; whoever changes what is in it holds
+// it against that, and before anything else, so that nobody waits crosswise.
+const (
+	lockProjectSQL = loadProjectSQL + ` FOR UPDATE OF p`
+	keepProjectSQL = loadProjectSQL + ` FOR KEY SHARE OF p`
+)
+
+// loadProject reads a project by one of the three statements above.
+func loadProject(ctx context.Context, c *gate.Call, sql string, project op.UUID) (projectRow, error) {
+	row, err := postgres.One[projectRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "project": project})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("project")
+	}
+	return row, err
+}
+
+// resource is the project as the policies know it.
+func (r *projectRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "project", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ID),
+		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.OwnerID),
+		Classification: r.Classification,
+	}
+}
+
+func (r *projectRow) statuses() []contract.Status {
+	statuses := make([]contract.Status, len(r.StatusNames))
+	for i, name := range r.StatusNames {
+		statuses[i] = contract.Status{Name: name, Category: r.StatusCategories[i]}
+	}
+	return statuses
+}
+
+func (r *projectSummaryRow) summary() contract.ProjectSummary {
+	return contract.ProjectSummary{
+		ID: r.ID, Name: r.Name, Prefix: r.Prefix, Status: r.Status, Classification: r.Classification,
+		StartDate: r.StartDate, EndDate: value(r.EndDate), OrganisationID: value(r.OrganisationID),
+		InitiativeID: value(r.InitiativeID), OwnerID: value(r.OwnerID), CreatedBy: r.CreatedBy,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+// project is the public form.
+func (r *projectRow) project() *contract.Project {
+	p := &contract.Project{
+		ProjectSummary: r.summary(), Description: r.Description, IssuePrefix: contract.DefaultIssuePrefix,
+		CustomStatuses: r.statuses(), StoryPointScale: r.StoryPoints,
+	}
+	if r.IssuePrefix != nil {
+		p.IssuePrefix = *r.IssuePrefix
+	}
+	return p
+}
+
+const insertProjectSQL = `
+INSERT INTO projects.projects (tenant_id, id, name, description, status, start_date, end_date, prefix, issue_prefix,
+                               story_points, organisation_id, classification, owner_id, created_by, created_at, updated_at)
+VALUES (@tenant, @id, @name, @description, @status, @start, @end, @prefix, @issue_prefix,
+        @story_points, @organisation, @classification, @owner, @creator, @now, @now)
+ON CONFLICT ON CONSTRAINT projects_prefix_once DO NOTHING`
+
+// insertProject tells whether the prefix was free.
+func insertProject(ctx context.Context, c *gate.Call, r *projectRow) (bool, error) {
+	tag, err := c.DB.Exec(ctx, insertProjectSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
+		"start": r.StartDate, "end": r.EndDate, "prefix": r.Prefix, "issue_prefix": r.IssuePrefix,
+		"story_points": r.StoryPoints, "organisation": r.OrganisationID, "classification": r.Classification,
+		"owner": r.OwnerID, "creator": r.CreatedBy, "now": c.Now,
+	})
+	if err != nil {
+		return false, postgres.MapError(err, projectConstraints())
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+const insertStatusesSQL = `
+INSERT INTO projects.statuses (tenant_id, project_id, name, category, position)
+SELECT @tenant, @project, n.name, n.category, n.position
+FROM unnest(@names::text[], @categories::text[]) WITH ORDINALITY AS n (name, category, position)
+ON CONFLICT (tenant_id, project_id, name) DO UPDATE SET category = excluded.category, position = excluded.position`
+
+const insertCounterSQL = `INSERT INTO projects.counters (tenant_id, project_id) VALUES (@tenant, @project)`
+
+// insertProjectParts writes what belongs to a new project.
+func insertProjectParts(ctx context.Context, c *gate.Call, r *projectRow) error {
+	batch := &pgx.Batch{}
+	batch.Queue(insertStatusesSQL, postgres.Args{
+		"tenant": c.Tenant, "project": r.ID, "names": r.StatusNames, "categories": r.StatusCategories,
+	})
+	batch.Queue(insertCounterSQL, postgres.Args{"tenant": c.Tenant, "project": r.ID})
+	return c.Tx.SendBatch(ctx, batch).Close()
+}
+
+const updateProjectSQL = `
+UPDATE projects.projects p
+SET name = @name, description = @description, status = @status, start_date = @start, end_date = @end, prefix = @prefix,
+    issue_prefix = @issue_prefix, story_points = @story_points, organisation_id = @organisation,
+    classification = @classification, owner_id = @owner, updated_at = @now
+WHERE p.tenant_id = @tenant AND p.id = @id`
+
+func updateProjectRow(ctx context.Context, c *gate.Call, r *projectRow) error {
+	_, err := c.DB.Exec(ctx, updateProjectSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
+		"start": r.StartDate, "end": r.EndDate, "prefix": r.Prefix, "issue_prefix": r.IssuePrefix,
+		"story_points": r.StoryPoints, "organisation": r.OrganisationID, "classification": r.Classification,
+		"owner": r.OwnerID, "now": c.Now,
+	})
+	return postgres.MapError(err, projectConstraints())
+}
+
+const usedStatusesSQL = `
+SELECT s.name FROM projects.statuses s
+WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = ANY(@gone::text[])
+  AND EXISTS (SELECT 1 FROM projects.tasks t
+              WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = s.name)
+ORDER BY s.position`
+
+const deleteStatusesSQL = `
+DELETE FROM projects.statuses s
+WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = ANY(@gone::text[])`
+
+// Done work is whole: before a status becomes one of the category DONE, because
+// the tasks follow the status's category at once.
+const finishTasksSQL = `
+UPDATE projects.tasks t SET progress = 100, updated_at = @now
+WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@done::text[]) AND t.progress <> 100`
+
+const restampTasksSQL = `
+UPDATE projects.tasks t
+SET completed_at = CASE WHEN t.status_category IN ('DONE', 'CANCELLED') THEN coalesce(t.completed_at, @now) END, updated_at = @now
+WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@moved::text[])`
+
+// replaceStatuses puts the new set in the place of the old one.
+func replaceStatuses(ctx context.Context, c *gate.Call, project op.UUID, old, statuses []contract.Status) error {
+	was := map[string]string{}
+	for _, s := range old {
+		was[s.Name] = s.Category
+	}
+	var names, categories, done, moved []string
+	for _, s := range statuses {
+		names, categories = append(names, s.Name), append(categories, s.Category)
+		if category, ok := was[s.Name]; ok && category != s.Category {
+			moved = append(moved, s.Name)
+			if s.Category == contract.CategoryDone {
+				done = append(done, s.Name)
+			}
+		}
+		delete(was, s.Name)
+	}
+	gone := make([]string, 0, len(was))
+	for name := range was {
+		gone = append(gone, name)
+	}
+	of := func(name string, value any) postgres.Args {
+		return postgres.Args{"tenant": c.Tenant, "project": project, name: value}
+	}
+	used, err := postgres.CollectScalars[string](ctx, c.DB, usedStatusesSQL, of("gone", gone))
+	if err != nil {
+		return err
+	}
+	if len(used) > 0 {
+		return fault.Conflict("Tasks still have a status that would go. Move them first.").
+			WithDetails(map[string]any{"statuses": used})
+	}
+	timed := func(name string, value any) postgres.Args {
+		a := of(name, value)
+		a["now"] = c.Now
+		return a
+	}
+	set := of("names", names)
+	set["categories"] = categories
+	batch := &pgx.Batch{}
+	batch.Queue(deleteStatusesSQL, of("gone", gone))
+	batch.Queue(finishTasksSQL, timed("done", done))
+	batch.Queue(insertStatusesSQL, set)
+	batch.Queue(restampTasksSQL, timed("moved", moved))
+	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), projectConstraints())
+}
+
+const countTasksSQL = `SELECT count(*) FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.project_id = @project`
+
+const foreignChildrenSQL = `
+SELECT t.id FROM projects.tasks t
+WHERE t.tenant_id = @tenant AND t.epic_project_id = @project
+  AND t.epic_id IN (SELECT e.id FROM projects.tasks e WHERE e.tenant_id = @tenant AND e.project_id = @project AND e.issue_type = 'EPIC')
+FOR UPDATE`
+
+const deleteProjectSQL = `DELETE FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
+
+// text gives an optional id as a text, empty where there is none.
+func text(id *op.UUID) string { return string(value(id)) }
+
+// value gives what p points to, or the zero value.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// optional is nil for the zero value: how an absent value is stored.
+func optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,56 @@
+// Package tracker is the tracker module: projects, their tasks, and the taking
+// in of another tracker's items. It owns the schema projects and is its only
+// writer.
+//
+// It promises that task keys of a project are numbered without a gap that
+// matters and without a double, whoever creates at the same time; that an edge
+// between tasks (epic, sub-task) never leaves the tenant and never forms a chain;
+// that lists and single reads agree on what a caller sees, because one rule of
+// the policies gives both; and that what a caller may not read of a foreign
+// project's epic is redacted wherever it would show.
+//
+// Per noun there is the rule (project.go, task.go, import.go) and its SQL
+// (project_store.go, task_store.go, import_store.go).
+package tracker
+
+import (
+	"parapet/internal/contract/identity"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+)
+
+// Deps are what the module needs.
+type Deps struct {
+	// Gate is the module's own gate, made for contract.Module.
+	Gate *gate.Module
+	// Directory answers who can be given work.
+	Directory identity.Directory
+}
+
+// Service is the module.
+type Service struct {
+	gate      *gate.Module
+	directory identity.Directory
+}
+
+// New makes the module.
+func New(d Deps) *Service { return &Service{gate: d.Gate, directory: d.Directory} }
+
+// Operations binds every operation of the module.
+func (s *Service) Operations() []op.Bound {
+	return []op.Bound{
+		gate.List(s.gate, contract.ListProjects, projectColumns, s.listProjects),
+		gate.Handle(s.gate, contract.CreateProject, s.createProject()),
+		gate.List(s.gate, contract.FindProject, projectColumns, s.findProject),
+		gate.Handle(s.gate, contract.GetProject, s.getProject()),
+		gate.Handle(s.gate, contract.UpdateProject, s.updateProject()),
+		gate.Handle(s.gate, contract.DeleteProject, s.deleteProject()),
+		gate.Handle(s.gate, contract.ImportItems, s.importItems()),
+		gate.List(s.gate, contract.ListTasks, taskColumns, s.listTasks),
+		gate.Handle(s.gate, contract.CreateTask, s.createTask()),
+		gate.Handle(s.gate, contract.GetTask, s.getTask()),
+		gate.Handle(s.gate, contract.UpdateTask, s.updateTask()),
+		gate.Handle(s.gate, contract.DeleteTask, s.deleteTask()),
+	}
+}

@@ -1,0 +1,133 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+)
+
+const taskListSelect = `
+SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.priority, t.progress, t.assignee_id,
+       t.due_date::text, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id, t.estimate_points, t.labels,
+       t.created_by, t.created_at, t.updated_at, t.completed_at, p.prefix, `
+
+// listTasks gives a page of a project's tasks, the highest number first, in one
+// round trip: the project, the filter over it and over each task, and the page
+// are one statement, which walks the index of numbers backwards from the cursor
+// and stops when the page is full. Only an empty page asks a second question:
+// whether there is nothing, or nothing for the caller.
+func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	before, err := readTaskCursor(c, in)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
+	if !f.None() {
+		epics, err := c.Filter(ctx, contract.PermTasksRead, epicProjectColumns)
+		if err != nil {
+			return nil, err
+		}
+		if err := readTaskPage(ctx, c, taskListStatement(c, in, f, epics, before), in.Limit, page); err != nil {
+			return nil, err
+		}
+	}
+	for i := range page.Items {
+		page.Items[i].ProjectID = in.ProjectID
+	}
+	if n := len(page.Items); n > in.Limit {
+		page.Items = page.Items[:in.Limit]
+		last, _ := parseTaskKey(page.Items[in.Limit-1].Key)
+		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, string(in.ProjectID), strconv.FormatInt(last.number, 10))
+	}
+	if len(page.Items) > 0 {
+		return page, nil
+	}
+	project, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	return page, c.Decide(ctx, contract.PermTasksRead, project.taskToBe(c))
+}
+
+func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, before int64) *statement {
+	st := &statement{}
+	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
+	shown := func() {
+		st.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
+			` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
+	}
+	st.add(taskListSelect)
+	shown()
+	st.add(`
+FROM projects.projects p
+JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.project_id = `, project, `
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` AND `).filter(f)
+	if before > 0 {
+		st.add(` AND t.number < `, st.arg(before))
+	}
+	for _, e := range []struct{ column, value string }{
+		{"t.status", in.Status}, {"t.assignee_id", string(in.Assignee)}, {"t.issue_type", in.IssueType}, {"t.priority", in.Priority},
+	} {
+		if e.value != "" {
+			st.add(` AND `, e.column, ` = `, st.arg(e.value))
+		}
+	}
+	if in.EpicID != "" {
+		// The children of an epic that the caller may not see tell of it.
+		st.add(` AND t.epic_id = `, st.arg(in.EpicID), ` AND `)
+		shown()
+	}
+	if in.Search != "" {
+		part := st.arg(containing(in.Search))
+		st.add(` AND (t.title ILIKE `, part, ` OR t.description ILIKE `, part)
+		if ref, ok := parseTaskKey(in.Search); ok {
+			st.add(` OR (t.number = `, st.arg(ref.number), ` AND p.prefix = `, st.arg(ref.prefix), `)`)
+		}
+		st.add(`)`)
+	}
+	return st.add(` ORDER BY t.number DESC LIMIT `, st.arg(in.Limit+1))
+}
+
+// readTaskPage scans by position, not by name: this is the busiest route.
+func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, page *op.Page[contract.TaskSummary]) error {
+	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
+	if err != nil {
+		return err
+	}
+	page.Items = make([]contract.TaskSummary, 0, limit+1)
+	var r taskRow
+	var epicShown bool
+	_, err = pgx.ForEachRow(rows, []any{
+		&r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
+		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
+		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &r.Prefix, &epicShown,
+	}, func() error {
+		item := r.summary()
+		if !epicShown {
+			item.EpicID = opaqueID(c.Tenant, item.EpicID)
+		}
+		page.Items = append(page.Items, item)
+		return nil
+	})
+	return err
+}
+
+// readTaskCursor gives the number below which the page begins; 0 is the start.
+func readTaskCursor(c *gate.Call, in *contract.ListTasksIn) (int64, error) {
+	keys, err := op.ReadCursor(in.Cursor, contract.ListTasks.Name, c.Tenant, 2)
+	if err != nil || keys == nil {
+		return 0, err
+	}
+	number, err := strconv.ParseInt(keys[1], 10, 64)
+	if err != nil || number < 1 || keys[0] != string(in.ProjectID) {
+		return 0, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	}
+	return number, nil
+}

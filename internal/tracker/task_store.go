@@ -1,0 +1,313 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// taskColumns say where the aliases t (task) and p (its project) keep what the
+// policies ask of a task.
+var taskColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("task"),
+	"resource.tenant":         authz.UUID("t.tenant_id"),
+	"resource.id":             authz.UUID("t.id"),
+	"resource.project":        authz.UUID("t.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("t.created_by"),
+	"resource.owner":          authz.UUID("t.assignee_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+// epicProjectColumns say the same of an epic's project, alias ep: whether an
+// epic shows is a matter of its project, not of who made it.
+var epicProjectColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("task"),
+	"resource.tenant":         authz.UUID("ep.tenant_id"),
+	"resource.project":        authz.UUID("ep.id"),
+	"resource.organisation":   authz.UUID("ep.organisation_id"),
+	"resource.classification": authz.Text("ep.classification"),
+})
+
+func taskConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"tasks_status_of_project":       fault.Conflict("The project's statuses changed meanwhile. Try again."),
+		"tasks_epic":                    fault.Conflict("The task is an epic with children, or its epic was deleted meanwhile."),
+		"tasks_parent_in_project":       fault.Conflict("The task has sub-tasks, or its parent was deleted meanwhile."),
+		"tasks_epic_stands_alone":       fault.Validation("issueType", "An epic belongs to no epic and is no sub-task."),
+		"tasks_of_project":              fault.NotFound("project"),
+		"tasks_parent_is_another":       fault.Validation("parentTaskId", "A task can't be its own sub-task."),
+		"tasks_initiative_is_for_epics": fault.Validation("issueType", "Only an epic is tagged with an initiative. Clear it first."),
+	}
+}
+
+// taskRow is a task with what its project and its epic add to it.
+type taskRow struct {
+	ID             op.UUID
+	ProjectID      op.UUID
+	Number         int64
+	Title          string
+	Description    string
+	Status         string
+	StatusCategory string
+	IssueType      string
+	Priority       string
+	Progress       int
+	AssigneeID     *op.UUID
+	DueDate        *op.Date
+	EpicID         *op.UUID
+	EpicProjectID  *op.UUID
+	ParentTaskID   *op.UUID
+	InitiativeID   *op.UUID
+	EstimatePoints *float64
+	Labels         []string
+	CreatedBy      op.UUID
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	CompletedAt    *time.Time
+
+	Prefix           string
+	OrganisationID   *op.UUID
+	Classification   string
+	StoryPoints      []float64
+	StatusNames      []string
+	StatusCategories []string
+
+	EpicNumber         *int64
+	EpicTitle          *string
+	EpicPrefix         *string
+	EpicProject        *op.UUID
+	EpicOrganisationID *op.UUID
+	EpicClassification *string
+}
+
+const taskSelect = `
+SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_category, t.issue_type, t.priority, t.progress,
+       t.assignee_id, t.due_date::text AS due_date, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id,
+       t.estimate_points, t.labels, t.created_by, t.created_at, t.updated_at, t.completed_at,
+       p.prefix, p.organisation_id, p.classification, p.story_points,
+       ARRAY(SELECT s.name FROM projects.statuses s
+             WHERE s.tenant_id = @tenant AND s.project_id = p.id ORDER BY s.position, s.name) AS status_names,
+       ARRAY(SELECT s.category FROM projects.statuses s
+             WHERE s.tenant_id = @tenant AND s.project_id = p.id ORDER BY s.position, s.name) AS status_categories,
+       e.number AS epic_number, e.title AS epic_title, ep.prefix AS epic_prefix, ep.id AS epic_project,
+       ep.organisation_id AS epic_organisation_id, ep.classification AS epic_classification
+FROM projects.projects p
+JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
+LEFT JOIN projects.tasks e ON e.tenant_id = @tenant AND e.id = t.epic_id
+LEFT JOIN projects.projects ep ON ep.tenant_id = @tenant AND ep.id = e.project_id
+WHERE p.tenant_id = @tenant`
+
+const (
+	taskByIDSQL     = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.id = @id`
+	taskByNumberSQL = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.number = @number AND p.prefix = @prefix`
+	tasksByIDsSQL   = taskSelect + ` AND t.id = ANY(@ids::uuid[])`
+	// The project is held against changes of its statuses, the task alone.
+	lockTask = ` FOR UPDATE OF t FOR KEY SHARE OF p`
+)
+
+// loadTask reads a task of a project, for a change when lock is set. A task of
+// another project, or a key with another prefix, is not there.
+func loadTask(ctx context.Context, c *gate.Call, project op.UUID, name string, lock bool) (taskRow, error) {
+	ref, err := parseTaskRef(name)
+	if err != nil {
+		return taskRow{}, err
+	}
+	sql, args := taskByIDSQL, postgres.Args{"tenant": c.Tenant, "project": project}
+	if ref.id != "" {
+		args["id"] = ref.id
+	} else {
+		sql = taskByNumberSQL
+		args["number"], args["prefix"] = ref.number, ref.prefix
+	}
+	if lock {
+		sql += lockTask
+	}
+	row, err := postgres.One[taskRow](ctx, c.DB, sql, args)
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("task")
+	}
+	return row, err
+}
+
+// loadTasks reads tasks of the tenant by their ids, in no order.
+func loadTasks(ctx context.Context, c *gate.Call, ids []op.UUID) (map[op.UUID]*taskRow, error) {
+	found := make(map[op.UUID]*taskRow, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	rows, err := postgres.Collect[taskRow](ctx, c.DB, tasksByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	for i := range rows {
+		found[rows[i].ID] = &rows[i]
+	}
+	return found, err
+}
+
+// resource is the task as the policies know it.
+func (r *taskRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "task", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
+		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.AssigneeID),
+		Classification: r.Classification,
+	}
+}
+
+func (r *taskRow) key() string { return taskKey(r.Prefix, r.Number) }
+
+func (r *taskRow) statuses() []contract.Status {
+	p := projectRow{StatusNames: r.StatusNames, StatusCategories: r.StatusCategories}
+	return p.statuses()
+}
+
+// summary is the public form of a list.
+func (r *taskRow) summary() contract.TaskSummary {
+	s := contract.TaskSummary{
+		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Status: r.Status, StatusCategory: r.StatusCategory,
+		IssueType: r.IssueType, Priority: r.Priority, Progress: r.Progress, Assignee: value(r.AssigneeID),
+		DueDate: value(r.DueDate), EpicID: value(r.EpicID), ParentTaskID: value(r.ParentTaskID),
+		InitiativeID: value(r.InitiativeID), EstimatePoints: r.EstimatePoints, Labels: r.Labels,
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+	if r.CompletedAt != nil {
+		at := r.CompletedAt.UTC()
+		s.CompletedAt = &at
+	}
+	if s.Labels == nil {
+		s.Labels = []string{}
+	}
+	return s
+}
+
+// task is the public form, with the epic as it is: for events. For an answer it
+// goes through show.
+func (r *taskRow) task() *contract.Task {
+	t := &contract.Task{TaskSummary: r.summary(), Description: r.Description}
+	if r.EpicID != nil {
+		t.Epic = &contract.EpicRef{
+			ID: *r.EpicID, Key: taskKey(value(r.EpicPrefix), value(r.EpicNumber)), Title: value(r.EpicTitle),
+			IsCrossProject: r.EpicProjectID != nil,
+		}
+	}
+	return t
+}
+
+// show is the public form for the caller: an epic of a project whose tasks the
+// caller may not read is redacted.
+func (r *taskRow) show(ctx context.Context, c *gate.Call) *contract.Task {
+	t := r.task()
+	if r.EpicProjectID == nil {
+		return t
+	}
+	err := c.Decide(ctx, contract.PermTasksRead, authz.Resource{
+		Type: "task", Tenant: string(c.Tenant), Project: text(r.EpicProject), Organisation: text(r.EpicOrganisationID),
+		Classification: value(r.EpicClassification),
+	})
+	if err != nil {
+		t.EpicID = opaqueID(c.Tenant, *r.EpicID)
+		t.Epic = &contract.EpicRef{ID: t.EpicID, Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
+	}
+	return t
+}
+
+// A number is taken and the task written in one statement; the counter's row is
+// held until the commit, so that the next creator gets the next number.
+const insertTaskSQL = `
+WITH taken AS (
+    UPDATE projects.counters n SET last_number = n.last_number + 1
+    WHERE n.tenant_id = @tenant AND n.project_id = @project
+    RETURNING n.last_number
+)
+INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
+                            progress, assignee_id, due_date, epic_id, epic_project_id, parent_task_id, estimate_points, labels,
+                            created_by, created_at, updated_at, completed_at)
+SELECT @tenant, @id, @project, taken.last_number, @title, @description, @status, @category, @issue_type, @priority,
+       @progress, @assignee::uuid, @due::date, @epic::uuid, @epic_project::uuid, @parent::uuid, @points::double precision, @labels::text[],
+       @creator, @now, @now, @completed::timestamptz
+FROM taken
+RETURNING number`
+
+// insertTask writes the task under the project's next number.
+func insertTask(ctx context.Context, c *gate.Call, r *taskRow) error {
+	args := r.args(c)
+	args["project"], args["creator"] = r.ProjectID, r.CreatedBy
+	err := c.DB.QueryRow(ctx, insertTaskSQL, args).Scan(&r.Number)
+	return postgres.MapError(err, taskConstraints())
+}
+
+const updateTaskSQL = `
+UPDATE projects.tasks t
+SET title = @title, description = @description, status = @status, status_category = @category, issue_type = @issue_type,
+    priority = @priority, progress = @progress, assignee_id = @assignee, due_date = @due, epic_id = @epic,
+    epic_project_id = @epic_project, parent_task_id = @parent, estimate_points = @points, labels = @labels,
+    updated_at = @now, completed_at = @completed
+WHERE t.tenant_id = @tenant AND t.id = @id`
+
+func updateTaskRow(ctx context.Context, c *gate.Call, r *taskRow) error {
+	_, err := c.DB.Exec(ctx, updateTaskSQL, r.args(c))
+	return postgres.MapError(err, taskConstraints())
+}
+
+func (r *taskRow) args(c *gate.Call) postgres.Args {
+	return postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "title": r.Title, "description": r.Description, "status": r.Status,
+		"category": r.StatusCategory, "issue_type": r.IssueType, "priority": r.Priority, "progress": r.Progress,
+		"assignee": r.AssigneeID, "due": r.DueDate, "epic": r.EpicID, "epic_project": r.EpicProjectID,
+		"parent": r.ParentTaskID, "points": r.EstimatePoints, "labels": r.Labels, "now": c.Now, "completed": r.CompletedAt,
+	}
+}
+
+const deleteTasksSQL = `DELETE FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
+
+const subTasksSQL = `
+SELECT t.id FROM projects.tasks t
+WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.parent_task_id = @id
+ORDER BY t.id FOR UPDATE`
+
+const epicChildrenSQL = `
+SELECT t.id FROM projects.tasks t
+WHERE t.tenant_id = @tenant AND t.epic_id = @id
+ORDER BY t.id FOR UPDATE`
+
+const detachChildrenSQL = `
+UPDATE projects.tasks t SET epic_id = NULL, epic_project_id = NULL, updated_at = @now
+WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
+
+// detachChildren takes tasks out of an epic that is about to go, and says so.
+func detachChildren(ctx context.Context, c *gate.Call, ids []op.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if _, err := c.DB.Exec(ctx, detachChildrenSQL, postgres.Args{"tenant": c.Tenant, "ids": ids, "now": c.Now}); err != nil {
+		return err
+	}
+	rows, err := loadTasks(ctx, c, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		recordTask(c, rows[id], "task.updated", contract.EventTaskUpdated, []string{"epicId"}, nil)
+	}
+	return nil
+}
+
+// recordTask adds the audit entry and the event of a change. Codes and ids go
+// into the entry; texts that people wrote do not.
+func recordTask(c *gate.Call, r *taskRow, action, event string, changed []string, more map[string]any) {
+	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	for name, v := range more {
+		changes[name] = v
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "task", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.task(), Changed: changed})
+}
