@@ -19,10 +19,7 @@ type Handler[In, Out, R any] struct {
 // Handle binds an operation on one resource.
 func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) op.Bound {
 	m.mustBe(o.Operation, op.Permitted)
-	return bind(m, o, func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		if err := c.holds(); err != nil {
-			return nil, err
-		}
+	return bind(m, o, (*Call).holds, func(ctx context.Context, c *Call, in *In) (*Out, error) {
 		r, resource, err := h.Load(ctx, c, in)
 		if err != nil {
 			return nil, err
@@ -38,10 +35,7 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 // filter into its WHERE clause.
 func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *Call, in *In, f authz.Filter) (*Out, error)) op.Bound {
 	m.mustBe(o.Operation, op.Permitted)
-	return bind(m, o, func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		if err := c.holds(); err != nil {
-			return nil, err
-		}
+	return bind(m, o, (*Call).holds, func(ctx context.Context, c *Call, in *In) (*Out, error) {
 		f, err := c.Filter(ctx, o.Permission, columns)
 		if err != nil {
 			return nil, err
@@ -54,7 +48,7 @@ func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do f
 // whose decision is a question of its own that the handler asks.
 func Open[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.mustBe(o.Operation, op.Authenticated)
-	return bind(m, o, do)
+	return bind(m, o, nil, do)
 }
 
 // Asked binds an operation that has a permission but whose decision is a
@@ -63,7 +57,7 @@ func Open[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context,
 // elsewhere, which the handler's question does.
 func Asked[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.mustBe(o.Operation, op.Permitted)
-	return bind(m, o, do)
+	return bind(m, o, nil, do)
 }
 
 // Public binds an operation that anybody may call. It has no tenant and no
@@ -94,8 +88,9 @@ func (m *Module) mustBe(o *op.Operation, access op.Access) {
 	}
 }
 
-// bind erases the operation's types and wraps its code.
-func bind[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
+// bind erases the operation's types and wraps its code. The guard, where there is
+// one, comes before everything, the answer kept for an idempotency key included.
+func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call) error, do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*In)
 		if !ok {
@@ -103,6 +98,11 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context,
 		}
 		var out *Out
 		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
+			if guard != nil {
+				if err := guard(c); err != nil {
+					return err
+				}
+			}
 			var err error
 			out, err = once(ctx, c, typed, do)
 			return err

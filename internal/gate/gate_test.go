@@ -1,0 +1,327 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/principal"
+	"parapet/internal/uid"
+)
+
+type thingIn struct {
+	Name string `json:"name" required:"true" doc:"A name."`
+}
+
+type thingOut struct {
+	Name string `json:"name" doc:"A name."`
+	Run  int64  `json:"run" doc:"Which run of the handler made the answer."`
+}
+
+func changeThing() op.Op[thingIn, thingOut] {
+	return op.New[thingIn, thingOut](op.Spec{Name: "change-thing", Module: "tracker", Method: "POST", Path: "/api/things", Permission: "task.update", Effect: op.Write, Summary: "Changes a thing."})
+}
+
+func readThing() op.Op[struct{}, thingOut] {
+	return op.New[struct{}, thingOut](op.Spec{Name: "read-thing", Module: "tracker", Method: "GET", Path: "/api/things", Permission: "tasks.read", Effect: op.Read, Summary: "Reads a thing."})
+}
+
+// house is a tenant with one person in a database of its own.
+type house struct {
+	t            *testing.T
+	owner        *postgres.Pool
+	engine       *authz.Engine
+	module       *gate.Module
+	tenant, user op.UUID
+	granted      []string
+	refreshed    atomic.Int64
+	runs         atomic.Int64
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	db := pgtest.New(t)
+	engine, err := authz.New(t.Context(), authz.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, owner: db.Owner(t), engine: engine, tenant: uid.New(), user: uid.New(), granted: []string{"task.update", "tasks.read"}}
+	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD')`, h.tenant)
+	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
+	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)
+	h.module = gate.New(gate.Config{
+		Module: "tracker", Pool: db.Pool(t, postgres.RoleTracker), Engine: engine, Principals: h,
+		Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
+	})
+	return h
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	if _, err := h.owner.Exec(h.t.Context(), sql, args...); err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (h *house) count(sql string) int {
+	h.t.Helper()
+	var n int
+	if err := h.owner.QueryRow(h.t.Context(), sql).Scan(&n); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+// Refresh makes the principal anew from what the house grants now.
+func (h *house) Refresh(ctx context.Context, p *principal.Principal, revision int64) (*principal.Principal, error) {
+	h.refreshed.Add(1)
+	subject, err := h.engine.Subject(ctx, authz.SubjectInput{
+		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: "INTERNAL"},
+		Tenant: string(h.tenant), TenantType: "STANDARD",
+		User:   authz.User{ID: string(h.user), Kind: authz.KindHuman},
+		Stored: authz.Stored{Clearance: "INTERNAL", Assignments: []authz.Assignment{{Role: "Crew", Scope: authz.ScopeTenant}}},
+		Roles:  map[string][]string{"Crew": h.granted},
+	})
+	if err != nil {
+		return nil, err
+	}
+	fresh := *p
+	fresh.Subject, fresh.Revision = subject, revision
+	return &fresh, nil
+}
+
+// caller is a request of the person's, with the permissions of this moment.
+func (h *house) caller(key string) context.Context {
+	h.t.Helper()
+	var revision int64
+	if err := h.owner.QueryRow(h.t.Context(), `SELECT grants_revision FROM identity.tenants WHERE id = $1`, h.tenant).Scan(&revision); err != nil {
+		h.t.Fatal(err)
+	}
+	p, err := h.Refresh(h.t.Context(), &principal.Principal{UserID: h.user, Tenant: h.tenant, TokenTenant: h.tenant, Kind: authz.KindHuman}, revision)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.refreshed.Store(0)
+	ctx := op.WithRequest(h.t.Context(), op.Request{ID: string(uid.Random()), IdempotencyKey: key})
+	return principal.With(ctx, p)
+}
+
+func (h *house) resource(in *thingIn) authz.Resource {
+	r := authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "UNCLASSIFIED"}
+	switch in.Name {
+	case "foreign":
+		r.Tenant = string(uid.New())
+	case "secret":
+		r.Classification = "SECRET"
+	}
+	return r
+}
+
+func (h *house) change() op.Bound {
+	return gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+			return in.Name, h.resource(in), nil
+		},
+		Do: func(_ context.Context, c *gate.Call, in *thingIn, name string) (*thingOut, error) {
+			run := h.runs.Add(1)
+			c.Record(gate.Note{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: in.Name == "critical"})
+			c.Emit(gate.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
+			if in.Name == "fails" {
+				return nil, fault.Conflict("It fails after it has written.")
+			}
+			return &thingOut{name, run}, nil
+		},
+	})
+}
+
+func (h *house) read() op.Bound {
+	return gate.List(h.module, readThing(), authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("t.tenant_id"), "resource.classification": authz.Literal("UNCLASSIFIED")}),
+		func(context.Context, *gate.Call, *struct{}, authz.Filter) (*thingOut, error) {
+			// It runs no statement of its own: the gate must check all the same.
+			return &thingOut{Name: "read"}, nil
+		})
+}
+
+const (
+	entriesSQL = `SELECT count(*) FROM audit.entries`
+	eventsSQL  = `SELECT count(*) FROM events.outbox`
+)
+
+func TestAChangeHasItsEntryAndItsEvent(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	b := h.change()
+	if _, err := b.Call(h.caller(""), &thingIn{"plain"}); err != nil {
+		t.Fatal(err)
+	}
+	if n, m := h.count(entriesSQL), h.count(eventsSQL); n != 1 || m != 1 {
+		t.Fatalf("%d entries and %d events, want one of each", n, m)
+	}
+	if _, err := b.Call(h.caller(""), &thingIn{"critical"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.count(`SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created'`); n != 1 {
+		t.Fatalf("%d audit.entry.created, want one for the critical entry alone", n)
+	}
+	if _, err := b.Call(h.caller(""), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Fatalf("got %v", err)
+	}
+	if n, m := h.count(entriesSQL), h.count(eventsSQL); n != 2 || m != 3 {
+		t.Fatalf("a change that failed left %d entries and %d events", n-2, m-3)
+	}
+	if n := h.count(fmt.Sprintf(`SELECT count(*) FROM audit.entries WHERE actor_id = '%s' AND tenant_id = '%s' AND module = 'tracker'`, h.user, h.tenant)); n != 2 {
+		t.Fatal("an entry must say who, where and in which module")
+	}
+}
+
+func TestDenials(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, c := range []struct {
+		name string
+		code fault.Code
+	}{{"foreign", fault.CodeNotFound}, {"secret", fault.CodeNotFound}} {
+		if _, err := h.change().Call(h.caller(""), &thingIn{c.name}); !fault.HasCode(err, c.code) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.code)
+		}
+	}
+	h.granted = []string{"tasks.read"}
+	_, err := h.change().Call(h.caller(""), &thingIn{"plain"})
+	if f := fault.From(err); f.Code != fault.CodeForbidden || f.Permission != "task.update" {
+		t.Errorf("got %v, want FORBIDDEN that names task.update", err)
+	}
+	if _, err := h.change().Call(op.WithRequest(t.Context(), op.Request{}), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeUnauthorized) {
+		t.Errorf("nobody: got %v, want UNAUTHORIZED", err)
+	}
+	if h.runs.Load() != 0 || h.count(entriesSQL) != 0 {
+		t.Error("a denied call must not run")
+	}
+}
+
+func TestTheTenantContextIsLive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, c := range []struct{ note, spoil, mend string }{
+		{"suspended", `UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`},
+		{"disabled", `UPDATE identity.tenants SET disabled_at = now()`, `UPDATE identity.tenants SET disabled_at = NULL`},
+	} {
+		ctx := h.caller("")
+		h.exec(c.spoil)
+		for _, call := range []func() error{
+			func() error { _, err := h.read().Call(ctx, &struct{}{}); return err },
+			func() error { _, err := h.change().Call(ctx, &thingIn{"plain"}); return err },
+		} {
+			f := fault.From(call())
+			if f == nil || f.Code != fault.CodeForbidden || f.Permission != "" || f.Message != fault.ForbiddenTenant().Message {
+				t.Errorf("%s: got %v, want the generic FORBIDDEN", c.note, f)
+			}
+		}
+		h.exec(c.mend)
+		if _, err := h.read().Call(h.caller(""), &struct{}{}); err != nil {
+			t.Errorf("%s and mended: %v", c.note, err)
+		}
+	}
+}
+
+func TestGrantsAreLive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	held := h.caller("")
+	h.granted = nil
+	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
+	for _, call := range []func() error{
+		func() error { _, err := h.read().Call(held, &struct{}{}); return err },
+		func() error { _, err := h.change().Call(held, &thingIn{"plain"}); return err },
+	} {
+		if err := call(); !fault.HasCode(err, fault.CodeForbidden) {
+			t.Errorf("a permission that was taken away still works: %v", err)
+		}
+	}
+	lacking := h.caller("")
+	h.granted = []string{"tasks.read", "task.update"}
+	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
+	if _, err := h.read().Call(lacking, &struct{}{}); err != nil {
+		t.Errorf("a permission that was given does not work: %v", err)
+	}
+	if _, err := h.change().Call(lacking, &thingIn{"plain"}); err != nil {
+		t.Errorf("a permission that was given does not work for a change: %v", err)
+	}
+	if h.refreshed.Load() == 0 {
+		t.Error("nothing was refreshed")
+	}
+}
+
+func TestIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	b := h.change()
+	var group sync.WaitGroup
+	answers := make([]*thingOut, 8)
+	for i := range answers {
+		ctx := h.caller("the-key")
+		group.Go(func() {
+			out, err := b.Call(ctx, &thingIn{"plain"})
+			if err != nil {
+				t.Errorf("call %d: %v", i, err)
+				return
+			}
+			answers[i] = out.(*thingOut)
+		})
+	}
+	group.Wait()
+	if h.runs.Load() != 1 || h.count(entriesSQL) != 1 || h.count(eventsSQL) != 1 {
+		t.Fatalf("%d runs, want one", h.runs.Load())
+	}
+	for _, a := range answers {
+		if a == nil || *a != *answers[0] {
+			t.Fatalf("the answers differ: %+v", answers)
+		}
+	}
+	if _, err := b.Call(h.caller("the-key"), &thingIn{"other"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("a key for another request: got %v, want CONFLICT", err)
+	}
+	if _, err := b.Call(h.caller("next"), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("got %v", err)
+	}
+	if n := h.count(`SELECT count(*) FROM events.idempotency_keys`); n != 1 {
+		t.Errorf("a change that failed must leave no key: %d kept", n)
+	}
+	h.granted = nil
+	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
+	if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeForbidden) {
+		t.Errorf("a kept answer needs the permission all the same: got %v", err)
+	}
+}
+
+func TestBindRefusesOtherAccess(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for note, bind := range map[string]func(){
+		"open": func() {
+			gate.Open(h.module, readThing(), func(context.Context, *gate.Call, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
+		},
+		"public": func() {
+			gate.Public(h.module, readThing(), func(context.Context, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: a Permitted operation was bound without its decision", note)
+				}
+			}()
+			bind()
+		}()
+	}
+}
