@@ -395,7 +395,7 @@ GRANT SELECT, INSERT,
     ON identity.tenants TO parapet_identity;
 -- No SELECT of password_hash and no privilege at all to write integration_key.
 GRANT SELECT (id, home_tenant_id, principal_kind, integration_key, email, display_name, status, created_at, updated_at),
-      INSERT (id, home_tenant_id, principal_kind, email, display_name, password_hash, status),
+      INSERT (id, home_tenant_id, principal_kind, email, display_name, password_hash, status, created_at, updated_at),
       UPDATE (email, display_name, password_hash, status, updated_at)
     ON identity.users TO parapet_identity;
 GRANT SELECT, INSERT, UPDATE (name, type, verification_status, updated_at) ON identity.organisations TO parapet_identity;
