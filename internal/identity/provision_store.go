@@ -1,0 +1,272 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// What the owner of the database runs: seeding and provisioning. No application
+// role could: none may write an integration_key.
+
+// actorOperator is the actor type of what an operator does with the database's
+// own credentials, where there is no user to name.
+const actorOperator = "operator"
+
+const rowSecuritySQL = `SELECT row_security_active('audit.entries')`
+
+// asModule runs f with the rights of the module where row-level security binds
+// the owner: the audit log and the outbox take rows from the modules' roles
+// alone. A superuser is not bound.
+func asModule(ctx context.Context, tx pgx.Tx, f func() error) error {
+	var bound bool
+	if err := tx.QueryRow(ctx, rowSecuritySQL).Scan(&bound); err != nil {
+		return err
+	}
+	if !bound {
+		return f()
+	}
+	if _, err := tx.Exec(ctx, "SET LOCAL ROLE "+postgres.RoleIdentity); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "RESET ROLE")
+	return err
+}
+
+const findTenantSQL = `SELECT id FROM identity.tenants WHERE slug = @slug`
+
+func findTenant(ctx context.Context, q postgres.Querier, slug string) (id op.UUID, err error) {
+	err = q.QueryRow(ctx, findTenantSQL, postgres.Args{"slug": slug}).Scan(&id)
+	return id, err
+}
+
+const seedTenantSQL = `
+INSERT INTO identity.tenants (id, office_id, slug, name, type, created_at, updated_at)
+VALUES (@id, nullif(@office, '')::uuid, @slug, @name, @type, @now, @now)`
+
+func seedTenant(ctx context.Context, q postgres.Querier, id op.UUID, in SeedTenant, now time.Time) error {
+	_, err := q.Exec(ctx, seedTenantSQL, postgres.Args{
+		"id": id, "office": string(in.Office), "slug": in.Slug, "name": in.Name, "type": in.Type, "now": now,
+	})
+	return err
+}
+
+const findOrganisationSQL = `SELECT id FROM identity.organisations WHERE tenant_id = @tenant AND lower(name) = lower(@name)`
+
+func findOrganisation(ctx context.Context, q postgres.Querier, tenant op.UUID, name string) (id op.UUID, err error) {
+	err = q.QueryRow(ctx, findOrganisationSQL, postgres.Args{"tenant": tenant, "name": name}).Scan(&id)
+	return id, err
+}
+
+const seedOrganisationSQL = `
+INSERT INTO identity.organisations (tenant_id, id, name, verification_status, created_at, updated_at)
+VALUES (@tenant, @id, @name, 'VERIFIED', @now, @now)`
+
+func seedOrganisation(ctx context.Context, q postgres.Querier, tenant, id op.UUID, name string, now time.Time) error {
+	_, err := q.Exec(ctx, seedOrganisationSQL, postgres.Args{"tenant": tenant, "id": id, "name": name, "now": now})
+	return err
+}
+
+const findUserSQL = `SELECT id FROM identity.users WHERE home_tenant_id = @tenant AND lower(email) = lower(@email)`
+
+func findUser(ctx context.Context, q postgres.Querier, tenant op.UUID, email string) (id op.UUID, err error) {
+	err = q.QueryRow(ctx, findUserSQL, postgres.Args{"tenant": tenant, "email": email}).Scan(&id)
+	return id, err
+}
+
+// userRow is a user to be made. IntegrationKey is a SERVICE principal's.
+type userRow struct {
+	ID, Home       op.UUID
+	Kind           string
+	IntegrationKey string
+	Email          string
+	DisplayName    string
+	PasswordHash   string
+	Status         string
+}
+
+const seedUserSQL = `
+INSERT INTO identity.users (id, home_tenant_id, principal_kind, integration_key, email, display_name, password_hash, status, created_at, updated_at)
+VALUES (@id, @home, @kind, nullif(@integration_key, ''), @email, @display_name, nullif(@password_hash, ''), @status, @now, @now)`
+
+func seedUserRow(ctx context.Context, q postgres.Querier, u userRow, now time.Time) error {
+	_, err := q.Exec(ctx, seedUserSQL, postgres.Args{
+		"id": u.ID, "home": u.Home, "kind": u.Kind, "integration_key": u.IntegrationKey, "email": u.Email, "display_name": u.DisplayName,
+		"password_hash": u.PasswordHash, "status": u.Status, "now": now,
+	})
+	return err
+}
+
+const seedMembershipSQL = `
+INSERT INTO identity.memberships (tenant_id, user_id, organisation_id, clearance, created_at, updated_at)
+VALUES (@tenant, @user, nullif(@organisation, '')::uuid, nullif(@clearance, ''), @now, @now)
+ON CONFLICT (tenant_id, user_id) DO NOTHING`
+
+func seedMembership(ctx context.Context, q postgres.Querier, tenant, user, organisation op.UUID, clearance string, now time.Time) (made bool, err error) {
+	tag, err := q.Exec(ctx, seedMembershipSQL, postgres.Args{
+		"tenant": tenant, "user": user, "organisation": string(organisation), "clearance": clearance, "now": now,
+	})
+	return tag.RowsAffected() == 1, err
+}
+
+// roleRow is a role by its name.
+type roleRow struct {
+	ID     op.UUID
+	Kind   string
+	Grants []string
+}
+
+const findRoleSQL = `
+SELECT r.id, r.kind, ARRAY(SELECT g.permission FROM identity.role_grants g
+                           WHERE g.tenant_id = r.tenant_id AND g.role_id = r.id ORDER BY g.permission) AS grants
+FROM identity.roles r
+WHERE r.tenant_id = @tenant AND r.name = @name`
+
+func findRole(ctx context.Context, q postgres.Querier, tenant op.UUID, name string) (roleRow, error) {
+	return postgres.One[roleRow](ctx, q, findRoleSQL, postgres.Args{"tenant": tenant, "name": name})
+}
+
+const assignTenantWideSQL = `
+INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope, created_at)
+VALUES (@tenant, @id, @user, @role, 'tenant', @now)
+ON CONFLICT DO NOTHING`
+
+func assignTenantWide(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID, now time.Time) error {
+	_, err := q.Exec(ctx, assignTenantWideSQL, postgres.Args{"tenant": tenant, "id": uid.New(), "user": user, "role": role, "now": now})
+	return err
+}
+
+// provisionLockSQL makes runs of the same tenant wait for each other.
+const provisionLockSQL = `SELECT disabled_at IS NULL FROM identity.tenants WHERE id = @tenant FOR UPDATE`
+
+func lockForProvision(ctx context.Context, q postgres.Querier, tenant op.UUID) (enabled bool, err error) {
+	err = q.QueryRow(ctx, provisionLockSQL, postgres.Args{"tenant": tenant}).Scan(&enabled)
+	return enabled, err
+}
+
+const organisationThereSQL = `SELECT EXISTS (SELECT 1 FROM identity.organisations WHERE tenant_id = @tenant AND id = @organisation)`
+
+func organisationThere(ctx context.Context, q postgres.Querier, tenant, organisation op.UUID) (there bool, err error) {
+	err = q.QueryRow(ctx, organisationThereSQL, postgres.Args{"tenant": tenant, "organisation": organisation}).Scan(&there)
+	return there, err
+}
+
+// serviceRow is a SERVICE principal as it stands in its tenant. The membership's
+// columns are empty where there is none.
+type serviceRow struct {
+	ID           op.UUID
+	Status       string
+	Membership   string
+	Organisation string
+}
+
+const findServiceSQL = `
+SELECT u.id, u.status, coalesce(m.status, '') AS membership, coalesce(m.organisation_id::text, '') AS organisation
+FROM identity.users u
+LEFT JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id
+WHERE u.home_tenant_id = @tenant AND u.integration_key = @integration_key`
+
+func findService(ctx context.Context, q postgres.Querier, tenant op.UUID, key string) (serviceRow, error) {
+	return postgres.One[serviceRow](ctx, q, findServiceSQL, postgres.Args{"tenant": tenant, "integration_key": key})
+}
+
+const moveMembershipSQL = `
+UPDATE identity.memberships SET organisation_id = @organisation, updated_at = @now
+WHERE tenant_id = @tenant AND user_id = @user`
+
+func moveMembership(ctx context.Context, q postgres.Querier, tenant, user, organisation op.UUID, now time.Time) error {
+	_, err := q.Exec(ctx, moveMembershipSQL, postgres.Args{"tenant": tenant, "user": user, "organisation": organisation, "now": now})
+	return err
+}
+
+const insertRoleRowSQL = `
+INSERT INTO identity.roles (tenant_id, id, name, kind, description, created_at, updated_at)
+VALUES (@tenant, @id, @name, @kind, @description, @now, @now)`
+
+func insertRoleRow(ctx context.Context, q postgres.Querier, tenant, id op.UUID, name, kind, description string, now time.Time) error {
+	_, err := q.Exec(ctx, insertRoleRowSQL, postgres.Args{"tenant": tenant, "id": id, "name": name, "kind": kind, "description": description, "now": now})
+	return err
+}
+
+const addGrantSQL = `
+INSERT INTO identity.role_grants (tenant_id, role_id, permission, created_at)
+VALUES (@tenant, @role, @permission, @now)
+ON CONFLICT DO NOTHING`
+
+func addGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) error {
+	_, err := q.Exec(ctx, addGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
+	return err
+}
+
+const dropGrantSQL = `DELETE FROM identity.role_grants WHERE tenant_id = @tenant AND role_id = @role AND permission = @permission`
+
+func dropGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string) error {
+	_, err := q.Exec(ctx, dropGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission})
+	return err
+}
+
+const dropOtherAssignmentsSQL = `
+DELETE FROM identity.role_assignments
+WHERE tenant_id = @tenant AND user_id = @user AND NOT (role_id = @role AND scope = 'tenant')`
+
+// dropOtherAssignments leaves a user at most the one role, tenant-wide.
+func dropOtherAssignments(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (int64, error) {
+	tag, err := q.Exec(ctx, dropOtherAssignmentsSQL, postgres.Args{"tenant": tenant, "user": user, "role": role})
+	return tag.RowsAffected(), err
+}
+
+const holdsTenantWideSQL = `
+SELECT EXISTS (SELECT 1 FROM identity.role_assignments
+               WHERE tenant_id = @tenant AND user_id = @user AND role_id = @role AND scope = 'tenant')`
+
+func holdsTenantWide(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (holds bool, err error) {
+	err = q.QueryRow(ctx, holdsTenantWideSQL, postgres.Args{"tenant": tenant, "user": user, "role": role}).Scan(&holds)
+	return holds, err
+}
+
+// agentRow is a user that is, or by its address should be, a synthetic agent.
+type agentRow struct {
+	ID         op.UUID
+	Kind       string
+	Membership string
+	HasRole    bool
+}
+
+// An agent's address has the form agent+<class>@<domain>.
+const findAgentsSQL = `
+SELECT u.id, u.principal_kind AS kind, coalesce(m.status, '') AS membership,
+       EXISTS (SELECT 1 FROM identity.role_assignments a WHERE a.tenant_id = @tenant AND a.user_id = u.id) AS has_role
+FROM identity.users u
+LEFT JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id
+WHERE u.home_tenant_id = @tenant AND u.status <> 'DELETED'
+  AND (u.principal_kind = 'AGENT' OR (u.principal_kind = 'HUMAN' AND u.email ~* '^agent\+[^@+]+@[^@]+$'))
+ORDER BY u.id
+FOR UPDATE OF u`
+
+func findAgents(ctx context.Context, q postgres.Querier, tenant op.UUID) ([]agentRow, error) {
+	return postgres.Collect[agentRow](ctx, q, findAgentsSQL, postgres.Args{"tenant": tenant})
+}
+
+const makeAgentSQL = `
+UPDATE identity.users SET principal_kind = 'AGENT', password_hash = NULL, updated_at = @now
+WHERE id = @user AND home_tenant_id = @tenant AND principal_kind = 'HUMAN'`
+
+func makeAgent(ctx context.Context, q postgres.Querier, tenant, user op.UUID, now time.Time) error {
+	_, err := q.Exec(ctx, makeAgentSQL, postgres.Args{"tenant": tenant, "user": user, "now": now})
+	return err
+}
+
+const tenantSlugSQL = `SELECT slug FROM identity.tenants WHERE id = @tenant`
+
+func tenantSlug(ctx context.Context, q postgres.Querier, tenant op.UUID) (slug string, err error) {
+	err = q.QueryRow(ctx, tenantSlugSQL, postgres.Args{"tenant": tenant}).Scan(&slug)
+	return slug, err
+}

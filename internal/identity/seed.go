@@ -1,0 +1,150 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/password"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// Seeder makes tenants and people directly, as the owner of the database: what
+// `ptd dev` starts from. It makes what is not there and leaves what is there as
+// it is, so that it can run at every start.
+type Seeder struct {
+	Tx        pgx.Tx
+	Catalogue *authz.Catalogue
+	Passwords *password.Hasher
+	Now       time.Time
+}
+
+// SeedTenant is a tenant that should be there.
+type SeedTenant struct {
+	Slug, Name, Type string
+	// Office is the programme office that administers it, or empty.
+	Office op.UUID
+}
+
+// Tenant finds or makes a tenant with the default roles and gives its id.
+func (s *Seeder) Tenant(ctx context.Context, in SeedTenant) (op.UUID, error) {
+	id, err := findTenant(ctx, s.Tx, in.Slug)
+	if err == nil || !postgres.IsNoRows(err) {
+		return id, err
+	}
+	id = uid.New()
+	if err := postgres.SetTenant(ctx, s.Tx, string(id)); err != nil {
+		return "", err
+	}
+	if err := seedTenant(ctx, s.Tx, id, in, s.Now); err != nil {
+		return "", err
+	}
+	if err := insertDefaultRoles(ctx, s.Tx, id, s.Catalogue.Roles, s.Now); err != nil {
+		return "", err
+	}
+	return id, s.note(ctx, id, contract.ActionTenantCreated, "tenant", id)
+}
+
+// Organisation finds or makes an organisation of the tenant and gives its id.
+func (s *Seeder) Organisation(ctx context.Context, tenant op.UUID, name string) (op.UUID, error) {
+	id, err := findOrganisation(ctx, s.Tx, tenant, name)
+	if err == nil || !postgres.IsNoRows(err) {
+		return id, err
+	}
+	if err := postgres.SetTenant(ctx, s.Tx, string(tenant)); err != nil {
+		return "", err
+	}
+	id = uid.New()
+	if err := seedOrganisation(ctx, s.Tx, tenant, id, name, s.Now); err != nil {
+		return "", err
+	}
+	return id, s.note(ctx, tenant, contract.ActionOrganisationCreated, "organisation", id)
+}
+
+// SeedUser is a user that should be there, at home in Tenant.
+type SeedUser struct {
+	Tenant, Organisation op.UUID
+	Email, DisplayName   string
+	// Kind is HUMAN or AGENT: service principals are provisioned.
+	Kind string
+	// Password is a person's; it is hashed when the user is made.
+	Password  string
+	Suspended bool
+	Clearance string
+	// Roles are names, held tenant-wide.
+	Roles []string
+}
+
+// User finds or makes a user with its membership and roles and gives its id.
+func (s *Seeder) User(ctx context.Context, in SeedUser) (op.UUID, error) {
+	if in.Kind != contract.KindHuman && in.Kind != contract.KindAgent {
+		return "", fmt.Errorf("identity: seed: %s can't be a user of kind %s", in.Email, in.Kind)
+	}
+	id, err := findUser(ctx, s.Tx, in.Tenant, in.Email)
+	if err == nil || !postgres.IsNoRows(err) {
+		return id, err
+	}
+	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
+		return "", err
+	}
+	row := userRow{ID: uid.New(), Home: in.Tenant, Kind: in.Kind, Email: in.Email, DisplayName: in.DisplayName, Status: contract.UserActive}
+	if in.Suspended {
+		row.Status = contract.UserSuspended
+	}
+	if in.Password != "" {
+		if row.PasswordHash, err = s.Passwords.Hash(ctx, in.Password); err != nil {
+			return "", err
+		}
+	}
+	if err := seedUserRow(ctx, s.Tx, row, s.Now); err != nil {
+		return "", err
+	}
+	if err := s.note(ctx, in.Tenant, contract.ActionUserCreated, "user", row.ID); err != nil {
+		return "", err
+	}
+	return row.ID, s.Member(ctx, SeedMember{Tenant: in.Tenant, User: row.ID, Organisation: in.Organisation, Clearance: in.Clearance, Roles: in.Roles})
+}
+
+// SeedMember is a membership that should be there.
+type SeedMember struct {
+	Tenant, User, Organisation op.UUID
+	Clearance                  string
+	Roles                      []string
+}
+
+// Member makes a membership, with its roles, where there is none.
+func (s *Seeder) Member(ctx context.Context, in SeedMember) error {
+	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
+		return err
+	}
+	made, err := seedMembership(ctx, s.Tx, in.Tenant, in.User, in.Organisation, in.Clearance, s.Now)
+	if err != nil || !made {
+		return err
+	}
+	for _, name := range in.Roles {
+		role, err := findRole(ctx, s.Tx, in.Tenant, name)
+		if postgres.IsNoRows(err) {
+			return fault.NotFound("role " + name)
+		}
+		if err != nil {
+			return err
+		}
+		if err := assignTenantWide(ctx, s.Tx, in.Tenant, in.User, role.ID, s.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Seeder) note(ctx context.Context, tenant op.UUID, action, resource string, id op.UUID) error {
+	return asModule(ctx, s.Tx, func() error {
+		return appendAudit(ctx, s.Tx, auditNote{Tenant: tenant, ActorType: actorOperator, Action: action, ResourceType: resource, ResourceID: id})
+	})
+}
