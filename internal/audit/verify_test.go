@@ -97,6 +97,7 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 		"changes in another spelling": {at(`changes = replace(changes::text, ':', ': ')::json`, "5"), 5},
 		"changes beyond a double":     {at(`changes = replace(changes::text, '1.5', '1.50000000000000000001')::json`, "5"), 5},
 		"NULL becomes empty":          {at(`resource_id = ''`, "11"), 11},
+		"NULL becomes null":           {at(`changes = 'null'`, "11"), 11},
 		"no class becomes empty":      {at(`classification = ''`, "11"), 11},
 		"no tenant":                   {at(`tenant_id = NULL`, "5"), 5},
 		"a time of no day":            {at(`created_at = 'infinity'`, "5"), 5},
