@@ -131,7 +131,20 @@ func (d *DB) PoolWith(t testing.TB, cfg postgres.Config) *postgres.Pool {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
-	t.Cleanup(pool.Close)
+	t.Cleanup(func() {
+		closed := make(chan struct{})
+		go func() {
+			pool.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-time.After(10 * time.Second):
+			// A test that failed in the middle of a transaction must not hang in its
+			// clean-up; the drop of the database ends the connections.
+			t.Error("pgtest: rows or a transaction were left open")
+		}
+	})
 	return pool
 }
 

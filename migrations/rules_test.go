@@ -1,0 +1,253 @@
+package migrations_test
+
+// catalogueRule is a rule that the whole database keeps. Its query gives what
+// breaks it: the object, and what is wrong with it.
+type catalogueRule struct {
+	name string
+	why  string
+	sql  string
+}
+
+// sqlCommon are the views of the catalogue that the rules share: our tables,
+// indexes and functions without those of the system and of extensions, and the
+// roles of the product.
+const sqlCommon = `
+WITH extension_member AS (
+	SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
+), schema AS (
+	SELECT oid, nspname AS name, nspowner, nspacl FROM pg_namespace
+	WHERE nspname NOT LIKE 'pg\_%' AND nspname <> 'information_schema'
+), relation AS (
+	SELECT s.name || '.' || c.relname AS name, s.name AS schema, c.*
+	FROM pg_class c JOIN schema s ON s.oid = c.relnamespace
+	WHERE NOT EXISTS (SELECT FROM extension_member e WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid)
+), tenant_table AS (
+	SELECT r.oid, r.name, r.schema, a.attnum AS tenant
+	FROM relation r
+	LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attname = 'tenant_id' AND a.atttypid = 'uuid'::regtype AND a.attnotnull
+	WHERE r.relkind IN ('r', 'p')
+), index AS (
+	SELECT i.*, t.name AS table_name, t.tenant, s.name || '.' || c.relname AS name
+	FROM pg_index i JOIN tenant_table t ON t.oid = i.indrelid
+	JOIN pg_class c ON c.oid = i.indexrelid JOIN schema s ON s.oid = c.relnamespace
+), function AS (
+	SELECT p.*, s.name AS schema, s.name || '.' || p.proname AS name
+	FROM pg_proc p JOIN schema s ON s.oid = p.pronamespace
+	WHERE NOT EXISTS (SELECT FROM extension_member e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid)
+), app_role AS (
+	SELECT rolname AS name, r.* FROM pg_roles r WHERE rolname LIKE 'parapet\_%'
+), reach (role, schemas) AS (VALUES
+	('parapet_identity', ARRAY['identity', 'audit', 'events', 'parapet']),
+	('parapet_tracker',  ARRAY['projects', 'audit', 'events', 'parapet']),
+	('parapet_catalog',  ARRAY['catalog', 'audit', 'events', 'parapet']),
+	('parapet_wiki',     ARRAY['wiki', 'audit', 'events', 'parapet']),
+	('parapet_auth',     ARRAY['identity', 'audit', 'events', 'parapet']),
+	('parapet_jobs',     ARRAY['identity', 'audit', 'events', 'river', 'parapet']),
+	('parapet_context',  ARRAY['identity'])
+), grants AS (
+	SELECT r.name, r.schema, x.grantee, x.privilege_type, x.is_grantable, r.relowner AS owner
+	FROM relation r, aclexplode(r.relacl) x
+	UNION ALL
+	SELECT r.name || '.' || a.attname, r.schema, x.grantee, x.privilege_type, x.is_grantable, r.relowner
+	FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) x
+	UNION ALL
+	SELECT f.name, f.schema, x.grantee, x.privilege_type, x.is_grantable, f.proowner
+	FROM function f, aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) x
+	UNION ALL
+	SELECT s.name, s.name, x.grantee, x.privilege_type, x.is_grantable, s.nspowner
+	FROM schema s, aclexplode(s.nspacl) x
+	UNION ALL
+	SELECT 'database', NULL, x.grantee, x.privilege_type, x.is_grantable, d.datdba
+	FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) x
+	WHERE d.datname = current_database()
+)
+`
+
+var catalogueRules = []catalogueRule{
+	{"tenant column", "a row without a tenant is nobody's, or everybody's",
+		`SELECT name, 'has no column tenant_id uuid NOT NULL' FROM tenant_table WHERE tenant IS NULL`},
+	{"primary key", "a duplicate key must not tell that another tenant's id exists; a table is distributed by its tenant",
+		`SELECT t.name, 'the primary key does not begin with tenant_id'
+		FROM tenant_table t LEFT JOIN index i ON i.indrelid = t.oid AND i.indisprimary
+		WHERE i.indexrelid IS NULL OR i.indkey[0] IS DISTINCT FROM t.tenant`},
+	{"unique", "a unique index over all tenants tells one of another's values",
+		`SELECT name, 'a unique index does not begin with tenant_id' FROM index
+		WHERE indisunique AND NOT indisprimary AND indkey[0] IS DISTINCT FROM tenant`},
+	{"index", "every query names the tenant, and under row-level security the tenant leads the plan",
+		`SELECT name, 'an index does not begin with tenant_id' FROM index
+		WHERE NOT indisunique AND indkey[0] IS DISTINCT FROM tenant`},
+	{"foreign key", "a reference must not tell that another tenant's row exists",
+		`SELECT t.name || '.' || c.conname, 'the foreign key does not lead from tenant_id to tenant_id'
+		FROM pg_constraint c JOIN tenant_table t ON t.oid = c.conrelid JOIN tenant_table target ON target.oid = c.confrelid
+		WHERE c.contype = 'f'
+		  AND (c.conkey[1] IS DISTINCT FROM t.tenant OR c.confkey[1] IS DISTINCT FROM target.tenant)
+		  AND target.name NOT IN ('identity.tenants', 'identity.users')`},
+	{"foreign key across schemas", "a module reads no other schema, and can be deployed without it",
+		`SELECT t.name || '.' || c.conname, 'the foreign key leads to ' || target.name
+		FROM pg_constraint c JOIN tenant_table t ON t.oid = c.conrelid JOIN tenant_table target ON target.oid = c.confrelid
+		WHERE c.contype = 'f' AND t.schema <> target.schema`},
+	{"row-level security", "the last wall, and the owner behind it too",
+		`SELECT r.name, 'row-level security is not enabled and forced' FROM relation r
+		WHERE r.relkind IN ('r', 'p') AND NOT (r.relrowsecurity AND r.relforcerowsecurity)`},
+	{"policy", "for a role that works in a tenant a policy is: the tenant column equals the null-guarded setting, and perhaps more",
+		`SELECT r.name || '.' || p.polname, kind || ' is ' || coalesce(expr, 'missing')
+		FROM pg_policy p JOIN relation r ON r.oid = p.polrelid
+		CROSS JOIN LATERAL (VALUES
+			('USING', pg_get_expr(p.polqual, p.polrelid), p.polcmd <> 'a'),
+			('WITH CHECK', coalesce(pg_get_expr(p.polwithcheck, p.polrelid), pg_get_expr(p.polqual, p.polrelid)), p.polcmd IN ('a', 'w', '*'))
+		) AS e (kind, expr, applies)
+		WHERE applies
+		  AND (expr IS NULL OR expr ILIKE '%select%'
+		    OR (expr <> '(tenant_id = ' || guarded || ')' AND expr NOT LIKE '((tenant_id = ' || replace(guarded, '_', '\_') || ') AND %'))`},
+	{"setting", "after a transaction-local setting the variable is empty and not NULL: unguarded, the cast fails or matches",
+		`SELECT r.name || '.' || p.polname, 'reads a setting without the guard'
+		FROM pg_policy p JOIN relation r ON r.oid = p.polrelid
+		CROSS JOIN LATERAL (VALUES (pg_get_expr(p.polqual, p.polrelid)), (pg_get_expr(p.polwithcheck, p.polrelid))) AS e (expr)
+		WHERE replace(expr, guarded, '') LIKE '%current\_setting%'`},
+	{"view", "a view with its owner's rights shows every tenant",
+		`SELECT name, 'is not security_invoker' FROM relation
+		WHERE relkind = 'v' AND NOT coalesce(reloptions::text[] && ARRAY['security_invoker=true', 'security_invoker=on', 'security_invoker=1'], false)`},
+	{"kind of relation", "materialized views and foreign tables know no row-level security",
+		`SELECT name, 'is a materialized view or a foreign table' FROM relation WHERE relkind IN ('m', 'f')`},
+	{"persistence", "an unlogged table is empty after a crash",
+		`SELECT name, 'is not permanent' FROM relation WHERE relkind IN ('r', 'p') AND relpersistence <> 'p'`},
+	{"rewrite rule", "a rule rewrites what was granted",
+		`SELECT r.name || '.' || w.rulename, 'is a rewrite rule' FROM pg_rewrite w JOIN relation r ON r.oid = w.ev_class
+		WHERE w.rulename <> '_RETURN'`},
+	{"security definer", "it runs with its owner's rights, whoever calls",
+		`SELECT name, 'is SECURITY DEFINER' FROM function WHERE prosecdef`},
+	{"search path", "without a fixed search_path the caller decides what the names of a SECURITY DEFINER function mean",
+		`SELECT name, 'is SECURITY DEFINER, and its search_path is not pg_catalog, pg_temp' FROM function
+		WHERE prosecdef AND NOT coalesce(proconfig @> ARRAY['search_path=pg_catalog, pg_temp'], false)`},
+	{"definer's owner", "a SECURITY DEFINER function owned by a powerful role lends its power",
+		`SELECT f.name, 'is SECURITY DEFINER and owned by ' || r.rolname FROM function f JOIN pg_roles r ON r.oid = f.proowner
+		WHERE f.prosecdef AND (r.rolsuper OR r.rolbypassrls OR r.rolcanlogin)`},
+	{"leakproof", "a function that claims to be leakproof sees rows before the policy does",
+		`SELECT name, 'claims to be leakproof' FROM function WHERE proleakproof`},
+	{"enum", "only operators that are leakproof become index conditions under row-level security; those of enums are not",
+		`SELECT r.name || '.' || a.attname, 'is an enum' FROM pg_attribute a JOIN relation r ON r.oid = a.attrelid
+		JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type el ON el.oid = t.typelem
+		WHERE r.relkind IN ('r', 'p', 'v') AND NOT a.attisdropped AND (t.typtype = 'e' OR el.typtype = 'e')`},
+	{"role attributes", "the application's roles are nobody special",
+		`SELECT name, 'is more than it may be' FROM app_role
+		WHERE rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolinherit OR rolreplication
+		   OR rolcanlogin <> (name <> 'parapet_context')`},
+	{"role list", "every role is known here",
+		`SELECT wanted, 'does not exist' FROM unnest(ARRAY['parapet_identity', 'parapet_tracker', 'parapet_catalog', 'parapet_wiki',
+			'parapet_auth', 'parapet_jobs', 'parapet_app', 'parapet_context']) AS wanted
+		WHERE wanted NOT IN (SELECT name FROM app_role)
+		UNION ALL
+		SELECT name, 'is not a role of the product' FROM app_role
+		WHERE name <> 'parapet_app' AND name NOT IN (SELECT role FROM reach)`},
+	{"ownership", "an owner grants itself what it lacks",
+		`SELECT r.name, 'owns ' || pg_describe_object(d.classid, d.objid, d.objsubid)
+		FROM pg_shdepend d JOIN app_role r ON r.oid = d.refobjid
+		WHERE d.refclassid = 'pg_authid'::regclass AND d.deptype = 'o'
+		  AND d.dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))`},
+	{"role membership", "a member may become what it is a member of",
+		`SELECT r.name, 'is a member of ' || g.rolname FROM pg_auth_members m
+		JOIN app_role r ON r.oid = m.member JOIN pg_roles g ON g.oid = m.roleid`},
+	{"public grant", "PUBLIC is every role, of the future too",
+		`SELECT name, 'PUBLIC has ' || privilege_type FROM grants WHERE grantee = 0`},
+	{"privilege", "the least that is needed: no TRUNCATE (no policy and no row trigger sees it), no TRIGGER, no REFERENCES, no CREATE, nothing to pass on",
+		`SELECT g.name, r.name || ' has ' || g.privilege_type || CASE WHEN g.is_grantable THEN ' with grant option' ELSE '' END
+		FROM grants g JOIN app_role r ON r.oid = g.grantee
+		WHERE g.grantee <> g.owner
+		  AND (g.is_grantable OR g.privilege_type NOT IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE', 'EXECUTE', 'USAGE', 'CONNECT'))`},
+	{"reach", "a module writes its own schema, and reads no other",
+		`SELECT g.name, r.name || ' has ' || g.privilege_type FROM grants g JOIN app_role r ON r.oid = g.grantee
+		LEFT JOIN reach ON reach.role = r.name
+		WHERE g.schema IS NOT NULL AND g.schema <> 'public' AND NOT coalesce(g.schema = ANY (reach.schemas), false)`},
+	{"audit", "entries are immutable",
+		`SELECT g.name, r.rolname || ' has ' || g.privilege_type FROM grants g JOIN pg_roles r ON r.oid = g.grantee
+		WHERE (g.name = 'audit.entries' OR g.name LIKE 'audit.entries.%')
+		  AND g.grantee <> g.owner AND g.privilege_type NOT IN ('SELECT', 'INSERT')`},
+	{"default privileges", "what is created later is not for everybody either",
+		`SELECT 'functions', 'of ' || current_user || ' are executable by PUBLIC when created'
+		WHERE NOT EXISTS (SELECT FROM pg_default_acl
+			WHERE defaclrole = current_user::regrole AND defaclobjtype = 'f' AND defaclnamespace = 0)
+		UNION ALL
+		SELECT 'default privileges', 'PUBLIC gets ' || x.privilege_type FROM pg_default_acl d, aclexplode(d.defaclacl) x WHERE x.grantee = 0`},
+	{"schema public", "it is on every search_path, and holds extensions only",
+		`SELECT name, 'is in schema public' FROM relation WHERE schema = 'public'
+		UNION ALL SELECT name, 'is in schema public' FROM function WHERE schema = 'public'`},
+	{"trigger", "a disabled trigger guards nothing",
+		`SELECT r.name || '.' || t.tgname, 'is disabled' FROM pg_trigger t JOIN relation r ON r.oid = t.tgrelid WHERE t.tgenabled IN ('D', 'R')`},
+}
+
+// exception is one breach that is meant, and why. The object may end in *.
+type exception struct{ rule, object, reason string }
+
+const (
+	ofRiver     = "River's own schema: it has no tenants; parapet_jobs alone reaches it, and job arguments carry the tenant"
+	directory   = "the directory that tenant-scoped tables refer to; its policies know the tenant by another column"
+	chain       = "chain_id is the tenant, or the zero uuid for entries without one, which tenant_id NOT NULL could not be"
+	allTenants  = "parapet_jobs goes through all tenants: dispatching, retention, verification, expiry"
+	credentials = "parapet_auth checks a credential before a tenant is known"
+	contextRead = "identity.tenant_context, whose owner cannot log in, answers for one user and one tenant"
+	zeroTenant  = "parapet_auth also records what happens before a tenant is known, under the zero uuid"
+	byAge       = "one pass by age or in order through all tenants, by parapet_jobs"
+)
+
+var exceptions = []exception{
+	{"tenant column", "river.*", ofRiver},
+	{"primary key", "river.*", ofRiver},
+	{"unique", "river.*", ofRiver},
+	{"index", "river.*", ofRiver},
+	{"row-level security", "river.*", ofRiver},
+	{"persistence", "river.river_leader", "the elected leader; an empty table means an election"},
+	{"enum", "river.*", ofRiver},
+
+	{"tenant column", "parapet.migrations", "the history of the schema, the same for all tenants"},
+	{"primary key", "parapet.migrations", "the history of the schema, the same for all tenants"},
+	{"row-level security", "parapet.migrations", "the history of the schema, the same for all tenants; read only"},
+
+	{"tenant column", "identity.tenants", directory},
+	{"primary key", "identity.tenants", directory},
+	{"unique", "identity.tenants_slug_key", "a slug names one tenant among all"},
+	{"index", "identity.tenants_by_office", directory},
+	{"policy", "identity.tenants.tenant_isolation", directory},
+	{"tenant column", "identity.users", directory},
+	{"primary key", "identity.users", directory},
+	{"unique", "identity.users_integration_key_once", "begins with home_tenant_id, the tenant that administers the user"},
+	{"unique", "identity.users_email_once", "begins with home_tenant_id, the tenant that administers the user"},
+	{"index", "identity.users_by_email", "login looks for an account in all tenants"},
+	{"policy", "identity.users.tenant_isolation", directory},
+	{"policy", "identity.users.member_read", "a tenant reads its members, whose home may be another; the function reads the same setting"},
+	{"index", "identity.memberships_by_user", "a credential asks which tenants its user belongs to"},
+	{"policy", "identity.*.auth_read", credentials},
+	{"policy", "identity.api_keys.auth_use", credentials},
+	{"policy", "identity.sessions.auth_sessions", credentials},
+	{"policy", "identity.*.jobs_read", allTenants},
+	{"policy", "identity.*.context_read", contextRead},
+	{"security definer", "identity.tenant_context", "a module validates each request's tenant without reading the directory"},
+	{"ownership", "parapet_context", "owns identity.tenant_context and cannot log in"},
+	{"reach", "identity", "all modules may call identity.tenant_context; the schema's tables are not granted to them"},
+	{"reach", "identity.tenant_context", "the one function that all modules call"},
+
+	{"tenant column", "audit.entries", chain},
+	{"primary key", "audit.entries", chain},
+	{"index", "audit.entries_by_actor", chain},
+	{"index", "audit.entries_by_resource", chain},
+	{"policy", "audit.entries.append", chain},
+	{"policy", "audit.entries.append_auth", zeroTenant},
+	{"policy", "audit.entries.read", chain},
+	{"policy", "audit.entries.read_all", allTenants},
+	{"tenant column", "audit.heads", chain},
+	{"primary key", "audit.heads", chain},
+	{"policy", "audit.heads.tenant_isolation", chain},
+	{"policy", "audit.heads.auth", zeroTenant},
+	{"policy", "audit.heads.read_all", allTenants},
+	{"index", "audit.decisions_age", byAge},
+	{"policy", "audit.decisions.jobs", allTenants},
+
+	{"index", "events.outbox_undispatched", byAge},
+	{"index", "events.outbox_dispatched", byAge},
+	{"index", "events.deliveries_queue", byAge},
+	{"index", "events.deliveries_failing", byAge},
+	{"index", "events.processed_age", byAge},
+	{"index", "events.notifications_age", byAge},
+	{"policy", "events.outbox.publish_auth", zeroTenant},
+	{"policy", "events.*.dispatch", allTenants},
+	{"policy", "events.idempotency_keys.idempotency_keys_housekeeping", allTenants},
+}
