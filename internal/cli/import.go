@@ -18,7 +18,6 @@ import (
 	"parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/op"
-	"parapet/internal/uid"
 )
 
 // A batch is as many items as one request carries: few enough that progress is
@@ -103,7 +102,7 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	im := &importer{
-		inv: o.inv, client: c, project: id, size: size, begun: o.inv.Clock.Now(), key: first(o.key, string(uid.Random())),
+		inv: o.inv, client: c, project: id, size: size, begun: o.inv.Clock.Now(), key: first(o.key, client.NewID()),
 		out: importOut{ProjectID: id, Failures: []failedInput{}},
 	}
 	runErr := im.run(ctx, file)

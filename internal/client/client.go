@@ -11,6 +11,7 @@ package client
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -124,6 +125,16 @@ func (c *Client) BaseURL() string { return c.base.String() }
 func backOff(try int) time.Duration {
 	full := 200 * time.Millisecond << (try - 1)
 	return full/2 + rand.N(full/2) //nolint:gosec // jitter is no secret
+}
+
+// NewID makes a random UUID (version 4), for request ids and idempotency keys.
+// It stands here and not on package uid, whose library links database/sql.
+func NewID() string {
+	var b [16]byte
+	// Read fills b or ends the process: it gives no error.
+	_, _ = crand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // sleep waits, or ends with the context's error.

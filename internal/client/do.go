@@ -16,7 +16,6 @@ import (
 
 	"parapet/internal/fault"
 	"parapet/internal/op"
-	"parapet/internal/uid"
 )
 
 const (
@@ -88,7 +87,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
 	defer cancel()
 	repeatable := r.Repeatable || r.IdempotencyKey != ""
-	id := string(uid.Random())
+	id := NewID()
 	end := c.cfg.Clock.Now().Add(c.cfg.Timeout)
 	for try := 1; ; try++ {
 		answer, err := c.once(ctx, r, id)

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parapet/internal/cli/config"
+)
+
+func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+const (
+	apollo = "018f3c5e-0000-7000-8000-000000000001"
+	taskID = "018f3c5e-0000-7000-8000-000000000011"
+	ada    = "018f3c5e-0000-7000-8000-000000000021"
+	acme   = "018f3c5e-0000-7000-8000-000000000031"
+	org    = "018f3c5e-0000-7000-8000-000000000041"
+	keyID  = "018f3c5e-0000-7000-8000-000000000051"
+
+	summaryJSON = `"id":"` + apollo + `","name":"Apollo \u202e| lander\u001b[31m","prefix":"APOLLO","status":"ACTIVE","classification":"INTERNAL","startDate":"2027-01-04","organisationId":"` + org + `","createdBy":"` + ada + `","createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T09:30:00.123456Z"`
+	projectJSON = `{` + summaryJSON + `,"description":"First line.\nSecond \u200bline.","issuePrefix":"ISS","customStatuses":[{"name":"TODO","category":"TODO"},{"name":"DONE","category":"DONE"}]}`
+	taskSummary = `"id":"` + taskID + `","key":"APOLLO-17","projectId":"` + apollo + `","title":"Write the \u001b]0;plan\u0007","status":"IN_PROGRESS","statusCategory":"IN_PROGRESS","issueType":"TASK","priority":"HIGH","progress":40,"assignee":"` + ada + `","dueDate":"2027-03-31","labels":["a|b","flight"],"createdBy":"` + ada + `","createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T09:30:00Z"`
+	taskJSON    = `{` + taskSummary + `,"epicId":"018f3c5e-0000-7000-8000-000000000099","description":"# Not a heading\n\u009b31m and \ufeffmore","epic":{"id":"018f3c5e-0000-7000-8000-000000000099","key":"REDACTED","title":"REDACTED","isCrossProject":true}}`
+	personJSON  = `{"id":"` + ada + `","email":"ada@example.org","displayName":"Ada","principalKind":"HUMAN","status":"ACTIVE","clearance":"SECRET"}`
+	keyJSON     = `"id":"` + keyID + `","jti":"` + keyID + `","label":"ci","owner":"` + ada + `","tenantId":"` + acme + `","kind":"SERVICE","expiry":"2027-02-18T12:00:00Z","createdBy":"` + ada + `","createdAt":"2026-11-20T12:00:00Z"`
+)
+
+func me(expires time.Time) string {
+	return `{"user":` + personJSON + `,"tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","tenantType":"STANDARD","organisationId":"` + org +
+		`","roles":["Admin","Member"],"clearance":"SECRET","tokenKind":"api_key","tokenTenantId":"` + acme + `","tokenId":"` + keyID + `","expiresAt":"` + expires.Format(time.RFC3339) + `"}`
+}
+
+// routes are the answers that the fake service gives to all.
+func routes() map[string]reply {
+	return map[string]reply{
+		"GET /api/projects":                                        ok(`{"items":[{` + summaryJSON + `}],"nextCursor":"bmV4dA"}`),
+		"GET /api/projects?cursor=bmV4dA&limit=200":                ok(`{"items":[{` + summaryJSON + `}]}`),
+		"GET /api/projects?limit=50&search=nothing":                ok(`{"items":[]}`),
+		"GET /api/projects/find":                                   ok(projectJSON),
+		"GET /api/projects/find?hint=lunar":                        refuse(409, "CONFLICT", "The hint fits more than one project.", `,"details":{"candidates":[{"id":"`+apollo+`","name":"Lunar \u001b[2J","prefix":"LUNA"},{"id":"`+taskID+`","name":"Lunar 2","prefix":"LUNB"}]}`),
+		"GET /api/projects/find?hint=ghost":                        refuse(404, "NOT_FOUND", "There is no such project.", ""),
+		"POST /api/projects":                                       {status: 201, body: projectJSON},
+		"PATCH /api/projects/" + apollo:                            ok(projectJSON),
+		"DELETE /api/projects/" + apollo:                           {status: 204},
+		"GET /api/projects/" + apollo + "/tasks":                   ok(`{"items":[{` + taskSummary + `}]}`),
+		"GET /api/projects/" + apollo + "/tasks?limit=50&status=X": ok(`{"items":[]}`),
+		"POST /api/projects/" + apollo + "/tasks":                  {status: 201, body: taskJSON},
+		"GET /api/projects/" + apollo + "/tasks/APOLLO-17":         ok(taskJSON),
+		"PATCH /api/projects/" + apollo + "/tasks/APOLLO-17":       ok(taskJSON),
+		"PATCH /api/projects/" + apollo + "/tasks/APOLLO-18":       refuse(403, "FORBIDDEN", "The permission task.update is missing.", `,"permission":"task.update"`),
+		"DELETE /api/projects/" + apollo + "/tasks/APOLLO-17":      {status: 204},
+		"GET /api/auth/organisations":                              ok(`{"items":[{"organisationId":"` + org + `","name":"Acme\u0007 Works","tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","default":true},{"tenantId":"` + taskID + `","name":"","tenantSlug":"globex","tenantName":"Globex","default":false}],"degraded":true}`),
+		"GET /api/auth/permissions":                                ok(`{"tenantId":"` + acme + `","permissions":[{"name":"task.update","description":"Change tasks.","tenant":false,"organisations":[],"projects":["` + apollo + `"]},{"name":"tasks.read","description":"Read tasks.","tenant":true,"organisations":[],"projects":[]}]}`),
+		"GET /api/auth/me":                                         ok(me(now.AddDate(0, 0, 10))),
+		"POST /api/auth/login":                                     ok(`{"token":"` + token("pt-session+jwt", now.Add(12*time.Hour)) + `","expiresAt":"2026-11-21T00:00:00Z","tenantId":"` + acme + `","user":` + personJSON + `}`),
+		"POST /api/auth/logout":                                    {status: 204},
+		"POST /api/auth/api-keys":                                  {status: 201, body: `{"token":"the.new.token",` + keyJSON + `}`},
+		"POST /api/auth/api-keys/service":                          {status: 201, body: `{"token":"the.new.token",` + keyJSON + `}`},
+		"GET /api/auth/api-keys":                                   ok(`{"items":[{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z"}]}`),
+		"DELETE /api/auth/api-keys/" + keyID:                       ok(`{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z","revokedBy":"` + ada + `","revokeReason":"replaced"}`),
+		"GET /healthz":                                             {status: 200, body: "ok \x1b[31m\n", header: map[string]string{"Content-Type": "text/plain"}},
+	}
+}
+
+// Every command's output, as Markdown and as JSON, with the requests it makes.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name string
+		args []string
+		w    world
+	}{
+		{"list-projects", []string{"list-projects"}, world{}},
+		{"list-projects-all", []string{"list-projects", "--all", "--fields", "prefix,endDate"}, world{}},
+		{"list-projects-empty", []string{"list-projects", "--search", "nothing"}, world{}},
+		{"find-project", []string{"find-project", "APOLLO"}, world{}},
+		{"find-project-ambiguous", []string{"find-project", "lunar"}, world{}},
+		{"find-project-none", []string{"find-project", "ghost"}, world{}},
+		{"create-project", []string{"create-project", "--name", "Apollo", "--start", "2027-01-04", "--prefix", "APOLLO", "--custom-statuses", "OPEN=TODO,SHUT=done", "--story-point-scale", "1,2,3.5", "--description", "-"}, world{stdin: "From the\ninput.\n"}},
+		{"update-project", []string{"update-project", apollo, "--status", "completed", "--end", "", "--name", "New"}, world{}},
+		{"delete-project", []string{"delete-project", apollo, "--yes", "--idempotency-key", "k"}, world{}},
+		{"list-tasks", []string{"list-tasks", "APOLLO"}, world{}},
+		{"list-tasks-empty", []string{"list-tasks", apollo, "--status", "X"}, world{}},
+		{"get-task", []string{"get-task", "APOLLO", "APOLLO-17"}, world{}},
+		{"get-task-by-key", []string{"get-task", "APOLLO-17"}, world{}},
+		{"create-task", []string{"create-task", "--project", apollo, "--title", "Write", "--due", "2027-03-31", "--assignee", ada, "--labels", "a,b", "--labels", "c", "--estimate-points", "2.5"}, world{}},
+		{"update-task", []string{"update-task", apollo, "APOLLO-17", "--progress", "0", "--assignee", "", "--due", "", "--status", "IN_PROGRESS", "--labels", ""}, world{}},
+		{"update-task-forbidden", []string{"update-task", apollo, "APOLLO-18", "--progress", "50"}, world{}},
+		{"delete-task", []string{"delete-task", "APOLLO", "APOLLO-17", "--yes"}, world{}},
+		{"list-orgs", []string{"list-orgs"}, world{env: map[string]string{"PT_ORG": org}}},
+		{"permissions", []string{"permissions"}, world{}},
+		{"auth-status", []string{"auth", "status"}, world{}},
+		{"auth-login-email", []string{"auth", "login", "--email", "ada@example.org"}, world{stdin: "correct horse\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
+		{"auth-login-token", []string{"auth", "login", "--with-token", "--profile", "ci"}, world{stdin: token("pt-api-key+jwt", now.AddDate(0, 0, 10)) + "\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
+		{"auth-switch", []string{"auth", "switch"}, world{}},
+		{"auth-logout-none", []string{"auth", "logout"}, world{}},
+		{"issue-key", []string{"issue-key", "--label", "ci", "--expires-in-days", "7"}, world{}},
+		{"issue-service-key", []string{"issue-service-key", "--label", "ci", "--user", ada}, world{}},
+		{"list-keys", []string{"list-keys", "--service-user", ada}, world{}},
+		{"revoke-key", []string{"revoke-key", keyID, "--service-owned", "--reason", "replaced", "--yes"}, world{}},
+		{"api", []string{"api", "get", "/api/projects?limit=1"}, world{}},
+		{"api-text", []string{"api", "GET", "/healthz"}, world{}},
+		{"api-write", []string{"api", "POST", "/api/auth/api-keys", "--field", "label=x=y", "--field", "expiresInDays:=7"}, world{}},
+		{"version", []string{"version"}, world{}},
+		{"help-environment", []string{"help", "environment"}, world{}},
+		{"help-exit-codes", []string{"help", "exit-codes"}, world{}},
+		{"help-formatting", []string{"help", "formatting"}, world{}},
+	}
+	for _, tc := range cases {
+		for form, flags := range map[string][]string{"md": nil, "json": {"--json"}} {
+			t.Run(tc.name+"."+form, func(t *testing.T) {
+				t.Parallel()
+				s := serve(t, routes())
+				args := append(append([]string{}, tc.args...), flags...)
+				got := invoke(t, s, tc.w, args...)
+				golden(t, "golden/"+tc.name+"."+form, transcript(args, s, got))
+				if i := strings.IndexFunc(got.out+got.err, func(r rune) bool {
+					return r < ' ' && r != '\n' || r == 0x7f || (r >= 0x80 && r < 0xa0) || r == 0x202e || r == 0x200b || r == 0xfeff
+				}); i >= 0 && tc.name != "api-text" {
+					t.Errorf("a control character at %d of %q", i, got.out+got.err)
+				}
+			})
+		}
+	}
+}
+
+// walk visits every command.
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, c := range cmd.Commands() {
+		walk(c, visit)
+	}
+}
+
+func testRoot() *cobra.Command {
+	return newRootCmd(&invocation{store: config.NewStore("")})
+}
+
+func TestEveryCommandExplainsItself(t *testing.T) {
+	t.Parallel()
+	n := 0
+	walk(testRoot(), func(c *cobra.Command) {
+		if c.IsAdditionalHelpTopicCommand() {
+			if c.Long == "" {
+				t.Errorf("%s: a topic without text", c.CommandPath())
+			}
+			return
+		}
+		n++
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: short help %q", c.CommandPath(), c.Short)
+		}
+		if !strings.Contains(c.Example, "  pt ") {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		if c.Args == nil && c.RunE != nil && c.Name() != "auth" {
+			t.Errorf("%s takes any arguments", c.CommandPath())
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s has no help", c.CommandPath(), f.Name)
+			}
+		})
+	})
+	if n < 20 {
+		t.Fatalf("%d commands only", n)
+	}
+}
+
+// What an example names must be there: a command and its flags.
+func TestExamplesAreTrue(t *testing.T) {
+	t.Parallel()
+	walk(testRoot(), func(c *cobra.Command) {
+		for line := range strings.SplitSeq(c.Example, "\n") {
+			_, rest, found := strings.Cut(line, "pt ")
+			if !found {
+				continue
+			}
+			words := strings.Fields(strings.Split(rest, "<")[0])
+			target, _, err := testRoot().Find(words)
+			if err != nil {
+				t.Errorf("%q: %v", line, err)
+				continue
+			}
+			for _, w := range words {
+				name, isFlag := strings.CutPrefix(w, "--")
+				if isFlag && target.Flags().Lookup(name) == nil && target.InheritedFlags().Lookup(name) == nil {
+					t.Errorf("%q: %s has no flag %s", line, target.CommandPath(), w)
+				}
+			}
+		}
+	})
+}
