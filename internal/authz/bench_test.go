@@ -1,0 +1,150 @@
+package authz_test
+
+import (
+	"slices"
+	"testing"
+
+	"parapet/internal/authz"
+)
+
+// written is the same decision written by hand in Go: the limit that the engine
+// is measured against, not a rule of the product.
+type written struct {
+	tenant, id string
+	readable   []string
+	grants     map[string]writtenGrant
+}
+
+type writtenGrant struct {
+	tenant                  bool
+	organisations, projects []string
+	own                     bool
+}
+
+func (w *written) decide(in *authz.Input) bool {
+	r := &in.Resource
+	if r.Tenant == "" || r.Tenant != w.tenant || !slices.Contains(w.readable, r.Classification) {
+		return false
+	}
+	g, ok := w.grants[in.Permission]
+	if !ok {
+		return false
+	}
+	return g.tenant || slices.Contains(g.organisations, r.Organisation) || slices.Contains(g.projects, r.Project) ||
+		g.own && (r.Creator == w.id || r.Owner == w.id)
+}
+
+func byHand() *written {
+	return &written{
+		tenant: acme, id: alice, readable: tiers[:4],
+		grants: map[string]writtenGrant{"tasks.read": {tenant: true}, "task.delete": {own: true}},
+	}
+}
+
+func benchmarkDecide(b *testing.B, permission string, effect authz.Effect, allow bool, cfg authz.Config) {
+	e := newEngine(b, cfg)
+	in := authz.Input{
+		Permission: permission, Effect: effect, Module: "tracker",
+		Actor: subject(b, e, person(e, "Member")), Resource: task(),
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if d, err := e.Decide(b.Context(), in); err != nil || d.Allow != allow {
+			b.Fatal(d, err)
+		}
+	}
+}
+
+func BenchmarkDecideAllow(b *testing.B) {
+	benchmarkDecide(b, "tasks.read", authz.Read, true, authz.Config{})
+}
+
+func BenchmarkDecideDeny(b *testing.B) {
+	benchmarkDecide(b, "task.delete", authz.Write, false, authz.Config{})
+}
+
+func BenchmarkDecideAllowLogged(b *testing.B) {
+	log, err := authz.NewLog(authz.LogConfig{Write: (&store{}).write})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkDecide(b, "tasks.read", authz.Read, true, authz.Config{Sink: log})
+}
+
+func BenchmarkDecideAllowWrittenInGo(b *testing.B) {
+	w := byHand()
+	in := authz.Input{Permission: "tasks.read", Resource: task()}
+	b.ReportAllocs()
+	for b.Loop() {
+		if !w.decide(&in) {
+			b.Fatal("denied")
+		}
+	}
+}
+
+func BenchmarkDecideDenyWrittenInGo(b *testing.B) {
+	w := byHand()
+	in := authz.Input{Permission: "task.delete", Resource: task()}
+	b.ReportAllocs()
+	for b.Loop() {
+		if w.decide(&in) {
+			b.Fatal("allowed")
+		}
+	}
+}
+
+func BenchmarkSubject(b *testing.B) {
+	e := newEngine(b, authz.Config{})
+	for _, role := range []string{"Member", "Admin"} {
+		in := person(e, role)
+		b.Run(role, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := e.Subject(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The first filter of a subject for a query is bound, later ones are kept.
+func BenchmarkFilter(b *testing.B) {
+	e := newEngine(b, authz.Config{})
+	s := subject(b, e, person(e, "Member"))
+	b.Run("bind", func(b *testing.B) {
+		columns := mappings()[0].columns
+		b.ReportAllocs()
+		for b.Loop() {
+			if f := authz.BindAnew(e, "tasks.read", s, columns); f.None() {
+				b.Fatal("nothing passes")
+			}
+		}
+	})
+	b.Run("kept", func(b *testing.B) {
+		columns := mappings()[0].columns
+		b.ReportAllocs()
+		for b.Loop() {
+			if f, err := e.Filter(b.Context(), "tasks.read", s, columns); err != nil || f.None() {
+				b.Fatal("nothing passes")
+			}
+		}
+	})
+}
+
+func BenchmarkReload(b *testing.B) {
+	e := newEngine(b, authz.Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := e.Reload(b.Context(), authz.Embedded()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newEngine(b, authz.Config{})
+	}
+}

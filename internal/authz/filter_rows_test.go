@@ -1,0 +1,305 @@
+package authz_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	"parapet/internal/postgres/pgtest"
+)
+
+// row is a record of any kind, each attribute of which may be NULL.
+type row struct {
+	ID             int
+	Tenant         *string `db:"tenant_id"`
+	Organisation   *string `db:"organisation_id"`
+	Project        *string `db:"project_id"`
+	Creator        *string
+	Owner          *string
+	Classification *string
+}
+
+func or(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// mapping is a way to lay resources out in columns, and the resource that a row
+// is under it.
+type mapping struct {
+	name     string
+	columns  *authz.Columns
+	resource func(row) authz.Resource
+}
+
+func mappings() []mapping {
+	whole := func(r row) authz.Resource {
+		return authz.Resource{
+			Type: "record", Tenant: or(r.Tenant), Organisation: or(r.Organisation), Project: or(r.Project),
+			Creator: or(r.Creator), Owner: or(r.Owner), Classification: or(r.Classification),
+			NullClassification: r.Classification == nil,
+		}
+	}
+	return []mapping{
+		{
+			name: "every column",
+			columns: authz.NewColumns(map[string]authz.Column{
+				"resource.tenant": authz.UUID("r.tenant_id"), "resource.organisation": authz.UUID("r.organisation_id"),
+				"resource.project": authz.UUID("r.project_id"), "resource.creator": authz.UUID("r.creator"),
+				"resource.owner": authz.UUID("r.owner"), "resource.classification": authz.Text("r.classification"),
+			}),
+			resource: whole,
+		},
+		{
+			name: "no owner, no tier of its own",
+			columns: authz.NewColumns(map[string]authz.Column{
+				"resource.tenant": authz.UUID("r.tenant_id"), "resource.organisation": authz.Absent(),
+				"resource.project": authz.UUID("r.project_id"), "resource.creator": authz.UUID("r.creator"),
+				"resource.classification": authz.Literal("INTERNAL"),
+			}),
+			resource: func(r row) authz.Resource {
+				out := whole(r)
+				out.Organisation, out.Owner = "", ""
+				out.Classification, out.NullClassification = "INTERNAL", false
+				return out
+			},
+		},
+	}
+}
+
+// pick gives one of the values; pickNull also none.
+func pick[T any](r *rand.Rand, values []T) T { return values[r.IntN(len(values))] }
+
+func pickNull(r *rand.Rand, values []string) *string {
+	if r.IntN(len(values)+1) == 0 {
+		return nil
+	}
+	v := pick(r, values)
+	return &v
+}
+
+var (
+	tenants         = []string{acme, globex, office}
+	organisations   = []string{orgA, orgB}
+	projects        = []string{projectA, projectB}
+	users           = []string{alice, bob}
+	tiers           = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
+	classifications = append(slices.Clone(tiers), "COSMIC")
+	// asked are permissions of every kind: plain, own, platform, audit.
+	asked = []string{"tasks.read", "task.update", "task.delete", "tenant.list", "audit.read", "audit.read.organisation", "project.update"}
+	// granted are what random roles grant.
+	granted = []string{
+		"tasks.read", "task.update", "task.update.own", "task.delete.own", "tenant.list", "project.update.own",
+		"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified", "no.such.permission",
+	}
+	caveats = []string{"read-only", "project:" + projectA, "project:" + projectB, "module:tracker", "module:audit", "weekdays"}
+)
+
+// randomSubject is a caller whose token and record agree, with random roles in
+// random scopes.
+func randomSubject(r *rand.Rand) authz.SubjectInput {
+	in := authz.SubjectInput{
+		Token: authz.Token{
+			Kind: pick(r, []string{authz.TokenSession, authz.TokenAPIKey}), Tenant: acme,
+			RoleScopes: map[string][]string{}, Clearance: pick(r, append(classifications, "")),
+		},
+		Tenant: acme, TenantType: pick(r, []string{"STANDARD", "PROGRAMME_OFFICE"}),
+		User:  authz.User{ID: alice, Kind: pick(r, []string{authz.KindHuman, authz.KindAgent}), Organisation: pick(r, []string{orgA, orgB, ""})},
+		Roles: map[string][]string{},
+	}
+	in.Stored.Clearance = in.Token.Clearance
+	for i := range 1 + r.IntN(3) {
+		role := fmt.Sprintf("role %d", i)
+		for range 1 + r.IntN(4) {
+			in.Roles[role] = append(in.Roles[role], pick(r, granted))
+		}
+		in.Token.Roles = append(in.Token.Roles, role)
+		switch r.IntN(3) {
+		case 0:
+			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
+		case 1:
+			id := pick(r, organisations)
+			in.Token.RoleScopes[role] = []string{"organisation:" + id}
+			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeOrganisation, ID: id})
+		default:
+			id := pick(r, projects)
+			in.Token.RoleScopes[role] = []string{"project:" + id}
+			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: id})
+		}
+	}
+	if r.IntN(4) == 0 {
+		in.Token.Caveats = []string{pick(r, caveats)}
+	}
+	return in
+}
+
+// A list holds exactly the rows that a decision on each would allow, NULLs
+// included, however the rows keep their attributes.
+func TestFilterSelectsWhatDecideAllows(t *testing.T) {
+	t.Parallel()
+	const rows, subjects = 200, 40
+	r := rand.New(rand.NewPCG(20, 26))
+	conn, err := pgx.Connect(t.Context(), pgtest.Empty(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `CREATE TEMP TABLE records (id int, tenant_id uuid, organisation_id uuid,
+		project_id uuid, creator uuid, owner uuid, classification text)`); err != nil {
+		t.Fatal(err)
+	}
+	var all []row
+	for id := range rows {
+		all = append(all, row{
+			ID: id, Tenant: pickNull(r, []string{acme, acme, acme, globex}), Organisation: pickNull(r, organisations),
+			Project: pickNull(r, projects), Creator: pickNull(r, users), Owner: pickNull(r, users),
+			Classification: pickNull(r, classifications),
+		})
+	}
+	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"records"},
+		[]string{"id", "tenant_id", "organisation_id", "project_id", "creator", "owner", "classification"},
+		pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
+			r := all[i]
+			return []any{r.ID, r.Tenant, r.Organisation, r.Project, r.Creator, r.Owner, r.Classification}, nil
+		})); err != nil {
+		t.Fatal(err)
+	}
+
+	e := newEngine(t, authz.Config{})
+	decisions, allowed := 0, 0
+	for range subjects {
+		in := randomSubject(r)
+		s := subject(t, e, in)
+		for _, permission := range asked {
+			effect, module := effectAndModule(e, permission)
+			for _, m := range mappings() {
+				want := []int{}
+				for _, record := range all {
+					d := decide(t, e, authz.Input{Permission: permission, Effect: effect, Module: module, Actor: s, Resource: m.resource(record)})
+					if decisions++; d.Allow {
+						want = append(want, record.ID)
+					}
+				}
+				allowed += len(want)
+				f, err := e.Filter(t.Context(), permission, s, m.columns)
+				if err != nil {
+					t.Fatal(err)
+				}
+				named := pgx.StrictNamedArgs{}
+				f.AddTo(named)
+				positional, args := f.Positional(1)
+				for _, query := range []struct {
+					sql  string
+					args []any
+				}{
+					{"SELECT id FROM records r WHERE " + f.SQL() + " ORDER BY id", []any{named}},
+					{"SELECT id FROM records r WHERE id >= $1 AND " + positional + " ORDER BY id", append([]any{0}, args...)},
+				} {
+					found, err := conn.Query(t.Context(), query.sql, query.args...)
+					if err != nil {
+						t.Fatalf("%s: %v", query.sql, err)
+					}
+					got, err := pgx.CollectRows(found, pgx.RowTo[int])
+					if err != nil {
+						t.Fatalf("%s %v: %v", query.sql, query.args, err)
+					}
+					if !slices.Equal(got, want) {
+						t.Fatalf("%s, %s, subject %+v\n%s %v\nlists %v\nbut decides %v", permission, m.name, in, query.sql, query.args, got, want)
+					}
+					if f.None() && len(want) > 0 {
+						t.Fatalf("%s: the filter says that it admits nothing, and admits %v", permission, want)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d decisions, %d of them allowed", decisions, allowed)
+	if allowed == 0 || allowed == decisions {
+		t.Errorf("%d of %d allowed: the cases are too much alike", allowed, decisions)
+	}
+}
+
+func effectAndModule(e *authz.Engine, permission string) (authz.Effect, string) {
+	for _, p := range e.Catalogue().Permissions {
+		if p.Name == permission {
+			return p.Effect, p.Module
+		}
+	}
+	return authz.Read, "audit"
+}
+
+// What a filter is given is arguments, never text.
+func TestFilterKeepsValuesOutOfTheText(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, authz.Config{})
+	in := person(e, "Reviewer")
+	in.Token.RoleScopes = map[string][]string{"Reviewer": {"project:" + projectA}}
+	f, err := e.Filter(t.Context(), "task.update", subject(t, e, in), mappings()[0].columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := map[string]any{}
+	f.AddTo(args)
+	for _, value := range slices.Collect(maps.Values(args)) {
+		if s, ok := value.(string); ok && len(s) > 0 && contains(f.SQL(), s) {
+			t.Errorf("%q is in the text: %s", s, f.SQL())
+		}
+	}
+	if len(args) == 0 {
+		t.Error("no arguments")
+	}
+}
+
+func TestFilterFailsClosed(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, authz.Config{})
+	s := subject(t, e, person(e, "Admin"))
+	columns := mappings()[0].columns
+	for name, ask := range map[string]func() (authz.Filter, error){
+		"no actor":              func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", nil, columns) },
+		"no columns":            func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", s, nil) },
+		"an unknown permission": func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.raed", s, columns) },
+	} {
+		f, err := ask()
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if sql, args := f.Positional(0); !f.None() || f.SQL() != "(FALSE)" || sql != "(FALSE)" || args != nil {
+			t.Errorf("%s: the filter admits rows: %s", name, f.SQL())
+		}
+	}
+	// A permission that the actor lacks, and columns that say nothing, admit nothing.
+	if f, err := e.Filter(t.Context(), "wiki:page:write", s, columns); err != nil || !f.None() {
+		t.Errorf("a permission not held: %v %v", f.SQL(), err)
+	}
+	if f, err := e.Filter(t.Context(), "tasks.read", s, authz.NewColumns(nil)); err != nil || !f.None() {
+		t.Errorf("no columns named: %v %v", f.SQL(), err)
+	}
+}
+
+// A subject's filter is bound anew when the policies change.
+func TestFilterFollowsTheRevision(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, authz.Config{})
+	s := subject(t, e, person(e, "Member"))
+	columns := mappings()[0].columns
+	before, err := e.Filter(t.Context(), "tasks.read", s, columns)
+	if err != nil || before.None() {
+		t.Fatal(before, err)
+	}
+	closed := change(t, "parapet/access/access.rego", "\t_in_tenant\n\tinput.effect", "\tfalse\n\t_in_tenant\n\tinput.effect")
+	if err := e.Reload(t.Context(), authz.Source{Policies: closed, Tests: passing()}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := e.Filter(t.Context(), "tasks.read", s, columns)
+	if err != nil || !after.None() {
+		t.Errorf("after the reload the filter is %s, %v", after.SQL(), err)
+	}
+}

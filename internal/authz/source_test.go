@@ -1,0 +1,150 @@
+package authz_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"parapet/internal/authz"
+	"parapet/policies"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+// change is a copy of the policies in which one file reads otherwise. Every
+// place of old is replaced; an empty old replaces the file.
+func change(t testing.TB, name, old, with string) fs.FS {
+	t.Helper()
+	changed := fstest.MapFS{}
+	err := fs.WalkDir(policies.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(policies.FS, path)
+		changed[path] = &fstest.MapFile{Data: text}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := with
+	if old != "" {
+		before := ""
+		if file := changed[name]; file != nil {
+			before = string(file.Data)
+		}
+		if !strings.Contains(before, old) {
+			t.Fatalf("%s does not hold %q", name, old)
+		}
+		text = strings.ReplaceAll(before, old, with)
+	}
+	changed[name] = &fstest.MapFile{Data: []byte(text)}
+	return changed
+}
+
+// tests is a source's tests: one Rego file.
+func tests(text string) fs.FS {
+	return fstest.MapFS{
+		"rego/only_test.rego":   &fstest.MapFile{Data: []byte(text)},
+		"tables/none/data.yaml": &fstest.MapFile{Data: []byte("cases: []\n")},
+	}
+}
+
+func passing() fs.FS { return tests("package only_test\n\ntest_passes if true\n") }
+
+// A source that is not whole and sound is refused, and what was there stays.
+func TestReloadRefuses(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, authz.Config{})
+	s := subject(t, e, person(e, "Member"))
+	before := e.Revision()
+	const access = "parapet/access/access.rego"
+	for name, source := range map[string]authz.Source{
+		"nothing":     {},
+		"no tests":    {Policies: policies.FS},
+		"empty tests": {Policies: policies.FS, Tests: tests("package only_test\n\nhelper := 1\n")},
+		"a failing test": {
+			Policies: policies.FS,
+			Tests:    tests("package only_test\n\ntest_fails if data.parapet.access.allow with input as {}\n"),
+		},
+		"a test of its own that the change breaks": {
+			Policies: change(t, access, "is_string(input.resource.tenant)\n\tinput.resource.tenant == input.actor.tenant", "input.actor.tenant"),
+			Tests:    authz.Embedded().Tests,
+		},
+		"no syntax":           {Policies: change(t, access, "default allow := false", "default allow :="), Tests: passing()},
+		"an unknown field":    {Policies: change(t, access, "input.resource.owner", "input.resource.ownr"), Tests: passing()},
+		"an unused import":    {Policies: change(t, access, "import data.parapet.audit\n", "import data.parapet.audit\nimport data.parapet.clearance\n"), Tests: passing()},
+		"the network":         {Policies: change(t, access, "\t_granted\n}", "\thttp.send({\"url\": \"http://localhost\", \"method\": \"get\"})\n\t_granted\n}"), Tests: passing()},
+		"the clock":           {Policies: change(t, access, "\t_granted\n}", "\ttime.now_ns() > 0\n\t_granted\n}"), Tests: passing()},
+		"the environment":     {Policies: change(t, access, "\t_granted\n}", "\topa.runtime().env\n\t_granted\n}"), Tests: passing()},
+		"what is no SQL":      {Policies: change(t, access, "\t_granted\n}", "\tstartswith(input.resource.project, \"0\")\n\t_granted\n}"), Tests: passing()},
+		"a column no row has": {Policies: change(t, access, "\t_granted\n}", "\tinput.resource.classification[0] == \"x\"\n\t_granted\n}"), Tests: passing()},
+		"rows against rows":   {Policies: change(t, access, "\t_granted\n}", "\tinput.resource.creator == input.resource.owner\n\t_granted\n}"), Tests: passing()},
+		"no entrypoint":       {Policies: change(t, access, "# entrypoint: true\n", ""), Tests: passing()},
+		"odd data":            {Policies: change(t, "parapet/clearance/data.yaml", "", "ladder: SECRET\n"), Tests: passing()},
+		"no ladder":           {Policies: change(t, "parapet/clearance/data.yaml", "", "ladder: []\n"), Tests: passing()},
+		"data twice":          {Policies: change(t, "parapet/clearance/more.yaml", "", "ladder: [SECRET]\n"), Tests: passing()},
+		"data that is none":   {Policies: change(t, "parapet/clearance/more.yaml", "", "[1, 2]\n"), Tests: passing()},
+		"broken data":         {Policies: change(t, "parapet/clearance/more.yaml", "", "a: [1\n"), Tests: passing()},
+		"an odd effect":       {Policies: change(t, "parapet/catalogue/data.yaml", "effect: read,", "effect: peek,"), Tests: passing()},
+		"a role that grants nothing known": {
+			Policies: change(t, "parapet/roles/data.yaml", "- tasks.read\n", "- tasks.raed\n"), Tests: passing(),
+		},
+		"a broken schema":       {Policies: change(t, "schemas/access/input.json", "", "{"), Tests: passing()},
+		"broken capabilities":   {Policies: change(t, "capabilities/opa.json", "", "{"), Tests: passing()},
+		"without capabilities":  {Policies: fstest.MapFS{}, Tests: passing()},
+		"without rules":         {Policies: fstest.MapFS{"capabilities/opa.json": &fstest.MapFile{Data: []byte("{}")}}, Tests: passing()},
+		"tests without syntax":  {Policies: policies.FS, Tests: tests("package")},
+		"tests that do not fit": {Policies: policies.FS, Tests: tests("package only_test\n\ntest_it if no_such_function(1)\n")},
+	} {
+		if err := e.Reload(t.Context(), source); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+		if e.Revision() != before {
+			t.Fatalf("%s: the policies changed", name)
+		}
+	}
+	if d := decide(t, e, authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); !d.Allow {
+		t.Errorf("the last good policies do not decide as before: %+v", d)
+	}
+	if stats := e.Stats(); stats.Reloads != 0 || stats.ReloadFailures == 0 {
+		t.Errorf("counted %+v", stats)
+	}
+}
+
+func TestReloadTakes(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, authz.Config{})
+	before := e.Revision()
+	if err := e.Reload(t.Context(), authz.Embedded()); err != nil {
+		t.Fatal(err)
+	}
+	if e.Revision() != before {
+		t.Error("the same policies have another revision")
+	}
+	if err := e.Reload(t.Context(), authz.Dir("../..")); err != nil {
+		t.Fatal(err)
+	}
+	if e.Revision() != before {
+		t.Error("the folders differ from what is embedded")
+	}
+	spare := change(t, "parapet/catalogue/data.yaml", "permissions:\n", "permissions:\n  spare.part:\n    {module: identity, effect: read, description: A permission of the test.}\n")
+	if err := e.Reload(t.Context(), authz.Source{Policies: spare, Tests: authz.Embedded().Tests}); err != nil {
+		t.Fatal(err)
+	}
+	if e.Revision() == before || !e.Catalogue().Knows("spare.part") {
+		t.Error("the new policies are not in use")
+	}
+	if stats := e.Stats(); stats.Reloads != 3 {
+		t.Errorf("counted %+v", stats)
+	}
+}
+
+func TestNewRefusesBrokenPolicies(t *testing.T) {
+	t.Parallel()
+	broken := change(t, "parapet/access/access.rego", "default allow := false", "default allow :=")
+	if _, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: broken}}); err == nil {
+		t.Error("broken policies were taken")
+	}
+}
