@@ -14,6 +14,9 @@ func (o Oracle) Allow(in any) bool {
 	if permission == "audit.read" || strings.HasPrefix(permission, "audit.read.") {
 		return o.readsAudit(permission, actor, resource)
 	}
+	if platform.has(permission) && word(actor, "tenant_type") != "PROGRAMME_OFFICE" && !o.broken(PlatformFromAnywhere) {
+		return false
+	}
 	return o.reads(setOf(texts(actor["readable"])...), resource["classification"]) && o.granted(permission, actor, resource)
 }
 
@@ -27,7 +30,7 @@ func (o Oracle) sameTenant(actor, resource object) bool {
 // the module and the project of the request.
 func (o Oracle) withinCaveats(doc, actor, resource object) bool {
 	effect, module := word(doc, "effect"), word(doc, "module")
-	if !setOf(texts(actor["effects"])...).both(setOf("read", "write")).has(effect) && !o.broken(EffectIgnored) {
+	if !setOf(texts(actor["effects"])...).has(effect) && !o.broken(EffectIgnored) {
 		return false
 	}
 	if module == "" || !setOf(texts(actor["modules"])...).has(module) {

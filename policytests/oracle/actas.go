@@ -5,7 +5,7 @@ package oracle
 func (o Oracle) ActAs(in any) Verdict {
 	doc := asObject(in)
 	kind, token := word(doc, "principal_kind"), word(doc, "token_kind")
-	own, ownThere := doc["token_tenant"].(string)
+	own, ownThere := text(doc, "token_tenant")
 	target, targetThere := text(doc, "target")
 	header, headerSaid := doc["header"].(bool)
 

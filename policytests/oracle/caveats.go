@@ -10,8 +10,9 @@ type caveats struct {
 	everyProject bool
 }
 
+// refusesAll tells whether a caveat is not known: then nothing is granted at all.
 func (c caveats) refusesAll() bool {
-	return len(c.effects) == 0 || (!c.everyProject && len(c.projects) == 0)
+	return len(c.effects) == 0
 }
 
 func refuseAll() caveats {

@@ -176,9 +176,16 @@ func (d *drawer) caveatList() []any {
 	return out
 }
 
-// actor is a subject, as the policies make it.
+// actor is a subject, as the policies make it; mostly one that holds something.
 func (d *drawer) actor() map[string]any {
-	return oracle.Oracle{}.Subject(d.subjectInput())
+	actor := oracle.Oracle{}.Subject(d.subjectInput())
+	for range 3 {
+		if len(strings(actor["holds"])) > 0 || d.chance(10) {
+			break
+		}
+		actor = oracle.Oracle{}.Subject(d.subjectInput())
+	}
+	return actor
 }
 
 // keyHolder is an actor that can mostly deal with keys.
@@ -226,7 +233,7 @@ func (d *drawer) decision() any {
 		permission = d.one([]string{"audit.read", "audit.read.everything", "task.fly", "*", "tasks"})
 	}
 	resource := map[string]any{"type": "task", "tenant": actor["tenant"]}
-	if d.chance(8) {
+	if d.chance(6) {
 		resource["tenant"] = d.one(tenants)
 	}
 	if d.chance(70) {
@@ -253,11 +260,14 @@ func (d *drawer) decision() any {
 		resource["organisation"] = mine
 	}
 	resource["classification"] = d.mostly(60, "UNCLASSIFIED", d.tier())
+	if tiers := strings(actor["readable"]); len(tiers) > 0 && d.chance(50) {
+		resource["classification"] = d.one(tiers)
+	}
 	if d.chance(4) {
 		resource["classification"] = nil
 	}
-	effect, module := d.mostly(70, "read", "write", "write", "delete", "", "READ"), d.one(moduleNames)
-	if wanted := strings(actor["modules"]); len(wanted) > 0 && d.chance(85) {
+	effect, module := d.mostly(75, "read", "write", "write", "write", "delete", ""), d.one(moduleNames)
+	if wanted := strings(actor["modules"]); len(wanted) > 0 && d.chance(92) {
 		module = d.one(wanted)
 	}
 	return map[string]any{"permission": permission, "effect": effect, "module": module, "actor": actor, "resource": resource}
@@ -266,7 +276,7 @@ func (d *drawer) decision() any {
 // aim puts the resource, mostly, where the actor holds the permission.
 func (d *drawer) aim(resource, actor map[string]any, permission string) {
 	grant, ok := actor["grants"].(map[string]any)[permission].(map[string]any)
-	if !ok || d.chance(30) {
+	if !ok || d.chance(15) {
 		return
 	}
 	if own, ok := grant["own"].(map[string]any); ok && d.chance(60) {

@@ -44,6 +44,7 @@ const (
 
 	// Decision
 	TenantIgnored
+	PlatformFromAnywhere
 	ScopeIgnored
 	OrganisationScopeIgnored
 	ProjectScopeIgnored
@@ -74,6 +75,8 @@ const (
 	SelfCapIgnored
 	SelfCeilingIgnored
 	SelfZeroDays
+	KeyAdministersByRecord
+	AgentAdministersKeys
 	ListsHumanKeys
 	ListsForeignKeys
 	ListNeedsNothing
@@ -97,6 +100,88 @@ const (
 
 	end
 )
+
+// names says each fault in words.
+var names = [end]string{
+	None:                           "none",
+	UnknownClearanceIsSecret:       "unknown clearance is secret",
+	UnknownClassificationIsClosed:  "unknown classification is closed",
+	MissingClassificationIsOpen:    "missing classification is open",
+	ClassificationIgnored:          "classification ignored",
+	ClearanceByName:                "clearance by name",
+	SessionForgetsStored:           "session forgets stored",
+	SessionForgetsToken:            "session forgets token",
+	SessionWidensScope:             "session widens scope",
+	SessionKeepsClearance:          "session keeps clearance",
+	KeyReadsStored:                 "key reads stored",
+	KeyReadsStoredClearance:        "key reads stored clearance",
+	ForeignTenantTrustsToken:       "foreign tenant trusts token",
+	ForeignTenantTrustsClearance:   "foreign tenant trusts clearance",
+	ServiceLeavesItsTenant:         "service leaves its tenant",
+	InternalLeavesItsTenant:        "internal leaves its tenant",
+	MissingScopesAreWide:           "missing scopes are wide",
+	EmptyScopesAreWide:             "empty scopes are wide",
+	UnknownPermissionGrants:        "unknown permission grants",
+	PlatformEverywhere:             "platform everywhere",
+	OwnGrantsAll:                   "own grants all",
+	StoredFromToken:                "stored from token",
+	StoredInAnyScope:               "stored in any scope",
+	UnknownCaveatIgnored:           "unknown caveat ignored",
+	MissingCaveatsAllowed:          "missing caveats allowed",
+	ReadOnlyIgnored:                "read only ignored",
+	ProjectCaveatIgnored:           "project caveat ignored",
+	ModuleCaveatIgnored:            "module caveat ignored",
+	ProjectCaveatsAdd:              "project caveats add",
+	ProjectCaveatLeavesProjectless: "project caveat leaves projectless",
+	TenantIgnored:                  "tenant ignored",
+	PlatformFromAnywhere:           "platform from anywhere",
+	ScopeIgnored:                   "scope ignored",
+	OrganisationScopeIgnored:       "organisation scope ignored",
+	ProjectScopeIgnored:            "project scope ignored",
+	CreatorIsNotOwn:                "creator is not own",
+	OwnerIsNotOwn:                  "owner is not own",
+	OwnWithoutScope:                "own without scope",
+	EffectIgnored:                  "effect ignored",
+	AuditOwnReadsOthers:            "audit own reads others",
+	AuditOrganisationReadsOthers:   "audit organisation reads others",
+	AuditTenantReadsClassified:     "audit tenant reads classified",
+	AuditClassifiedByRank:          "audit classified by rank",
+	AuditNullIsClosed:              "audit null is closed",
+	KeyIssuesForService:            "key issues for service",
+	KeyIssuesForItself:             "key issues for itself",
+	ServiceIssuesForItself:         "service issues for itself",
+	NarrowedTokenIssues:            "narrowed token issues",
+	EffectiveIssuesForService:      "effective issues for service",
+	ForeignTarget:                  "foreign target",
+	SuspendedTarget:                "suspended target",
+	ShortUserCapIgnored:            "short user cap ignored",
+	ServiceKeyLives365:             "service key lives 365",
+	SelfNeedsNothing:               "self needs nothing",
+	SelfBlankIsSame:                "self blank is same",
+	SelfCapIgnored:                 "self cap ignored",
+	SelfCeilingIgnored:             "self ceiling ignored",
+	SelfZeroDays:                   "self zero days",
+	KeyAdministersByRecord:         "key administers by record",
+	AgentAdministersKeys:           "agent administers keys",
+	ListsHumanKeys:                 "lists human keys",
+	ListsForeignKeys:               "lists foreign keys",
+	ListNeedsNothing:               "list needs nothing",
+	RevokesHumanKey:                "revokes human key",
+	RevokesOthersKey:               "revokes others key",
+	RevokesForeignKey:              "revokes foreign key",
+	ProfileSubset:                  "profile subset",
+	ProfileSuperset:                "profile superset",
+	ProfileTwoRoles:                "profile two roles",
+	ProfileStandardRole:            "profile standard role",
+	ProfileNarrowRole:              "profile narrow role",
+	ProfileOfHuman:                 "profile of human",
+	ActAsService:                   "act as service",
+	ActAsWithoutHeader:             "act as without header",
+	ActAsWikiSession:               "act as wiki session",
+	ActAsInternal:                  "act as internal",
+}
+
+func (f Fault) String() string { return names[f] }
 
 // Faults are all of them but None.
 func Faults() []Fault {

@@ -32,8 +32,21 @@ func (o Oracle) forService(actor object) bool {
 	return setOf(texts(actor["stored_permissions"])...).has(issueForService)
 }
 
-// heldHere tells whether the actor holds a permission for its own keys. A key is
-// in no organisation and no project, so that a grant in one does not reach it.
+// administers tells whether the actor deals with the keys of service principals:
+// a person, by what is stored for it. A key must have been made for that, too: it
+// never does more than it was made for.
+func (o Oracle) administers(actor object, effect string) bool {
+	made := word(actor, "token_kind") == "session"
+	if word(actor, "token_kind") == "api_key" {
+		made = o.heldHere(actor, issueForService) || o.broken(KeyAdministersByRecord)
+	}
+	person := word(actor, "kind") == "HUMAN" || o.broken(AgentAdministersKeys)
+	return made && person && o.forService(actor) && acts(actor, effect)
+}
+
+// heldHere tells whether the actor holds a permission, as it is or for its own,
+// where keys are: in no organisation and no project, so that a grant in one does
+// not reach them.
 func (o Oracle) heldHere(actor object, permission string) bool {
 	grant := asObject(asObject(actor["grants"])[permission])
 	return yes(grant, "tenant") || yes(asObject(grant["own"]), "tenant")
@@ -72,7 +85,8 @@ func (o Oracle) IssueSelf(in any) Verdict {
 	actor, settings := asObject(doc["actor"]), asObject(doc["settings"])
 	var v Verdict
 	v.require(word(actor, "token_kind") == "session" || o.broken(KeyIssuesForItself), Forbidden, "a key cannot outlive itself by making another")
-	v.require(o.heldHere(actor, "api_key.issue") || o.broken(SelfNeedsNothing), Forbidden, "the permission is not held")
+	issues := yes(asObject(asObject(actor["grants"])["api_key.issue"]), "tenant") // there is no issuing of one's own
+	v.require(issues || o.broken(SelfNeedsNothing), Forbidden, "the permission is not held")
 	person := word(actor, "kind") == "HUMAN" || word(actor, "kind") == "AGENT"
 	v.require(person || o.broken(ServiceIssuesForItself), Forbidden, "a service principal's keys are issued on its behalf")
 	v.require(acts(actor, "write") || o.broken(NarrowedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
@@ -117,11 +131,11 @@ func (o Oracle) List(in any) Verdict {
 		v.refuse(Forbidden, "the path is not said")
 	case service:
 		owner := asObject(doc["owner"])
-		v.require(o.forService(actor) || o.broken(ListNeedsNothing), Forbidden, "the permission is not stored")
+		v.require(o.administers(actor, "read") || o.broken(ListNeedsNothing), Forbidden, "the actor does not administer keys")
 		v.require(o.home(actor, owner) || o.broken(ListsForeignKeys), NotFound, "the owner is not of the actor's tenant")
 		v.require(word(owner, "kind") == "SERVICE" || o.broken(ListsHumanKeys), NotFound, "the owner is no service principal")
 	default:
-		v.require(o.heldHere(actor, "api_key.read.own") || o.broken(ListNeedsNothing), Forbidden, "the permission is not held")
+		v.require(o.heldHere(actor, "api_key.read") || o.broken(ListNeedsNothing), Forbidden, "the permission is not held")
 	}
 	return v.done()
 }
@@ -140,10 +154,10 @@ func (o Oracle) Revoke(in any) Verdict {
 	case !ok:
 		v.refuse(Forbidden, "the path is not said")
 	case service:
-		v.require(o.forService(actor), Forbidden, "the permission is not stored")
+		v.require(o.administers(actor, "write"), Forbidden, "the actor does not administer keys")
 		v.require(word(owner, "kind") == "SERVICE" || o.broken(RevokesHumanKey), Forbidden, "the key is not a service principal's")
 	default:
-		v.require(o.heldHere(actor, "api_key.revoke.own"), Forbidden, "the permission is not held")
+		v.require(o.heldHere(actor, "api_key.revoke"), Forbidden, "the permission is not held")
 		id, there := text(actor, "id")
 		v.require((there && word(owner, "id") == id) || o.broken(RevokesOthersKey), NotFound, "the key is another's")
 	}

@@ -14,7 +14,34 @@ func (d *drawer) spoil(in any) any {
 		}
 		doc = change(doc, places[d.rnd.IntN(len(places))], d.damage)
 	}
+	if o, ok := doc.(map[string]any); ok {
+		o["actor"] = onlyTexts(o["actor"])
+		if o["actor"] == nil {
+			delete(o, "actor")
+		}
+	}
 	return doc
+}
+
+// onlyTexts takes out of the lists of an actor what is no text: they are made by
+// the policies, of texts, and nobody else can put something in. Everything else
+// about an actor may be spoilt.
+func onlyTexts(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, item := range v {
+			v[k] = onlyTexts(item)
+		}
+	case []any:
+		texts := make([]any, 0, len(v))
+		for _, item := range v {
+			if s, ok := item.(string); ok {
+				texts = append(texts, s)
+			}
+		}
+		return texts
+	}
+	return v
 }
 
 // damage returns what stands in a place afterwards; false takes the place away.

@@ -75,6 +75,9 @@ func (o Oracle) Subject(in any) object {
 	clearance := o.effectiveClearance(c)
 	roles := asObject(doc["roles"])
 	caveats := o.caveats(token["caveats"])
+	if caveats.refusesAll() {
+		roles = nil
+	}
 
 	subject := object{
 		"id": id, "tenant": tenant, "tenant_type": c.tenantType, "kind": c.kind, "token_kind": c.tokenKind,
@@ -82,10 +85,10 @@ func (o Oracle) Subject(in any) object {
 		"effects": caveats.effects.list(), "modules": caveats.modules.list(),
 		"all_projects": caveats.everyProject, "projects": caveats.projects.list(),
 	}
-	if organisation, ok := text(user, "organisation"); ok {
+	if organisation := word(user, "organisation"); uuid.MatchString(organisation) {
 		subject["organisation"] = organisation
 	}
-	o.addGrants(subject, held, roles, c.tenantType, caveats.refusesAll())
+	o.addGrants(subject, held, roles, c.tenantType)
 	source := map[string]reach{}
 	switch {
 	case o.broken(StoredFromToken):
@@ -244,7 +247,8 @@ func storedRoles(stored object) map[string]reach {
 			continue
 		}
 		r := newReach()
-		id, hasID := text(assignment, "id")
+		id := word(assignment, "id")
+		hasID := uuid.MatchString(id)
 		switch scope := word(assignment, "scope"); {
 		case scope == "tenant":
 			r.tenant = true
@@ -265,7 +269,7 @@ func storedRoles(stored object) map[string]reach {
 
 // addGrants resolves roles to permissions, live, and writes what the schema
 // names: where each is held, audit reading by scope, and the lists of names.
-func (o Oracle) addGrants(subject object, held map[string]reach, roles object, tenantType string, refused bool) {
+func (o Oracle) addGrants(subject object, held map[string]reach, roles object, tenantType string) {
 	plain, own, audit := map[string]reach{}, map[string]reach{}, map[string]reach{}
 	names, admin := set{}, false
 	permissions, holds := set{}, set{}
@@ -311,9 +315,6 @@ func (o Oracle) addGrants(subject object, held map[string]reach, roles object, t
 	auditing := object{}
 	for scope, where := range audit {
 		auditing[scope] = where.document()
-	}
-	if refused {
-		holds = set{}
 	}
 	subject["roles"], subject["admin"] = names.list(), admin
 	subject["grants"], subject["audit"] = grants, auditing

@@ -19,16 +19,21 @@ else := {"allow": true, "reasons": []} if _own_tenant
 
 else := {"allow": true, "reasons": []} if _may_leave_own_tenant
 
+_named(tenant) if {
+	is_string(tenant)
+	tenant != ""
+}
+
 _own_tenant if {
-	is_string(input.target)
+	_named(input.target)
 	input.target == input.token_tenant
 }
 
 # Without the header the target is the token's own tenant.
 _may_leave_own_tenant if {
 	input.header == true
-	is_string(input.target)
-	is_string(input.token_tenant)
+	_named(input.target)
+	_named(input.token_tenant)
 	input.token_kind in {"session", "api_key"}
 	input.principal_kind in {"HUMAN", "AGENT"}
 }

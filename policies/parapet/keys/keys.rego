@@ -42,7 +42,7 @@ else := {"allow": true, "reasons": [], "days": _lifetimes.service, "cap": _lifet
 # entrypoint: true
 issue_self := _lacking("api_key.issue", ["session_required"]) if not input.actor.token_kind == "session"
 
-else := _refused("FORBIDDEN", ["service_principal"]) if not input.actor.kind in {"AGENT", "HUMAN"}
+else := _refused("FORBIDDEN", ["service_principal"]) if not _person_or_agent
 
 else := _lacking("api_key.issue", ["permission_missing"]) if not _issues_for_itself
 
@@ -141,6 +141,9 @@ _unnarrowed(effect) if {
 	"identity" in input.actor.modules
 	input.actor.all_projects == true
 }
+
+# A rule of its own: an undefined kind inside "not … in" would make the whole refusal undefined.
+_person_or_agent if input.actor.kind in {"AGENT", "HUMAN"}
 
 _session_of_a_person if {
 	input.actor.token_kind == "session"
