@@ -1,0 +1,222 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func (s *Service) assignmentOperations() []op.Bound {
+	return []op.Bound{
+		gate.List(s.gate, contract.ListAssignments, assignmentColumns, listAssignments),
+		gate.Handle(s.gate, contract.AssignRole, gate.Handler[contract.AssignRoleIn, contract.RoleAssignment, assigning]{
+			Load: loadAssigning, Do: s.assignRole,
+		}),
+		gate.Handle(s.gate, contract.UnassignRole, gate.Handler[contract.UnassignRoleIn, op.None, assigned]{
+			Load: loadAssigned, Do: unassignRole,
+		}),
+	}
+}
+
+// An assignment lies in the scope that it holds in.
+var assignmentColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.id":             authz.UUID("a.id"),
+	"resource.tenant":         authz.UUID("a.tenant_id"),
+	"resource.organisation":   authz.UUID("(CASE WHEN a.scope = 'organisation' THEN a.scope_id END)"),
+	"resource.project":        authz.UUID("(CASE WHEN a.scope = 'project' THEN a.scope_id END)"),
+	"resource.owner":          authz.UUID("a.user_id"),
+	"resource.classification": authz.Literal(unclassified),
+})
+
+func assignmentResource(c *gate.Call, a contract.RoleAssignment) authz.Resource {
+	r := tenantWide(c, "assignment")
+	r.ID = string(a.ID)
+	r.Owner = string(a.UserID)
+	switch a.Scope {
+	case contract.ScopeOrganisation:
+		r.Organisation = string(a.ScopeID)
+	case contract.ScopeProject:
+		r.Project = string(a.ScopeID)
+	}
+	return r
+}
+
+func listAssignments(ctx context.Context, c *gate.Call, in *contract.ListAssignmentsIn, f authz.Filter) (*op.Page[contract.RoleAssignment], error) {
+	key, id, err := cursorKeys(c, contract.ListAssignments.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	since, err := cursorMoment(key)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := selectRole(ctx, c.DB, c.Tenant, in.RoleID, false); err != nil {
+		return nil, err
+	}
+	items, err := selectAssignments(ctx, c.DB, c.Tenant, in, since, id, f)
+	if err != nil {
+		return nil, err
+	}
+	return paged(items, in.Limit, func(a contract.RoleAssignment) string {
+		return op.NewCursor(contract.ListAssignments.Name, c.Tenant, op.CursorTime(a.CreatedAt), string(a.ID))
+	}), nil
+}
+
+// assigning is an assignment about to be made.
+type assigning struct {
+	assignment contract.RoleAssignment
+	role       grantingRole
+	user       contract.User
+}
+
+func loadAssigning(ctx context.Context, c *gate.Call, in *contract.AssignRoleIn) (assigning, authz.Resource, error) {
+	a := contract.RoleAssignment{ID: uid.New(), UserID: in.UserID, Scope: in.Scope, ScopeID: in.ScopeID, CreatedAt: c.Now}
+	var g assigning
+	var err error
+	if g.role, err = selectRole(ctx, c.DB, c.Tenant, in.RoleID, true); err != nil {
+		return g, authz.Resource{}, err
+	}
+	if g.user, err = selectUser(ctx, c.DB, c.Tenant, in.UserID, true); err != nil {
+		return g, authz.Resource{}, err
+	}
+	a.RoleID, a.Role = g.role.ID, g.role.Name
+	g.assignment = a
+	r := assignmentResource(c, a)
+	// To hold role.assign as .own would be to assign roles to oneself.
+	r.Owner = ""
+	return g, r, nil
+}
+
+func (s *Service) assignRole(ctx context.Context, c *gate.Call, _ *contract.AssignRoleIn, g assigning) (*contract.RoleAssignment, error) {
+	a := g.assignment
+	if err := checkScope(ctx, c, a); err != nil {
+		return nil, err
+	}
+	if err := fits(g.role, g.user.PrincipalKind); err != nil {
+		return nil, err
+	}
+	if g.user.MembershipStatus == contract.MembershipRemoved || g.user.Status == contract.UserDeleted {
+		return nil, fault.Conflict("The user is no member of the tenant any more.")
+	}
+	if err := s.mayHandOut(ctx, c, g.role.Permissions, scope{a.Scope, a.ScopeID}); err != nil {
+		return nil, err
+	}
+	if err := insertAssignment(ctx, c.DB, c.Tenant, a); err != nil {
+		return nil, err
+	}
+	assignmentChanged(c, a, contract.ActionRoleAssigned, contract.EventRoleAssigned)
+	return &a, nil
+}
+
+// checkScope holds the two halves of a scope against each other. A project is
+// another module's record: an id that is none gives authority over nothing.
+func checkScope(ctx context.Context, c *gate.Call, a contract.RoleAssignment) error {
+	switch {
+	case a.Scope == contract.ScopeTenant && a.ScopeID != "":
+		return fault.Validation("scopeId", "The scope tenant takes no scopeId.")
+	case a.Scope != contract.ScopeTenant && a.ScopeID == "":
+		return fault.Validation("scopeId", fmt.Sprintf("The scope %s needs the scopeId of one.", a.Scope))
+	case a.Scope == contract.ScopeOrganisation:
+		_, err := selectOrganisation(ctx, c.DB, c.Tenant, a.ScopeID, false)
+		if fault.HasCode(err, fault.CodeNotFound) {
+			return fault.Validation("scopeId", "The tenant has no such organisation.")
+		}
+		return err
+	}
+	return nil
+}
+
+// fits tells whether a principal of this kind may hold the role. A service
+// principal holds exactly one GLOBAL role, which provisioning gives it.
+func fits(r grantingRole, kind string) error {
+	switch {
+	case kind == contract.KindService:
+		return exactlyOneGlobal()
+	case r.Kind == contract.RoleGlobal:
+		return fault.Conflict("A GLOBAL role is for a service principal alone.")
+	}
+	return nil
+}
+
+func exactlyOneGlobal() error {
+	return fault.Conflict("A service principal holds exactly one GLOBAL role, the one of its registered profile: no other can be given to it and this one can't be taken.")
+}
+
+// assigned is an assignment that is there, with the kind of who holds it.
+type assigned struct {
+	contract.RoleAssignment
+	PrincipalKind string
+}
+
+func loadAssigned(ctx context.Context, c *gate.Call, in *contract.UnassignRoleIn) (assigned, authz.Resource, error) {
+	a, err := selectAssignment(ctx, c.DB, c.Tenant, in.RoleID, in.AssignmentID)
+	r := assignmentResource(c, a.RoleAssignment)
+	r.Owner = ""
+	return a, r, err
+}
+
+func unassignRole(ctx context.Context, c *gate.Call, _ *contract.UnassignRoleIn, a assigned) (*op.None, error) {
+	if a.PrincipalKind == contract.KindService {
+		return nil, exactlyOneGlobal()
+	}
+	if err := deleteAssignment(ctx, c.DB, c.Tenant, a.ID); err != nil {
+		return nil, err
+	}
+	if a.Role == adminRole && a.Scope == contract.ScopeTenant {
+		if err := someAdmin(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	assignmentChanged(c, a.RoleAssignment, contract.ActionRoleUnassigned, contract.EventRoleUnassigned)
+	return &op.None{}, nil
+}
+
+func assignmentChanged(c *gate.Call, a contract.RoleAssignment, action, event string) {
+	c.Record(gate.Note{
+		Action: action, ResourceType: "user", ResourceID: string(a.UserID), Critical: true,
+		Changes: changes{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
+}
+
+// rolesToGive finds the roles that a new member gets in the whole of a tenant, and
+// refuses those that the actor may not give.
+func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID, names []string) ([]grantingRole, error) {
+	if err := c.Decide(ctx, contract.AssignRole.Permission, tenantWide(c, "role")); err != nil {
+		return nil, err
+	}
+	roles, err := selectRolesByName(ctx, c.DB, tenant, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(roles, func(r grantingRole) bool { return r.Name == name }) {
+			return nil, fault.Validation("roles", fmt.Sprintf("The tenant has no role %q.", name))
+		}
+	}
+	for _, r := range roles {
+		if r.Kind == contract.RoleGlobal {
+			return nil, fault.Validation("roles", fmt.Sprintf("The role %s is GLOBAL: it is for a service principal alone.", r.Name))
+		}
+		if err := s.mayHandOut(ctx, c, r.Permissions, scope{kind: contract.ScopeTenant}); err != nil {
+			return nil, err
+		}
+	}
+	return roles, nil
+}
+
+// cursorMoment reads a moment out of a cursor; the start has none.
+func cursorMoment(key string) (time.Time, error) {
+	if key == "" {
+		return time.Time{}, nil
+	}
+	return op.ParseCursorTime(key)
+}

@@ -1,0 +1,252 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+)
+
+func (s *Service) membershipOperations() []op.Bound {
+	return []op.Bound{
+		gate.List(s.gate, contract.ListMemberships, membershipColumns, listMemberships),
+		gate.Handle(s.gate, contract.CreateMembership, gate.Handler[contract.CreateMembershipIn, contract.Membership, joining]{
+			Load: loadJoining, Do: s.createMembership,
+		}),
+		gate.Handle(s.gate, contract.UpdateMembership, gate.Handler[contract.UpdateMembershipIn, contract.Membership, contract.Membership]{
+			Load: loadMembership, Do: s.updateMembership,
+		}),
+	}
+}
+
+var membershipColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.id":             authz.UUID("m.user_id"),
+	"resource.tenant":         authz.UUID("m.tenant_id"),
+	"resource.organisation":   authz.UUID("m.organisation_id"),
+	"resource.owner":          authz.UUID("m.user_id"),
+	"resource.classification": authz.Literal(unclassified),
+})
+
+func membershipResource(m contract.Membership) authz.Resource {
+	return authz.Resource{
+		Type: "membership", ID: string(m.UserID), Tenant: string(m.TenantID), Organisation: string(m.OrganisationID), Owner: string(m.UserID),
+		Classification: unclassified,
+	}
+}
+
+func listMemberships(ctx context.Context, c *gate.Call, in *contract.ListMembershipsIn, f authz.Filter) (*op.Page[contract.Membership], error) {
+	key, id, err := cursorKeys(c, contract.ListMemberships.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	since, err := cursorMoment(key)
+	if err != nil {
+		return nil, err
+	}
+	items, err := selectMemberships(ctx, c.DB, c.Tenant, in, since, id, f)
+	if err != nil {
+		return nil, err
+	}
+	return paged(items, in.Limit, func(m contract.Membership) string {
+		return op.NewCursor(contract.ListMemberships.Name, c.Tenant, op.CursorTime(m.CreatedAt), string(m.UserID))
+	}), nil
+}
+
+// joining is a user on the way into a tenant.
+type joining struct {
+	tenant contract.Tenant
+	user   contract.User
+}
+
+// loadJoining finds the tenant to join and the user, both of which the acting
+// tenant is or administers. What it is not and does not administer is not there.
+func loadJoining(ctx context.Context, c *gate.Call, in *contract.CreateMembershipIn) (joining, authz.Resource, error) {
+	r := tenantWide(c, "membership")
+	r.Organisation = string(in.OrganisationID)
+	var j joining
+	var err error
+	if j.tenant, err = loadFamilyTenant(ctx, c, in.TenantID); err != nil {
+		return j, r, err
+	}
+	if j.tenant.ID != c.Tenant {
+		// An organisation of another tenant is no scope of the actor's.
+		r.Organisation = ""
+	}
+	from, err := loadFamilyTenant(ctx, c, in.UserTenantID)
+	if err != nil {
+		return j, r, err
+	}
+	err = elsewhere(ctx, c, from.ID, func() error {
+		j.user, err = selectUser(ctx, c.DB, from.ID, in.UserID, false)
+		return err
+	})
+	if err != nil {
+		return j, r, err
+	}
+	if j.user.MembershipStatus == contract.MembershipRemoved {
+		return j, r, fault.NotFound("user")
+	}
+	// A user who is a mere guest there is not this office's to place.
+	if _, err := selectTenant(ctx, c.DB, c.Tenant, j.user.HomeTenantID, false); err != nil {
+		return j, r, fault.Refused("The user's home tenant is not administered by this programme office.").WithCause(err)
+	}
+	return j, r, nil
+}
+
+// loadFamilyTenant finds the acting tenant, which no id stands for too, or one
+// that it administers as a programme office.
+func loadFamilyTenant(ctx context.Context, c *gate.Call, id op.UUID) (contract.Tenant, error) {
+	if id == "" {
+		id = c.Tenant
+	}
+	t, err := selectTenant(ctx, c.DB, c.Tenant, id, false)
+	if err == nil && t.ID != c.Tenant {
+		err = c.Decide(ctx, contract.ListTenants.Permission, inRegistry(t))
+	}
+	return t, err
+}
+
+func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contract.CreateMembershipIn, j joining) (*contract.Membership, error) {
+	switch {
+	case j.user.PrincipalKind != contract.KindHuman:
+		return nil, fault.Conflict("A service principal or a synthetic agent is bound to its own tenant.")
+	case j.user.Status != contract.UserActive:
+		return nil, fault.Conflict("The user is not ACTIVE.")
+	case j.user.ID == c.Actor.UserID && s.rank(in.Clearance) > s.rank(c.Actor.Clearance()):
+		return nil, ownClearance()
+	}
+	var m contract.Membership
+	var roles []grantingRole
+	err := elsewhere(ctx, c, j.tenant.ID, func() error {
+		var err error
+		if roles, err = s.rolesToGive(ctx, c, j.tenant.ID, in.Roles); err != nil {
+			return err
+		}
+		if err := insertMembership(ctx, c.DB, j.tenant.ID, j.user.ID, in.OrganisationID, in.Clearance, roles, c.Now); err != nil {
+			return err
+		}
+		m, err = selectMembership(ctx, c.DB, j.tenant.ID, j.user.ID, false)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
+		Changes: changes{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
+	})
+	c.Emit(gate.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m})
+	return &m, nil
+}
+
+func loadMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn) (contract.Membership, authz.Resource, error) {
+	m, err := selectMembership(ctx, c.DB, c.Tenant, in.UserID, true)
+	return m, membershipResource(m), err
+}
+
+func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
+	if in.Status.Null {
+		return nil, fault.Validation("status", "The field status can't be null.")
+	}
+	was := m
+	m.OrganisationID, m.Status, m.Clearance = in.OrganisationID.Or(m.OrganisationID), in.Status.Or(m.Status), in.Clearance.Or(m.Clearance)
+	var fields []string
+	if m.OrganisationID != was.OrganisationID {
+		fields = append(fields, "organisationId")
+		// Who may change members of one organisation alone can't push them into another.
+		if err := c.Decide(ctx, contract.UpdateMembership.Permission, membershipResource(m)); err != nil {
+			return nil, err
+		}
+	}
+	if m.Status != was.Status {
+		fields = append(fields, "status")
+		if m.UserID == c.Actor.UserID {
+			return nil, fault.Conflict("Nobody suspends or removes themselves.")
+		}
+	}
+	m.UpdatedAt = c.Now
+	if len(fields) > 0 {
+		if err := writeMembership(ctx, c.DB, m); err != nil {
+			return nil, err
+		}
+		c.Record(gate.Note{
+			Action: contract.ActionMembershipUpdated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: m.Status != was.Status,
+			Changes: changes{"fields": fields, "organisation": m.OrganisationID, "from": was.Status, "to": m.Status}.because(in.Reason),
+		})
+	}
+	if m.Status != contract.MembershipActive && m.Status != was.Status {
+		if err := revokeOtherSessions(ctx, c.DB, c.Tenant, m.UserID, noSession, c.Now); err != nil {
+			return nil, err
+		}
+		if err := keepAnAdmin(ctx, c, m.UserID); err != nil {
+			return nil, err
+		}
+	}
+	if m.Clearance != was.Clearance {
+		fields = append(fields, "clearance")
+		if err := s.setClearance(ctx, c, m.UserID, was.Clearance, m.Clearance); err != nil {
+			return nil, err
+		}
+	}
+	if len(fields) == 0 {
+		return &was, nil
+	}
+	c.Emit(gate.Event{Type: contract.EventMembershipUpdated, AggregateType: "membership", AggregateID: m.UserID, Payload: m, Changed: fields})
+	return &m, nil
+}
+
+// setClearance changes what a member may read, and says so as a critical entry.
+func (s *Service) setClearance(ctx context.Context, c *gate.Call, user op.UUID, from, to string) error {
+	if user == c.Actor.UserID && s.rank(to) > s.rank(from) {
+		return ownClearance()
+	}
+	if err := writeClearance(ctx, c.DB, c.Tenant, user, to, c.Now); err != nil {
+		return err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionUserClearanceChanged, ResourceType: "user", ResourceID: string(user), Critical: true,
+		Changes: changes{"from": from, "to": to},
+	})
+	return nil
+}
+
+// rank is a tier's place on the ladder; no tier stands for the lowest.
+func (s *Service) rank(tier string) int {
+	return max(slices.Index(s.deps.Policies.Catalogue().Tiers, tier), 0)
+}
+
+func ownClearance() error {
+	return fault.Refused("Nobody raises their own clearance: another administrator does.")
+}
+
+// adminRole is the default role that administers a tenant.
+const adminRole = "Admin"
+
+// keepAnAdmin refuses, after a change that stops a user, to leave the tenant
+// without an active administrator.
+func keepAnAdmin(ctx context.Context, c *gate.Call, user op.UUID) error {
+	held, err := readHeldRoles(ctx, c.DB, c.Tenant, user)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(held, func(r heldRole) bool { return r.Name == adminRole && r.Scope == contract.ScopeTenant }) {
+		return nil
+	}
+	return someAdmin(ctx, c)
+}
+
+// someAdmin refuses to leave the tenant without an active administrator. The
+// tenant's row is locked first, so that of two changes at once the second one
+// sees the first.
+func someAdmin(ctx context.Context, c *gate.Call) error {
+	left, err := countAdmins(ctx, c.DB, c.Tenant)
+	if err != nil || left > 0 {
+		return err
+	}
+	return fault.Conflict(fmt.Sprintf("The tenant would have no active %s left. Give the role to somebody else first.", adminRole))
+}

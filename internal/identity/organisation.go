@@ -1,0 +1,123 @@
+package identity
+
+import (
+	"context"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func (s *Service) organisationOperations() []op.Bound {
+	type row = contract.Organisation
+	return []op.Bound{
+		gate.List(s.gate, contract.ListOrganisations, organisationColumns, listOrganisations),
+		gate.Handle(s.gate, contract.CreateOrganisation, gate.Handler[contract.CreateOrganisationIn, row, row]{
+			Load: loadNewOrganisation, Do: createOrganisation,
+		}),
+		gate.Handle(s.gate, contract.GetOrganisation, gate.Handler[contract.OrganisationIn, row, row]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.OrganisationIn) (row, authz.Resource, error) {
+				return loadOrganisation(ctx, c, in.OrganisationID, false)
+			},
+			Do: func(_ context.Context, _ *gate.Call, _ *contract.OrganisationIn, o row) (*row, error) { return &o, nil },
+		}),
+		gate.Handle(s.gate, contract.UpdateOrganisation, gate.Handler[contract.UpdateOrganisationIn, row, row]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateOrganisationIn) (row, authz.Resource, error) {
+				return loadOrganisation(ctx, c, in.OrganisationID, true)
+			},
+			Do: updateOrganisation,
+		}),
+	}
+}
+
+var organisationColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.id":             authz.UUID("o.id"),
+	"resource.tenant":         authz.UUID("o.tenant_id"),
+	"resource.organisation":   authz.UUID("o.id"),
+	"resource.classification": authz.Literal(unclassified),
+})
+
+func organisationResource(o contract.Organisation) authz.Resource {
+	return authz.Resource{
+		Type: "organisation", ID: string(o.ID), Tenant: string(o.TenantID), Organisation: string(o.ID), Classification: unclassified,
+	}
+}
+
+func listOrganisations(ctx context.Context, c *gate.Call, in *contract.ListOrganisationsIn, f authz.Filter) (*op.Page[contract.Organisation], error) {
+	name, id, err := cursorKeys(c, contract.ListOrganisations.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, err := selectOrganisations(ctx, c.DB, c.Tenant, in, name, id, f)
+	if err != nil {
+		return nil, err
+	}
+	return paged(items, in.Limit, func(o contract.Organisation) string {
+		return op.NewCursor(contract.ListOrganisations.Name, c.Tenant, sortKey(o.Name), string(o.ID))
+	}), nil
+}
+
+func loadOrganisation(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (contract.Organisation, authz.Resource, error) {
+	o, err := selectOrganisation(ctx, c.DB, c.Tenant, id, lock)
+	return o, organisationResource(o), err
+}
+
+func loadNewOrganisation(_ context.Context, c *gate.Call, in *contract.CreateOrganisationIn) (contract.Organisation, authz.Resource, error) {
+	name, err := trimmed("name", in.Name)
+	o := contract.Organisation{
+		ID: uid.New(), TenantID: c.Tenant, Name: name, Type: in.Type, VerificationStatus: in.VerificationStatus,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	return o, organisationResource(o), err
+}
+
+func createOrganisation(ctx context.Context, c *gate.Call, _ *contract.CreateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
+	if err := insertOrganisation(ctx, c.DB, o); err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(o.ID),
+		Changes: changes{"type": o.Type, "verificationStatus": o.VerificationStatus},
+	})
+	c.Emit(gate.Event{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: o.ID, Payload: o})
+	return &o, nil
+}
+
+func updateOrganisation(ctx context.Context, c *gate.Call, in *contract.UpdateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
+	if in.Type.Null || in.VerificationStatus.Null {
+		return nil, fault.Validation(map[bool]string{true: "type", false: "verificationStatus"}[in.Type.Null], "The field can't be null.")
+	}
+	was := o
+	name, err := newName("name", in.Name, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	o.Name, o.Type, o.VerificationStatus = name, in.Type.Or(o.Type), in.VerificationStatus.Or(o.VerificationStatus)
+	var fields []string
+	what := changes{}
+	if o.Name != was.Name {
+		fields = append(fields, "name")
+	}
+	if o.Type != was.Type {
+		fields = append(fields, "type")
+		what["type"] = o.Type
+	}
+	if o.VerificationStatus != was.VerificationStatus {
+		fields = append(fields, "verificationStatus")
+		what["verificationStatus"] = o.VerificationStatus
+	}
+	if len(fields) == 0 {
+		return &o, nil
+	}
+	o.UpdatedAt = c.Now
+	if err := writeOrganisation(ctx, c.DB, o); err != nil {
+		return nil, err
+	}
+	what["fields"] = fields
+	c.Record(gate.Note{Action: contract.ActionOrganisationUpdated, ResourceType: "organisation", ResourceID: string(o.ID), Changes: what})
+	c.Emit(gate.Event{Type: contract.EventOrganisationUpdated, AggregateType: "organisation", AggregateID: o.ID, Payload: o, Changed: fields})
+	return &o, nil
+}

@@ -1,0 +1,184 @@
+package identity
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func (s *Service) roleOperations() []op.Bound {
+	return []op.Bound{
+		gate.List(s.gate, contract.ListRoles, roleColumns, s.listRoles),
+		gate.Handle(s.gate, contract.GetRole, gate.Handler[contract.RoleIn, contract.Role, grantingRole]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
+				return loadRole(ctx, c, in.RoleID, false)
+			},
+			Do: func(_ context.Context, _ *gate.Call, _ *contract.RoleIn, r grantingRole) (*contract.Role, error) {
+				return s.publicRole(r), nil
+			},
+		}),
+		gate.Handle(s.gate, contract.CreateRole, gate.Handler[contract.CreateRoleIn, contract.Role, grantingRole]{
+			Load: loadNewRole, Do: s.createRole,
+		}),
+		gate.Handle(s.gate, contract.UpdateRole, gate.Handler[contract.UpdateRoleIn, contract.Role, grantingRole]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateRoleIn) (grantingRole, authz.Resource, error) {
+				return loadRole(ctx, c, in.RoleID, true)
+			},
+			Do: s.updateRole,
+		}),
+		gate.Handle(s.gate, contract.DeleteRole, gate.Handler[contract.RoleIn, op.None, grantingRole]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
+				return loadRole(ctx, c, in.RoleID, true)
+			},
+			Do: s.deleteRole,
+		}),
+	}
+}
+
+// A role is the whole tenant's: no narrower scope holds it.
+var roleColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.id":             authz.UUID("r.id"),
+	"resource.tenant":         authz.UUID("r.tenant_id"),
+	"resource.classification": authz.Literal(unclassified),
+})
+
+func roleResource(c *gate.Call, id op.UUID) authz.Resource {
+	r := tenantWide(c, "role")
+	r.ID = string(id)
+	return r
+}
+
+func (s *Service) publicRole(r grantingRole) *contract.Role {
+	return &contract.Role{
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Description: r.Description, Permissions: r.Permissions, Default: s.defaultRole(r.Name) != nil,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}
+
+// defaultRole gives the role of this name that every tenant starts with, or nil.
+func (s *Service) defaultRole(name string) *authz.DefaultRole {
+	roles := s.deps.Policies.Catalogue().Roles
+	i := slices.IndexFunc(roles, func(r authz.DefaultRole) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &roles[i]
+}
+
+func (s *Service) listRoles(ctx context.Context, c *gate.Call, in *contract.ListRolesIn, f authz.Filter) (*op.Page[contract.Role], error) {
+	name, id, err := cursorKeys(c, contract.ListRoles.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := selectRoles(ctx, c.DB, c.Tenant, in.Limit+1, name, id, f)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]contract.Role, len(rows))
+	for i, r := range rows {
+		items[i] = *s.publicRole(r)
+	}
+	return paged(items, in.Limit, func(r contract.Role) string {
+		return op.NewCursor(contract.ListRoles.Name, c.Tenant, r.Name, string(r.ID))
+	}), nil
+}
+
+func loadRole(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (grantingRole, authz.Resource, error) {
+	r, err := selectRole(ctx, c.DB, c.Tenant, id, lock)
+	return r, roleResource(c, r.ID), err
+}
+
+func loadNewRole(_ context.Context, c *gate.Call, in *contract.CreateRoleIn) (grantingRole, authz.Resource, error) {
+	name, err := trimmed("name", in.Name)
+	r := grantingRole{
+		ID: uid.New(), Name: name, Kind: contract.RoleStandard, Description: in.Description,
+		Permissions: slices.Compact(slices.Sorted(slices.Values(in.Permissions))), CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	return r, roleResource(c, r.ID), err
+}
+
+func (s *Service) createRole(ctx context.Context, c *gate.Call, _ *contract.CreateRoleIn, r grantingRole) (*contract.Role, error) {
+	if s.defaultRole(r.Name) != nil {
+		return nil, reservedName(r.Name)
+	}
+	for _, p := range r.Permissions {
+		if !s.deps.Policies.Catalogue().Knows(p) {
+			return nil, unknownPermission("permissions", p)
+		}
+	}
+	if err := s.mayHandOut(ctx, c, r.Permissions, scope{kind: contract.ScopeTenant}); err != nil {
+		return nil, err
+	}
+	if err := insertRole(ctx, c.DB, c.Tenant, r); err != nil {
+		return nil, err
+	}
+	public := s.publicRole(r)
+	c.Record(gate.Note{
+		Action: contract.ActionRoleCreated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
+		Changes: changes{"name": r.Name, "permissions": r.Permissions},
+	})
+	c.Emit(gate.Event{Type: contract.EventRoleCreated, AggregateType: "role", AggregateID: r.ID, Payload: public})
+	return public, nil
+}
+
+func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.UpdateRoleIn, r grantingRole) (*contract.Role, error) {
+	was := r
+	name, err := newName("name", in.Name, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	r.Name, r.Description = name, strings.TrimSpace(in.Description.Or(r.Description))
+	var fields []string
+	if r.Name != was.Name {
+		fields = append(fields, "name")
+		switch {
+		case was.Kind == contract.RoleGlobal || s.defaultRole(was.Name) != nil:
+			return nil, fault.Conflict("A default or GLOBAL role keeps its name: tokens, profiles and provisioning know it by that.")
+		case s.defaultRole(r.Name) != nil:
+			return nil, reservedName(r.Name)
+		}
+	}
+	if r.Description != was.Description {
+		fields = append(fields, "description")
+	}
+	if len(fields) == 0 {
+		return s.publicRole(r), nil
+	}
+	r.UpdatedAt = c.Now
+	if err := writeRole(ctx, c.DB, c.Tenant, r); err != nil {
+		return nil, err
+	}
+	public := s.publicRole(r)
+	c.Record(gate.Note{
+		Action: contract.ActionRoleUpdated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
+		Changes: changes{"fields": fields, "from": was.Name, "to": r.Name},
+	})
+	c.Emit(gate.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: fields})
+	return public, nil
+}
+
+func (s *Service) deleteRole(ctx context.Context, c *gate.Call, _ *contract.RoleIn, r grantingRole) (*op.None, error) {
+	if r.Kind == contract.RoleGlobal || s.defaultRole(r.Name) != nil {
+		return nil, fault.Conflict("A default or GLOBAL role stays: profiles and provisioning need it.")
+	}
+	if err := deleteRole(ctx, c.DB, c.Tenant, r.ID); err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionRoleDeleted, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
+		Changes: changes{"name": r.Name, "permissions": r.Permissions},
+	})
+	c.Emit(gate.Event{Type: contract.EventRoleDeleted, AggregateType: "role", AggregateID: r.ID, Payload: s.publicRole(r)})
+	return &op.None{}, nil
+}
+
+func reservedName(name string) error {
+	return fault.Conflict("The name " + name + " is that of a default role.")
+}

@@ -1,0 +1,370 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // a server without a time zone database knows the same zones
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func (s *Service) tenantOperations() []op.Bound {
+	return []op.Bound{
+		gate.List(s.gate, contract.ListTenants, tenantColumns, listTenants),
+		gate.Handle(s.gate, contract.CreateTenant, gate.Handler[contract.CreateTenantIn, contract.CreateTenantOut, settings]{
+			Load: loadNewTenant, Do: s.createTenant,
+		}),
+		gate.Handle(s.gate, contract.GetTenant, gate.Handler[contract.TenantIn, contract.Tenant, contract.Tenant]{
+			Load: loadTenantToRead,
+			Do: func(_ context.Context, _ *gate.Call, _ *contract.TenantIn, t contract.Tenant) (*contract.Tenant, error) {
+				return &t, nil
+			},
+		}),
+		gate.Handle(s.gate, contract.UpdateTenant, gate.Handler[contract.UpdateTenantIn, contract.Tenant, contract.Tenant]{
+			Load: loadOwnTenant, Do: updateTenant,
+		}),
+		gate.Handle(s.gate, contract.DisableTenant, gate.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
+			Load: loadAdministeredTenant, Do: disableTenant,
+		}),
+		gate.Handle(s.gate, contract.EnableTenant, gate.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
+			Load: loadAdministeredTenant, Do: enableTenant,
+		}),
+	}
+}
+
+// The tenants in the registry of a programme office are its own record and those
+// that it administers.
+var tenantColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.tenant":         authz.UUID("coalesce(t.office_id, t.id)"),
+	"resource.classification": authz.Literal(unclassified),
+})
+
+func listTenants(ctx context.Context, c *gate.Call, in *contract.ListTenantsIn, f authz.Filter) (*op.Page[contract.Tenant], error) {
+	slug, id, err := cursorKeys(c, contract.ListTenants.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, err := selectTenants(ctx, c.DB, c.Tenant, in, slug, id, f)
+	if err != nil {
+		return nil, err
+	}
+	return paged(items, in.Limit, func(t contract.Tenant) string {
+		return op.NewCursor(contract.ListTenants.Name, c.Tenant, t.Slug, string(t.ID))
+	}), nil
+}
+
+// loadTenantToRead finds the own tenant, or one that the acting office
+// administers, which only those see who may list the office's tenants.
+func loadTenantToRead(ctx context.Context, c *gate.Call, in *contract.TenantIn) (contract.Tenant, authz.Resource, error) {
+	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, false)
+	if err != nil {
+		return t, authz.Resource{}, err
+	}
+	if t.ID != c.Tenant {
+		if err := c.Decide(ctx, contract.ListTenants.Permission, inRegistry(t)); err != nil {
+			return t, authz.Resource{}, err
+		}
+	}
+	return t, tenantWide(c, "tenant"), nil
+}
+
+// loadOwnTenant finds a tenant whose settings are to change: they belong to the
+// tenant itself, not to its office.
+func loadOwnTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn) (contract.Tenant, authz.Resource, error) {
+	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, true)
+	return t, authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.ID), Classification: unclassified}, err
+}
+
+func loadAdministeredTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn) (contract.Tenant, authz.Resource, error) {
+	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, true)
+	if err != nil {
+		return t, authz.Resource{}, err
+	}
+	if t.ID == c.Tenant {
+		// The caller knows its own tenant: a denial names what is missing.
+		return t, tenantWide(c, "tenant"), nil
+	}
+	return t, inRegistry(t), nil
+}
+
+// inRegistry is a tenant as its office's record.
+func inRegistry(t contract.Tenant) authz.Resource {
+	return authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.OfficeID), Classification: unclassified}
+}
+
+func updateTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn, t contract.Tenant) (*contract.Tenant, error) {
+	was := t
+	name, err := newName("name", in.Name, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	set, err := changedSettings(in, t)
+	if err != nil {
+		return nil, err
+	}
+	t.Name, t.DefaultLocale, t.EnabledLocales, t.TimeZone, t.Currency = name, set.defaultLocale, set.enabledLocales, set.timeZone, set.currency
+	fields := changedTenantFields(was, t)
+	if len(fields) == 0 {
+		return &t, nil
+	}
+	t.UpdatedAt = c.Now
+	if err := writeTenantSettings(ctx, c.DB, t); err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{Action: contract.ActionTenantUpdated, ResourceType: "tenant", ResourceID: string(t.ID), Changes: changes{"fields": fields}})
+	c.Emit(gate.Event{Type: contract.EventTenantUpdated, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: fields})
+	return &t, nil
+}
+
+func disableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
+	if t.ID == c.Tenant {
+		return nil, fault.Conflict("A programme office can't disable itself: nobody could enable it again.")
+	}
+	if !t.Enabled {
+		return &t, nil
+	}
+	t.Enabled, t.DisabledAt = false, &c.Now
+	return switchTenant(ctx, c, in, t, contract.ActionTenantDisabled, contract.EventTenantDisabled)
+}
+
+func enableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
+	if t.Enabled {
+		return &t, nil
+	}
+	t.Enabled, t.DisabledAt = true, nil
+	return switchTenant(ctx, c, in, t, contract.ActionTenantEnabled, contract.EventTenantEnabled)
+}
+
+func switchTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant, action, event string) (*contract.Tenant, error) {
+	t.UpdatedAt = c.Now
+	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
+		Changes: changes{"enabled": t.Enabled}.because(in.Reason),
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}})
+	return &t, nil
+}
+
+func loadNewTenant(_ context.Context, c *gate.Call, in *contract.CreateTenantIn) (settings, authz.Resource, error) {
+	set, err := newSettings(in)
+	return set, tenantWide(c, "tenant"), err
+}
+
+// createTenant makes the tenant and all that it starts with in one transaction:
+// the default roles and their grants from the policy data, its organisation and
+// its administrator.
+func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.CreateTenantIn, set settings) (*contract.CreateTenantOut, error) {
+	name, err := trimmed("name", in.Name)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := s.firstPassword(ctx, "adminPassword", in.AdminPassword, in.AdminEmail)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkEmail("adminEmail", contract.KindHuman, in.AdminEmail); err != nil {
+		return nil, err
+	}
+	t := contract.Tenant{
+		ID: uid.New(), Slug: in.Slug, Name: name, Type: in.Type, OfficeID: c.Tenant, Enabled: true, CreatedAt: c.Now, UpdatedAt: c.Now,
+		DefaultLocale: set.defaultLocale, EnabledLocales: set.enabledLocales, TimeZone: set.timeZone, Currency: set.currency,
+	}
+	if err := insertTenant(ctx, c.DB, t); err != nil {
+		return nil, err
+	}
+	out := &contract.CreateTenantOut{Tenant: t}
+	err = elsewhere(ctx, c, t.ID, func() error {
+		if err := insertDefaultRoles(ctx, c.DB, t.ID, s.deps.Policies.Catalogue().Roles, c.Now); err != nil {
+			return err
+		}
+		out.Organisation = contract.Organisation{
+			ID: uid.New(), TenantID: t.ID, Name: strings.TrimSpace(in.OrganisationName), Type: in.OrganisationType,
+			VerificationStatus: "UNVERIFIED", CreatedAt: c.Now, UpdatedAt: c.Now,
+		}
+		if err := insertOrganisation(ctx, c.DB, out.Organisation); err != nil {
+			return err
+		}
+		admin := newUser{
+			id: uid.New(), tenant: t.ID, kind: contract.KindHuman, email: in.AdminEmail, displayName: strings.TrimSpace(in.AdminName),
+			passwordHash: hash, organisation: out.Organisation.ID, now: c.Now,
+		}
+		roles, err := selectRolesByName(ctx, c.DB, t.ID, []string{adminRole})
+		if err != nil {
+			return err
+		}
+		out.Admin, err = insertUser(ctx, c.DB, admin, roles)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
+		Changes: changes{"type": t.Type, "slug": t.Slug, "organisation": out.Organisation.ID, "admin": out.Admin.ID},
+	})
+	c.Emit(gate.Event{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t})
+	return out, nil
+}
+
+// elsewhere runs f with another tenant as the transaction's, and goes back to
+// the acting one, whose audit chain and outbox the change is written to. Who
+// calls it has decided before that the actor may act there.
+func elsewhere(ctx context.Context, c *gate.Call, tenant op.UUID, f func() error) error {
+	if err := c.Tx.SetTenant(ctx, string(tenant)); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	return c.Tx.SetTenant(ctx, string(c.Tenant))
+}
+
+// settings are what a tenant can choose.
+type settings struct {
+	defaultLocale  string
+	enabledLocales []string
+	timeZone       string
+	currency       string
+}
+
+// supportedLocales are full regional tags; a base-language tag is none of them.
+var supportedLocales = []string{"en-US", "en-GB", "it-IT", "de-DE", "fr-FR"}
+
+// currencyForm is that of an ISO 4217 code.
+var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// zoneForm keeps out what LoadLocation would take and is no zone's name.
+var zoneForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
+
+func newSettings(in *contract.CreateTenantIn) (settings, error) {
+	if in.DefaultLocale.Null {
+		return settings{}, fault.Validation("defaultLocale", "The field defaultLocale can't be null.")
+	}
+	if in.EnabledLocales.Null {
+		return settings{}, fault.Validation("enabledLocales", "The field enabledLocales can't be null.")
+	}
+	set := settings{defaultLocale: "en-US", enabledLocales: []string{"en-US"}, timeZone: in.TimeZone, currency: in.Currency}
+	set.defaultLocale = in.DefaultLocale.Or(set.defaultLocale)
+	set.enabledLocales = in.EnabledLocales.Or(set.enabledLocales)
+	return set, set.check(in.EnabledLocales.Set && !in.DefaultLocale.Set)
+}
+
+func changedSettings(in *contract.UpdateTenantIn, t contract.Tenant) (settings, error) {
+	for _, f := range []struct {
+		name string
+		null bool
+	}{
+		{"defaultLocale", in.DefaultLocale.Null}, {"enabledLocales", in.EnabledLocales.Null},
+		{"timeZone", in.TimeZone.Null}, {"currency", in.Currency.Null},
+	} {
+		if f.null {
+			return settings{}, fault.Validation(f.name, fmt.Sprintf("The field %s can't be null.", f.name))
+		}
+	}
+	set := settings{
+		defaultLocale: in.DefaultLocale.Or(t.DefaultLocale), enabledLocales: in.EnabledLocales.Or(t.EnabledLocales),
+		timeZone: in.TimeZone.Or(t.TimeZone), currency: in.Currency.Or(t.Currency),
+	}
+	return set, set.check(in.EnabledLocales.Set && !in.DefaultLocale.Set)
+}
+
+// check holds the settings against the specification's rules. blameList says
+// which field to name when the two locale fields do not fit: the list, where it
+// alone was given.
+func (set settings) check(blameList bool) error {
+	supported := strings.Join(supportedLocales, ", ")
+	if len(set.enabledLocales) == 0 {
+		return fault.Validation("enabledLocales", "The field enabledLocales must have at least one locale.")
+	}
+	for i, l := range set.enabledLocales {
+		switch {
+		case l == "":
+			return fault.Validation("enabledLocales", "The field enabledLocales can't hold null or an empty text.")
+		case !slices.Contains(supportedLocales, l):
+			return fault.Validation("enabledLocales", fmt.Sprintf("The field enabledLocales may hold %s only: full regional tags.", supported))
+		case slices.Contains(set.enabledLocales[:i], l):
+			return fault.Validation("enabledLocales", fmt.Sprintf("The field enabledLocales holds %s more than once.", l))
+		}
+	}
+	if !slices.Contains(supportedLocales, set.defaultLocale) {
+		return fault.Validation("defaultLocale", fmt.Sprintf("The field defaultLocale must be one of %s: a full regional tag.", supported))
+	}
+	if !slices.Contains(set.enabledLocales, set.defaultLocale) {
+		field := "defaultLocale"
+		if blameList {
+			field = "enabledLocales"
+		}
+		return fault.Validation(field, fmt.Sprintf("The default locale %s must be one of enabledLocales.", set.defaultLocale))
+	}
+	if !currencyForm.MatchString(set.currency) {
+		return fault.Validation("currency", "The field currency must be an ISO 4217 code: three capital letters, such as EUR.")
+	}
+	return checkTimeZone(set.timeZone)
+}
+
+func checkTimeZone(name string) error {
+	wrong := fault.Validation("timeZone", "The field timeZone must be an IANA time zone such as Europe/Berlin or UTC.")
+	if len(name) > 64 || name == "Local" || !zoneForm.MatchString(name) {
+		return wrong
+	}
+	if _, err := time.LoadLocation(name); err != nil {
+		return wrong.WithCause(err)
+	}
+	return nil
+}
+
+func changedTenantFields(was, is contract.Tenant) []string {
+	var fields []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"name", was.Name == is.Name},
+		{"defaultLocale", was.DefaultLocale == is.DefaultLocale},
+		{"enabledLocales", slices.Equal(was.EnabledLocales, is.EnabledLocales)},
+		{"timeZone", was.TimeZone == is.TimeZone},
+		{"currency", was.Currency == is.Currency},
+	} {
+		if !f.same {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+// trimmed takes the spaces around a name away; a name of nothing else is refused.
+func trimmed(field, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", fault.Validation(field, fmt.Sprintf("The field %s can't be blank.", field))
+	}
+	return text, nil
+}
+
+// newName is the name that a change gives: the old one where the field is absent.
+func newName(field string, change op.Opt[string], old string) (string, error) {
+	if !change.Set {
+		return old, nil
+	}
+	if change.Null {
+		return "", fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
+	}
+	return trimmed(field, change.Value)
+}
+
+// wrongCursor is the answer to a cursor that this list did not give.
+func wrongCursor(cause error) error {
+	return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(cause)
+}

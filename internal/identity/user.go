@@ -1,0 +1,386 @@
+package identity
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/password"
+	"parapet/internal/uid"
+)
+
+func (s *Service) userOperations() []op.Bound {
+	type row = contract.User
+	return []op.Bound{
+		gate.List(s.gate, contract.ListUsers, userColumns, listUsers),
+		gate.List(s.gate, contract.ListPeople, userColumns, listPeople),
+		gate.Handle(s.gate, contract.GetUser, gate.Handler[contract.UserIn, row, row]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
+				return loadUser(ctx, c, in.UserID, false)
+			},
+			Do: func(_ context.Context, _ *gate.Call, _ *contract.UserIn, u row) (*row, error) { return &u, nil },
+		}),
+		gate.Handle(s.gate, contract.CreateUser, gate.Handler[contract.CreateUserIn, row, newUser]{
+			Load: loadNewUser, Do: s.createUser,
+		}),
+		gate.Handle(s.gate, contract.UpdateUser, gate.Handler[contract.UpdateUserIn, row, row]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn) (row, authz.Resource, error) {
+				return loadUser(ctx, c, in.UserID, true)
+			},
+			Do: s.updateUser,
+		}),
+		gate.Handle(s.gate, contract.SuspendUser, gate.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.suspendUser}),
+		gate.Handle(s.gate, contract.ActivateUser, gate.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.activateUser}),
+		gate.Handle(s.gate, contract.DeleteUser, gate.Handler[contract.UserIn, row, row]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
+				return loadUser(ctx, c, in.UserID, true)
+			},
+			Do: s.deleteUser,
+		}),
+	}
+}
+
+// A user is a resource of the tenant by its membership there.
+var userColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.id":             authz.UUID("u.id"),
+	"resource.tenant":         authz.UUID("m.tenant_id"),
+	"resource.organisation":   authz.UUID("m.organisation_id"),
+	"resource.owner":          authz.UUID("u.id"),
+	"resource.classification": authz.Literal(unclassified),
+})
+
+func userResource(c *gate.Call, user, organisation op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "user", ID: string(user), Tenant: string(c.Tenant), Organisation: string(organisation), Owner: string(user),
+		Classification: unclassified,
+	}
+}
+
+func listUsers(ctx context.Context, c *gate.Call, in *contract.ListUsersIn, f authz.Filter) (*op.Page[contract.User], error) {
+	email, id, err := cursorKeys(c, contract.ListUsers.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, err := selectUsers(ctx, c.DB, c.Tenant, in, email, id, f)
+	if err != nil {
+		return nil, err
+	}
+	return paged(items, in.Limit, func(u contract.User) string {
+		return op.NewCursor(contract.ListUsers.Name, c.Tenant, sortKey(u.Email), string(u.ID))
+	}), nil
+}
+
+// listPeople gives the caller's colleagues: those of its organisation in the
+// acting tenant, or everybody there for a caller who belongs to none.
+func listPeople(ctx context.Context, c *gate.Call, in *contract.ListPeopleIn, f authz.Filter) (*op.Page[contract.Colleague], error) {
+	name, id, err := cursorKeys(c, contract.ListPeople.Operation, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	organisation := in.OrganisationID
+	if organisation == "" {
+		organisation = c.Actor.Organisation
+	}
+	items, err := selectPeople(ctx, c.DB, c.Tenant, organisation, in, name, id, f)
+	if err != nil {
+		return nil, err
+	}
+	return paged(items, in.Limit, func(p contract.Colleague) string {
+		return op.NewCursor(contract.ListPeople.Name, c.Tenant, sortKey(p.DisplayName), string(p.ID))
+	}), nil
+}
+
+func loadUser(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (contract.User, authz.Resource, error) {
+	u, err := selectUser(ctx, c.DB, c.Tenant, id, lock)
+	return u, userResource(c, u.ID, u.OrganisationID), err
+}
+
+func loadUserToSwitch(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn) (contract.User, authz.Resource, error) {
+	return loadUser(ctx, c, in.UserID, true)
+}
+
+// newUser is a user who is about to exist, with the membership in its tenant.
+type newUser struct {
+	id, tenant, organisation op.UUID
+	kind, email, displayName string
+	passwordHash, clearance  string
+	now                      time.Time
+}
+
+func loadNewUser(_ context.Context, c *gate.Call, in *contract.CreateUserIn) (newUser, authz.Resource, error) {
+	n := newUser{
+		id: uid.New(), tenant: c.Tenant, organisation: in.OrganisationID, kind: in.PrincipalKind, email: in.Email,
+		clearance: in.Clearance, now: c.Now,
+	}
+	r := userResource(c, n.id, n.organisation)
+	// Nobody owns a user that does not exist yet.
+	r.Owner = ""
+	var err error
+	switch in.PrincipalKind {
+	case contract.KindHuman, contract.KindAgent:
+	case contract.KindService:
+		return n, r, fault.Validation("principalKind", "A service principal holds exactly one GLOBAL role, the one of its registered profile: "+
+			"ptd db:provision-service-principals makes it, no request can.")
+	default:
+		return n, r, fault.Validation("principalKind", "The field principalKind must be one of HUMAN, AGENT.")
+	}
+	if n.displayName, err = trimmed("displayName", in.DisplayName); err != nil {
+		return n, r, err
+	}
+	if in.Password != "" && in.PrincipalKind != contract.KindHuman {
+		return n, r, fault.Validation("password", "Only a person logs in with a password.")
+	}
+	return n, r, checkEmail("email", n.kind, n.email)
+}
+
+func (s *Service) createUser(ctx context.Context, c *gate.Call, in *contract.CreateUserIn, n newUser) (*contract.User, error) {
+	roles, err := s.rolesToGive(ctx, c, c.Tenant, in.Roles)
+	if err != nil {
+		return nil, err
+	}
+	if n.passwordHash, err = s.firstPassword(ctx, "password", in.Password, n.email); err != nil {
+		return nil, err
+	}
+	u, err := insertUser(ctx, c.DB, n, roles)
+	if err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
+		Changes: changes{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
+	})
+	c.Emit(gate.Event{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: u.ID, Payload: u})
+	return &u, nil
+}
+
+// firstPassword gives what is stored for a password, or nothing for none.
+func (s *Service) firstPassword(ctx context.Context, field, text, email string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	return s.hashed(ctx, field, text, email)
+}
+
+func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn, u contract.User) (*contract.User, error) {
+	was := u
+	record := in.Email.Set || in.DisplayName.Set || in.Password.Set
+	switch {
+	case record && u.HomeTenantID != c.Tenant:
+		return nil, notAtHome()
+	case in.Password.Set && u.ID == c.Actor.UserID:
+		return nil, fault.Conflict("One's own password is changed by change-password, which asks for the present one.")
+	}
+	name, err := newName("displayName", in.DisplayName, u.DisplayName)
+	if err != nil {
+		return nil, err
+	}
+	if in.Email.Null {
+		return nil, fault.Validation("email", "The field email can't be null.")
+	}
+	u.DisplayName, u.Email, u.Clearance = name, in.Email.Or(u.Email), in.Clearance.Or(u.Clearance)
+	var fields []string
+	if u.DisplayName != was.DisplayName {
+		fields = append(fields, "displayName")
+	}
+	if u.Email != was.Email {
+		fields = append(fields, "email")
+		if err := checkEmail("email", u.PrincipalKind, u.Email); err != nil {
+			return nil, err
+		}
+	}
+	if in.Password.Set {
+		fields = append(fields, "password")
+	}
+	if u.Email != was.Email || in.Password.Set {
+		if err := s.mayImpersonate(ctx, c, u); err != nil {
+			return nil, err
+		}
+	}
+	if len(fields) > 0 {
+		if err := s.writeUserRecord(ctx, c, in, u); err != nil {
+			return nil, err
+		}
+	}
+	if u.Clearance != was.Clearance {
+		fields = append(fields, "clearance")
+		if err := s.setClearance(ctx, c, u.ID, was.Clearance, u.Clearance); err != nil {
+			return nil, err
+		}
+	}
+	if len(fields) == 0 {
+		return &u, nil
+	}
+	u.UpdatedAt = c.Now
+	c.Emit(gate.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: fields})
+	return &u, nil
+}
+
+// writeUserRecord writes what the home tenant keeps of a user.
+func (s *Service) writeUserRecord(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn, u contract.User) error {
+	if err := writeUser(ctx, c.DB, c.Tenant, u, c.Now); err != nil {
+		return err
+	}
+	var fields []string
+	if in.Email.Set {
+		fields = append(fields, "email")
+	}
+	if in.DisplayName.Set {
+		fields = append(fields, "displayName")
+	}
+	if len(fields) > 0 {
+		c.Record(gate.Note{Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Changes: changes{"fields": fields}})
+	}
+	if !in.Password.Set {
+		return nil
+	}
+	if u.PrincipalKind != contract.KindHuman {
+		return fault.Validation("password", "Only a person logs in with a password.")
+	}
+	if in.Password.Null || in.Password.Value == "" {
+		return fault.Validation("password", "The field password can't be null or empty.")
+	}
+	hash, err := s.hashed(ctx, "password", in.Password.Value, u.Email)
+	if err != nil {
+		return err
+	}
+	if err := setPassword(ctx, c.DB, c.Tenant, u.ID, hash, c.Now); err != nil {
+		return err
+	}
+	c.Record(gate.Note{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(u.ID), Critical: true})
+	return s.endSessions(ctx, c, u.ID)
+}
+
+// endSessions ends a user's sessions here and in every other tenant. Those are
+// out of the transaction's reach: should it not commit after all, they have ended
+// for nothing; the other way round would leave a session alive.
+func (s *Service) endSessions(ctx context.Context, c *gate.Call, user op.UUID) error {
+	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, user, noSession, c.Now); err != nil {
+		return err
+	}
+	return revokeSessionsElsewhere(ctx, s.deps.Auth, c.Tenant, user, c.Now)
+}
+
+// hashed checks a new password and gives what is stored for it.
+func (s *Service) hashed(ctx context.Context, field, text, email string) (string, error) {
+	if err := password.Check(text, email); err != nil {
+		return "", fault.Validation(field, "The password is refused: "+err.Error()+".")
+	}
+	hash, err := s.deps.Passwords.Hash(ctx, text)
+	if err != nil {
+		return "", fault.Unavailable(err)
+	}
+	return hash, nil
+}
+
+// mayImpersonate refuses to let somebody take over an account that may do more
+// than they may: who sets an address or a password can log in with it.
+func (s *Service) mayImpersonate(ctx context.Context, c *gate.Call, u contract.User) error {
+	if u.ID == c.Actor.UserID {
+		return nil
+	}
+	held, err := readHeldRoles(ctx, c.DB, c.Tenant, u.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range held {
+		if err := s.mayHandOut(ctx, c, r.Grants, scope{r.Scope, op.UUID(r.ScopeID)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) suspendUser(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
+	if u.HomeTenantID != c.Tenant {
+		return nil, notAtHome()
+	}
+	switch {
+	case u.ID == c.Actor.UserID:
+		return nil, fault.Conflict("Nobody suspends themselves.")
+	case u.Status == contract.UserDeleted:
+		return nil, deletedForGood()
+	case u.Status == contract.UserSuspended:
+		return &u, nil
+	}
+	return s.switchUser(ctx, c, u, contract.UserSuspended, in.Reason, contract.ActionUserSuspended, contract.EventUserSuspended)
+}
+
+func (s *Service) activateUser(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
+	if u.HomeTenantID != c.Tenant {
+		return nil, notAtHome()
+	}
+	switch u.Status {
+	case contract.UserDeleted:
+		return nil, deletedForGood()
+	case contract.UserActive:
+		return &u, nil
+	}
+	return s.switchUser(ctx, c, u, contract.UserActive, in.Reason, contract.ActionUserActivated, contract.EventUserActivated)
+}
+
+func (s *Service) deleteUser(ctx context.Context, c *gate.Call, _ *contract.UserIn, u contract.User) (*contract.User, error) {
+	if u.HomeTenantID != c.Tenant {
+		return nil, notAtHome()
+	}
+	if u.PrincipalKind != contract.KindAgent {
+		return nil, fault.Conflict("Only a synthetic agent can be deleted. Suspend the user, or remove the membership.")
+	}
+	if u.Status == contract.UserDeleted {
+		return &u, nil
+	}
+	return s.switchUser(ctx, c, u, contract.UserDeleted, "", contract.ActionUserDeleted, contract.EventUserDeleted)
+}
+
+func (s *Service) switchUser(ctx context.Context, c *gate.Call, u contract.User, status, reason, action, event string) (*contract.User, error) {
+	from := u.Status
+	u.Status, u.UpdatedAt = status, c.Now
+	if err := writeUserStatus(ctx, c.DB, c.Tenant, u); err != nil {
+		return nil, err
+	}
+	if status != contract.UserActive {
+		if err := keepAnAdmin(ctx, c, u.ID); err != nil {
+			return nil, err
+		}
+		if err := s.endSessions(ctx, c, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
+		Changes: changes{"from": from, "to": status, "principalKind": u.PrincipalKind}.because(reason),
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"status"}})
+	return &u, nil
+}
+
+func notAtHome() error {
+	return fault.Refused("The user's record is administered by its home tenant. Here only the membership and the clearance can be changed.")
+}
+
+func deletedForGood() error { return fault.Conflict("The agent is deleted, which is for good.") }
+
+// checkEmail keeps the form of synthetic agents' addresses for them alone.
+func checkEmail(field, kind, email string) error {
+	agent := isAgentEmail(email)
+	switch {
+	case kind == contract.KindAgent && !agent:
+		return fault.Validation(field, "The address of a synthetic agent must have the form agent+<class>@<domain>.")
+	case kind == contract.KindHuman && agent:
+		return fault.Validation(field, "An address of the form agent+<class>@<domain> is a synthetic agent's.")
+	case kind == contract.KindService:
+		return fault.Validation(field, "The address of a service principal is for display and is set by provisioning.")
+	}
+	return nil
+}
+
+// isAgentEmail tells whether the address has the form agent+<class>@<domain>.
+func isAgentEmail(email string) bool {
+	local, domain, ok := strings.Cut(strings.ToLower(email), "@")
+	class, isAgent := strings.CutPrefix(local, "agent+")
+	return ok && isAgent && class != "" && domain != ""
+}
