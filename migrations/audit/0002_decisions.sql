@@ -8,6 +8,8 @@ CREATE TABLE audit.decisions (
     id         uuid        NOT NULL,
     decided_at timestamptz NOT NULL,
     actor_id   text        NOT NULL,
+    -- The entrypoint that answered.
+    rule       text        NOT NULL,
     permission text        NOT NULL,
     module     text        NOT NULL,
     input      json        NOT NULL,

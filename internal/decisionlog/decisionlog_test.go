@@ -1,0 +1,150 @@
+package decisionlog_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"parapet/internal/authz"
+	"parapet/internal/decisionlog"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+)
+
+func record(tenant op.UUID, n int) authz.DecisionRecord {
+	return authz.DecisionRecord{
+		Time: time.Now(), Tenant: string(tenant), Actor: string(uid.New()), Rule: "allow", Permission: "task.update", Module: "tracker",
+		Input: authz.MaskedInput{Effect: "write", Resource: &authz.MaskedResource{Type: "task"}}, Allow: n%2 == 0,
+		Reasons: []string{"missing_permission", fmt.Sprint(n)}, Revision: "r1", RequestID: fmt.Sprint("request-", n),
+	}
+}
+
+// written runs a log until it has written, or lost, all that it was given.
+func written(t *testing.T, l *decisionlog.Log, n int64) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.Run(ctx) })
+	for end := time.Now().Add(10 * time.Second); l.Written()+l.Dropped() < n && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	running.Wait()
+}
+
+func TestRecordsAreWrittenAndListed(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	mine, other := uid.New(), uid.New()
+	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 3, Every: 5 * time.Millisecond})
+	for n := range 10 {
+		l.Record(record(mine, n))
+	}
+	l.Record(record(other, 99))
+	l.Record(record("", 100))
+	written(t, l, 12)
+	if l.Written() != 12 || l.Dropped() != 0 {
+		t.Fatalf("%d written, %d dropped", l.Written(), l.Dropped())
+	}
+	reader := db.Pool(t, postgres.RoleIdentity)
+	list := func(tenant op.UUID, f decisionlog.Filter, cursor string, limit int) ([]string, string) {
+		t.Helper()
+		lines, next, err := decisionlog.List(t.Context(), reader.Read(string(tenant), nil), tenant, f, cursor, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, l := range lines {
+			ids = append(ids, l.RequestID)
+			if len(l.Reasons) != 2 || l.Rule != "allow" || string(l.Input) != `{"effect":"write","resource":{"type":"task"}}` {
+				t.Errorf("%+v", l)
+			}
+		}
+		return ids, next
+	}
+	first, next := list(mine, decisionlog.Filter{}, "", 6)
+	second, end := list(mine, decisionlog.Filter{}, next, 6)
+	if len(first) != 6 || len(second) != 4 || end != "" || first[0] != "request-9" || second[3] != "request-0" {
+		t.Errorf("pages %v and %v", first, second)
+	}
+	yes := true
+	if got, _ := list(mine, decisionlog.Filter{Allow: &yes, Permission: "task.update"}, "", 3); !reflect.DeepEqual(got, []string{"request-8", "request-6", "request-4"}) {
+		t.Errorf("filtered: %v", got)
+	}
+	if got, _ := list(mine, decisionlog.Filter{RequestID: "request-7"}, "", 3); len(got) != 1 {
+		t.Errorf("by request: %v", got)
+	}
+	if got, _ := list(other, decisionlog.Filter{}, "", 50); len(got) != 1 {
+		t.Errorf("another tenant sees %v", got)
+	}
+	for _, cursor := range []string{next, "x", "AAAA"} {
+		if _, _, err := decisionlog.List(t.Context(), reader.Read(string(other), nil), other, decisionlog.Filter{}, cursor, 5); !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
+	if err := db.Pool(t, postgres.RoleTracker).Read(string(mine), nil).QueryRow(t.Context(), `SELECT 1 FROM audit.decisions`).Scan(new(int)); err == nil {
+		t.Error("a module reads the decision log")
+	}
+
+	jobs := db.Pool(t, postgres.RoleJobs)
+	if n, err := decisionlog.Prune(t.Context(), jobs, time.Now().Add(-time.Hour)); err != nil || n != 0 {
+		t.Errorf("pruned %d, %v", n, err)
+	}
+	if n, err := decisionlog.Prune(t.Context(), jobs, time.Now().Add(time.Hour)); err != nil || n != 12 {
+		t.Errorf("pruned %d, %v", n, err)
+	}
+}
+
+func TestAFullBufferDropsAndCounts(t *testing.T) {
+	t.Parallel()
+	l := decisionlog.New(decisionlog.Config{Buffer: 5})
+	for n := range 12 {
+		l.Record(record(uid.New(), n)) // nobody writes: this must not wait
+	}
+	if l.Dropped() != 7 {
+		t.Fatalf("%d dropped, want 7", l.Dropped())
+	}
+}
+
+func TestARefusedRecordCostsNoOther(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	tenant := uid.New()
+	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs)})
+	for n := range 5 {
+		r := record(tenant, n)
+		if n == 2 {
+			r.RequestID = "NUL \x00"
+		}
+		l.Record(r)
+	}
+	written(t, l, 5)
+	if l.Written() != 4 || l.Dropped() != 1 {
+		t.Fatalf("%d written, %d dropped", l.Written(), l.Dropped())
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	db := pgtest.New(b)
+	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(b, postgres.RoleJobs)})
+	ctx, stop := context.WithCancel(b.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.Run(ctx) })
+	r := record(uid.New(), 1)
+	for i := 0; b.Loop(); i++ {
+		l.Record(r)
+		for i%1000 == 0 && int64(i)-l.Written() > 4000 {
+			time.Sleep(time.Millisecond) // so that none is dropped: the rate is that of writing
+		}
+	}
+	stop()
+	running.Wait()
+	b.ReportMetric(float64(l.Written())/b.Elapsed().Seconds(), "records/s")
+	b.ReportMetric(float64(l.Dropped()), "dropped")
+}

@@ -1,0 +1,87 @@
+package decisionlog
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// Line is a record as a list shows it.
+type Line struct {
+	ID         op.UUID
+	DecidedAt  time.Time
+	ActorID    string
+	Rule       string
+	Permission string
+	Module     string
+	Input      json.RawMessage
+	Allow      bool
+	Hidden     bool
+	Reasons    []string
+	Revision   string
+	RequestID  string
+}
+
+// Filter narrows a list; an empty field does not.
+type Filter struct {
+	Actor      string
+	Permission string
+	RequestID  string
+	Allow      *bool
+}
+
+const sqlList = `
+SELECT id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id
+FROM audit.decisions
+WHERE tenant_id = @tenant
+  AND (@before::uuid IS NULL OR id < @before::uuid)
+  AND (@actor::text = '' OR actor_id = @actor::text)
+  AND (@permission::text = '' OR permission = @permission::text)
+  AND (@request::text = '' OR request_id = @request::text)
+  AND (@allow::boolean IS NULL OR allow = @allow::boolean)
+ORDER BY id DESC
+LIMIT @limit`
+
+// List gives the records of a tenant, newest first, and the cursor of the next
+// page, which is empty on the last one. A cursor of another tenant, or no cursor
+// at all, is a VALIDATION fault.
+func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cursor string, limit int) ([]Line, string, error) {
+	var before *op.UUID
+	if cursor != "" {
+		id, err := readCursor(tenant, cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		before = &id
+	}
+	lines, err := postgres.Collect[Line](ctx, q, sqlList, postgres.Args{
+		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID,
+		"allow": f.Allow, "limit": limit + 1,
+	})
+	if err != nil {
+		return nil, "", postgres.MapError(err)
+	}
+	next := ""
+	if len(lines) > limit {
+		lines = lines[:limit]
+		next = base64.RawURLEncoding.EncodeToString([]byte(string(tenant) + string(lines[limit-1].ID)))
+	}
+	return lines, next, nil
+}
+
+func readCursor(tenant op.UUID, cursor string) (op.UUID, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) != 72 || string(b[:36]) != string(tenant) {
+		return "", fault.Validation("cursor", "It is not a cursor of this list.")
+	}
+	id, err := op.ParseUUID(string(b[36:]))
+	if err != nil {
+		return "", fault.Validation("cursor", "It is not a cursor of this list.")
+	}
+	return id, nil
+}

@@ -1,0 +1,80 @@
+package events_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"parapet/internal/events"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+)
+
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	module, reader := db.Pool(t, postgres.RoleIdentity), db.Pool(t, postgres.RoleIdentity)
+	tenant, admin, person, key := uid.New(), uid.New(), uid.New(), uid.New()
+	event := func(name, aggregateType string, aggregate, actor op.UUID, payload string) events.Event {
+		return events.Event{Type: name, TenantID: tenant, AggregateType: aggregateType, AggregateID: string(aggregate), ActorID: actor, Payload: json.RawMessage(payload)}
+	}
+	publish(t, module, tenant,
+		event("directory.user.key_issued", "api_key", key, admin, `{"owner":"`+string(person)+`"}`),             // tells the owner
+		event("directory.user.key_issued", "api_key", key, person, `{"owner":"`+string(person)+`"}`),            // who did it knows
+		event("directory.user.membership_updated", "membership", key, admin, `{"userId":"`+string(person)+`"}`), // tells the member
+		event("directory.user.updated", "user", person, admin, `{"displayName":"x"}`),                           // tells the user
+		event("directory.user.updated", "thing", person, admin, `{"owner":7}`),                                  // names nobody
+		event(events.KeyExpiryWarned, "api_key", key, "", `{"owner":"`+string(person)+`"}`),                     // tells administrators
+		event("directory.role.updated", "role", key, admin, `{"userId":"`+string(person)+`"}`),                  // is not asked for
+	)
+	d := dispatcher(t, db, nil, events.Notifications())
+	for range 2 {
+		if _, err := d.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// Delivered again in full, without the processed ids: the natural key holds.
+		if _, err := db.Owner(t).Exec(t.Context(), `UPDATE events.outbox SET dispatched_at = NULL; DELETE FROM events.processed`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	feed := func(tenant, user op.UUID, administrator bool) []events.Notification {
+		t.Helper()
+		list, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, user, administrator, "", 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	own := feed(tenant, person, false)
+	if len(own) != 3 {
+		t.Fatalf("the user's feed: %+v", own)
+	}
+	if list := feed(tenant, admin, true); len(list) != 1 || list[0].Type != events.KeyExpiryWarned || list[0].Subject != "api_key:"+string(key) {
+		t.Fatalf("the administrator's feed: %+v", list)
+	}
+	if list := feed(uid.New(), person, true); len(list) != 0 {
+		t.Fatalf("another tenant's feed: %+v", list)
+	}
+	older, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, person, false, own[0].ID, 1)
+	if err != nil || len(older) != 1 || older[0].ID != own[1].ID {
+		t.Fatalf("the page after the first: %+v, %v", older, err)
+	}
+	mark := func(user op.UUID) bool {
+		t.Helper()
+		var found bool
+		err := module.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+			var err error
+			found, err = events.MarkRead(t.Context(), tx, tenant, user, false, own[0].ID, time.Now())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if mark(admin) || !mark(person) || feed(tenant, person, false)[0].ReadAt == nil {
+		t.Error("a notification is marked as read by its user and nobody else")
+	}
+}
