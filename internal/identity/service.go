@@ -66,6 +66,9 @@ type Service struct {
 
 // New makes the module. The error names the setting that is wrong.
 func New(d Deps) (*Service, error) {
+	if err := checkProvider(d.AuthProvider); err != nil {
+		return nil, err
+	}
 	if d.Pool == nil || d.Auth == nil || d.Gate == nil || d.Policies == nil || d.Tokens == nil || d.Passwords == nil {
 		return nil, errors.New("identity: pools, gate, policies, tokens and passwords are required")
 	}
@@ -78,16 +81,23 @@ func New(d Deps) (*Service, error) {
 	if d.Throttle == (Throttle{}) {
 		d.Throttle = DefaultThrottle()
 	}
-	s := &Service{deps: d, gate: d.Gate, throttle: newThrottle(d.Throttle)}
-	switch d.AuthProvider {
+	return &Service{
+		deps: d, gate: d.Gate, throttle: newThrottle(d.Throttle),
+		provider: &localProvider{accounts: d.Auth, passwords: d.Passwords},
+	}, nil
+}
+
+// checkProvider refuses what AUTH_PROVIDER cannot be. The place of another
+// provider is the interface of that name: what proves who a person is.
+func checkProvider(name string) error {
+	switch name {
 	case "local":
-		s.provider = &localProvider{accounts: d.Auth, passwords: d.Passwords}
+		return nil
 	case "oidc":
-		return nil, errors.New("setting AUTH_PROVIDER: oidc is reserved and not available yet; set it to local")
+		return errors.New("setting AUTH_PROVIDER: oidc is reserved and not available yet; set it to local")
 	default:
-		return nil, fmt.Errorf("setting AUTH_PROVIDER: %q is not a provider; set it to local", d.AuthProvider)
+		return fmt.Errorf("setting AUTH_PROVIDER: %q is not a provider; set it to local", name)
 	}
-	return s, nil
 }
 
 // Operations are the module's operations, bound to its gate.
