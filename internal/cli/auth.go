@@ -26,12 +26,9 @@ func newAuthCmd(inv *invocation) *cobra.Command {
 		Short: "Log in and out, show and switch credentials",
 		Example: `  pt auth login --email ada@example.org
   pt auth status`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("there is no command %q below auth", args[0])
-			}
-			return cmd.Help()
-		},
+		Args:                       noSuchCommand,
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newLoginCmd(inv), newStatusCmd(inv), newLogoutCmd(inv), newSwitchCmd(inv))
 	return cmd

@@ -10,7 +10,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,10 +89,11 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Version:           inv.Version,
-		Args:              cobra.NoArgs,
+		Args:              noSuchCommand,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("pt {{.Version}}\n")
 	f := root.PersistentFlags()
 	f.BoolVar(&inv.flags.json, "json", false, "print JSON: {\"schemaVersion\":1,\"data\":…,\"nextCursor\":…}")
@@ -121,6 +124,18 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	add(groupOther, newAPICmd(inv), newCompletionCmd(), newVersionCmd(inv))
 	root.AddCommand(helpTopics()...)
 	return root
+}
+
+// noSuchCommand is the error of a word that is no command, with those that are
+// like it.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		return fmt.Errorf("there is no command %q; like it: %s", args[0], strings.Join(like, ", "))
+	}
+	return fmt.Errorf("there is no command %q", args[0])
 }
 
 // The groups of the overview that pt --help gives.

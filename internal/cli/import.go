@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,6 +109,7 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 	runErr := im.run(ctx, file)
 	im.progress(true)
 	im.out.Complete = runErr == nil
+	slices.SortFunc(im.out.Failures, func(a, b failedInput) int { return a.Line - b.Line })
 	im.out.Seconds = math.Round(o.inv.Clock.Now().Sub(im.begun).Seconds()*100) / 100
 	// What was done is told even where the context has ended.
 	if err := o.inv.show(context.WithoutCancel(ctx), view{data: im.out, markdown: im.out.markdown}); err != nil {

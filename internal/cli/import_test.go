@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"parapet/internal/contract/tracker"
+)
+
+// importService takes imports as the service does: by the items' own ids, whole
+// batches or none. It refuses an item titled "poison" with the whole batch, and
+// one titled "reject" alone.
+type importService struct {
+	seen    map[string]string
+	batches []int
+	keys    map[string]bool
+	// fail answers the n-th batch with a status instead.
+	fail map[int]int
+	stop func()
+}
+
+func (s *importService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Items []json.RawMessage }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, err.Error(), 400)
+		return
+	}
+	s.batches = append(s.batches, len(in.Items))
+	s.keys[r.Header.Get("Idempotency-Key")] = true
+	if status := s.fail[len(s.batches)]; status != 0 {
+		w.WriteHeader(status)
+		return
+	}
+	if s.stop != nil {
+		s.stop()
+	}
+	if strings.Contains(fmt.Sprintf("%s", in.Items), "poison") {
+		w.WriteHeader(400)
+		fmt.Fprintf(w, `{"error":{"code":"VALIDATION","message":"The batch is poisoned.","requestId":"r"}}`)
+		return
+	}
+	out := tracker.ImportItemsOut{}
+	for i, raw := range in.Items {
+		var item struct{ ID, Title string }
+		if err := json.Unmarshal(raw, &item); err != nil {
+			panic(err)
+		}
+		result := tracker.ImportResult{Index: i, ID: item.ID, Outcome: tracker.OutcomeCreated}
+		was, known := s.seen[item.ID]
+		switch {
+		case item.Title == "reject":
+			result.Outcome, result.Reason = tracker.OutcomeFailed, "the title is \x1b[31mnot nice"
+			out.Failed++
+		case known && was == string(raw):
+			out.Unchanged++
+		case known:
+			out.Updated++
+		default:
+			out.Created++
+		}
+		s.seen[item.ID] = string(raw)
+		out.Results = append(out.Results, result)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		panic(err)
+	}
+	w.Write(text)
+}
+
+func startImport(t *testing.T) (*importService, *service) {
+	t.Helper()
+	s := &importService{seen: map[string]string{}, keys: map[string]bool{}, fail: map[int]int{}}
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	return s, &service{t: t, url: h.URL}
+}
+
+func file(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "items.jsonl")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func items(n int) []string {
+	var lines []string
+	for i := range n {
+		lines = append(lines, fmt.Sprintf(`{"id":"x-%d","title":"Item %d","status":"open","priority":1,"dependencies":[{"depends_on_id":"x-0","type":"blocks"}]}`, i, i))
+	}
+	return lines
+}
+
+func TestImportInBatchesAndAgain(t *testing.T) {
+	t.Parallel()
+	fake, s := startImport(t)
+	path := file(t, items(2*batchItems+5)...)
+	got := invoke(t, s, world{}, "import", apollo, path)
+	if got.code != ExitDone || !strings.Contains(got.out, "- Created: 405\n") || !strings.Contains(got.out, "- Failed: 0\n") {
+		t.Fatalf("got %+v", got)
+	}
+	if fmt.Sprint(fake.batches) != "[200 200 5]" || len(fake.keys) != 3 {
+		t.Fatalf("batches %v, %d keys", fake.batches, len(fake.keys))
+	}
+	again := invoke(t, s, world{}, "import", apollo, path, "--jq", ".data | [.created, .unchanged, .complete]")
+	if again.code != ExitDone || again.out != "[0,405,true]\n" {
+		t.Fatalf("got %+v", again)
+	}
+}
+
+func TestImportTellsBadLinesAndTakesTheRest(t *testing.T) {
+	t.Parallel()
+	_, s := startImport(t)
+	lines := []string{
+		"\ufeff" + items(1)[0], "", "not json", `{"id":"a","title":"reject"}`, `{"id":"b","title":7}`, `{"id":"c","title":"C","colour":"red"}`,
+		`["a list"]`, "{\"id\":\"d\",\"title\":\"\xff\"}", `{"id":"e","title":"E"} trailing`, `{"id":"f","title":"poison"}`, `{"id":"g","title":"G","description":"` + strings.Repeat("x", maxLine) + `"}`,
+		`{"id":"h","title":"H"}`,
+	}
+	got := invoke(t, s, world{}, "import", apollo, file(t, lines...))
+	if got.code != ExitError || !strings.Contains(got.out, "- Created: 2\n") || !strings.Contains(got.out, "- Failed: 9\n") || !strings.Contains(got.out, "- Lines: 11\n") {
+		t.Fatalf("got %+v", got)
+	}
+	for _, want := range []string{
+		"line 3: the line is not one valid JSON object", `line 4 (a): the title is \x1b[31mnot nice`, "line 5 (b): the field title",
+		`line 6 (c): there is no field "colour"`, "line 7: it is not a", "line 8: the line is not valid UTF-8", "line 9: ", "line 10 (f): The batch is poisoned.", "line 11: the line is longer than 2 MiB",
+	} {
+		if !strings.Contains(got.err, want) {
+			t.Errorf("%q is not told:\n%s", want, got.err)
+		}
+	}
+	asJSON := invoke(t, s, world{}, "import", apollo, file(t, lines...), "--jq", "[.data.failures[].line]")
+	if asJSON.code != ExitError || asJSON.out != "[3,4,5,6,7,8,9,10,11]\n" || asJSON.err != "" {
+		t.Fatalf("got %+v", asJSON)
+	}
+}
+
+func TestImportStopsAtAnErrorAndTellsWhatWasDone(t *testing.T) {
+	t.Parallel()
+	fake, s := startImport(t)
+	fake.fail[2] = 403
+	got := invoke(t, s, world{}, "import", apollo, file(t, items(300)...))
+	if got.code != ExitForbidden || !strings.Contains(got.out, "not complete") || !strings.Contains(got.out, "- Created: 200\n") {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func TestImportRetriesABusyService(t *testing.T) {
+	t.Parallel()
+	fake, s := startImport(t)
+	fake.fail[1] = 503
+	got := invoke(t, s, world{}, "import", apollo, file(t, items(3)...))
+	if got.code != ExitDone || len(fake.batches) != 2 || len(fake.keys) != 1 {
+		t.Fatalf("got %+v, batches %v", got, fake.batches)
+	}
+}
+
+func TestImportEndsAtCtrlC(t *testing.T) {
+	t.Parallel()
+	fake, s := startImport(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	fake.stop = func() {
+		if len(fake.batches) == 2 {
+			cancel()
+		}
+	}
+	got := invokeContext(ctx, t, s, world{terminal: true}, "import", apollo, file(t, items(1000)...))
+	if got.code != ExitCancelled || !strings.Contains(got.out, "not complete") || len(fake.batches) != 2 {
+		t.Fatalf("got %+v, batches %v", got, fake.batches)
+	}
+}
+
+func TestImportFromTheInput(t *testing.T) {
+	t.Parallel()
+	_, s := startImport(t)
+	got := invoke(t, s, world{stdin: strings.Join(items(2), "\n")}, "import", apollo, "-", "--jq", ".data.created")
+	if got.code != ExitDone || got.out != "2\n" {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func FuzzItemReader(f *testing.F) {
+	f.Add([]byte(items(1)[0] + "\n\n{}\n[1]\nnull\n"))
+	f.Add([]byte("{\"id\":\"a\",\"title\":\"\\u0000\"}\r\n\xff"))
+	f.Add([]byte("\n\n\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		lines := newItemReader(bytes.NewReader(text))
+		last := 0
+		for {
+			item, problem, err := lines.next()
+			if err != nil {
+				break
+			}
+			if item.line <= last {
+				t.Fatalf("line %d after %d", item.line, last)
+			}
+			last = item.line
+			if problem == "" && (!utf8.ValidString(item.item.Title) || strings.ContainsRune(item.item.Title, 0)) {
+				t.Fatalf("came through: %q", item.item.Title)
+			}
+		}
+		if n := bytes.Count(text, []byte("\n")) + 1; last > n {
+			t.Fatalf("line %d of %d", last, n)
+		}
+	})
+}
