@@ -3,12 +3,14 @@ package postgres
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 
 	"parapet/internal/fault"
 )
@@ -92,11 +94,10 @@ func unreachable(err error) bool {
 		return true
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return true
-	case errors.Is(err, net.ErrClosed):
+	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, puddle.ErrClosedPool):
 		return true
 	}
-	// A connection that the server cut in the middle of a statement.
-	text := err.Error()
-	return strings.Contains(text, "unexpected EOF") || strings.Contains(text, "conn closed") ||
-		strings.Contains(text, "closed pool")
+	// A connection that was cut under an earlier statement; pgx keeps this error
+	// to itself.
+	return strings.Contains(err.Error(), "conn closed")
 }

@@ -1,0 +1,195 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parapet/internal/fault"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+)
+
+func TestMapError(t *testing.T) {
+	t.Parallel()
+	known := postgres.Constraints{"slug_once": fault.Conflict("The slug is taken.")}
+	for _, c := range []struct {
+		err  error
+		want fault.Code
+	}{
+		{&pgconn.PgError{Code: "23505", ConstraintName: "slug_once"}, fault.CodeConflict},
+		{&pgconn.PgError{Code: "23505", ConstraintName: "other"}, fault.CodeConflict},
+		{&pgconn.PgError{Code: "23503"}, fault.CodeConflict},
+		{&pgconn.PgError{Code: "23514"}, fault.CodeInternal},
+		{&pgconn.PgError{Code: "23502"}, fault.CodeInternal},
+		{&pgconn.PgError{Code: "22P02"}, fault.CodeValidation},
+		{&pgconn.PgError{Code: "22021"}, fault.CodeValidation},
+		{&pgconn.PgError{Code: "42501"}, fault.CodeInternal},
+		{&pgconn.PgError{Code: "42601"}, fault.CodeInternal},
+		{&pgconn.PgError{Code: "25006", Message: "cannot execute UPDATE in a read-only transaction"}, fault.CodeInternal},
+		{&pgconn.PgError{Code: "25006", Message: "cannot execute UPDATE during recovery"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "40001"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "40P01"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "53300"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "53100"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "57P01"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "57014"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "08006"}, fault.CodeUnavailable},
+		{pgx.ErrNoRows, fault.CodeNotFound},
+		{context.DeadlineExceeded, fault.CodeUnavailable},
+		{context.Canceled, fault.CodeUnavailable},
+		{io.ErrUnexpectedEOF, fault.CodeUnavailable},
+		{net.ErrClosed, fault.CodeUnavailable},
+		{errors.New("a mistake"), fault.CodeInternal},
+		{fault.Forbidden("task.read"), fault.CodeForbidden},
+	} {
+		for _, err := range []error{c.err, fmt.Errorf("store: %w", c.err)} {
+			mapped := postgres.MapError(err, known)
+			if !fault.HasCode(mapped, c.want) {
+				t.Errorf("%v becomes %v, not %s", err, mapped, c.want)
+			}
+			if !errors.Is(mapped, c.err) {
+				t.Errorf("%v loses its cause", err)
+			}
+			if f := fault.From(mapped); c.want == fault.CodeUnavailable && f.RetryAfter <= 0 {
+				t.Errorf("%v has no wait", err)
+			}
+		}
+	}
+	if postgres.MapError(nil) != nil {
+		t.Error("nil becomes an error")
+	}
+}
+
+func TestFullPoolAnswersInTime(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool := db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleWiki), MaxConns: 1})
+	tx, err := pool.Begin(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	_, err = pool.Read("", nil).Exec(t.Context(), `SELECT 1`)
+	took := time.Since(started)
+	if f := fault.From(err); f == nil || f.Code != fault.CodeUnavailable || f.RetryAfter <= 0 {
+		t.Errorf("got %v", err)
+	}
+	if took < 1500*time.Millisecond || took > 4*time.Second {
+		t.Errorf("answered after %s", took)
+	}
+	// Whoever gives up earlier is not held.
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	started = time.Now()
+	if _, err = pool.Begin(short, "", nil); err == nil || time.Since(started) > time.Second {
+		t.Errorf("%v after %s", err, time.Since(started))
+	}
+	tx.Rollback()
+	if _, err = pool.Read("", nil).Exec(t.Context(), `SELECT 1`); err != nil {
+		t.Errorf("after the pool has room again: %v", err)
+	}
+}
+
+func TestConnectionsThatAreNotToBeHad(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool := db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleWiki), MaxConns: 2})
+	owner := db.Owner(t)
+	// The server ends every connection of the role, and lets in no new one.
+	for _, sql := range []string{
+		`REVOKE CONNECT ON DATABASE ` + db.Name() + ` FROM PUBLIC, parapet_wiki`,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_wiki' AND datname = current_database()`,
+	} {
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT 1`); !fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := owner.Exec(t.Context(), `GRANT CONNECT ON DATABASE `+db.Name()+` TO parapet_wiki`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT 1`); err != nil {
+		t.Errorf("after it is let in again: %v", err)
+	}
+	// A connection that dies under a statement.
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		_, _ = owner.Exec(context.WithoutCancel(t.Context()),
+			`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_wiki' AND datname = current_database()`)
+	}()
+	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT pg_sleep(10)`); !fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://x@127.0.0.1:1/x?connect_timeout=1"}); err == nil {
+		t.Error("opened a pool on nothing")
+	}
+}
+
+func TestRoleURL(t *testing.T) {
+	t.Parallel()
+	const secret = "a secret"
+	password := postgres.RolePassword("parapet_wiki", secret)
+	if len(password) != 64 || password == postgres.RolePassword("parapet_jobs", secret) {
+		t.Errorf("password %q", password)
+	}
+	for _, base := range []string{
+		"postgres://app:hidden@db.example:6432/parapet?sslmode=require",
+		"postgresql://db.example:6432/parapet?user=app&password=hidden&sslmode=require",
+		"host=db.example port=6432 dbname=parapet user=app password=hidden sslmode=require",
+		"postgres:///parapet?host=db.example&port=6432&sslmode=require",
+	} {
+		for _, s := range []string{secret, ""} {
+			url, err := postgres.RoleURL(base, "parapet_wiki", s)
+			if err != nil {
+				t.Errorf("%s: %v", base, err)
+				continue
+			}
+			cfg, err := pgx.ParseConfig(url)
+			if err != nil {
+				t.Errorf("%s: %v", url, err)
+				continue
+			}
+			want := ""
+			if s != "" {
+				want = password
+			}
+			if cfg.User != "parapet_wiki" || cfg.Password != want || cfg.Host != "db.example" || cfg.Port != 6432 || cfg.Database != "parapet" || cfg.TLSConfig == nil {
+				t.Errorf("%s becomes %s", base, url)
+			}
+		}
+	}
+	for _, base := range []string{"", " ", "nonsense", "postgres://\x7f"} {
+		if url, err := postgres.RoleURL(base, "parapet_wiki", ""); err == nil {
+			t.Errorf("%q becomes %q", base, url)
+		}
+	}
+}
+
+func FuzzRoleURL(f *testing.F) {
+	f.Add("postgres://app:hidden@db.example:6432/parapet?sslmode=disable")
+	f.Add("host=/tmp user=app password='a b'")
+	f.Add("postgres:///x?user=app&user=other")
+	f.Fuzz(func(t *testing.T, base string) {
+		url, err := postgres.RoleURL(base, "parapet_wiki", "secret")
+		if err != nil {
+			return
+		}
+		cfg, err := pgx.ParseConfig(url)
+		if err != nil {
+			return // a base that was no address stays none
+		}
+		if cfg.User != "parapet_wiki" || cfg.Password != postgres.RolePassword("parapet_wiki", "secret") {
+			t.Errorf("%q becomes %q: user %q", base, url, cfg.User)
+		}
+	})
+}

@@ -1,0 +1,391 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+)
+
+const (
+	tenantA = "0190a000-0000-7000-8000-00000000000a"
+	tenantB = "0190a000-0000-7000-8000-00000000000b"
+)
+
+// newNotes makes a database with one tenant table, a row in it for each tenant,
+// and opens a pool on it.
+func newNotes(t testing.TB, cfg postgres.Config) *postgres.Pool {
+	t.Helper()
+	db := pgtest.New(t)
+	owner := db.Owner(t)
+	for _, sql := range []string{
+		`CREATE TABLE wiki.notes (tenant_id uuid NOT NULL, id int NOT NULL, body text, PRIMARY KEY (tenant_id, id), CONSTRAINT body_once UNIQUE (tenant_id, body))`,
+		`ALTER TABLE wiki.notes ENABLE ROW LEVEL SECURITY`,
+		`ALTER TABLE wiki.notes FORCE ROW LEVEL SECURITY`,
+		`CREATE POLICY tenant_isolation ON wiki.notes USING (tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid)`,
+		`GRANT SELECT, INSERT, UPDATE, DELETE ON wiki.notes TO parapet_wiki`,
+		`INSERT INTO wiki.notes VALUES ('` + tenantA + `', 1, 'of A'), ('` + tenantB + `', 1, 'of B')`,
+	} {
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.URL = db.RoleURL(postgres.RoleWiki)
+	return db.PoolWith(t, cfg)
+}
+
+// settings are the two ways in which the tenant travels: all that is promised
+// holds for both.
+var settings = map[string]postgres.TenantSetting{"set_config": postgres.SetConfig, "SET LOCAL": postgres.SetLocal}
+
+func eachSetting(t *testing.T, f func(t *testing.T, setting postgres.TenantSetting)) {
+	t.Helper()
+	for name, setting := range settings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, setting)
+		})
+	}
+}
+
+const sqlBodies = `SELECT body FROM wiki.notes ORDER BY body`
+
+func bodies(ctx context.Context, q postgres.Querier) (string, error) {
+	list, err := postgres.CollectScalars[string](ctx, q, sqlBodies)
+	return strings.Join(list, ","), err
+}
+
+// TestOneConnectionServesTenantsInTurn has one connection alternate between
+// tenants while requests end in every way there is, and looks after each what
+// the next one would see.
+func TestOneConnectionServesTenantsInTurn(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		pool := newNotes(t, postgres.Config{MaxConns: 1, TenantSetting: setting})
+		ctx := t.Context()
+		boom := errors.New("boom")
+
+		ends := map[string]func(tenant string){
+			"read": func(tenant string) {
+				if _, err := bodies(ctx, pool.Read(tenant, nil)); err != nil {
+					t.Error(err)
+				}
+			},
+			"read, rows closed early": func(tenant string) {
+				rows, err := pool.Read(tenant, nil).Query(ctx, `SELECT generate_series(1, 100000)`)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				rows.Next()
+				rows.Close()
+			},
+			"read of nonsense": func(tenant string) {
+				if _, err := pool.Read(tenant, nil).Exec(ctx, `SELECT 1/0`); err == nil {
+					t.Error("no error")
+				}
+			},
+			"read, check refuses": func(tenant string) {
+				_, err := bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return boom }}))
+				if !errors.Is(err, boom) {
+					t.Errorf("got %v", err)
+				}
+			},
+			"read, check panics": func(tenant string) {
+				defer func() { _ = recover() }()
+				_, _ = bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(boom) }}))
+				t.Error("no panic")
+			},
+			"read, cancelled": func(tenant string) {
+				short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				defer cancel()
+				if _, err := pool.Read(tenant, nil).Exec(short, `SELECT pg_sleep(10)`); err == nil {
+					t.Error("no error")
+				}
+			},
+			"change": func(tenant string) {
+				err := pool.InTx(ctx, tenant, nil, func(tx *postgres.Tx) error {
+					_, err := tx.Exec(ctx, `UPDATE wiki.notes SET body = body`)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			},
+			"change, refused": func(tenant string) {
+				err := pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { return boom })
+				if !errors.Is(err, boom) {
+					t.Errorf("got %v", err)
+				}
+			},
+			"change, check refuses": func(tenant string) {
+				_, err := pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return boom }})
+				if !errors.Is(err, boom) {
+					t.Errorf("got %v", err)
+				}
+			},
+			"change, check panics": func(tenant string) {
+				defer func() { _ = recover() }()
+				_, _ = pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(boom) }})
+				t.Error("no panic")
+			},
+			"change, panic": func(tenant string) {
+				defer func() { _ = recover() }()
+				_ = pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { panic(boom) })
+				t.Error("no panic")
+			},
+			"change, cancelled": func(tenant string) {
+				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				defer cancel()
+				err := pool.InTx(short, tenant, nil, func(tx *postgres.Tx) error {
+					_, err := tx.Exec(short, `SELECT pg_sleep(10)`)
+					return err
+				})
+				if err == nil {
+					t.Error("no error")
+				}
+			},
+			"change, cancelled between statements": func(tenant string) {
+				short, cancel := context.WithCancel(ctx)
+				defer cancel()
+				tx, err := pool.Begin(short, tenant, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				cancel()
+				tx.Rollback()
+			},
+		}
+		for name, end := range ends {
+			for i, tenant := range []string{tenantA, tenantB, tenantA} {
+				end(tenant)
+				// A connection that was cancelled is closed in the background.
+				for deadline := time.Now().Add(3 * time.Second); pool.Stat().AcquiredConns() != 0; time.Sleep(time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("%s: the connection does not come back", name)
+					}
+				}
+				// The other one now: it must see its own and nothing else.
+				other, want := tenantB, "of B"
+				if tenant == tenantB {
+					other, want = tenantA, "of A"
+				}
+				if got, err := bodies(ctx, pool.Read(other, nil)); err != nil || got != want {
+					t.Errorf("after %s (%d): %q, %v; want %q", name, i, got, err, want)
+				}
+				// And outside of any tenant nothing is left of it.
+				var left string
+				if err := pool.QueryRow(ctx, `SELECT coalesce(current_setting('app.tenant_id', true), '')`).Scan(&left); err != nil || left != "" {
+					t.Errorf("after %s: the connection still has tenant %q (%v)", name, left, err)
+				}
+				if got, err := bodies(ctx, pool); err != nil || got != "" {
+					t.Errorf("after %s: without a tenant %q is visible (%v)", name, got, err)
+				}
+			}
+		}
+	})
+}
+
+func TestReadRefusesToWrite(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		pool := newNotes(t, postgres.Config{TenantSetting: setting})
+		_, err := pool.Read(tenantA, nil).Exec(t.Context(), `UPDATE wiki.notes SET body = 'changed'`)
+		if err == nil || !fault.HasCode(postgres.MapError(err), fault.CodeInternal) {
+			t.Errorf("got %v", err)
+		}
+		if got, err := bodies(t.Context(), pool.Read(tenantA, nil)); err != nil || got != "of A" {
+			t.Errorf("%q, %v", got, err)
+		}
+		// The read-only mark ends with the read.
+		if err := pool.InTx(t.Context(), tenantA, nil, func(tx *postgres.Tx) error {
+			_, err := tx.Exec(t.Context(), `UPDATE wiki.notes SET body = 'changed'`)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCheckSeesTheSameTransaction(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		pool := newNotes(t, postgres.Config{TenantSetting: setting})
+		var checked, tenant string
+		check := &postgres.Check{
+			SQL:  `SELECT now()::text, current_setting('app.tenant_id'), $1::int + 1`,
+			Args: []any{41},
+			Scan: func(rows pgx.Rows) error {
+				var answer int
+				if !rows.Next() {
+					return rows.Err()
+				}
+				if err := rows.Scan(&checked, &tenant, &answer); err != nil {
+					return err
+				}
+				if answer != 42 {
+					return fmt.Errorf("answer %d", answer)
+				}
+				return nil
+			},
+		}
+		var now string
+		if err := pool.Read(tenantA, check).QueryRow(t.Context(), `SELECT now()::text`).Scan(&now); err != nil {
+			t.Fatal(err)
+		}
+		// now() is the time of the transaction.
+		if now != checked || tenant != tenantA {
+			t.Errorf("read: checked at %s in %s, read at %s", checked, tenant, now)
+		}
+		tx, err := pool.Begin(t.Context(), tenantB, check)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if err := tx.QueryRow(t.Context(), `SELECT now()::text`).Scan(&now); err != nil {
+			t.Fatal(err)
+		}
+		if now != checked || tenant != tenantB {
+			t.Errorf("change: checked at %s in %s, begun at %s", checked, tenant, now)
+		}
+	})
+}
+
+func TestErrorsOfTheCheckAreTheServers(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		pool := newNotes(t, postgres.Config{TenantSetting: setting})
+		called := false
+		check := &postgres.Check{SQL: `SELECT 1 / (length($1::text) - 1)`, Args: []any{"x"}, Scan: func(rows pgx.Rows) error {
+			called = rows.Next()
+			return nil // as if nothing were amiss
+		}}
+		for range 3 { // cold and warm statement caches
+			if _, err := bodies(t.Context(), pool.Read(tenantA, check)); err == nil || called {
+				t.Errorf("read: %v, row seen %t", err, called)
+			}
+			if tx, err := pool.Begin(t.Context(), tenantA, check); err == nil {
+				tx.Rollback()
+				t.Error("begun in spite of a failing check")
+			}
+		}
+	})
+}
+
+func TestTenantMustBeAUUID(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Shared(t, postgres.RoleWiki)
+	for _, tenant := range []string{"x", "'; DROP TABLE wiki.notes; --", "{" + tenantA + "}", "urn:uuid:" + tenantA, tenantA + " "} {
+		if _, err := pool.Read(tenant, nil).Exec(t.Context(), `SELECT 1`); err == nil {
+			t.Errorf("read in tenant %q", tenant)
+		}
+		if tx, err := pool.Begin(t.Context(), tenant, nil); err == nil {
+			tx.Rollback()
+			t.Errorf("begun in tenant %q", tenant)
+		}
+	}
+}
+
+func TestTransaction(t *testing.T) {
+	t.Parallel()
+	pool := newNotes(t, postgres.Config{MaxConns: 2})
+	ctx := t.Context()
+	tx, err := pool.Begin(ctx, tenantA, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"wiki", "notes"}, []string{"tenant_id", "id", "body"},
+		pgx.CopyFromRows([][]any{{tenantA, 2, "copied"}})); err == nil {
+		t.Error("COPY FROM works under row-level security now: use it for imports") // Postgres refuses it
+	}
+	tx.Rollback()
+	if tx, err = pool.Begin(ctx, tenantA, nil); err != nil {
+		t.Fatal(err)
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`INSERT INTO wiki.notes VALUES ($1, 3, 'batched')`, tenantA)
+	batch.Queue(`INSERT INTO wiki.notes VALUES ($1, 4, 'too')`, tenantA)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = tx.Savepoint(ctx, func(q postgres.Querier) error {
+		_, err := q.Exec(ctx, `INSERT INTO wiki.notes VALUES ($1, 5, 'batched')`, tenantA)
+		return err
+	})
+	known := postgres.Constraints{"body_once": fault.Conflict("taken")}
+	var f *fault.Error
+	if mapped := postgres.MapError(err, nil, known); !errors.As(mapped, &f) || f.Message != "taken" {
+		t.Errorf("savepoint: %v", err)
+	}
+	if err := tx.SetTenant(ctx, tenantB); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := bodies(ctx, tx); err != nil || got != "of B" {
+		t.Errorf("after SetTenant: %q, %v", got, err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tx.Rollback() // nothing
+	if err := tx.Commit(ctx); err == nil {
+		t.Error("committed twice")
+	}
+	if got, err := bodies(ctx, pool.Read(tenantA, nil)); err != nil || got != "batched,of A,too" {
+		t.Errorf("%q, %v", got, err)
+	}
+	// A transaction that an error broke does not commit in silence.
+	err = pool.InTx(ctx, tenantA, nil, func(tx *postgres.Tx) error {
+		_, _ = tx.Exec(ctx, `SELECT 1/0`)
+		return nil
+	})
+	if !errors.Is(err, pgx.ErrTxCommitRollback) {
+		t.Errorf("commit of a broken transaction: %v", err)
+	}
+}
+
+func TestRowsBecomeStructs(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		ID    op.UUID `db:"id"`
+		Other *op.UUID
+		At    time.Time
+	}
+	pool := pgtest.Shared(t, postgres.RoleWiki)
+	for _, q := range []postgres.Querier{pool, pool.Read(tenantA, nil), pgtest.Tx(t, postgres.RoleWiki, tenantA)} {
+		const sql = `SELECT @id::uuid AS id, NULL::uuid AS other, now() AS at`
+		got, err := postgres.One[row](t.Context(), q, sql, postgres.Args{"id": op.UUID(tenantA)})
+		if err != nil || got.ID != tenantA || got.Other != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, err := postgres.One[row](t.Context(), q, sql+` WHERE false`, postgres.Args{"id": tenantA}); !postgres.IsNoRows(err) {
+			t.Errorf("no row: %v", err)
+		}
+		if _, err := postgres.One[row](t.Context(), q, sql+` FROM generate_series(1, 2)`, postgres.Args{"id": tenantA}); !errors.Is(err, postgres.ErrTooManyRows) {
+			t.Errorf("two rows: %v", err)
+		}
+		if _, err := postgres.Collect[row](t.Context(), q, `SELECT @id::uuid AS id`, postgres.Args{"id": tenantA}); err == nil {
+			t.Error("a field without a column is no error")
+		}
+		if _, err := postgres.Collect[row](t.Context(), q, sql, postgres.Args{"id": tenantA, "more": 1}); err == nil {
+			t.Error("an argument that is not used is no error")
+		}
+		list, err := postgres.Collect[row](t.Context(), q, sql+` WHERE false`, postgres.Args{"id": tenantA})
+		if err != nil || list == nil || len(list) != 0 {
+			t.Errorf("%v, %v", list, err)
+		}
+		var n int
+		if err := q.QueryRow(t.Context(), `SELECT 1 WHERE false`).Scan(&n); !postgres.IsNoRows(err) {
+			t.Errorf("no row: %v", err)
+		}
+	}
+}
