@@ -116,7 +116,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity], Auth: a.pools.byRole[postgres.RoleAuth],
 		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity]), Policies: a.engine, Tokens: tokens, Passwords: hasher,
-		Log: a.log, AuthProvider: a.cfg.AuthProvider,
+		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
 		Keys: authz.KeySettings{MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays)},
 	})
 	if err != nil {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/app"
+	"parapet/internal/audit"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+func newAudit(p *program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Verify the audit log",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAuditVerify(p), newAuditKeygen(p))
+	return cmd
+}
+
+var errChainBroken = errors.New("the audit log is not what was written")
+
+func newAuditVerify(p *program) *cobra.Command {
+	var tenant, checkpoint, publicKey string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Recompute the hash chains and name the first bad row of each",
+		Long: "Verify reads every entry in one snapshot, recomputes its hash and compares the end of each chain with its head.\n" +
+			"With --checkpoint it holds the chains against a signed checkpoint too, so that a cut tail and a chain that was\n" +
+			"rewritten as a whole are seen. Exit code 0: all is well; 1: something is not.",
+		Example: "  ptd audit verify\n  ptd audit verify --tenant 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\n  ptd audit verify --checkpoint checkpoint.txt --public-key 'parapet+1a2b3c4d+…'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var chain op.UUID
+			if tenant != "" {
+				id, err := op.ParseUUID(tenant)
+				if err != nil {
+					return &usageError{fmt.Errorf("--tenant: %w", err)}
+				}
+				chain = id
+			}
+			if (checkpoint == "") != (publicKey == "") || (checkpoint != "" && tenant != "") {
+				return &usageError{errors.New("--checkpoint and --public-key go together, and without --tenant")}
+			}
+			return p.jobsPool(cmd.Context(), func(pool *postgres.Pool) error {
+				report, err := verifyAudit(cmd.Context(), pool, chain, checkpoint, publicKey)
+				if err != nil {
+					return err
+				}
+				for _, problem := range report.Problems {
+					fmt.Fprintln(p.out, problem)
+				}
+				fmt.Fprintf(p.out, "%d chains, %d entries, %d problems\n", report.Chains, report.Entries, len(report.Problems))
+				if len(report.Problems) > 0 {
+					return errChainBroken
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "verify the chain of this tenant alone")
+	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "file of a signed checkpoint to hold the chains against")
+	cmd.Flags().StringVar(&publicKey, "public-key", "", "public key of the checkpoint's signer")
+	return cmd
+}
+
+func verifyAudit(ctx context.Context, pool *postgres.Pool, chain op.UUID, checkpoint, publicKey string) (audit.Report, error) {
+	if checkpoint == "" {
+		return audit.Verify(ctx, pool, chain, nil)
+	}
+	file, err := os.ReadFile(checkpoint)
+	if err != nil {
+		return audit.Report{}, err
+	}
+	return audit.VerifyCheckpoint(ctx, pool, file, publicKey, nil)
+}
+
+func newAuditKeygen(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:     "keygen NAME",
+		Short:   "Make the key pair that signs and verifies checkpoints",
+		Long:    "Keygen prints a secret key, for the setting PT_AUDIT_CHECKPOINT_KEY, and the public key that belongs to it.",
+		Example: "  ptd audit keygen parapet.example.com",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			secret, public, err := audit.NewCheckpointKey(args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.out, "PT_AUDIT_CHECKPOINT_KEY=%s\npublic key: %s\n", secret, public)
+			return nil
+		},
+	}
+}
+
+// jobsPool runs f with a pool of the role that may read every chain.
+func (p *program) jobsPool(ctx context.Context, f func(*postgres.Pool) error) error {
+	cfg, err := p.config()
+	if err != nil {
+		return err
+	}
+	if cfg.DatabaseURL == "" {
+		return &app.SettingError{Name: "DATABASE_URL", Problem: "it is required: the address of the database"}
+	}
+	url, err := postgres.RoleURL(cfg.DatabaseURL, postgres.RoleJobs, cfg.DBRoleSecret)
+	if err != nil {
+		return &app.SettingError{Name: "DATABASE_URL", Problem: "it is not the address of a Postgres database"}
+	}
+	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 2})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return f(pool)
+}

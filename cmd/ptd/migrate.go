@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"parapet/internal/app"
+	"parapet/internal/postgres/migrate"
+	"parapet/jobs"
+)
+
+func newMigrate(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the database to the state that this program needs",
+		Long: "Migrate connects with DIRECT_URL as the owner of the database, creates schemas, roles and tables, and goes forward only.\n" +
+			"Any number of processes may run it at once: one does the work, the others wait and find nothing to do.",
+		Example: "  DIRECT_URL=postgres://owner@db.example/parapet ptd migrate",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := p.config()
+			if err != nil {
+				return err
+			}
+			if cfg.DirectURL == "" {
+				return &app.SettingError{Name: "DIRECT_URL", Problem: "it is required: the address of the database as its owner"}
+			}
+			report, err := migrate.Up(cmd.Context(), cfg.DirectURL, migrate.Options{
+				RoleSecret: cfg.DBRoleSecret,
+				Extra:      []func(context.Context, *pgx.Conn) error{jobs.Migrate},
+			})
+			if err != nil {
+				return err
+			}
+			for _, m := range report.Applied {
+				fmt.Fprintf(p.out, "applied %s\n", m.Path())
+			}
+			fmt.Fprintf(p.out, "%d applied, the database is up to date\n", len(report.Applied))
+			return nil
+		},
+	}
+}

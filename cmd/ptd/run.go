@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/app"
+)
+
+// version is set when the program is linked.
+var version = "dev"
+
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// program is what every command needs.
+type program struct {
+	getenv func(string) string
+	streams
+}
+
+// run carries out the command line and gives the exit code: 0 done, 1 a fault,
+// 64 a command line or setting that can't be understood.
+func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
+	root := newRoot(&program{getenv, s})
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(s.err, "ptd: %v\n", err)
+	var setting *app.SettingError
+	var usage *usageError
+	if errors.As(err, &setting) || errors.As(err, &usage) {
+		return 64
+	}
+	return 1
+}
+
+type usageError struct{ error }
+
+func newRoot(p *program) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ptd",
+		Short:         "The Parapet server: policy-as-code authorization with a work tracker on top",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newProvision(p), newSettings(p))
+	return root
+}
+
+// config reads the environment.
+func (p *program) config() (app.Config, error) { return app.ReadConfig(p.getenv) }
+
+// logger writes to the error stream: JSON in production, text for people.
+func (p *program) logger(c app.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.Production {
+		return slog.New(slog.NewJSONHandler(p.err, options))
+	}
+	return slog.New(slog.NewTextHandler(p.err, options))
+}
+
+// override lets a flag beat a setting of the environment.
+func (p *program) override(name, value string) {
+	before := p.getenv
+	p.getenv = func(n string) string {
+		if n == name {
+			return value
+		}
+		return before(n)
+	}
+}

@@ -1,0 +1,182 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/identity"
+	"parapet/internal/op"
+	"parapet/internal/password"
+)
+
+// seeded marks a data folder whose database has been seeded whole.
+const seeded = "seeded"
+
+// seed makes the tenants where they have never been made, and tells what is in
+// them. It starts again where it was cut off.
+func seed(ctx context.Context, directURL, dir string, s secrets) ([]Tenant, error) {
+	conn, err := pgx.Connect(ctx, directURL)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	marker := filepath.Join(dir, seeded)
+	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
+		if err := sow(ctx, conn, s); err != nil {
+			return nil, err
+		}
+		if err := writeWhole(marker, []byte(time.Now().UTC().Format(time.RFC3339)+"\n")); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	return reap(ctx, conn, s)
+}
+
+// sow makes everything in one transaction, then provisions the service
+// principals as an operator would.
+func sow(ctx context.Context, conn *pgx.Conn, s secrets) error {
+	engine, err := authz.New(ctx, authz.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	hasher, err := password.New(password.Floor(), 0)
+	if err != nil {
+		return err
+	}
+	type place struct{ tenant, organisation op.UUID }
+	places := map[string]place{}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		by := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: clock.System{}.Now()}
+		for _, h := range houses() {
+			tenant, err := by.Tenant(ctx, identity.SeedTenant{Slug: h.slug, Name: h.name, Type: h.kind, Office: places[office].tenant})
+			if err != nil {
+				return err
+			}
+			organisation, err := by.Organisation(ctx, tenant, h.organisation)
+			if err != nil {
+				return err
+			}
+			places[h.slug] = place{tenant, organisation}
+			if err := settle(ctx, by, h, tenant, organisation, s); err != nil {
+				return err
+			}
+		}
+		home := places[office]
+		guest, err := by.User(ctx, identity.SeedUser{Tenant: home.tenant, Email: address(visitor, office), Kind: authz.KindHuman})
+		if err != nil {
+			return err
+		}
+		return by.Member(ctx, identity.SeedMember{Tenant: places[visited].tenant, User: guest, Organisation: places[visited].organisation, Clearance: "INTERNAL", Roles: []string{visitorRole}})
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range houses() {
+		p := &identity.Provisioner{Policies: engine}
+		if _, err := p.Run(ctx, conn, places[h.slug].tenant, places[h.slug].organisation); err != nil {
+			return fmt.Errorf("%s: %w", h.slug, err)
+		}
+	}
+	return nil
+}
+
+// settle makes the people and agents of one tenant.
+func settle(ctx context.Context, by *identity.Seeder, h house, tenant, organisation op.UUID, s secrets) error {
+	for _, seat := range people() {
+		email := address(seat.name, h.slug)
+		if _, err := by.User(ctx, identity.SeedUser{
+			Tenant: tenant, Organisation: organisation, Email: email, DisplayName: seat.display, Kind: authz.KindHuman,
+			Password: s.password(email), Clearance: seat.clearance, Roles: []string{seat.role},
+		}); err != nil {
+			return err
+		}
+	}
+	for _, seat := range agents() {
+		if _, err := by.User(ctx, identity.SeedUser{
+			Tenant: tenant, Organisation: organisation, Email: address(seat.name, h.slug), DisplayName: seat.display, Kind: authz.KindAgent,
+			Clearance: seat.clearance, Roles: []string{seat.role}, Suspended: seat.suspended,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func address(name, slug string) string { return name + "@" + slug + ".example" }
+
+const seededTenantsSQL = `SELECT id, slug, type FROM identity.tenants WHERE slug = ANY(@slugs)`
+
+const seededOrganisationsSQL = `SELECT id, name FROM identity.organisations WHERE tenant_id = @tenant ORDER BY created_at, id`
+
+const seededUsersSQL = `
+SELECT u.id, u.email, u.principal_kind, u.status, u.integration_key, m.clearance,
+       array(SELECT r.name FROM identity.role_assignments a JOIN identity.roles r ON r.tenant_id = a.tenant_id AND r.id = a.role_id
+             WHERE a.tenant_id = m.tenant_id AND a.user_id = u.id ORDER BY r.name) AS roles
+FROM identity.memberships m JOIN identity.users u ON u.id = m.user_id
+WHERE m.tenant_id = @tenant ORDER BY u.created_at, u.id`
+
+// reap tells what the seeded tenants hold now.
+func reap(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, error) {
+	passwords := map[string]string{}
+	var slugs []string
+	for _, h := range houses() {
+		slugs = append(slugs, h.slug)
+		for _, seat := range people() {
+			passwords[address(seat.name, h.slug)] = s.password(address(seat.name, h.slug))
+		}
+	}
+	rows, err := conn.Query(ctx, seededTenantsSQL, pgx.StrictNamedArgs{"slugs": slugs})
+	if err != nil {
+		return nil, err
+	}
+	tenants, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Tenant, err error) {
+		return t, row.Scan(&t.ID, &t.Slug, &t.Type)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tenants, func(a, b Tenant) int { return slices.Index(slugs, a.Slug) - slices.Index(slugs, b.Slug) })
+	for i := range tenants {
+		if err := furnish(ctx, conn, &tenants[i], passwords); err != nil {
+			return nil, err
+		}
+	}
+	return tenants, nil
+}
+
+func furnish(ctx context.Context, conn *pgx.Conn, t *Tenant, passwords map[string]string) error {
+	rows, err := conn.Query(ctx, seededOrganisationsSQL, pgx.StrictNamedArgs{"tenant": t.ID})
+	if err != nil {
+		return err
+	}
+	t.Organisations, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Organisation, err error) {
+		return o, row.Scan(&o.ID, &o.Name)
+	})
+	if err != nil {
+		return err
+	}
+	if rows, err = conn.Query(ctx, seededUsersSQL, pgx.StrictNamedArgs{"tenant": t.ID}); err != nil {
+		return err
+	}
+	t.Users, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (u User, err error) {
+		err = row.Scan(&u.ID, &u.Email, &u.PrincipalKind, &u.Status, &u.IntegrationKey, &u.Clearance, &u.Roles)
+		if word, ok := passwords[u.Email]; ok && u.PrincipalKind == authz.KindHuman {
+			u.Password = &word
+		}
+		return u, err
+	})
+	return err
+}
