@@ -1,0 +1,118 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"parapet/internal/clock"
+	"parapet/internal/events"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// expiryFloor is how long before its end a key is warned of; the monitor in CI
+// has the same.
+const expiryFloor = 14 * 24 * time.Hour
+
+type keyExpiryArgs struct{}
+
+// Kind is the job's name.
+func (keyExpiryArgs) Kind() string { return "key_expiry_watch" }
+
+// keyExpiryWorker watches the keys of SERVICE principals in all tenants. It reads
+// the directory by its own narrow grant, and writes one event a key and day (UTC),
+// because the event's id is made of the two.
+type keyExpiryWorker struct {
+	river.WorkerDefaults[keyExpiryArgs]
+	pool  *postgres.Pool
+	clock clock.Clock
+	log   *slog.Logger
+}
+
+// A key that has expired within the last day is told of once more; after that
+// its consumers have.
+const sqlExpiring = `
+SELECT k.tenant_id, k.jti, k.label, k.owner_id, k.expires_at, u.integration_key
+FROM identity.api_keys k
+JOIN identity.users u ON u.id = k.owner_id
+JOIN identity.tenants t ON t.id = k.tenant_id
+WHERE u.principal_kind = 'SERVICE' AND k.revoked_at IS NULL AND t.disabled_at IS NULL
+  AND k.expires_at > @from AND k.expires_at <= @until
+ORDER BY k.tenant_id, k.expires_at, k.jti`
+
+type expiringKey struct {
+	TenantID       op.UUID
+	JTI            op.UUID `db:"jti"`
+	Label          string
+	OwnerID        op.UUID
+	ExpiresAt      time.Time
+	IntegrationKey string
+}
+
+// keyExpiryPayload is the public form of the warning.
+type keyExpiryPayload struct {
+	JTI            op.UUID   `json:"jti"`
+	Label          string    `json:"label"`
+	Owner          op.UUID   `json:"owner"`
+	IntegrationKey string    `json:"integrationKey"`
+	Expiry         time.Time `json:"expiry"`
+	// DaysLeft is the number of whole days; negative means expired.
+	DaysLeft int `json:"daysLeft"`
+}
+
+// Work writes the day's warnings that are not written yet.
+func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs]) error {
+	now := w.clock.Now()
+	keys, err := postgres.Collect[expiringKey](ctx, w.pool, sqlExpiring, postgres.Args{
+		"from": now.Add(-24 * time.Hour), "until": now.Add(expiryFloor),
+	})
+	if err != nil {
+		return postgres.MapError(err)
+	}
+	list := make([]events.Event, len(keys))
+	for i, k := range keys {
+		left := int(k.ExpiresAt.Sub(now) / (24 * time.Hour))
+		if !k.ExpiresAt.After(now) {
+			left = -1
+		}
+		payload, err := json.Marshal(keyExpiryPayload{k.JTI, k.Label, k.OwnerID, k.IntegrationKey, k.ExpiresAt.UTC(), left})
+		if err != nil {
+			return err
+		}
+		list[i] = events.Event{
+			ID: warningID(k.TenantID, k.JTI, now), Type: events.KeyExpiryWarned, TenantID: k.TenantID,
+			AggregateType: "api_key", AggregateID: string(k.JTI), OccurredAt: now, Payload: payload,
+		}
+	}
+	n, err := events.AppendOnce(ctx, w.pool, list)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		w.log.InfoContext(ctx, "keys of service principals are about to expire", "warnings", n, "keys", len(keys))
+	}
+	return nil
+}
+
+// warningID is a version 7 UUID of the day's first moment whose random part is
+// made of tenant, key and day.
+func warningID(tenant, jti op.UUID, now time.Time) op.UUID {
+	day := now.UTC().Truncate(24 * time.Hour)
+	sum := sha256.Sum256([]byte(events.KeyExpiryWarned + " " + string(tenant) + " " + string(jti) + " " + day.Format(time.DateOnly)))
+	var id [16]byte
+	copy(id[:], sum[:])
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(day.UnixMilli()))
+	copy(id[:6], ms[2:])
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	text := hex.EncodeToString(id[:])
+	return op.UUID(text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:])
+}
