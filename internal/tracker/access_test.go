@@ -1,0 +1,157 @@
+package tracker_test
+
+import (
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// requests gives, for every operation, a request on the project and its task
+// that a project manager of the tenant could make.
+func requests(p, task op.UUID) map[string]fields {
+	return map[string]fields{
+		"create-project": {"name": "New", "startDate": "2027-01-04"},
+		"list-projects":  {},
+		"find-project":   {"hint": string(p)},
+		"get-project":    {"projectId": p},
+		"update-project": {"projectId": p, "name": "Renamed"},
+		"delete-project": {"projectId": p},
+		"create-task":    {"projectId": p, "title": "x"},
+		"list-tasks":     {"projectId": p},
+		"get-task":       {"projectId": p, "task": task},
+		"update-task":    {"projectId": p, "task": task, "title": "Renamed"},
+		"delete-task":    {"projectId": p, "task": task},
+		"import-items":   {"projectId": p, "items": []fields{{"id": "a", "title": "b"}}},
+	}
+}
+
+// snapshot is what must stay as it is when everything was refused.
+func (w *world) snapshot() [4]int {
+	return [4]int{
+		w.count(`SELECT count(*) FROM projects.projects WHERE name <> 'Renamed'`), w.count(`SELECT count(*) FROM projects.tasks WHERE title <> 'Renamed'`),
+		w.count(`SELECT count(*) FROM audit.entries`), w.count(`SELECT count(*) FROM events.outbox`),
+	}
+}
+
+func TestEveryOperationIsDenied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task := w.task(p, "Land")
+	secret := w.project("Secret", fields{"classification": "SECRET"})
+	hush := w.task(secret, "Hush")
+	nobody := w.person(person{})
+	elsewhere := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.project("Elsewhere"))}})
+	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
+	uncleared := w.person(person{roles: []string{"Project Manager"}})
+	readOnly := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}})
+	odd := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"moon-phase:full"}})
+	before := w.snapshot()
+
+	for name, o := range w.operations {
+		in := requests(p.ID, task.ID)[name]
+		if in == nil {
+			t.Errorf("%s has no denial test", name)
+			continue
+		}
+		permission := o.Permission
+		for _, who := range []*person{nobody, odd} {
+			if f := w.refused(fault.CodeForbidden, who, name, in); f.Permission != permission {
+				t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
+			}
+		}
+		if o.Effect.Changes() {
+			w.refused(fault.CodeForbidden, readOnly, name, in)
+		}
+		switch name {
+		case "create-project":
+			w.refused(fault.CodeForbidden, elsewhere, name, in)
+			continue
+		case "list-projects":
+			if got := do[op.Page[contract.ProjectSummary]](w, stranger, name, in); len(got.Items) != 0 {
+				t.Errorf("a stranger lists %d projects", len(got.Items))
+			}
+			if got := do[op.Page[contract.ProjectSummary]](w, elsewhere, name, in); len(got.Items) != 1 || got.Items[0].Name != "Elsewhere" {
+				t.Errorf("one project's manager lists %+v", got.Items)
+			}
+			if got := do[op.Page[contract.ProjectSummary]](w, uncleared, name, in); len(got.Items) != 2 {
+				t.Errorf("without clearance %d projects show, want 2", len(got.Items))
+			}
+			continue
+		case "find-project":
+			w.refused(fault.CodeNotFound, elsewhere, name, in)
+		default:
+			if f := w.refused(fault.CodeForbidden, elsewhere, name, in); f.Permission != permission {
+				t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
+			}
+		}
+		// What is another tenant's, above the clearance, or not there at all is
+		// one and the same.
+		foreign := w.refused(fault.CodeNotFound, stranger, name, in)
+		above := w.refused(fault.CodeNotFound, uncleared, name, requests(secret.ID, hush.ID)[name])
+		absent := w.refused(fault.CodeNotFound, w.manager, name, requests(w.acme, w.acme)[name])
+		if foreign.Message != absent.Message || above.Message != absent.Message {
+			t.Errorf("%s: the answers differ: %q, %q, %q", name, foreign.Message, above.Message, absent.Message)
+		}
+	}
+	if after := w.snapshot(); after != before {
+		t.Errorf("refused requests left something: %v, before %v", after, before)
+	}
+}
+
+func uidOf(p *contract.Project) op.UUID { return p.ID }
+
+func TestOwnPermissionsReachWhatIsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	own := w.person(person{roles: []string{"Own Reader"}})
+	mine, theirs := w.task(p, "Mine", fields{"assignee": own.id}), w.task(p, "Theirs")
+	do[contract.Task](w, own, "update-task", fields{"projectId": p.ID, "task": mine.Key, "progress": 5})
+	w.refused(fault.CodeForbidden, own, "update-task", fields{"projectId": p.ID, "task": theirs.Key, "progress": 5})
+	w.refused(fault.CodeForbidden, own, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": own.id})
+	do[contract.Project](w, own, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
+}
+
+// Row-level security holds alone: the tracker's role sees no other tenant's rows
+// whatever it asks for, and no row without a tenant.
+func TestTheDatabaseKeepsTenantsApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task := w.task(p, "Land")
+	do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": "b", "dependencies": []fields{{"depends_on_id": "c", "type": "blocks"}}}}})
+	pool := w.db.Pool(t, "parapet_tracker")
+	for _, tenant := range []op.UUID{w.globex, ""} {
+		tx, err := pool.Begin(t.Context(), string(tenant), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"projects", "statuses", "counters", "tasks", "import_items", "import_links"} {
+			var n int
+			if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM projects.`+table).Scan(&n); err != nil || n != 0 {
+				t.Errorf("tenant %q sees %d rows of %s (%v)", tenant, n, table, err)
+			}
+		}
+		tag, err := tx.Exec(t.Context(), `UPDATE projects.tasks SET title = 'x' WHERE id = $1`, task.ID)
+		if err != nil || tag.RowsAffected() != 0 {
+			t.Errorf("tenant %q changes a foreign task: %v %v", tenant, tag, err)
+		}
+		if _, err := tx.Exec(t.Context(), `INSERT INTO projects.counters (tenant_id, project_id) VALUES ($1, $2)`, w.acme, w.globex); err == nil {
+			t.Errorf("tenant %q writes into another", tenant)
+		}
+		tx.Rollback()
+	}
+	tx, err := pool.Begin(t.Context(), string(w.acme), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	// What never changes has no privilege to change.
+	if _, err := tx.Exec(t.Context(), `UPDATE projects.tasks SET tenant_id = $1`, w.globex); err == nil {
+		t.Error("the tracker may give a task to another tenant")
+	}
+}

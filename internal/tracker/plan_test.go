@@ -1,0 +1,195 @@
+package tracker_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/clock"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/tracker"
+)
+
+// ear hears every statement and counts round trips: a batch is one.
+type ear struct {
+	mu    sync.Mutex
+	trips int
+	heard []heard
+}
+
+type heard struct {
+	sql  string
+	args []any
+}
+
+func (e *ear) add(trip bool, sql string, args []any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if trip {
+		e.trips++
+	}
+	if sql != "" {
+		e.heard = append(e.heard, heard{sql, args})
+	}
+}
+
+func (e *ear) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	e.add(true, d.SQL, d.Args)
+	return ctx
+}
+func (e *ear) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (e *ear) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	e.add(true, "", nil)
+	return ctx
+}
+func (e *ear) TraceBatchQuery(_ context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
+	e.add(false, d.SQL, d.Args)
+}
+func (e *ear) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// listening binds the module anew on a pool that the ear hears.
+func (w *world) listening(e *ear) {
+	w.t.Helper()
+	module := gate.New(gate.Config{
+		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
+		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: 2, Tracer: e}),
+	})
+	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w}).Operations() {
+		w.operations[b.Name] = b
+	}
+}
+
+// crowd fills the tables with tasks of many tenants, acme's project among them:
+// ten projects a tenant, and a project of acme that is larger than any other.
+func (w *world) crowd(p *contract.Project, tenants, each, own int) {
+	w.t.Helper()
+	w.exec(`
+WITH t AS (SELECT gen_random_uuid() AS tenant FROM generate_series(1, $1::int) UNION ALL SELECT $2::uuid),
+p AS (INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
+      SELECT tenant, gen_random_uuid(), 'Crowd ' || n, '2027-01-04', 'CRO' || n, 'UNCLASSIFIED', tenant, now(), now()
+      FROM t, generate_series(1, 10) n RETURNING tenant_id, id)
+INSERT INTO projects.statuses (tenant_id, project_id, name, category, position)
+SELECT tenant_id, id, s, s, 1 FROM p, unnest(ARRAY['TODO', 'DONE', 'IN_PROGRESS']) s`, tenants, w.acme)
+	w.exec(`
+INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
+                            progress, assignee_id, created_by, created_at, updated_at)
+SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repeat('text ', 40), s.name, s.name, 'TASK', 'MEDIUM',
+       100, CASE WHEN n % 10 = 0 THEN p.created_by END, p.created_by, now(), now()
+FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n,
+     LATERAL (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3] AS name) s`, each, p.ID, own)
+	w.exec(`ANALYZE`)
+}
+
+// plan explains a statement as the tracker's role sees it: with these values, or
+// as the plan that is kept for any values.
+func (w *world) plan(h heard, generic bool) string {
+	w.t.Helper()
+	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), string(w.acme), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer tx.Rollback()
+	var rows pgx.Rows
+	if generic {
+		values := make([]string, len(h.args))
+		for i, a := range h.args {
+			values[i] = literal(a)
+		}
+		for _, sql := range []string{`SET LOCAL plan_cache_mode = force_generic_plan`, `DEALLOCATE ALL`, `PREPARE kept AS ` + h.sql} {
+			if _, err := tx.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+				w.t.Fatalf("%s: %v", sql, err)
+			}
+		}
+		rows, err = tx.Query(context.Background(), `EXPLAIN (COSTS OFF) EXECUTE kept(`+strings.Join(values, ", ")+`)`, pgx.QueryExecModeSimpleProtocol)
+	} else {
+		rows, err = tx.Query(context.Background(), `EXPLAIN (COSTS OFF) `+h.sql, h.args...)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		w.t.Fatalf("%s: %v", h.sql, err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func literal(v any) string {
+	switch v := v.(type) {
+	case []string:
+		return "'{" + strings.Join(v, ",") + "}'"
+	default:
+		return "'" + fmt.Sprint(v) + "'"
+	}
+}
+
+func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	member := w.person(person{roles: []string{"Member"}})
+	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
+	w.task(p, "Child", fields{"epicId": epic.ID})
+	w.crowd(p, 200, 25, 2000)
+	e := &ear{}
+	w.listening(e)
+	// The first call prepares; the second is what every further one costs.
+	do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 50})
+	e.trips, e.heard = 0, nil
+	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 50})
+	if len(page.Items) != 50 || e.trips != 1 || len(e.heard) != 3 {
+		t.Errorf("a page of %d tasks took %d round trips of %d statements, want 50 in one of 3", len(page.Items), e.trips, len(e.heard))
+	}
+	last := func() heard { return e.heard[len(e.heard)-1] }
+	plan := w.plan(last(), true)
+	t.Logf("list-tasks:\n%s", plan)
+	if !strings.Contains(plan, "Index Scan Backward using tasks_number_once on tasks t") || strings.Contains(plan, "Sort") {
+		t.Errorf("the page is not read from the index of numbers, backwards and unsorted:\n%s", plan)
+	}
+	for _, in := range []fields{
+		{}, {"status": "DONE"}, {"assignee": w.acme}, {"epicId": epic.ID}, {"cursor": page.NextCursor},
+		{"search": "number 7"}, {"issueType": "BUG"}, {"priority": "LOW"},
+	} {
+		do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", merge(fields{"projectId": p.ID, "limit": 50}, in))
+		h := last()
+		for i := len(e.heard) - 1; !strings.Contains(h.sql, "tasks t"); i-- {
+			h = e.heard[i]
+		}
+		w.wantIndexed(fmt.Sprint("list-tasks ", in), h)
+	}
+	for name, in := range map[string]fields{
+		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
+		"get-task": {"projectId": p.ID, "task": epic.Key},
+	} {
+		if _, err := w.try(member, name, in); err != nil {
+			t.Fatal(err)
+		}
+		w.wantIndexed(name, last())
+	}
+}
+
+func (w *world) wantIndexed(name string, h heard) {
+	w.t.Helper()
+	for _, generic := range []bool{false, true} {
+		if len(h.args) == 1 {
+			if named, ok := h.args[0].(postgres.Args); ok {
+				sql, args, err := named.RewriteQuery(context.Background(), nil, h.sql, h.args)
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				h = heard{sql, args}
+			}
+		}
+		if plan := w.plan(h, generic); strings.Contains(plan, "Seq Scan on") {
+			w.t.Errorf("%s (generic: %v) scans a table:\n%s", name, generic, plan)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package tracker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/contract/identity"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/principal"
+	"parapet/internal/tracker"
+	"parapet/internal/uid"
+)
+
+// engine is the policies themselves, compiled once for all tests.
+var engine = sync.OnceValues(func() (*authz.Engine, error) {
+	return authz.New(context.Background(), authz.Config{Logger: slog.New(slog.DiscardHandler)})
+})
+
+// person is a member of a tenant with roles, tenant-wide or in projects.
+type person struct {
+	id, tenant, organisation op.UUID
+	clearance                string
+	roles                    []string
+	// projects narrows all roles to these projects.
+	projects []op.UUID
+	caveats  []string
+}
+
+// world is the module on a database of its own, with the tenants acme and globex.
+type world struct {
+	t            testing.TB
+	db           *pgtest.DB
+	owner        *postgres.Pool
+	engine       *authz.Engine
+	operations   map[string]op.Bound
+	acme, globex op.UUID
+	// orgA and orgB are organisations of acme, orgG one of globex.
+	orgA, orgB, orgG op.UUID
+	manager          *person
+
+	mu     sync.Mutex
+	people map[op.UUID]*person
+}
+
+func newWorld(t testing.TB) *world { return newWorldOf(t, 4) }
+
+func newWorldOf(t testing.TB, conns int32) *world {
+	t.Helper()
+	db := pgtest.New(t)
+	e, err := engine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, db: db, owner: db.Owner(t), engine: e, people: map[op.UUID]*person{}, operations: map[string]op.Bound{},
+		acme: uid.New(), globex: uid.New(), orgA: uid.New(), orgB: uid.New(), orgG: uid.New()}
+	w.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD'), ($2, 'globex', 'Globex', 'STANDARD')`, w.acme, w.globex)
+	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Works'), ($1, $3, 'Yard'), ($4, $5, 'Labs')`, w.acme, w.orgA, w.orgB, w.globex, w.orgG)
+	module := gate.New(gate.Config{
+		Module: contract.Module, Engine: e, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
+		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
+	})
+	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w}).Operations() {
+		w.operations[b.Name] = b
+	}
+	w.manager = w.person(person{roles: []string{"Project Manager"}, clearance: "SECRET"})
+	return w
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.owner.Exec(context.Background(), sql, args...); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (w *world) count(sql string, args ...any) int {
+	w.t.Helper()
+	var n int
+	if err := w.owner.QueryRow(context.Background(), sql, args...).Scan(&n); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// person adds a member; of acme and its first organisation unless told.
+func (w *world) person(p person) *person {
+	w.t.Helper()
+	p.id = uid.New()
+	if p.tenant == "" {
+		p.tenant = w.acme
+	}
+	if p.organisation == "" && p.tenant == w.acme {
+		p.organisation = w.orgA
+	}
+	if p.clearance == "" {
+		p.clearance = "UNCLASSIFIED"
+	}
+	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', $3, 'P', 'ACTIVE')`,
+		p.id, p.tenant, string(p.id)+"@example.com")
+	w.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', $3)`, p.tenant, p.id, p.clearance)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.people[p.id] = &p
+	return &p
+}
+
+// Refresh makes the principal anew, as the principal check does.
+func (w *world) Refresh(ctx context.Context, old *principal.Principal, revision int64) (*principal.Principal, error) {
+	w.mu.Lock()
+	p := w.people[old.UserID]
+	w.mu.Unlock()
+	in := authz.SubjectInput{
+		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(p.tenant), Roles: p.roles, Clearance: p.clearance, Caveats: p.caveats, RoleScopes: map[string][]string{}},
+		Tenant: string(p.tenant), TenantType: "STANDARD",
+		User:   authz.User{ID: string(p.id), Kind: authz.KindHuman, Organisation: string(p.organisation)},
+		Stored: authz.Stored{Clearance: p.clearance},
+		Roles:  map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}},
+	}
+	for _, r := range w.engine.Catalogue().Roles {
+		in.Roles[r.Name] = r.Grants
+	}
+	for _, role := range p.roles {
+		if len(p.projects) == 0 {
+			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
+		}
+		for _, id := range p.projects {
+			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: string(id)})
+			in.Token.RoleScopes[role] = append(in.Token.RoleScopes[role], "project:"+string(id))
+		}
+	}
+	subject, err := w.engine.Subject(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	fresh := *old
+	fresh.Subject, fresh.Revision = subject, revision
+	return &fresh, nil
+}
+
+// Assignable answers from the rows of the directory, as the identity module does.
+func (w *world) Assignable(ctx context.Context, tenant, user op.UUID, classification string) (identity.Assignability, error) {
+	w.mu.Lock()
+	p := w.people[user]
+	w.mu.Unlock()
+	ladder := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
+	switch {
+	case p == nil || p.tenant != tenant:
+		return identity.Assignability{Reason: identity.NotAssignableMember}, nil
+	case slices.Contains(p.roles, "Guest Customer"):
+		return identity.Assignability{Reason: identity.NotAssignableGuest}, nil
+	case slices.Index(ladder, p.clearance) < slices.Index(ladder, classification):
+		return identity.Assignability{Reason: identity.NotAssignableClearance}, nil
+	}
+	return identity.Assignability{OK: true}, nil
+}
+
+// OrganisationExists answers from the rows of the directory.
+func (w *world) OrganisationExists(ctx context.Context, tenant, organisation op.UUID) (bool, error) {
+	var n int
+	err := w.owner.QueryRow(ctx, `SELECT count(*) FROM identity.organisations WHERE tenant_id = $1 AND id = $2`, tenant, organisation).Scan(&n)
+	return n == 1, err
+}
+
+// fields are an operation's input by the names of the wire.
+type fields map[string]any
+
+// try calls an operation through the strict reading of its input.
+func (w *world) try(who *person, name string, in fields) (any, error) {
+	o, ok := w.operations[name]
+	if !ok {
+		return nil, fmt.Errorf("no operation %s", name)
+	}
+	raw := op.Raw{Query: url.Values{}}
+	path, body := map[string]string{}, map[string]any{}
+	for field, v := range in {
+		i := slices.IndexFunc(o.Fields, func(f op.Field) bool { return f.Name == field })
+		switch {
+		case i >= 0 && o.Fields[i].Source == op.FromPath:
+			path[field] = fmt.Sprint(v)
+		case i >= 0 && o.Fields[i].Source == op.FromQuery, !o.HasBody():
+			raw.Query.Set(field, fmt.Sprint(v))
+		default:
+			body[field] = v
+		}
+	}
+	raw.Path = func(name string) string { return path[name] }
+	if o.HasBody() {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		raw.Body = text
+	}
+	typed, err := o.Read(raw)
+	if err != nil {
+		return nil, err
+	}
+	return o.Call(w.as(who), typed)
+}
+
+// as is the context of a request of the person's.
+func (w *world) as(who *person) context.Context {
+	ctx := op.WithRequest(context.Background(), op.Request{ID: string(uid.Random())})
+	p := &principal.Principal{UserID: who.id, Kind: authz.KindHuman, Tenant: who.tenant, TokenTenant: who.tenant, TenantType: "STANDARD", Organisation: who.organisation}
+	var revision int64
+	err := w.owner.QueryRow(ctx, `SELECT grants_revision FROM identity.tenants WHERE id = $1`, who.tenant).Scan(&revision)
+	if err == nil {
+		p, err = w.Refresh(ctx, p, revision)
+	}
+	if err != nil {
+		w.t.Error(err)
+		return ctx
+	}
+	return principal.With(ctx, p)
+}
+
+// do calls an operation that must succeed.
+func do[Out any](w *world, who *person, name string, in fields) *Out {
+	w.t.Helper()
+	out, err := w.try(who, name, in)
+	if err != nil {
+		w.t.Fatalf("%s %v: %v", name, in, err)
+	}
+	typed, ok := out.(*Out)
+	if !ok {
+		w.t.Fatalf("%s answered a %T", name, out)
+	}
+	return typed
+}
+
+// refused calls an operation that must fail with this code, and gives the fault.
+func (w *world) refused(code fault.Code, who *person, name string, in fields) *fault.Error {
+	w.t.Helper()
+	_, err := w.try(who, name, in)
+	if !fault.HasCode(err, code) {
+		w.t.Errorf("%s %v: got %v, want %s", name, in, err, code)
+		return &fault.Error{}
+	}
+	return fault.From(err)
+}
+
+func (w *world) project(name string, more ...fields) *contract.Project {
+	w.t.Helper()
+	return do[contract.Project](w, w.manager, "create-project", merge(fields{"name": name, "startDate": "2027-01-04"}, more...))
+}
+
+func (w *world) task(p *contract.Project, title string, more ...fields) *contract.Task {
+	w.t.Helper()
+	return do[contract.Task](w, w.manager, "create-task", merge(fields{"projectId": p.ID, "title": title}, more...))
+}
+
+func merge(in fields, more ...fields) fields {
+	for _, m := range more {
+		for k, v := range m {
+			in[k] = v
+		}
+	}
+	return in
+}
+
+// trail counts the audit entries and the events of one kind about a resource.
+func (w *world) trail(action, event string, id op.UUID) (int, int) {
+	w.t.Helper()
+	return w.count(`SELECT count(*) FROM audit.entries WHERE action = $1 AND resource_id = $2`, action, string(id)),
+		w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2`, event, string(id))
+}
+
+func (w *world) wantTrail(times int, action, event string, id op.UUID) {
+	w.t.Helper()
+	if entries, events := w.trail(action, event, id); entries != times || events != times {
+		w.t.Errorf("%s: %d entries and %d events, want %d of each", action, entries, events, times)
+	}
+}
+
+func keys(tasks []contract.TaskSummary) string {
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = t.Key
+	}
+	return strings.Join(names, " ")
+}
