@@ -126,7 +126,7 @@ SELECT u.id, u.email, u.principal_kind, u.status, u.integration_key, m.clearance
        array(SELECT r.name FROM identity.role_assignments a JOIN identity.roles r ON r.tenant_id = a.tenant_id AND r.id = a.role_id
              WHERE a.tenant_id = m.tenant_id AND a.user_id = u.id ORDER BY r.name) AS roles
 FROM identity.memberships m JOIN identity.users u ON u.id = m.user_id
-WHERE m.tenant_id = @tenant ORDER BY u.created_at, u.id`
+WHERE m.tenant_id = @tenant ORDER BY u.home_tenant_id <> m.tenant_id, u.created_at, u.id`
 
 // reap tells what the seeded tenants hold now.
 func reap(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, error) {

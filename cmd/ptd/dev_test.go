@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKeyFromIssueToRevocation walks the way of a service key: an administrator
+// issues it, the integration reads with it and may not write, two processes on
+// one database refuse it once it is revoked.
+func TestKeyFromIssueToRevocation(t *testing.T) {
+	t.Parallel()
+	_, info := devServer(t, t.TempDir())
+	second := second(t, info.DatabaseURL, info.APIKeyJWTSecret)
+	admin := login(t, info, info.BaseURL, "admin@acme.example")
+	acme, _ := find(t, info, "admin@acme.example")
+	var service string
+	for _, u := range acme.Users {
+		if u.IntegrationKey != nil && *u.IntegrationKey == "multi-llm-review" {
+			service = string(u.ID)
+		}
+	}
+	var key struct {
+		Token, ID string
+		Expiry    time.Time
+	}
+	admin.must(201, "POST", "/api/auth/api-keys/service", map[string]any{"label": "CI", "targetUserId": service}).into(t, &key)
+	if days := time.Until(key.Expiry).Hours() / 24; days < 89.9 || days > 90.1 {
+		t.Errorf("the key lives %.2f days, want 90", days)
+	}
+	header, claims := decode(t, key.Token)
+	if header["typ"] != "pt-api-key+jwt" || header["alg"] != "HS256" {
+		t.Errorf("header %v", header)
+	}
+	if claims["sub"] != service || claims["tenant_id"] != string(acme.ID) || claims["jti"] != key.ID || claims["principal_kind"] != "SERVICE" ||
+		!reflect.DeepEqual(claims["roles"], []any{"multi-llm-review"}) || claims["exp"] == nil {
+		t.Errorf("claims %v", claims)
+	}
+	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
+	var project, task struct{ ID, Key string }
+	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Walls", "startDate": "2027-01-01"}).into(t, &project)
+	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Build one"}).into(t, &task)
+	bots := []*client{{t: t, base: info.BaseURL, token: key.Token}, {t: t, base: second, token: key.Token}}
+	for _, bot := range bots {
+		bot.must(200, "GET", "/api/projects", nil)
+		bot.must(200, "GET", "/api/projects/"+project.ID+"/tasks", nil)
+		e := bot.must(403, "PATCH", "/api/projects/"+project.ID+"/tasks/"+task.ID, map[string]any{"progress": 5}).fault(t)
+		if e.Error.Code != "FORBIDDEN" || e.Error.Permission != "task.update" {
+			t.Errorf("got %+v, want FORBIDDEN that names task.update", e)
+		}
+		bot.must(403, "POST", "/api/auth/api-keys/service", map[string]any{"label": "more", "targetUserId": service})
+	}
+	admin.must(200, "DELETE", "/api/auth/api-keys/"+key.ID+"?serviceOwned=true", map[string]any{"reason": "rotated"})
+	for _, bot := range bots {
+		for deadline := time.Now().Add(61 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			a := bot.do("GET", "/api/projects", nil)
+			if a.status == 401 {
+				if e := a.fault(t); e.Error.Code != "UNAUTHORIZED" || e.Error.Reason != "" {
+					t.Errorf("a revoked key: %+v", e)
+				}
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s takes the revoked key after the window", bot.base)
+			}
+		}
+	}
+}
+
+// second starts `ptd serve` on the same database and gives its address.
+func second(t *testing.T, databaseURL, secret string) string {
+	t.Helper()
+	port := freePort(t)
+	start(t, []string{"DATABASE_URL=" + databaseURL, "API_KEY_JWT_SECRET=" + secret}, "serve", "--port", port)
+	base := "http://127.0.0.1:" + port
+	waitReady(t, base)
+	return base
+}
+
+func decode(t *testing.T, token string) (header, claims map[string]any) {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a compact JWS: %d parts", len(parts))
+	}
+	for i, into := range []*map[string]any{&header, &claims} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return header, claims
+}
+
+// TestSeed holds the seeded tenants against what programs rely on, and a second
+// start on the folder against the first, which was killed.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, info := devServer(t, dir)
+	kinds := map[string]string{}
+	for _, tenant := range info.Tenants {
+		kinds[tenant.Slug] = tenant.Type
+		if len(tenant.Organisations) == 0 {
+			t.Errorf("%s has no organisation", tenant.Slug)
+		}
+		var roles, integrations, clearances []string
+		agents := map[string]int{}
+		for _, u := range tenant.Users {
+			roles = append(roles, u.Roles...)
+			if u.IntegrationKey != nil {
+				integrations = append(integrations, *u.IntegrationKey)
+			}
+			if u.Clearance != nil {
+				clearances = append(clearances, *u.Clearance)
+			}
+			if u.PrincipalKind == "AGENT" {
+				agents[u.Status]++
+			}
+		}
+		for _, role := range []string{"Admin", "Project Manager", "Member", "Reviewer", "Auditor", "Guest Customer", "Agent", "PLATFORM_ADMIN"} {
+			if !slices.Contains(roles, role) {
+				t.Errorf("%s: nobody has the role %s", tenant.Slug, role)
+			}
+		}
+		for _, tier := range []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"} {
+			if !slices.Contains(clearances, tier) {
+				t.Errorf("%s: nobody has the clearance %s", tenant.Slug, tier)
+			}
+		}
+		slices.Sort(integrations)
+		if !slices.Equal(integrations, []string{"multi-llm-review", "spec-wiki-sync"}) {
+			t.Errorf("%s: service principals %v", tenant.Slug, integrations)
+		}
+		if agents["ACTIVE"] != 1 || agents["SUSPENDED"] != 1 {
+			t.Errorf("%s: agents %v", tenant.Slug, agents)
+		}
+	}
+	if !reflect.DeepEqual(kinds, map[string]string{"acme": "STANDARD", "globex": "STANDARD", "northwind": "PROGRAMME_OFFICE"}) {
+		t.Errorf("tenants %v", kinds)
+	}
+	for module, url := range info.ModuleURLs {
+		if !strings.Contains(url, "parapet_"+module) {
+			t.Errorf("%s: %s", module, url)
+		}
+	}
+	// Everybody who has a password can log in, the visitor into both tenants.
+	for _, tenant := range info.Tenants {
+		for _, u := range tenant.Users {
+			if u.Password == nil {
+				continue
+			}
+			c := &client{t: t, base: info.BaseURL}
+			var out struct {
+				Token, TenantID string
+				ExpiresAt       time.Time
+				User            struct{ ID, Email string }
+			}
+			c.must(200, "POST", "/api/auth/login", map[string]any{"email": u.Email, "password": *u.Password, "tenantId": tenant.ID}).into(t, &out)
+			if out.TenantID != string(tenant.ID) || out.User.ID != string(u.ID) || time.Until(out.ExpiresAt) < 11*time.Hour {
+				t.Errorf("%s: %+v", u.Email, out)
+			}
+		}
+	}
+	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
+	var project struct{ ID string }
+	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Kept", "startDate": "2027-01-01"}).into(t, &project)
+	// What was acknowledged outlives a kill of everything.
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.done
+	p.done <- nil
+	p, again := devServer(t, dir)
+	if !reflect.DeepEqual(again.Tenants, info.Tenants) {
+		t.Errorf("a second start tells other tenants:\n%+v\n%+v", info.Tenants, again.Tenants)
+	}
+	if again.APIKeyJWTSecret != info.APIKeyJWTSecret || again.CronSecret != info.CronSecret {
+		t.Error("a second start has other secrets")
+	}
+	login(t, again, again.BaseURL, "project-manager@acme.example").must(200, "GET", "/api/projects/"+project.ID, nil)
+	if err := p.stop(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, p.err.String())
+	}
+	if _, err := os.Stat(dir + "/postgres/data/postmaster.pid"); err == nil {
+		t.Error("the database still runs after SIGTERM")
+	}
+}

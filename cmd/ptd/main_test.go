@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parapet/internal/dev"
+)
+
+// The tests of this package run the real program as a process of its own.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "ptd-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "ptd")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Stderr = os.Stderr
+	code := 1
+	if err := build.Run(); err == nil {
+		code = m.Run()
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// process is a running ptd.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	err  bytes.Buffer
+	done chan error
+}
+
+func start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(binary, args...), done: make(chan error, 1)}
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	p.cmd.Stdout, p.cmd.Stderr = io.Discard, &p.err
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		select {
+		case <-p.done:
+		case <-time.After(20 * time.Second):
+		}
+	})
+	return p
+}
+
+// stop asks the process to end and waits for it.
+func (p *process) stop() error {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case err := <-p.done:
+		p.done <- err
+		return err
+	case <-time.After(60 * time.Second):
+		p.t.Fatal("SIGTERM does not end it")
+		return nil
+	}
+}
+
+// devServer starts `ptd dev` on a folder and waits for its info file.
+func devServer(t *testing.T, dir string, env ...string) (*process, dev.Info) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "info.json")
+	p := start(t, env, "dev", "--port", "0", "--data-dir", dir, "--info-file", file)
+	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			var info dev.Info
+			if err := json.Unmarshal(text, &info); err != nil {
+				t.Fatalf("the info file was written in part: %v: %s", err, text)
+			}
+			if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
+				t.Fatalf("the info file has mode %v, want 0600", st.Mode())
+			}
+			return p, info
+		}
+		select {
+		case err := <-p.done:
+			p.done <- err
+			t.Fatalf("ptd dev ended: %v\n%s", err, p.err.String())
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no info file\n%s", p.err.String())
+		}
+	}
+}
+
+// client is a person, or a key, at a server.
+type client struct {
+	t           *testing.T
+	base, token string
+	headers     map[string]string
+}
+
+type answer struct {
+	status int
+	body   []byte
+}
+
+func (a answer) into(t *testing.T, out any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, out); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+type envelope struct {
+	Error struct{ Code, Message, Reason, Field, Permission, RequestID string }
+}
+
+func (a answer) fault(t *testing.T) envelope {
+	t.Helper()
+	var e envelope
+	a.into(t, &e)
+	return e
+}
+
+func (c *client) do(method, path string, in any) answer {
+	c.t.Helper()
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(context.WithoutCancel(c.t.Context()), method, c.base+path, body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for k, v := range c.headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, text}
+}
+
+// must asks and wants this status.
+func (c *client) must(status int, method, path string, in any) answer {
+	c.t.Helper()
+	a := c.do(method, path, in)
+	if a.status != status {
+		c.t.Fatalf("%s %s: %d %s, want %d", method, path, a.status, a.body, status)
+	}
+	return a
+}
+
+func find(t *testing.T, info dev.Info, email string) (dev.Tenant, dev.User) {
+	t.Helper()
+	for _, tenant := range info.Tenants {
+		if !strings.HasSuffix(email, "@"+tenant.Slug+".example") {
+			continue
+		}
+		for _, u := range tenant.Users {
+			if u.Email == email {
+				return tenant, u
+			}
+		}
+	}
+	t.Fatalf("nobody is called %s", email)
+	return dev.Tenant{}, dev.User{}
+}
+
+func login(t *testing.T, info dev.Info, base, email string) *client {
+	t.Helper()
+	_, u := find(t, info, email)
+	if u.Password == nil {
+		t.Fatalf("%s has no password", email)
+	}
+	c := &client{t: t, base: base}
+	var out struct{ Token, TenantID string }
+	c.must(200, "POST", "/api/auth/login", map[string]any{"email": email, "password": *u.Password}).into(t, &out)
+	c.token = out.Token
+	return c
+}
