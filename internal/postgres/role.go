@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // The LOGIN roles of the product, each the owner of nothing.
@@ -36,37 +38,47 @@ func RolePassword(role, secret string) string {
 // the password too when secret is set; without a secret the address has none
 // (trust or peer authentication). base is a URL or a keyword/value string.
 func RoleURL(base, role, secret string) (string, error) {
+	address, password, err := replaceUser(base, role, secret)
+	if err != nil {
+		return "", err
+	}
+	// What was built is read back: an odd base must not lead to another user.
+	cfg, err := pgconn.ParseConfig(address)
+	if err != nil {
+		return "", fmt.Errorf("postgres: database address: %w", err)
+	}
+	if cfg.User != role || (secret != "" && cfg.Password != password) {
+		return "", fmt.Errorf("postgres: the user of the database address cannot be replaced by %s", role)
+	}
+	return address, nil
+}
+
+func replaceUser(base, role, secret string) (address, password string, err error) {
 	if strings.TrimSpace(base) == "" {
-		return "", fmt.Errorf("postgres: no database address")
+		return "", "", fmt.Errorf("postgres: no database address")
+	}
+	if secret != "" {
+		password = RolePassword(role, secret)
 	}
 	if !strings.HasPrefix(base, "postgres://") && !strings.HasPrefix(base, "postgresql://") {
-		return keywordRoleURL(base, role, secret)
+		if !strings.Contains(base, "=") {
+			return "", "", fmt.Errorf("postgres: the database address is neither a URL nor key=value pairs")
+		}
+		// Of a repeated keyword the last counts.
+		return fmt.Sprintf("%s user=%s password='%s'", base, role, password), password, nil
 	}
 	u, err := url.Parse(base)
 	if err != nil {
 		// The parser's message would repeat the address, password and all.
-		return "", fmt.Errorf("postgres: the database address is not a URL")
+		return "", "", fmt.Errorf("postgres: the database address is not a URL")
 	}
 	u.User = url.User(role)
-	if secret != "" {
-		u.User = url.UserPassword(role, RolePassword(role, secret))
+	if password != "" {
+		u.User = url.UserPassword(role, password)
 	}
 	q := u.Query()
 	q.Del("user")
 	q.Del("password")
 	u.RawQuery = q.Encode()
-	return u.String(), nil
-}
-
-// keywordRoleURL appends user and password: of a repeated keyword the last
-// counts.
-func keywordRoleURL(base, role, secret string) (string, error) {
-	if !strings.Contains(base, "=") {
-		return "", fmt.Errorf("postgres: the database address is neither a URL nor key=value pairs")
-	}
-	password := ""
-	if secret != "" {
-		password = RolePassword(role, secret)
-	}
-	return fmt.Sprintf("%s user=%s password='%s'", base, role, password), nil
+	return u.String(), password, nil
 }

@@ -83,10 +83,11 @@ func load(opts Options) ([]file, error) {
 func parseName(schema, name string) (Migration, error) {
 	number, rest, ok := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
 	version, err := strconv.Atoi(number)
-	if !ok || err != nil || len(number) != 4 || version < 1 || rest == "" {
+	m := Migration{Schema: schema, Version: version, Name: rest}
+	if !ok || err != nil || version < 1 || version > 9999 || rest == "" || m.Path() != schema+"/"+name {
 		return Migration{}, fmt.Errorf("migrate: %s/%s: the name must be NNNN_name.sql", schema, name)
 	}
-	return Migration{Schema: schema, Version: version, Name: rest}, nil
+	return m, nil
 }
 
 // Hash is one checksum over all migrations of the program, in order: two

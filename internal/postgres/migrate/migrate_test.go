@@ -1,0 +1,261 @@
+package migrate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/embedded"
+	"parapet/internal/postgres/migrate"
+	"parapet/internal/postgres/pgtest"
+	"parapet/migrations"
+)
+
+// files is a small history in the schema parapet.
+func files(sql ...string) fstest.MapFS {
+	fs := fstest.MapFS{}
+	for i, s := range sql {
+		fs[fmt.Sprintf("parapet/%04d_step.sql", i+1)] = &fstest.MapFile{Data: []byte(s)}
+	}
+	return fs
+}
+
+func up(t *testing.T, db *pgtest.DB, fs fstest.MapFS) (migrate.Report, error) {
+	t.Helper()
+	return migrate.Up(t.Context(), db.URL(), migrate.Options{FS: fs, Schemas: []string{"parapet", "other"}})
+}
+
+func TestUpTwice(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	first, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first.Applied) == 0 || first.Applied[0].Schema != "parapet" {
+		t.Errorf("applied %v", first.Applied)
+	}
+	second, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions())
+	if err != nil || len(second.Applied) != 0 {
+		t.Errorf("second run: %v, %v", second.Applied, err)
+	}
+	for _, role := range []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleJobs, postgres.RoleAuth} {
+		if pending, err := migrate.Pending(t.Context(), db.Pool(t, role)); err != nil || len(pending) != 0 {
+			t.Errorf("pending for %s: %v, %v", role, pending, err)
+		}
+	}
+	if _, err := migrate.Pending(t.Context(), db.Pool(t, postgres.RoleApp)); err == nil {
+		t.Error("parapet_app may do more than connect")
+	}
+}
+
+func TestPendingOnAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	pending, err := migrate.Pending(t.Context(), pgtest.Empty(t).Owner(t))
+	if err != nil || len(pending) == 0 {
+		t.Errorf("%v, %v", pending, err)
+	}
+}
+
+func TestHistoriesThatDiffer(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`)); err != nil {
+		t.Fatal(err)
+	}
+	renamed := files(`CREATE SCHEMA other`)
+	renamed["parapet/0002_renamed.sql"] = &fstest.MapFile{Data: []byte(`CREATE TABLE other.a (id int)`)}
+	for name, c := range map[string]struct {
+		fs   fstest.MapFS
+		want error
+	}{
+		"changed":      {files(`CREATE SCHEMA other -- again`, `CREATE TABLE other.a (id int)`), migrate.ErrChanged},
+		"renamed":      {renamed, migrate.ErrChanged},
+		"newer":        {files(`CREATE SCHEMA other`), migrate.ErrNewer},
+		"newer, empty": {fstest.MapFS{}, migrate.ErrNewer},
+	} {
+		if _, err := up(t, db, c.fs); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "parapet/000") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`, `CREATE TABLE other.b (id int)`)); err != nil {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := db.Owner(t).Exec(t.Context(), `DELETE FROM parapet.migrations WHERE version = 2`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`, `CREATE TABLE other.b (id int)`)); !errors.Is(err, migrate.ErrGap) {
+		t.Errorf("gap: %v", err)
+	}
+}
+
+func TestNamesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	for _, name := range []string{"parapet/1_a.sql", "parapet/0001.sql", "parapet/0001_.sql", "parapet/0002_a.sql", "parapet/abcd_a.sql", "parapet/-001_a.sql", "unknown/0001_a.sql"} {
+		if _, err := up(t, db, fstest.MapFS{name: &fstest.MapFile{Data: []byte(`SELECT 1`)}}); err == nil {
+			t.Errorf("%s was run", name)
+		}
+	}
+}
+
+func TestFailedFileLeavesNothing(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	report, err := up(t, db, files(`CREATE SCHEMA other`, "CREATE TABLE other.a (id int);\n\nSELECT * FROM nowhere;"))
+	if err == nil || !strings.Contains(err.Error(), "parapet/0002_step.sql") || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("got %v", err)
+	}
+	if len(report.Applied) != 1 {
+		t.Errorf("applied %v", report.Applied)
+	}
+	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`)); err != nil {
+		t.Errorf("after the repair: %v", err)
+	}
+}
+
+func TestRunnersOfOneDatabaseTakeTurns(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	var mu sync.Mutex
+	applied := 0
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			report, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions())
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			applied += len(report.Applied)
+		})
+	}
+	wg.Wait()
+	var rows int
+	if err := db.Owner(t).QueryRow(t.Context(), `SELECT count(*) FROM parapet.migrations`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	if applied != rows || rows == 0 {
+		t.Errorf("%d files applied, %d recorded", applied, rows)
+	}
+}
+
+// TestFreshCluster runs what can be run once in a cluster: the roles are made by
+// several databases' migrations at a time, by a role that is no superuser, and
+// with passwords.
+func TestFreshCluster(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Ephemeral: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	admin, err := pgx.Connect(t.Context(), server.URL("postgres", server.Superuser()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close(context.Background()) }()
+	if _, err := admin.Exec(t.Context(), `CREATE ROLE migrator LOGIN CREATEROLE NOSUPERUSER`); err != nil {
+		t.Fatal(err)
+	}
+	const secret = "the secret of the installation"
+	opts := pgtest.MigrateOptions()
+	opts.RoleSecret = secret
+	var wg sync.WaitGroup
+	for i := range 4 {
+		name := fmt.Sprintf("db%d", i)
+		if _, err := admin.Exec(t.Context(), `CREATE DATABASE `+name+` OWNER migrator`); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			if _, err := migrate.Up(t.Context(), server.URL(name, "migrator"), opts); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	wg.Wait()
+
+	// From here on passwords count.
+	hba := "local all postgres trust\nlocal all all scram-sha-256\n"
+	if err := os.WriteFile(filepath.Join(dir, "data", "pg_hba.conf"), []byte(hba), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var reloaded bool
+	if err := admin.QueryRow(t.Context(), `SELECT pg_reload_conf()`).Scan(&reloaded); err != nil || !reloaded {
+		t.Fatal(err)
+	}
+	connect := func(role, secret string) error {
+		url, err := postgres.RoleURL(server.URL("db0", "app"), role, secret)
+		if err != nil {
+			return err
+		}
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			return err
+		}
+		return conn.Close(t.Context())
+	}
+	for _, role := range []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleCatalog, postgres.RoleWiki, postgres.RoleAuth, postgres.RoleJobs, postgres.RoleApp} {
+		if err := waitFor(func() error { return connect(role, secret) }); err != nil {
+			t.Errorf("%s with its password: %v", role, err)
+		}
+		if err := connect(role, "another secret"); err == nil {
+			t.Errorf("%s with another password", role)
+		}
+	}
+	if err := connect(postgres.RoleContext, secret); err == nil {
+		t.Error("parapet_context may log in")
+	}
+	// A role that was given too much is put right, and a new secret takes effect.
+	if _, err := admin.Exec(t.Context(), `ALTER ROLE parapet_wiki SUPERUSER CREATEDB`); err != nil {
+		t.Fatal(err)
+	}
+	opts.RoleSecret = "a new secret"
+	if _, err := migrate.Up(t.Context(), server.URL("db0", server.Superuser()), opts); err != nil {
+		t.Fatal(err)
+	}
+	var super bool
+	if err := admin.QueryRow(t.Context(), `SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = 'parapet_wiki'`).Scan(&super); err != nil || super {
+		t.Errorf("parapet_wiki is still powerful: %v", err)
+	}
+	if err := connect(postgres.RoleWiki, opts.RoleSecret); err != nil {
+		t.Error(err)
+	}
+}
+
+func waitFor(f func() error) error {
+	var err error
+	for range 50 {
+		if err = f(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// TestFilesOfTheProgram asks that every folder is listed, and that what is listed
+// loads.
+func TestFilesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	if hash, err := migrate.Hash(); err != nil || len(hash) != 64 {
+		t.Errorf("%s, %v", hash, err)
+	}
+	if first := migrations.Schemas()[0]; first != "parapet" {
+		t.Errorf("%s runs first", first)
+	}
+}
