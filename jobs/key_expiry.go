@@ -56,8 +56,8 @@ type expiringKey struct {
 	IntegrationKey string
 }
 
-// keyExpiryPayload is the public form of the warning.
-type keyExpiryPayload struct {
+// keyExpiry is the public form of the warning, the event's resource.
+type keyExpiry struct {
 	JTI            op.UUID   `json:"jti"`
 	Label          string    `json:"label"`
 	Owner          op.UUID   `json:"owner"`
@@ -82,7 +82,9 @@ func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs])
 		if !k.ExpiresAt.After(now) {
 			left = -1
 		}
-		payload, err := json.Marshal(keyExpiryPayload{k.JTI, k.Label, k.OwnerID, k.IntegrationKey, k.ExpiresAt.UTC(), left})
+		payload, err := json.Marshal(map[string]keyExpiry{
+			"resource": {k.JTI, k.Label, k.OwnerID, k.IntegrationKey, k.ExpiresAt.UTC(), left},
+		})
 		if err != nil {
 			return err
 		}

@@ -50,8 +50,8 @@ type Event struct {
 	OccurredAt    time.Time `json:"occurredAt"`
 	ActorID       op.UUID   `json:"actorId,omitempty"`
 	CorrelationID op.UUID   `json:"correlationId"`
-	// Payload is the changed resource's public form and, for updates, the names
-	// of the changed fields. Empty is {}.
+	// Payload is {"resource": the changed resource's public form, "changed": for
+	// updates, the names of the changed fields}. Empty is {}.
 	Payload json.RawMessage `json:"payload"`
 }
 

@@ -26,7 +26,11 @@ const (
 // of: an expiring service key to the tenant's administrators; whatever somebody
 // else did to a user's record, memberships, roles or keys, to that user.
 func Notifications() Subscriber {
-	return Subscriber{Name: "notifications", Types: []string{"directory.user.*"}, Handle: writeNotifications}
+	return Subscriber{
+		Name:   "notifications",
+		Types:  []string{"directory.user.*", "directory.membership.*", "directory.role.assigned", "directory.role.unassigned"},
+		Handle: writeNotifications,
+	}
 }
 
 const sqlNotifications = `
@@ -37,18 +41,20 @@ FROM unnest(@tenants::uuid[], @ids::uuid[], @events::uuid[], @audiences::text[],
      AS n (tenant_id, id, event_id, audience, user_id, type, subject, payload, created_at)
 ON CONFLICT ON CONSTRAINT notifications_once DO NOTHING`
 
-// concerned gives the user whom an event is about: the payload's owner or userId,
+// concerned gives the user whom an event is about: the resource's owner or userId,
 // or the aggregate itself where that is a user.
 func concerned(e *Event) (op.UUID, bool) {
 	var payload struct {
-		Owner  op.UUID `json:"owner"`
-		UserID op.UUID `json:"userId"`
+		Resource struct {
+			Owner  op.UUID `json:"owner"`
+			UserID op.UUID `json:"userId"`
+		} `json:"resource"`
 	}
 	// A payload of another form names nobody; it is no reason to hold the event up.
 	_ = json.Unmarshal(e.Payload, &payload)
-	user := payload.Owner
+	user := payload.Resource.Owner
 	if user == "" {
-		user = payload.UserID
+		user = payload.Resource.UserID
 	}
 	if user == "" && e.AggregateType == "user" {
 		user, _ = op.ParseUUID(e.AggregateID)

@@ -21,13 +21,13 @@ func TestNotifications(t *testing.T) {
 		return events.Event{Type: name, TenantID: tenant, AggregateType: aggregateType, AggregateID: string(aggregate), ActorID: actor, Payload: json.RawMessage(payload)}
 	}
 	publish(t, module, tenant,
-		event("directory.user.key_issued", "api_key", key, admin, `{"owner":"`+string(person)+`"}`),             // tells the owner
-		event("directory.user.key_issued", "api_key", key, person, `{"owner":"`+string(person)+`"}`),            // who did it knows
-		event("directory.user.membership_updated", "membership", key, admin, `{"userId":"`+string(person)+`"}`), // tells the member
-		event("directory.user.updated", "user", person, admin, `{"displayName":"x"}`),                           // tells the user
-		event("directory.user.updated", "thing", person, admin, `{"owner":7}`),                                  // names nobody
-		event(events.KeyExpiryWarned, "api_key", key, "", `{"owner":"`+string(person)+`"}`),                     // tells administrators
-		event("directory.role.updated", "role", key, admin, `{"userId":"`+string(person)+`"}`),                  // is not asked for
+		event("directory.user.key_issued", "api_key", key, admin, `{"resource":{"owner":"`+string(person)+`"}}`),        // tells the owner
+		event("directory.user.key_issued", "api_key", key, person, `{"resource":{"owner":"`+string(person)+`"}}`),       // who did it knows
+		event("directory.membership.updated", "membership", key, admin, `{"resource":{"userId":"`+string(person)+`"}}`), // tells the member
+		event("directory.user.updated", "user", person, admin, `{"displayName":"x"}`),                                   // tells the user
+		event("directory.user.updated", "thing", person, admin, `{"resource":{"owner":7}}`),                             // names nobody
+		event(events.KeyExpiryWarned, "api_key", key, "", `{"resource":{"owner":"`+string(person)+`"}}`),                // tells administrators
+		event("directory.role.updated", "role", key, admin, `{"resource":{"userId":"`+string(person)+`"}}`),             // is not asked for
 	)
 	d := dispatcher(t, db, nil, events.Notifications())
 	for range 2 {

@@ -1,0 +1,283 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parapet/internal/audit"
+	"parapet/internal/authz"
+	"parapet/internal/clock"
+	"parapet/internal/decisionlog"
+	"parapet/internal/events"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+	"parapet/jobs"
+)
+
+func eventually(t testing.TB, within time.Duration, what func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if what() {
+			return
+		}
+	}
+	t.Fatalf("it did not happen within %s", within)
+}
+
+func jobsPool(t testing.TB, db *pgtest.DB) *postgres.Pool {
+	t.Helper()
+	return db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleJobs), MaxConns: 16})
+}
+
+func start(t *testing.T, d jobs.Deps) *jobs.Runner {
+	t.Helper()
+	r, err := jobs.Start(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := r.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func publish(t testing.TB, db *pgtest.DB, tenant op.UUID, aggregate string) {
+	t.Helper()
+	err := db.Pool(t, postgres.RoleTracker).InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+		return events.Append(t.Context(), tx, []events.Event{{
+			Type: "projects.task.updated", TenantID: tenant, AggregateType: "task", AggregateID: aggregate,
+		}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheTimesFitTogether(t *testing.T) {
+	t.Parallel()
+	if !jobs.TimesFit() {
+		t.Error("a job must time out before it is rescued, and be rescued within two minutes")
+	}
+	if n := len(jobs.RunPeriodic(jobs.Deps{})); n != len(jobs.Kinds())-1 {
+		t.Errorf("%d schedules without a checkpoint key, want all but that one of %v", n, jobs.Kinds())
+	}
+}
+
+// One process with everything in it: the schedules run as parapet_jobs, events
+// are dispatched, decisions are written, a checkpoint appears, Stop ends it all.
+func TestARunnerDoesItsWork(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, pool, tenant := db.Owner(t), jobsPool(t, db), uid.New()
+	secret, public, err := audit.NewCheckpointKey("parapet.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	decisions := decisionlog.New(decisionlog.Config{Pool: pool, Every: 10 * time.Millisecond})
+	taken := make(chan string, 10)
+	cleaned := make(chan struct{}, 10)
+	start(t, jobs.Deps{
+		Pool: pool, DecisionLog: decisions, Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir},
+		Subscribers: []events.Subscriber{{Name: "test", Types: []string{"projects.*"}, Handle: func(_ context.Context, _ postgres.Querier, list []events.Event) error {
+			for _, e := range list {
+				taken <- e.AggregateID
+			}
+			return nil
+		}}},
+		Housekeepers: []jobs.Housekeeper{{Name: "test", Run: func(context.Context, time.Time) (int64, error) {
+			cleaned <- struct{}{}
+			return 1, nil
+		}}},
+	})
+	decisions.Record(authz.DecisionRecord{Time: time.Now(), Tenant: string(tenant), Rule: "allow"})
+	publish(t, db, tenant, "first")
+	select {
+	case got := <-taken:
+		if got != "first" {
+			t.Errorf("took %q", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("no event was delivered")
+	}
+	eventually(t, 30*time.Second, func() bool {
+		done, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT DISTINCT kind FROM river.river_job WHERE state = 'completed'`)
+		return err == nil && len(done) == len(jobs.Kinds())
+	})
+	<-cleaned
+	eventually(t, 5*time.Second, func() bool { return decisions.Written() == 1 })
+	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v: want one checkpoint", files, err)
+	}
+	file, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.ReadCheckpoint(file, public); err != nil {
+		t.Error(err)
+	}
+	var errored int
+	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job WHERE errors IS NOT NULL`).Scan(&errored); err != nil || errored != 0 {
+		t.Errorf("%d jobs have failed, %v", errored, err)
+	}
+}
+
+// A job whose process died stays behind as running; it is run again, by another.
+func TestAStuckJobIsRescued(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner := db.Owner(t)
+	_, err := owner.Exec(t.Context(), `INSERT INTO river.river_job (state, kind, args, attempt, max_attempts, attempted_at, attempted_by, queue, priority, scheduled_at)
+		VALUES ('running', 'retention', '{"dead": true}', 1, 3, now() - interval '100 seconds', '{gone}', 'default', 1, now() - interval '100 seconds')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, jobs.Deps{Pool: jobsPool(t, db)})
+	eventually(t, 40*time.Second, func() bool {
+		var state string
+		err := owner.QueryRow(t.Context(), `SELECT state::text FROM river.river_job WHERE args ? 'dead'`).Scan(&state)
+		return err == nil && state == "completed"
+	})
+}
+
+func TestExpiringKeysAreToldOfOnceADay(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, pool := db.Owner(t), jobsPool(t, db)
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	tenant, closed := directory(t, owner, "open"), directory(t, owner, "closed")
+	if _, err := owner.Exec(t.Context(), `UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, closed.tenant); err != nil {
+		t.Fatal(err)
+	}
+	day := 24 * time.Hour
+	key := func(d fixture, user op.UUID, label string, expires time.Duration, revoked bool) {
+		t.Helper()
+		_, err := owner.Exec(t.Context(), `INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at, revoked_at, revoked_by)
+			VALUES ($1, $2, $3, $4, 'SERVICE', $5::timestamptz, $4, $5::timestamptz - interval '90 days', CASE WHEN $6 THEN now() END, CASE WHEN $6 THEN $4::uuid END)`,
+			d.tenant, uid.New(), label, user, now.Add(expires), revoked)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key(tenant, tenant.service, "at the floor", 14*day, false)
+	key(tenant, tenant.service, "soon", 36*time.Hour, false)
+	key(tenant, tenant.service, "just expired", -time.Hour, false)
+	key(tenant, tenant.service, "long expired", -25*time.Hour, false)
+	key(tenant, tenant.service, "beyond the floor", 14*day+12*time.Hour, false)
+	key(tenant, tenant.service, "revoked", day, true)
+	key(tenant, tenant.person, "a person's", day, false)
+	key(closed, closed.service, "a closed tenant's", day, false)
+
+	labels := func() []string {
+		t.Helper()
+		list, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT (payload->'resource'->>'label') || ' ' || (payload->'resource'->>'daysLeft')
+			FROM events.outbox WHERE type = 'directory.user.key_expiry_warned' ORDER BY position`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	at := now
+	watch := func() {
+		t.Helper()
+		if err := jobs.WatchKeys(t.Context(), pool, clock.Func(func() time.Time { return at })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watch()
+	at = now.Add(11 * time.Hour)
+	watch() // the same day again
+	if got := strings.Join(labels(), ", "); got != "just expired -1, soon 1, at the floor 14" {
+		t.Errorf("told of: %s", got)
+	}
+	at = now.Add(day)
+	watch()
+	if got := labels()[3:]; strings.Join(got, ", ") != "soon 0, at the floor 13, beyond the floor 13" {
+		t.Errorf("told of on the next day: %v", got)
+	}
+
+	d, err := events.NewDispatcher(events.Config{Pool: pool, Subscribers: []events.Subscriber{events.Notifications()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	feed, err := events.Feed(t.Context(), owner, tenant.tenant, tenant.person, true, "", 50)
+	if err != nil || len(feed) != 6 || feed[0].Audience != events.ToAdministrators {
+		t.Errorf("%d in the administrators' feed, %v", len(feed), err)
+	}
+}
+
+func TestWarningIDsAreUUIDsOfTheirDay(t *testing.T) {
+	t.Parallel()
+	tenant, jti := uid.New(), uid.New()
+	now := time.Date(2026, 11, 20, 23, 59, 59, 0, time.UTC)
+	id := jobs.WarningID(tenant, jti, now)
+	if _, err := op.ParseUUID(string(id)); err != nil || id[14] != '7' {
+		t.Errorf("%s: %v", id, err)
+	}
+	if id != jobs.WarningID(tenant, jti, now.Add(-20*time.Hour)) || id == jobs.WarningID(tenant, jti, now.Add(time.Second)) ||
+		id == jobs.WarningID(uid.New(), jti, now) || id == jobs.WarningID(tenant, uid.New(), now) {
+		t.Error("the id must be the day's, the tenant's and the key's")
+	}
+}
+
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, pool, tenant := db.Owner(t), jobsPool(t, db), uid.New()
+	_, err := owner.Exec(t.Context(), `INSERT INTO events.idempotency_keys (tenant_id, actor_id, operation, key, request_hash, created_at)
+		SELECT $1, $1, 'create-task', n::text, '', now() - make_interval(hours => n) FROM generate_series(1, 48) n`, tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("it has failed")
+	ran := false
+	err = jobs.Retain(t.Context(), pool, clock.System{},
+		jobs.Housekeeper{Name: "bad", Run: func(context.Context, time.Time) (int64, error) { return 0, failed }},
+		jobs.Housekeeper{Name: "good", Run: func(context.Context, time.Time) (int64, error) { ran = true; return 0, nil }})
+	if !errors.Is(err, failed) || !ran {
+		t.Errorf("%v, the one after the failure ran: %t", err, ran)
+	}
+	var left int
+	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM events.idempotency_keys`).Scan(&left); err != nil || left != 23 {
+		t.Errorf("%d keys left, %v, want those of a day", left, err)
+	}
+}
+
+type fixture struct{ tenant, service, person op.UUID }
+
+// directory makes a tenant with a SERVICE principal and a person.
+func directory(t testing.TB, owner *postgres.Pool, slug string) fixture {
+	t.Helper()
+	f := fixture{uid.New(), uid.New(), uid.New()}
+	for _, sql := range []struct {
+		text string
+		args []any
+	}{
+		{`INSERT INTO identity.tenants (id, slug, name) VALUES ($1, $2, $2)`, []any{f.tenant, slug}},
+		{`INSERT INTO identity.users (id, home_tenant_id, principal_kind, integration_key, email, display_name)
+			VALUES ($1, $2, 'SERVICE', 'spec-wiki-sync', 'service@example.com', 'Service')`, []any{f.service, f.tenant}},
+		{`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name)
+			VALUES ($1, $2, 'HUMAN', 'person@example.com', 'Person')`, []any{f.person, f.tenant}},
+		{`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2), ($1, $3)`, []any{f.tenant, f.service, f.person}},
+	} {
+		if _, err := owner.Exec(t.Context(), sql.text, sql.args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
