@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parapet/jobs/riverschema"
+	"parapet/internal/postgres/riverschema"
 )
 
 // Migrate brings River's schema to the version of the library: the hook that

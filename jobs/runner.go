@@ -16,7 +16,7 @@ import (
 	"parapet/internal/decisionlog"
 	"parapet/internal/events"
 	"parapet/internal/postgres"
-	"parapet/jobs/riverschema"
+	"parapet/internal/postgres/riverschema"
 )
 
 // Deps is what the jobs need.

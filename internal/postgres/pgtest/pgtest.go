@@ -27,7 +27,7 @@ import (
 	"parapet/internal/postgres/embedded"
 	"parapet/internal/postgres/migrate"
 	"parapet/internal/uid"
-	"parapet/jobs/riverschema"
+	"parapet/internal/postgres/riverschema"
 )
 
 // DB is a migrated database.
