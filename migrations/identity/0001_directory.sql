@@ -369,14 +369,18 @@ CREATE POLICY context_read ON identity.memberships FOR SELECT TO parapet_context
 
 -- The live state of one user in one tenant, or no row. SECURITY DEFINER because a module must validate every request's
 -- tenant without being able to read the directory; its owner can read six columns and nothing else, and cannot log in.
+-- In plpgsql, because a session keeps its plan: a function in sql that is not inlined is planned anew by every request.
 CREATE FUNCTION identity.tenant_context(p_user uuid, p_tenant uuid)
     RETURNS TABLE (membership_status text, tenant_enabled boolean, tenant_type text, grants_revision bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp
     AS $$
+BEGIN
+    RETURN QUERY
     SELECT m.status, t.disabled_at IS NULL, t.type, t.grants_revision
     FROM identity.memberships m
     JOIN identity.tenants t ON t.id = m.tenant_id
-    WHERE m.tenant_id = p_tenant AND m.user_id = p_user
+    WHERE m.tenant_id = p_tenant AND m.user_id = p_user;
+END
 $$;
 
 -- Grants --------------------------------------------------------------------------------------------------------------
