@@ -20,8 +20,14 @@ var catalogue = setOf(
 	"wiki:page:write",
 )
 
+// Permissions lists them, sorted.
+func Permissions() []string { return texts(catalogue.list()) }
+
 // platform are the permissions of the programme office: the registry of tenants.
 var platform = setOf("tenant.list", "tenant.create", "tenant.disable", "tenant.enable")
+
+// IsPlatform tells whether a permission is the programme office's.
+func IsPlatform(permission string) bool { return platform.has(permission) }
 
 // Who holds one of these is an administrator, whose personal keys live shorter.
 var (

@@ -208,6 +208,11 @@ func (d *drawer) keyHolder() map[string]any {
 		if d.chance(80) {
 			token["caveats"] = []any{}
 		}
+		if d.chance(25) { // on record only, not in the token
+			in["roles"].(map[string]any)["Auditor"] = []any{"api_key.issue_for_service"}
+			stored := in["stored"].(map[string]any)
+			stored["assignments"] = append(stored["assignments"].([]any), map[string]any{"role": "Auditor", "scope": "tenant"})
+		}
 	}
 	return oracle.Oracle{}.Subject(in)
 }
@@ -223,8 +228,9 @@ func strings(v any) []string {
 	return out
 }
 
-func (d *drawer) decision() any {
-	actor := d.actor()
+func (d *drawer) decision() any { return d.decisionFor(d.actor()) }
+
+func (d *drawer) decisionFor(actor map[string]any) any {
 	permission := d.one(permissions)
 	if held := strings(actor["holds"]); len(held) > 0 && d.chance(85) {
 		permission = d.one(held)

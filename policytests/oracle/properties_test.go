@@ -1,0 +1,203 @@
+package oracle_test
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"parapet/internal/authz"
+	"parapet/policytests/oracle"
+)
+
+// request is a whole decision: who asks, as the token and the records say it,
+// and what for.
+type request struct {
+	caller any
+	ask    map[string]any
+}
+
+// ask gives the engine's decision: first who the caller is, then whether it may.
+// What has no answer denies.
+func (r request) allowed(t *testing.T, e *authz.Engine) bool {
+	actor, err := e.EvalRaw(t.Context(), "parapet/subject/subject", r.caller)
+	if err != nil {
+		return false
+	}
+	ask := maps.Clone(r.ask)
+	ask["actor"] = actor
+	v, err := e.EvalRaw(t.Context(), "parapet/access/allow", ask)
+	return err == nil && v == true
+}
+
+// allowedRequests draws requests until there are n that the engine allows.
+func allowedRequests(t *testing.T, e *authz.Engine, n int) []request {
+	t.Helper()
+	var found []request
+	for number := uint64(0); len(found) < n; number++ {
+		if number > uint64(100*n) {
+			t.Fatalf("only %d of %d drawn requests are allowed", len(found), number)
+		}
+		d := at(*seed+1, number)
+		caller := d.subjectInput()
+		actor := oracle.Oracle{}.Subject(caller)
+		ask := d.decisionFor(actor).(map[string]any)
+		delete(ask, "actor")
+		if r := (request{caller, ask}); r.allowed(t, e) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// widening are the fields whose absence is said to give more: a caveat narrows,
+// and so does a role's entry in role_scopes.
+func widening(p place) bool {
+	return len(p) >= 3 && p[0] == "token" && (p[1] == "caveats" || p[1] == "role_scopes")
+}
+
+// Invariants of every decision, tried on the engine itself and on whole
+// requests: what the oracle thinks does not matter here.
+func TestAuthorityOnlyShrinks(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	requests := allowedRequests(t, e, max(80/perDetector, 8))
+	tried := struct {
+		sync.Mutex
+		n int
+	}{}
+	parallel(len(requests), func(number int) {
+		r := requests[number]
+		foreign := request{r.caller, clone(r.ask).(map[string]any)}
+		foreign.ask["resource"].(map[string]any)["tenant"] = "e0000000-0000-4000-8000-000000000009"
+		if foreign.allowed(t, e) {
+			t.Errorf("another tenant's record: %s %s", pretty(foreign.caller), pretty(foreign.ask))
+		}
+		for _, caveat := range []any{"unknown", "", "Read-Only", "project:x", "module:x", 1, nil} {
+			narrowed := request{clone(r.caller), r.ask}
+			token := narrowed.caller.(map[string]any)["token"].(map[string]any)
+			token["caveats"] = append(token["caveats"].([]any), caveat)
+			if narrowed.allowed(t, e) {
+				t.Errorf("with the unknown caveat %v: %s %s", caveat, pretty(narrowed.caller), pretty(narrowed.ask))
+			}
+		}
+		n := 0
+		for _, kind := range []string{"missing", "null", "number", "unknown"} {
+			for _, p := range placesOf(r.ask, nil) {
+				other := request{r.caller, change(clone(r.ask), p, spoilt(kind)).(map[string]any)}
+				n += dependent(t, e, other, p, kind)
+			}
+			for _, p := range placesOf(r.caller, nil) {
+				if kind == "missing" && widening(p) {
+					continue
+				}
+				other := request{change(clone(r.caller), p, spoilt(kind)), r.ask}
+				n += dependent(t, e, other, p, kind)
+			}
+		}
+		tried.Lock()
+		tried.n += n
+		tried.Unlock()
+	})
+	if tried.n < len(requests) {
+		t.Errorf("only %d of the damaged requests were refused: nothing depended on what was damaged", tried.n)
+	}
+}
+
+func spoilt(kind string) func(any) (any, bool) {
+	return func(any) (any, bool) {
+		switch kind {
+		case "missing":
+			return nil, false
+		case "null":
+			return nil, true
+		case "number":
+			return 7, true
+		}
+		return "no such value", true
+	}
+}
+
+// decisive are the fields without which no request may pass, however they are
+// damaged. Others may be needed by one request and not by the next.
+var decisive = []string{
+	"permission", "effect", "module", "resource", "resource.tenant", "token", "token.kind", "token.tenant", "token.caveats",
+	"tenant", "user", "user.id", "user.kind", "roles",
+}
+
+// dependent refuses an allow without a decisive field and counts the denials. An
+// unknown text is no damage to a field that is any text, so that the values it
+// may have are told by the differential test.
+func dependent(t *testing.T, e *authz.Engine, r request, p place, kind string) int {
+	t.Helper()
+	if !r.allowed(t, e) {
+		return 1
+	}
+	if slices.Contains(decisive, dotted(p)) {
+		t.Errorf("%s %s, and still allowed: %s %s", dotted(p), kind, pretty(r.caller), pretty(r.ask))
+	}
+	return 0
+}
+
+func dotted(p place) string {
+	out := ""
+	for i, part := range p {
+		name, ok := part.(string)
+		if !ok {
+			return ""
+		}
+		if i > 0 {
+			out += "."
+		}
+		out += name
+	}
+	return out
+}
+
+// Less may not give more: whatever a denied request loses, it stays denied.
+func TestLosingSomethingNeverAllows(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	parallel(max(400/perDetector, 40), func(number int) {
+		d := at(*seed+2, uint64(number))
+		caller := d.subjectInput()
+		ask := d.decisionFor(oracle.Oracle{}.Subject(caller)).(map[string]any)
+		delete(ask, "actor")
+		r := request{caller, ask}
+		if r.allowed(t, e) {
+			return
+		}
+		for _, p := range placesOf(caller, nil) {
+			if widening(p) {
+				continue
+			}
+			less := request{change(clone(caller), p, spoilt("missing")), ask}
+			if less.allowed(t, e) {
+				t.Errorf("without %v it is allowed: %s %s", p, pretty(less.caller), pretty(less.ask))
+			}
+		}
+		for _, p := range placesOf(ask, nil) {
+			less := request{caller, change(clone(ask), p, spoilt("missing")).(map[string]any)}
+			if less.allowed(t, e) {
+				t.Errorf("without %v it is allowed: %s %s", p, pretty(less.caller), pretty(less.ask))
+			}
+		}
+	})
+}
+
+// The oracle's own list of permissions is the catalogue's: a permission that is
+// added there is one that somebody says here what it means.
+func TestCatalogueIsTheOracles(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, permission := range engine(t).Catalogue().Permissions {
+		names = append(names, permission.Name)
+		if want := oracle.IsPlatform(permission.Name); permission.Platform != want {
+			t.Errorf("%s: only for a programme office is %t in the catalogue, %t in the oracle", permission.Name, permission.Platform, want)
+		}
+	}
+	slices.Sort(names)
+	if want := oracle.Permissions(); !slices.Equal(names, want) {
+		t.Errorf("the catalogue lists\n%v\nthe oracle\n%v", names, want)
+	}
+}
