@@ -45,20 +45,21 @@ func (h *hands) add(d time.Duration) { h.ahead.Add(int64(d)) }
 // realm is a database with the tenants acme and globex in it and the identity
 // module over it.
 type realm struct {
-	t        testing.TB
-	db       *pgtest.DB
-	owner    *postgres.Pool
-	auth     *postgres.Pool
-	engine   *authz.Engine
-	clock    *hands
-	tokens   *token.Keyring
-	checker  *principal.Checker
-	service  *identity.Service
-	bound    map[string]op.Bound
-	acme     house
-	globex   house
-	address  string
-	passwort *password.Hasher
+	t         testing.TB
+	db        *pgtest.DB
+	owner     *postgres.Pool
+	auth      *postgres.Pool
+	module    *postgres.Pool
+	engine    *authz.Engine
+	clock     *hands
+	tokens    *token.Keyring
+	checker   *principal.Checker
+	service   *identity.Service
+	bound     map[string]op.Bound
+	acme      house
+	globex    house
+	address   string
+	passwords *password.Hasher
 }
 
 // house is a seeded tenant.
@@ -79,7 +80,7 @@ func newRealm(t testing.TB, o realmOptions) *realm {
 	if r.engine, err = sharedEngine(); err != nil {
 		t.Fatal(err)
 	}
-	if r.passwort, err = sharedHasher(); err != nil {
+	if r.passwords, err = sharedHasher(); err != nil {
 		t.Fatal(err)
 	}
 	r.owner = r.db.Owner(t)
@@ -91,21 +92,28 @@ func newRealm(t testing.TB, o realmOptions) *realm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module := r.db.Pool(t, postgres.RoleIdentity)
+	r.module = r.db.Pool(t, postgres.RoleIdentity)
+	r.serve(o)
+	r.acme, r.globex = r.house("acme"), r.house("globex")
+	return r
+}
+
+// serve makes the module with other settings over the same database.
+func (r *realm) serve(o realmOptions) {
+	r.t.Helper()
+	var err error
 	r.service, err = identity.New(identity.Deps{
-		Pool: module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwort, Clock: r.clock, AuthProvider: "local",
+		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
 		Keys: o.keys, Throttle: o.throttle,
-		Gate: gate.New(gate.Config{Module: contract.Module, Pool: module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
+		Gate: gate.New(gate.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
 	})
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	r.bound = map[string]op.Bound{}
 	for _, b := range r.service.Operations() {
 		r.bound[b.Name] = b
 	}
-	r.acme, r.globex = r.house("acme"), r.house("globex")
-	return r
 }
 
 // people are seeded in each tenant: the role, the clearance.
@@ -117,7 +125,7 @@ func (r *realm) house(slug string) house {
 	r.t.Helper()
 	h := house{people: map[string]op.UUID{}}
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
-		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwort, Now: r.clock.Now()}
+		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
 		if h.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
 			return err

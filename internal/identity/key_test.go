@@ -1,0 +1,396 @@
+package identity_test
+
+import (
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/token"
+	"parapet/internal/uid"
+)
+
+func days(from, to time.Time) float64 { return to.Sub(from).Hours() / 24 }
+
+func TestServiceKey(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["multi-llm-review"]
+	admin := r.login("admin@acme.example")
+	before := r.clock.Now()
+	k := must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": " PT_AUTH_TOKEN ", "targetUserId": user})})
+	if k.Owner != user || k.TenantID != r.acme.id || k.Kind != "SERVICE" || k.Label != "PT_AUTH_TOKEN" || k.ID != k.JTI || k.CreatedBy != r.acme.people["admin"] {
+		t.Errorf("record %+v", k)
+	}
+	claims, err := r.tokens.Verify(k.Token, token.APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := days(claims.IssuedAt, claims.ExpiresAt); d != 90 {
+		t.Errorf("it lives %v days", d)
+	}
+	if claims.ID != k.JTI || claims.Subject != user || claims.Tenant != r.acme.id || claims.PrincipalKind != "SERVICE" ||
+		!slices.Equal(claims.Roles, []string{"multi-llm-review"}) || claims.RoleScopes != nil || !claims.ExpiresAt.Equal(k.Expiry) || claims.IssuedAt.Before(before.Truncate(time.Second)) {
+		t.Errorf("claims %+v", claims)
+	}
+	header, err := base64.RawURLEncoding.DecodeString(strings.Split(k.Token, ".")[0])
+	if err != nil || !contains(string(header), `"typ":"pt-api-key+jwt"`) {
+		t.Errorf("header %s, %v", header, err)
+	}
+	me := must[contract.MeOut](r, "me", request{token: k.Token})
+	if me.User.ID != user || me.User.PrincipalKind != "SERVICE" || me.User.IntegrationKey != "multi-llm-review" || me.TokenKind != "api_key" {
+		t.Errorf("me %+v", me)
+	}
+	names := []string{}
+	for _, p := range must[contract.PermissionsOut](r, "permissions", request{token: k.Token}).Permissions {
+		names = append(names, p.Name)
+	}
+	if !slices.Equal(names, []string{"projects.read", "tasks.read"}) {
+		t.Errorf("permissions %v", names)
+	}
+	// The entry names both by their ids, and is published.
+	changes := one[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.issued' AND resource_id = $1 AND actor_id = $2`, string(k.ID), r.acme.people["admin"])
+	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
+		t.Errorf("changes %s", changes)
+	}
+	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->>'resourceId' = $1`, string(k.ID)); n != 1 {
+		t.Errorf("%d events of the critical entry", n)
+	}
+	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_issued' AND aggregate_id = $1`, string(user)); n != 1 {
+		t.Errorf("%d events of the issue", n)
+	}
+	// No part of the token is kept anywhere.
+	signature := k.Token[strings.LastIndexByte(k.Token, '.')+1:]
+	for _, sql := range []string{
+		`SELECT coalesce(string_agg(k::text, ' '), '') FROM identity.api_keys k`,
+		`SELECT coalesce(string_agg(e::text, ' '), '') FROM audit.entries e`,
+		`SELECT coalesce(string_agg(o::text, ' '), '') FROM events.outbox o`,
+	} {
+		if contains(one[string](r, sql), signature) {
+			t.Errorf("the token is in what this finds: %s", sql)
+		}
+	}
+	if text := body(must[op.Page[contract.Key]](r, "list-keys", request{token: admin, query: url.Values{"serviceUserId": {string(user)}}})); contains(text, signature) || !contains(text, string(k.ID)) {
+		t.Errorf("list %s", text)
+	}
+}
+
+// The body is strict: what is not label or targetUserId is named.
+func TestKeyBodiesAreStrict(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["spec-wiki-sync"]
+	admin := r.login("admin@acme.example")
+	for _, c := range []struct{ operation, body, field string }{
+		{"issue-service-key", body(fields{"label": "ci", "targetUserId": user, "expiresInDays": 30}), "expiresInDays"},
+		{"issue-service-key", body(fields{"label": "ci", "targetUserId": user, "roles": []string{"Admin"}}), "roles"},
+		{"issue-service-key", body(fields{"label": "ci", "targetUserId": "spec-wiki-sync"}), "targetUserId"},
+		{"issue-service-key", body(fields{"label": "ci", "targetUserId": nil}), "targetUserId"},
+		{"issue-service-key", body(fields{"label": "ci"}), "targetUserId"},
+		{"issue-service-key", body(fields{"targetUserId": user}), "label"},
+		{"issue-service-key", body(fields{"label": "  ", "targetUserId": user}), "label"},
+		{"issue-service-key", body(fields{"Label": "ci", "targetUserId": user}), "Label"},
+		{"issue-service-key", body(fields{"label": strings.Repeat("x", 201), "targetUserId": user}), "label"},
+		{"issue-key", body(fields{"label": "ci", "targetUserId": user}), "targetUserId"},
+		{"issue-key", body(fields{"label": "ci", "targetUserId": r.acme.people["admin"]}), "targetUserId"},
+		{"issue-key", body(fields{"label": "ci", "expiresInDays": 0}), "expiresInDays"},
+		{"issue-key", body(fields{"label": "ci", "expiresInDays": -1}), "expiresInDays"},
+		{"issue-key", body(fields{"label": "ci", "expiresInDays": 1.5}), "expiresInDays"},
+		{"issue-key", body(fields{"label": "ci", "expiresInDays": "10"}), "expiresInDays"},
+		{"issue-key", body(fields{"label": "ci", "expiresInDays": 1e12}), "expiresInDays"},
+		{"issue-key", `{"label":"ci","label":"cd"}`, "label"},
+	} {
+		r.refused(c.operation, request{token: admin, body: c.body}, fault.CodeValidation, c.field)
+	}
+	if n := one[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
+		t.Errorf("%d keys were issued", n)
+	}
+}
+
+func TestPersonalKeyLifetimes(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	for _, c := range []struct {
+		who      string
+		settings authz.KeySettings
+		wish     any
+		days     float64
+		cap      int // of a refusal
+	}{
+		{who: "admin", days: 14},
+		{who: "admin", wish: 1, days: 1},
+		{who: "admin", wish: 30, days: 30},
+		{who: "admin", wish: 31, cap: 30},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 90}, wish: 90, days: 90},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 90}, wish: 91, cap: 90},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 1000}, wish: 365, days: 365},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 1000}, wish: 366, cap: 365},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 7}, days: 7},
+		{who: "member", days: 30},
+		{who: "member", wish: 365, days: 365},
+		{who: "member", wish: 366, cap: 365},
+		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, wish: 61, cap: 60},
+		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, wish: 60, days: 60},
+	} {
+		r.serve(realmOptions{keys: c.settings})
+		in := fields{"label": "laptop"}
+		if c.wish != nil {
+			in["expiresInDays"] = c.wish
+		}
+		q := request{token: r.login(c.who + "@acme.example"), body: body(in)}
+		if c.cap > 0 {
+			_, err := r.call("issue-key", q)
+			f := fault.From(err)
+			if f == nil || f.Code != fault.CodeValidation || f.Field != "expiresInDays" || f.Details["cap"] != c.cap || !contains(f.Message, "to "+strconv.Itoa(c.cap)) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		k := must[contract.IssuedKey](r, "issue-key", q)
+		claims, err := r.tokens.Verify(k.Token, token.APIKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := days(claims.IssuedAt, claims.ExpiresAt); got != c.days {
+			t.Errorf("%+v: %v days", c, got)
+		}
+		if k.Kind != "PERSONAL" || k.Owner != r.acme.people[c.who] || claims.Subject != k.Owner {
+			t.Errorf("%+v: %+v", c, k)
+		}
+	}
+}
+
+// A blank expiry is one that is null, or not there.
+func TestBlankExpiry(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	k := must[contract.IssuedKey](r, "issue-key", request{token: r.login("admin@acme.example"), body: `{"label":"laptop","expiresInDays":null}`})
+	if d := days(k.CreatedAt.Truncate(time.Second), k.Expiry); d != 14 {
+		t.Errorf("%v days", d)
+	}
+}
+
+// What a session may not do, the key that it makes may not either.
+func TestPersonalKeyTakesOverWhatIsInEffect(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	session := r.login("member@acme.example")
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
+	        SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`, r.acme.id, r.acme.people["member"])
+	r.exec(`UPDATE identity.memberships SET clearance = 'SECRET' WHERE user_id = $1`, r.acme.people["member"])
+	k := must[contract.IssuedKey](r, "issue-key", request{token: session, body: body(fields{"label": "laptop"})})
+	claims, err := r.tokens.Verify(k.Token, token.APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(claims.Roles, []string{"Member"}) || claims.Clearance != "INTERNAL" {
+		t.Errorf("claims %+v", claims)
+	}
+	// And its roles are a snapshot, what they grant is live.
+	r.exec(`DELETE FROM identity.role_grants g USING identity.roles r WHERE r.tenant_id = g.tenant_id AND r.id = g.role_id AND r.name = 'Member' AND g.permission = 'task.create'`)
+	for _, p := range must[contract.PermissionsOut](r, "permissions", request{token: k.Token}).Permissions {
+		if p.Name == "task.create" {
+			t.Error("a grant that was taken from the role is still in effect")
+		}
+	}
+}
+
+func TestServiceKeyRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	users := r.provision(r.acme)
+	foreign := r.provision(r.globex)["multi-llm-review"]
+	user := users["multi-llm-review"]
+	ask := func(who string, target op.UUID) request {
+		return request{token: who, body: body(fields{"label": "ci", "targetUserId": target})}
+	}
+	admin := r.login("admin@acme.example")
+	key := must[contract.IssuedKey](r, "issue-key", request{token: admin, body: body(fields{"label": "laptop"})}).Token
+	const op = "issue-service-key"
+	r.refused(op, ask(key, user), fault.CodeForbidden, "session")
+	for _, who := range []string{"member", "guest", "platform"} {
+		r.refused(op, ask(r.login(who+"@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
+	}
+	r.refused(op, ask(admin, foreign), fault.CodeNotFound, "")
+	r.refused(op, ask(admin, uid.New()), fault.CodeNotFound, "")
+	r.refused(op, ask(admin, r.globex.people["admin"]), fault.CodeNotFound, "")
+	r.refused(op, ask(admin, r.acme.people["member"]), fault.CodeForbidden, "no service principal")
+
+	for _, c := range []struct{ change, back, says string }{
+		{`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, "not active"},
+		{`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, "not active"},
+		{`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, role_id, 'task.update' FROM identity.role_assignments WHERE user_id = $1`,
+			`DELETE FROM identity.role_grants WHERE permission = 'task.update' AND role_id = (SELECT role_id FROM identity.role_assignments WHERE user_id = $1)`, "grants"},
+		{`DELETE FROM identity.role_grants WHERE permission = 'tasks.read' AND role_id = (SELECT role_id FROM identity.role_assignments WHERE user_id = $1)`,
+			`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, role_id, 'tasks.read' FROM identity.role_assignments WHERE user_id = $1`, "grants"},
+		{`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) SELECT tenant_id, gen_random_uuid(), $1, id, 'tenant' FROM identity.roles WHERE name = 'Member' AND tenant_id = (SELECT home_tenant_id FROM identity.users WHERE id = $1)`,
+			`DELETE FROM identity.role_assignments a USING identity.roles r WHERE r.tenant_id = a.tenant_id AND r.id = a.role_id AND r.name = 'Member' AND a.user_id = $1`, ""},
+		{`UPDATE identity.role_assignments SET scope = 'organisation', scope_id = gen_random_uuid() WHERE user_id = $1`,
+			`UPDATE identity.role_assignments SET scope = 'tenant', scope_id = NULL WHERE user_id = $1`, ""},
+	} {
+		r.exec(c.change, user)
+		r.refused(op, ask(admin, user), fault.CodeConflict, c.says)
+		r.exec(c.back, user)
+		if _, err := r.call(op, ask(admin, user)); err != nil {
+			t.Errorf("after %s: %v", c.back, err)
+		}
+	}
+
+	// The permission is that of the stored assignments, at this very moment.
+	r.exec(`DELETE FROM identity.role_assignments WHERE user_id = $1`, r.acme.people["admin"])
+	r.refused(op, ask(admin, user), fault.CodeForbidden, "api_key.issue_for_service")
+}
+
+func TestServiceKeyNeedsNinetyDays(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["spec-wiki-sync"]
+	for limit, allowed := range map[int]bool{0: true, 89: false, 90: true, 365: true} {
+		r.serve(realmOptions{keys: authz.KeySettings{MaxUserDays: limit}})
+		q := request{token: r.login("admin@acme.example"), body: body(fields{"label": "ci", "targetUserId": user})}
+		if allowed {
+			must[contract.IssuedKey](r, "issue-service-key", q)
+		} else {
+			r.refused("issue-service-key", q, fault.CodeConflict, "API_KEY_TTL_MAX_USER_DAYS")
+		}
+	}
+}
+
+func TestListKeys(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["spec-wiki-sync"]
+	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
+	var issued []op.UUID
+	for range 5 {
+		issued = append(issued, must[contract.IssuedKey](r, "issue-key", request{token: member, body: body(fields{"label": "laptop"})}).ID)
+	}
+	must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
+	var seen []op.UUID
+	cursor := ""
+	for {
+		q := url.Values{"limit": {"2"}}
+		if cursor != "" {
+			q.Set("cursor", cursor)
+		}
+		page := must[op.Page[contract.Key]](r, "list-keys", request{token: member, query: q})
+		for _, k := range page.Items {
+			if k.Owner != r.acme.people["member"] {
+				t.Errorf("a key of %s", k.Owner)
+			}
+			seen = append(seen, k.ID)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	slices.Reverse(seen)
+	if !slices.Equal(seen, issued) {
+		t.Errorf("listed %v, issued %v", seen, issued)
+	}
+	of := func(who string, id op.UUID) request {
+		return request{token: who, query: url.Values{"serviceUserId": {string(id)}}}
+	}
+	if n := len(must[op.Page[contract.Key]](r, "list-keys", of(admin, user)).Items); n != 1 {
+		t.Errorf("%d keys of the service principal", n)
+	}
+	r.refused("list-keys", of(member, user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.refused("list-keys", of(admin, r.acme.people["member"]), fault.CodeNotFound, "")
+	r.refused("list-keys", of(admin, uid.New()), fault.CodeNotFound, "")
+	r.refused("list-keys", of(r.login("admin@globex.example"), user), fault.CodeNotFound, "")
+	r.refused("list-keys", of(r.login("platform@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.refused("list-keys", request{token: r.login("platform@acme.example")}, fault.CodeForbidden, "api_key.read.own")
+	r.refused("list-keys", request{token: member, query: url.Values{"cursor": {"x"}}}, fault.CodeValidation, "cursor")
+	r.refused("list-keys", request{token: member, query: url.Values{"serviceUserId": {"x"}}}, fault.CodeValidation, "serviceUserId")
+}
+
+func TestRevokeKey(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["spec-wiki-sync"]
+	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
+	own := must[contract.IssuedKey](r, "issue-key", request{token: member, body: body(fields{"label": "laptop"})})
+	service := must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
+	revoke := func(who string, key op.UUID, serviceOwned bool, reason string) request {
+		q := request{token: who, path: map[string]string{"keyId": string(key)}, query: url.Values{}}
+		if serviceOwned {
+			q.query.Set("serviceOwned", "true")
+		}
+		if reason != "" {
+			q.body = body(fields{"reason": reason})
+		}
+		return q
+	}
+	const name = "revoke-key"
+	// Only its owner revokes a person's key.
+	r.refused(name, revoke(admin, own.ID, true, "left"), fault.CodeForbidden, "person")
+	r.refused(name, revoke(admin, own.ID, false, "left"), fault.CodeNotFound, "")
+	must[contract.MeOut](r, "me", request{token: own.Token})
+	// A service principal's takes the permission, the path and a reason.
+	r.refused(name, revoke(member, service.ID, true, "left"), fault.CodeForbidden, "api_key.issue_for_service")
+	r.refused(name, revoke(r.login("admin@globex.example"), service.ID, true, "left"), fault.CodeNotFound, "")
+	r.refused(name, revoke(admin, service.ID, false, "left"), fault.CodeNotFound, "")
+	r.refused(name, revoke(admin, service.ID, true, ""), fault.CodeValidation, "reason")
+	r.refused(name, revoke(admin, uid.New(), true, "left"), fault.CodeNotFound, "")
+	r.refused(name, revoke(admin, "not-an-id", true, "left"), fault.CodeValidation, "keyId")
+	r.refused(name, revoke(r.login("platform@acme.example"), own.ID, false, ""), fault.CodeForbidden, "api_key.revoke.own")
+	must[contract.MeOut](r, "me", request{token: service.Token})
+
+	first := must[contract.Key](r, name, revoke(admin, service.ID, true, "rotated"))
+	if first.RevokedAt == nil || first.RevokedBy != r.acme.people["admin"] || first.RevokeReason != "rotated" {
+		t.Errorf("%+v", first)
+	}
+	r.refused("me", request{token: service.Token}, fault.CodeUnauthorized, "")
+	again := must[contract.Key](r, name, revoke(admin, service.ID, true, "again"))
+	if !again.RevokedAt.Equal(*first.RevokedAt) || again.RevokeReason != "rotated" {
+		t.Errorf("a revoked key has changed: %+v", again)
+	}
+	entries := `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`
+	if n := one[int](r, entries, string(service.ID)); n != 1 {
+		t.Errorf("%d entries of one revocation", n)
+	}
+	changes := one[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`, string(service.ID))
+	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
+		t.Errorf("changes %s", changes)
+	}
+	// A key revokes itself, with no reason given.
+	must[contract.Key](r, name, revoke(own.Token, own.ID, false, ""))
+	r.refused("me", request{token: own.Token}, fault.CodeUnauthorized, "")
+	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_revoked'`); n != 2 {
+		t.Errorf("%d events of two revocations", n)
+	}
+}
+
+// A service principal makes, sees and ends no keys of its own.
+func TestAServicePrincipalHandlesNoKeys(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["spec-wiki-sync"]
+	key := must[contract.IssuedKey](r, "issue-service-key", request{token: r.login("admin@acme.example"), body: body(fields{"label": "ci", "targetUserId": user})})
+	r.refused("issue-key", request{token: key.Token, body: body(fields{"label": "x"})}, fault.CodeForbidden, "session")
+	r.refused("issue-service-key", request{token: key.Token, body: body(fields{"label": "x", "targetUserId": user})}, fault.CodeForbidden, "session")
+	r.refused("list-keys", request{token: key.Token}, fault.CodeForbidden, "api_key.read.own")
+	r.refused("revoke-key", request{token: key.Token, path: map[string]string{"keyId": string(key.ID)}}, fault.CodeForbidden, "api_key.revoke.own")
+	r.refused("change-password", request{token: key.Token, body: body(fields{"currentPassword": "x", "newPassword": "another long secret"})}, fault.CodeForbidden, "session")
+	r.refused("logout", request{token: key.Token}, fault.CodeConflict, "API key")
+}
+
+// Tenant and membership are live for a key; the record's end is final.
+func TestKeyComesBackWithItsMembership(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	key := must[contract.IssuedKey](r, "issue-key", request{token: r.login("member@acme.example"), body: body(fields{"label": "x"})})
+	r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, r.acme.people["member"])
+	r.refused("me", request{token: key.Token}, fault.CodeUnauthorized, "USER_NOT_IN_TENANT")
+	r.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, r.acme.people["member"])
+	must[contract.MeOut](r, "me", request{token: key.Token})
+	r.clock.add(31 * 24 * time.Hour)
+	r.refused("me", request{token: key.Token}, fault.CodeUnauthorized, "")
+}

@@ -1,0 +1,223 @@
+package identity_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parapet/internal/postgres"
+)
+
+func codeOf(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// integration_key is what authorization keys on: no role can write it, and no
+// UPDATE can, the owner's included, not even with the value that is there.
+func TestIntegrationKeyIsImmutable(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["spec-wiki-sync"]
+	ctx := context.Background()
+	for _, value := range []string{`'multi-llm-review'`, `integration_key`, `NULL`, `DEFAULT`} {
+		_, err := r.owner.Exec(ctx, `UPDATE identity.users SET integration_key = `+value+` WHERE id = $1`, user)
+		if err == nil || !strings.Contains(err.Error(), "integration_key is immutable") {
+			t.Errorf("the owner sets %s: %v", value, err)
+		}
+	}
+	for _, role := range []string{postgres.RoleIdentity, postgres.RoleAuth, postgres.RoleJobs, postgres.RoleTracker} {
+		pool := r.db.Pool(t, role)
+		for _, sql := range []string{
+			`UPDATE identity.users SET integration_key = 'x'`,
+			`INSERT INTO identity.users (id, home_tenant_id, principal_kind, integration_key, email, display_name) VALUES (gen_random_uuid(), '` + string(r.acme.id) + `', 'SERVICE', 'x', 'x@x.example', 'x')`,
+		} {
+			err := pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error { _, err := tx.Exec(ctx, sql); return err })
+			if codeOf(err) != "42501" {
+				t.Errorf("%s: %s: %v", role, sql, err)
+			}
+		}
+	}
+	// Nor can the module make a SERVICE principal without one.
+	err := r.db.Pool(t, postgres.RoleIdentity).InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name) VALUES (gen_random_uuid(), $1, 'SERVICE', 'x@x.example', 'x')`, r.acme.id)
+		return err
+	})
+	if codeOf(err) != "23514" {
+		t.Errorf("a SERVICE principal without an integration key: %v", err)
+	}
+}
+
+func TestWhatEachRoleMayNotDo(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	ctx := context.Background()
+	for role, statements := range map[string][]string{
+		postgres.RoleIdentity: {
+			`SELECT password_hash FROM identity.users`, `SELECT * FROM identity.users`, `UPDATE identity.users SET principal_kind = 'AGENT'`,
+			`UPDATE identity.users SET home_tenant_id = id`, `DELETE FROM identity.users`, `DELETE FROM identity.api_keys`, `UPDATE identity.api_keys SET expires_at = now()`,
+			`UPDATE identity.api_keys SET last_used_at = now()`, `UPDATE identity.roles SET kind = 'GLOBAL'`, `UPDATE identity.tenants SET type = 'PROGRAMME_OFFICE'`,
+			`UPDATE identity.tenants SET office_id = NULL`, `DELETE FROM identity.tenants`, `DELETE FROM identity.memberships`, `TRUNCATE identity.sessions`,
+		},
+		postgres.RoleAuth: {
+			`UPDATE identity.users SET status = 'ACTIVE'`, `UPDATE identity.api_keys SET revoked_at = NULL`, `INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES (gen_random_uuid(), gen_random_uuid(), 'x')`,
+			`UPDATE identity.sessions SET expires_at = now()`, `DELETE FROM identity.sessions`, `UPDATE identity.memberships SET status = 'ACTIVE'`, `TRUNCATE identity.users`,
+		},
+		postgres.RoleJobs: {
+			`SELECT password_hash FROM identity.users`, `UPDATE identity.api_keys SET revoked_at = now()`, `SELECT * FROM identity.sessions`, `DELETE FROM identity.api_keys`,
+		},
+		postgres.RoleTracker: {
+			`SELECT id FROM identity.tenants`, `SELECT id FROM identity.users`, `SELECT user_id FROM identity.memberships`, `SELECT jti FROM identity.api_keys`,
+			`SELECT identity.clearance_rank('SECRET')`, `SELECT identity.is_member(gen_random_uuid())`,
+		},
+	} {
+		pool := r.db.Pool(t, role)
+		for _, sql := range statements {
+			err := pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error { _, err := tx.Exec(ctx, sql); return err })
+			if codeOf(err) != "42501" {
+				t.Errorf("%s: %s: %v", role, sql, err)
+			}
+		}
+	}
+}
+
+// The last wall alone: statements that name no tenant see one, or none.
+func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	r.provision(r.acme)
+	r.provision(r.globex)
+	r.login("admin@acme.example")
+	r.login("admin@globex.example")
+	ctx := context.Background()
+	pool := r.db.Pool(t, postgres.RoleIdentity)
+	count := func(tenant, sql string) (n int) {
+		if err := pool.Read(tenant, nil).QueryRow(ctx, sql).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, table := range []string{"organisations", "memberships", "roles", "role_grants", "role_assignments", "sessions"} {
+		sql := `SELECT count(*) FROM identity.` + table
+		if n := count("", sql); n != 0 {
+			t.Errorf("%s: %d rows without a tenant", table, n)
+		}
+		if n := count(string(r.acme.id), sql); n == 0 {
+			t.Errorf("%s: no rows of its own", table)
+		}
+		if n := count(string(r.acme.id), sql+` WHERE tenant_id <> '`+string(r.acme.id)+`'`); n != 0 {
+			t.Errorf("%s: %d rows of another tenant", table, n)
+		}
+	}
+	if n := count(string(r.acme.id), `SELECT count(*) FROM identity.users WHERE home_tenant_id <> '`+string(r.acme.id)+`'`); n != 0 {
+		t.Errorf("%d users of another tenant", n)
+	}
+	// A guest of the tenant is seen, and is not the tenant's to change.
+	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["member"])
+	if n := count(string(r.acme.id), `SELECT count(*) FROM identity.users WHERE home_tenant_id <> '`+string(r.acme.id)+`'`); n != 1 {
+		t.Errorf("%d users of another tenant, with one member from there", n)
+	}
+	err := pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, r.globex.people["member"])
+		if err == nil && tag.RowsAffected() != 0 {
+			t.Error("a user was changed by another tenant than its home")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	err = pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, r.acme.people["member"])
+		return err
+	})
+	if codeOf(err) != "42501" {
+		t.Errorf("a row for another tenant: %v", err)
+	}
+}
+
+func TestClearanceFunctions(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	for i, tier := range []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"} {
+		if n := one[int](r, `SELECT identity.clearance_rank($1)`, tier); n != i {
+			t.Errorf("%s ranks %d", tier, n)
+		}
+	}
+	for _, odd := range []any{"", "secret", "TOP SECRET", "SECRET ", nil} {
+		if n := one[int](r, `SELECT identity.clearance_rank($1::text)`, odd); n != -1 {
+			t.Errorf("%v ranks %d", odd, n)
+		}
+		if one[bool](r, `SELECT identity.may_read('UNCLASSIFIED', $1::text)`, odd) {
+			t.Errorf("a clearance of %v reads", odd)
+		}
+	}
+	if !one[bool](r, `SELECT identity.may_read('ODD', 'UNCLASSIFIED')`) || one[bool](r, `SELECT identity.may_read(NULL, 'SECRET')`) {
+		t.Error("an unrecognised classification is readable by whoever reads; a missing one by nobody")
+	}
+	if one[bool](r, `SELECT identity.may_read('SECRET', 'CONFIDENTIAL')`) || !one[bool](r, `SELECT identity.may_read('CONFIDENTIAL', 'SECRET')`) {
+		t.Error("the ladder is upside down")
+	}
+}
+
+func TestTenantContextFunction(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	ctx := context.Background()
+	pool := r.db.Pool(t, postgres.RoleTracker)
+	read := func() (status string, enabled bool, kind string, revision int64, err error) {
+		err = pool.QueryRow(ctx, `SELECT * FROM identity.tenant_context($1, $2)`, r.acme.people["member"], r.acme.id).Scan(&status, &enabled, &kind, &revision)
+		return
+	}
+	status, enabled, kind, revision, err := read()
+	if err != nil || status != "ACTIVE" || !enabled || kind != "STANDARD" {
+		t.Errorf("%s %v %s %v", status, enabled, kind, err)
+	}
+	for _, change := range []string{
+		`UPDATE identity.memberships SET clearance = 'SECRET' WHERE user_id = $1`,
+		`INSERT INTO identity.roles (tenant_id, id, name) SELECT home_tenant_id, gen_random_uuid(), 'New' FROM identity.users WHERE id = $1`,
+		`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, id, 'x' FROM identity.roles WHERE name = 'New' AND tenant_id = (SELECT home_tenant_id FROM identity.users WHERE id = $1)`,
+		`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) SELECT tenant_id, gen_random_uuid(), $1, id, 'tenant' FROM identity.roles WHERE name = 'New' AND tenant_id = (SELECT home_tenant_id FROM identity.users WHERE id = $1)`,
+		`DELETE FROM identity.role_assignments WHERE user_id = $1`,
+	} {
+		r.exec(change, r.acme.people["member"])
+		_, _, _, next, err := read()
+		if err != nil || next <= revision {
+			t.Errorf("%s: revision %d after %d, %v", change, next, revision, err)
+		}
+		revision = next
+	}
+	r.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, r.acme.id)
+	if _, enabled, _, _, _ := read(); enabled {
+		t.Error("a disabled tenant is enabled")
+	}
+}
+
+func TestTenantLocaleRules(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	for sql, ok := range map[string]bool{
+		`default_locale = 'de-DE', enabled_locales = '{en-US,de-DE}'`:     true,
+		`default_locale = 'it-IT', enabled_locales = '{en-US,de-DE}'`:     false,
+		`default_locale = 'en', enabled_locales = '{en}'`:                 false,
+		`enabled_locales = '{}'`:                                          false,
+		`enabled_locales = '{en-US,NULL}'`:                                false,
+		`enabled_locales = NULL`:                                          false,
+		`default_locale = 'en-US', enabled_locales = '{{en-US},{en-GB}}'`: false,
+		`currency = 'usd'`:                                                false,
+	} {
+		_, err := r.owner.Exec(context.Background(), `UPDATE identity.tenants SET `+sql+` WHERE id = $1`, r.globex.id)
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
