@@ -42,7 +42,7 @@ type Config struct {
 // DefaultTimeout bounds one evaluation where Config does not say otherwise. An
 // evaluation takes tens of microseconds: this is the bound of a machine in
 // trouble, not a budget.
-const DefaultTimeout = 250 * time.Millisecond
+const DefaultTimeout = time.Second
 
 // Effect tells whether an operation changes anything.
 type Effect string

@@ -77,33 +77,32 @@ func (v *evaluator) explain(ctx context.Context, input ast.Value) (Decision, *fa
 // input builds the document by hand: the actor's term is shared, an empty field
 // is left out.
 func (s *set) input(in *Input) ast.Object {
-	k := &inputKeys
-	effect := k.write
+	effect := inputKeys.write
 	if in.Effect == Read {
-		effect = k.read
+		effect = inputKeys.read
 	}
 	r := &in.Resource
-	resource := ast.NewObject([2]*ast.Term{k.typ, ast.StringTerm(r.Type)})
+	resource := ast.NewObject([2]*ast.Term{inputKeys.typ, ast.StringTerm(r.Type)})
 	insert := func(key *ast.Term, text string) {
 		if text != "" {
 			resource.Insert(key, ast.StringTerm(text))
 		}
 	}
-	insert(k.tenant, r.Tenant)
-	insert(k.organisation, r.Organisation)
-	insert(k.project, r.Project)
-	insert(k.creator, r.Creator)
-	insert(k.owner, r.Owner)
+	insert(inputKeys.tenant, r.Tenant)
+	insert(inputKeys.organisation, r.Organisation)
+	insert(inputKeys.project, r.Project)
+	insert(inputKeys.creator, r.Creator)
+	insert(inputKeys.owner, r.Owner)
 	if r.Classification != "" {
-		resource.Insert(k.classification, s.term(r.Classification))
+		resource.Insert(inputKeys.classification, s.term(r.Classification))
 	} else if r.NullClassification {
-		resource.Insert(k.classification, k.null)
+		resource.Insert(inputKeys.classification, inputKeys.null)
 	}
 	return ast.NewObject(
-		[2]*ast.Term{k.permission, s.term(in.Permission)},
-		[2]*ast.Term{k.effect, effect},
-		[2]*ast.Term{k.module, s.term(in.Module)},
-		[2]*ast.Term{k.actor, in.Actor.term},
-		[2]*ast.Term{k.resource, ast.NewTerm(resource)},
+		[2]*ast.Term{inputKeys.permission, s.term(in.Permission)},
+		[2]*ast.Term{inputKeys.effect, effect},
+		[2]*ast.Term{inputKeys.module, s.term(in.Module)},
+		[2]*ast.Term{inputKeys.actor, in.Actor.term},
+		[2]*ast.Term{inputKeys.resource, ast.NewTerm(resource)},
 	)
 }

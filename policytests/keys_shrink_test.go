@@ -1,0 +1,166 @@
+package policytests_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// keyRequest is allowed by every rule about keys.
+const keyRequest = `{
+  "actor": {
+    "id": "` + alice + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
+    "clearance": "UNCLASSIFIED", "readable": ["UNCLASSIFIED"], "effects": ["read", "write"], "modules": ["identity"],
+    "all_projects": true, "projects": [], "roles": ["Admin"], "admin": true,
+    "grants": {
+      "api_key.issue": {"tenant": true, "organisations": [], "projects": []},
+      "api_key.read": {"tenant": false, "organisations": [], "projects": [], "own": {"tenant": true, "organisations": [], "projects": []}},
+      "api_key.revoke": {"tenant": false, "organisations": [], "projects": [], "own": {"tenant": true, "organisations": [], "projects": []}}
+    },
+    "audit": {}, "holds": [], "permissions": [], "stored_permissions": ["api_key.issue_for_service"]
+  },
+  "target": {
+    "id": "` + robot + `", "tenant": "` + acme + `", "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE",
+    "integration_key": "spec-wiki-sync",
+    "roles": [{"name": "wiki:page:write", "kind": "GLOBAL", "scope": "tenant", "grants": ["wiki:page:write"]}]
+  },
+  "settings": {"max_user_days": 120, "max_admin_days": 60},
+  "expires_in_days": 20,
+  "service_owned": SERVICE,
+  "owner": {"id": "` + robot + `", "tenant": "` + acme + `", "kind": "SERVICE"},
+  "key": {"jti": "` + bob + `", "tenant": "` + acme + `", "owner": {"id": "OWNER", "tenant": "` + acme + `", "kind": "SERVICE"}}
+}`
+
+// What each rule about keys asks for is needed whole, and a verdict is always
+// a verdict: an object that says whether it allows.
+func TestKeyVerdictsOnlyShrink(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	actor := []string{"/actor", "/actor/tenant", "/actor/kind", "/actor/effects", "/actor/modules", "/actor/modules/0", "/actor/all_projects"}
+	stored := append([]string{"/actor/token_kind", "/actor/stored_permissions", "/actor/stored_permissions/0"}, actor...)
+	for name, c := range map[string]struct {
+		rule, service, owner string
+		needs                []string
+	}{
+		"issue for a service": {"issue_service", "true", robot, append([]string{
+			"/target", "/target/tenant", "/target/kind", "/target/status", "/target/membership", "/target/integration_key",
+			"/target/roles", "/target/roles/0", "/target/roles/0/kind", "/target/roles/0/scope", "/target/roles/0/grants",
+			"/target/roles/0/grants/0", "/settings", "/actor/effects/1",
+		}, stored...)},
+		"issue for oneself": {"issue_self", "false", alice, []string{
+			"/actor", "/actor/kind", "/actor/token_kind", "/actor/effects", "/actor/effects/1", "/actor/modules", "/actor/modules/0",
+			"/actor/all_projects", "/actor/grants", "/actor/grants/api_key.issue", "/actor/grants/api_key.issue/tenant", "/settings",
+		}},
+		"list a service's": {"list", "true", robot, append([]string{"/service_owned", "/owner", "/owner/tenant", "/owner/kind", "/actor/effects/0"}, stored...)},
+		"list one's own": {"list", "false", alice, []string{
+			"/actor", "/actor/effects", "/actor/effects/0", "/actor/modules", "/actor/modules/0", "/actor/all_projects",
+			"/actor/grants", "/actor/grants/api_key.read", "/actor/grants/api_key.read/own", "/actor/grants/api_key.read/own/tenant", "/service_owned",
+		}},
+		"revoke a service's": {"revoke", "true", robot, append([]string{
+			"/service_owned", "/key", "/key/tenant", "/key/owner", "/key/owner/kind", "/actor/effects/1",
+		}, stored...)},
+		"revoke one's own": {"revoke", "false", alice, []string{
+			"/actor", "/actor/id", "/actor/tenant", "/actor/effects", "/actor/effects/1", "/actor/modules", "/actor/modules/0", "/actor/all_projects",
+			"/actor/grants", "/actor/grants/api_key.revoke", "/actor/grants/api_key.revoke/own", "/actor/grants/api_key.revoke/own/tenant",
+			"/service_owned", "/key", "/key/tenant", "/key/owner", "/key/owner/id",
+		}},
+	} {
+		text := strings.NewReplacer("SERVICE,", c.service+",", "OWNER", c.owner).Replace(keyRequest)
+		verdict := func(doc object) (object, bool) {
+			result, err := e.EvalRaw(t.Context(), "parapet/keys/"+c.rule, doc)
+			if err != nil {
+				return object{}, false
+			}
+			v, ok := result.(object)
+			if !ok {
+				t.Fatalf("%s: %v is no verdict", name, result)
+			}
+			allow, ok := v["allow"].(bool)
+			if !ok || !allow && v["code"] == nil {
+				t.Fatalf("%s: %v is no verdict", name, v)
+			}
+			return v, allow
+		}
+		if v, allow := verdict(parse(t, text)); !allow {
+			t.Fatalf("%s: refused: %v", name, v)
+		}
+		needs := map[string]bool{}
+		for _, path := range c.needs {
+			needs[path] = true
+		}
+		for _, m := range mutations(t, text) {
+			v, allow := verdict(m.doc)
+			if allow && needs[m.path] && !(m.path == "/settings" && strings.HasPrefix(m.name, "object")) {
+				t.Errorf("%s: allowed with %s %s: %v", name, m.path, m.name, v)
+			}
+			if allow && c.rule == "issue_service" && days(v) != 90 {
+				t.Errorf("%s: %s %s: %v days", name, m.path, m.name, v["days"])
+			}
+			if allow && c.rule == "issue_self" && days(v) > 60 {
+				t.Errorf("%s: %s %s: %v days, above the cap", name, m.path, m.name, v["days"])
+			}
+			if !allow && m.name == "removed" && !needs[m.path] {
+				t.Errorf("%s: refused without %s: %v", name, m.path, v)
+			}
+		}
+	}
+}
+
+func days(v object) float64 {
+	switch d := v["days"].(type) {
+	case float64:
+		return d
+	case interface{ Float64() (float64, error) }:
+		f, _ := d.Float64()
+		return f
+	}
+	return -1
+}
+
+// Who may be acted for is needed whole as well.
+func TestActingElsewhereOnlyShrinks(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	const elsewhere = `{"token_kind": "api_key", "token_tenant": "` + acme + `", "principal_kind": "HUMAN",
+		"module": "wiki", "header": true, "target": "` + globex + `"}`
+	verdict := func(doc object) bool {
+		result, err := e.EvalRaw(t.Context(), "parapet/actas/verdict", doc)
+		if err != nil {
+			return false
+		}
+		return result.(object)["allow"] == true
+	}
+	if !verdict(parse(t, elsewhere)) {
+		t.Fatal("refused")
+	}
+	for _, m := range mutations(t, elsewhere) {
+		anotherTenant := (m.path == "/target" || m.path == "/token_tenant") && (m.name == "uuid" || strings.HasSuffix(m.name, "text"))
+		if verdict(m.doc) && !anotherTenant {
+			t.Errorf("allowed with %s %s", m.path, m.name)
+		}
+	}
+}
+
+// A profile is exactly what it is.
+func TestProfilesOnlyShrink(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	const principal = `{"target": {"id": "` + robot + `", "tenant": "` + acme + `", "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE",
+		"integration_key": "multi-llm-review",
+		"roles": [{"name": "r", "kind": "GLOBAL", "scope": "tenant", "grants": ["tasks.read", "projects.read"]}]}}`
+	fits := func(doc object) bool {
+		result, err := e.EvalRaw(t.Context(), "parapet/profiles/validate", doc)
+		if err != nil {
+			return false
+		}
+		return result.(object)["allow"] == true
+	}
+	if !fits(parse(t, principal)) {
+		t.Fatal("refused")
+	}
+	unread := map[string]bool{"/target/id": true, "/target/tenant": true, "/target/status": true, "/target/membership": true, "/target/roles/0/name": true}
+	for _, m := range mutations(t, principal) {
+		if fits(m.doc) != unread[m.path] {
+			t.Errorf("%s %s: fits is %v", m.path, m.name, !unread[m.path])
+		}
+	}
+}

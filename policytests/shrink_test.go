@@ -1,0 +1,260 @@
+package policytests_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parapet/internal/authz"
+)
+
+// request is allowed in every way at once that a test does not close.
+const request = `{
+  "permission": "task.update", "effect": "write", "module": "tracker",
+  "actor": {
+    "id": "` + alice + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN",
+    "token_kind": "session", "organisation": "` + orgA + `", "clearance": "INTERNAL",
+    "readable": ["UNCLASSIFIED", "INTERNAL"], "effects": ["read", "write"], "modules": ["tracker", "audit"],
+    "all_projects": true, "projects": [], "roles": ["Member"], "admin": false,
+    "grants": {"task.update": GRANT},
+    "audit": {"tenant": {"tenant": true, "organisations": [], "projects": []}},
+    "holds": ["task.update"], "permissions": ["task.update"], "stored_permissions": []
+  },
+  "resource": {
+    "type": "task", "id": "` + robot + `", "tenant": "` + acme + `", "organisation": "` + orgA + `",
+    "project": "` + projectA + `", "creator": "` + alice + `", "owner": "` + bob + `", "classification": "INTERNAL"
+  }
+}`
+
+// grants are the ways to hold a permission that reach the request's resource,
+// and the places that may be removed without closing that way.
+func grants() map[string]string {
+	return map[string]string{
+		"tenant":              `{"tenant": true, "organisations": [], "projects": []}`,
+		"organisation":        `{"tenant": false, "organisations": ["` + orgA + `"], "projects": []}`,
+		"project":             `{"tenant": false, "organisations": [], "projects": ["` + projectA + `"]}`,
+		"own in the tenant":   `{"tenant": false, "organisations": [], "projects": [], "own": {"tenant": true, "organisations": [], "projects": []}}`,
+		"own in organisation": `{"tenant": false, "organisations": [], "projects": [], "own": {"tenant": false, "organisations": ["` + orgA + `"], "projects": []}}`,
+		"own in project":      `{"tenant": false, "organisations": [], "projects": [], "own": {"tenant": false, "organisations": [], "projects": ["` + projectA + `"]}}`,
+	}
+}
+
+// needed are the places that each way of holding needs: without any of them
+// the request is denied, and without the others it is allowed as before.
+func needed(way string) []string {
+	places := []string{
+		"/permission", "/effect", "/module", "/actor", "/actor/tenant", "/actor/readable", "/actor/readable/1", "/actor/effects",
+		"/actor/effects/1", "/actor/modules", "/actor/modules/0", "/actor/all_projects", "/actor/grants",
+		"/actor/grants/task.update", "/resource", "/resource/tenant", "/resource/classification",
+	}
+	const grant = "/actor/grants/task.update"
+	switch way {
+	case "tenant":
+		return append(places, grant+"/tenant")
+	case "organisation":
+		return append(places, grant+"/organisations", grant+"/organisations/0", "/resource/organisation")
+	case "project":
+		return append(places, grant+"/projects", grant+"/projects/0", "/resource/project")
+	}
+	places = append(places, "/actor/id", "/resource/creator", grant+"/own")
+	switch way {
+	case "own in the tenant":
+		return append(places, grant+"/own/tenant")
+	case "own in organisation":
+		return append(places, grant+"/own/organisations", grant+"/own/organisations/0", "/resource/organisation")
+	}
+	return append(places, grant+"/own/projects", grant+"/own/projects/0", "/resource/project")
+}
+
+func allows(t *testing.T, e *authz.Engine, doc object) bool {
+	t.Helper()
+	result, err := e.EvalRaw(t.Context(), "parapet/access/allow", doc)
+	return err == nil && result == true
+}
+
+// Each place that a way of holding needs is needed whole: without it, with
+// null, with another type, with a value that nobody knows, it denies.
+func TestEveryNeededFieldIsNeeded(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	for way, grant := range grants() {
+		text := strings.Replace(request, "GRANT", grant, 1)
+		if !allows(t, e, parse(t, text)) {
+			t.Fatalf("%s: the request itself is denied", way)
+		}
+		needs := needed(way)
+		for _, m := range mutations(t, text) {
+			allowed := allows(t, e, m.doc)
+			switch {
+			case m.path == "/resource/classification" && (m.name == "text" || m.name == "empty text" || m.name == "uuid"):
+				if !allowed {
+					t.Errorf("%s: an unrecognised classification is not readable", way)
+				}
+			case m.path == "/actor/readable/0" && m.name == "removed":
+				// The second tier is the first then.
+			case slices.Contains(needs, m.path) && allowed:
+				t.Errorf("%s: allowed with %s %s", way, m.path, m.name)
+			case m.name == "removed" && !slices.Contains(needs, m.path) && !allowed:
+				t.Errorf("%s: denied with %s removed, which it does not need", way, m.path)
+			}
+		}
+	}
+}
+
+// What is denied stays denied, whatever field is removed or spoilt.
+func TestDeniedStaysDenied(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	closings := map[string][2]string{
+		"another tenant":  {`"tenant": "` + acme + `", "organisation"`, `"tenant": "` + globex + `", "organisation"`},
+		"a higher tier":   {`"classification": "INTERNAL"`, `"classification": "SECRET"`},
+		"reading only":    {`["read", "write"]`, `["read"]`},
+		"another module":  {`["tracker", "audit"]`, `["audit"]`},
+		"another project": {`"all_projects": true, "projects": []`, `"all_projects": false, "projects": ["` + projectB + `"]`},
+		"no project":      {`"all_projects": true, "projects": []`, `"all_projects": false, "projects": []`},
+		"not held":        {`"permission": "task.update"`, `"permission": "task.delete"`},
+		"platform only":   {`task.update`, `tenant.create`},
+		"classified":      {`"permission": "task.update"`, `"permission": "audit.read"`},
+	}
+	checked := 0
+	for name, closing := range closings {
+		for way, grant := range grants() {
+			text := strings.ReplaceAll(strings.Replace(request, "GRANT", grant, 1), closing[0], closing[1])
+			if allows(t, e, parse(t, text)) {
+				t.Fatalf("%s, %s: the request is allowed", name, way)
+			}
+			for _, m := range mutations(t, text) {
+				checked++
+				if !allows(t, e, m.doc) || mayOpen(name, m) {
+					continue
+				}
+				t.Errorf("%s, %s: allowed with %s %s", name, way, m.path, m.name)
+			}
+		}
+	}
+	t.Logf("%d spoilt requests", checked)
+}
+
+// mayOpen names what the specification itself opens: a classification that
+// nobody knows is readable by everyone, and null is an audit entry's none.
+func mayOpen(closing string, m mutation) bool {
+	if m.path != "/resource/classification" {
+		return false
+	}
+	return closing == "a higher tier" && (m.name == "text" || m.name == "empty text" || m.name == "uuid") ||
+		closing == "classified" && m.name == "null"
+}
+
+// caller is what is known of a caller that has something of everything.
+const caller = `{
+  "token": {
+    "kind": "KIND", "tenant": "TOKEN", "roles": ["Member", "Lead", "Boss"],
+    "role_scopes": {"Lead": ["project:` + projectA + `"], "Boss": ["organisation:` + orgA + `"]},
+    "clearance": "RESTRICTED", "caveats": CAVEATS
+  },
+  "tenant": "` + acme + `", "tenant_type": "PROGRAMME_OFFICE",
+  "user": {"id": "` + alice + `", "kind": "HUMAN", "organisation": "` + orgA + `"},
+  "stored": {
+    "assignments": [
+      {"role": "Member", "scope": "tenant"}, {"role": "Lead", "scope": "project", "id": "` + projectA + `"},
+      {"role": "Boss", "scope": "organisation", "id": "` + orgA + `"}
+    ],
+    "clearance": "RESTRICTED"
+  },
+  "roles": {
+    "Member": ["tasks.read", "task.update.own", "tenant.list", "audit.read.own"],
+    "Lead": ["task.update", "audit.read.tenant"], "Boss": ["task.delete", "api_key.issue_for_service"]
+  }
+}`
+
+// authority flattens what a subject may do into comparable facts.
+func authority(t *testing.T, e *authz.Engine, doc object) map[string]bool {
+	t.Helper()
+	facts := map[string]bool{}
+	result, err := e.EvalRaw(t.Context(), "parapet/subject/subject", doc)
+	if err != nil {
+		return facts
+	}
+	s := result.(object)
+	for _, list := range []string{"readable", "effects", "modules", "permissions", "holds", "stored_permissions"} {
+		for _, v := range s[list].([]any) {
+			facts[list+" "+v.(string)] = true
+		}
+	}
+	for _, kind := range []string{"grants", "audit"} {
+		for name, grant := range s[kind].(object) {
+			grantFacts(facts, kind+" "+name, grant.(object))
+		}
+	}
+	if s["all_projects"] == true {
+		facts["project "+projectA], facts["project any"] = true, true
+	}
+	for _, p := range s["projects"].([]any) {
+		facts["project "+p.(string)] = true
+	}
+	return facts
+}
+
+func grantFacts(facts map[string]bool, name string, grant object) {
+	if grant["tenant"] == true {
+		facts[name+" tenant"] = true
+	}
+	for _, list := range []string{"organisations", "projects"} {
+		for _, id := range grant[list].([]any) {
+			facts[name+" "+list+" "+id.(string)] = true
+		}
+	}
+	if own, ok := grant["own"].(object); ok {
+		grantFacts(facts, name+" own", own)
+	}
+}
+
+// A subject made of less is less: no removed or spoilt field adds a fact.
+func TestSubjectsOnlyShrink(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	checked := 0
+	for _, kind := range []string{"session", "api_key", "internal"} {
+		for _, token := range []string{acme, globex} {
+			for i, caveats := range []string{`[]`, `["module:tracker", "read-only"]`, `["project:` + projectA + `"]`} {
+				if i > 0 && (kind != "session" || token != acme) {
+					continue
+				}
+				text := strings.NewReplacer("KIND", kind, "TOKEN", token, "CAVEATS", caveats).Replace(caller)
+				whole := authority(t, e, parse(t, text))
+				if kind != "internal" && len(whole) < 15 {
+					t.Fatalf("%s of %s: too little to shrink: %v", kind, token, whole)
+				}
+				for _, m := range mutations(t, text) {
+					checked++
+					if widensByMeaning(m) {
+						continue
+					}
+					for fact := range authority(t, e, m.doc) {
+						if !whole[fact] {
+							t.Errorf("%s of %s, caveats %s: %s %s adds %q", kind, token, caveats, m.path, m.name, fact)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d spoilt callers", checked)
+}
+
+// widensByMeaning names what is no spoilt input but another statement: a token
+// without this caveat, a role that was held tenant-wide at signing, or that is
+// held elsewhere.
+func widensByMeaning(m mutation) bool {
+	switch {
+	case strings.HasPrefix(m.path, "/stored/assignments/") && m.name == "uuid":
+		return true
+	case strings.HasPrefix(m.path, "/token/caveats/") && m.name == "removed":
+		return true
+	case m.path == "/token/caveats" && m.name == "list":
+		return true
+	case strings.HasPrefix(m.path, "/token/role_scopes/") && strings.Count(m.path, "/") == 3 && m.name == "removed":
+		return true
+	}
+	return m.path == "/token/role_scopes" && strings.HasPrefix(m.name, "object")
+}
