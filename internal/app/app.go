@@ -25,6 +25,7 @@ import (
 	"parapet/internal/clock"
 	contractidentity "parapet/internal/contract/identity"
 	contracttracker "parapet/internal/contract/tracker"
+	"parapet/internal/decisionlog"
 	"parapet/internal/gate"
 	"parapet/internal/httpapi"
 	"parapet/internal/identity"
@@ -39,15 +40,16 @@ import (
 
 // App is one process.
 type App struct {
-	cfg      Config
-	log      *slog.Logger
-	pools    *pools
-	engine   *authz.Engine
-	checker  *principal.Checker
-	identity *identity.Service
-	api      *httpapi.API
-	listener net.Listener
-	registry *prometheus.Registry
+	cfg       Config
+	log       *slog.Logger
+	pools     *pools
+	engine    *authz.Engine
+	decisions *decisionlog.Log
+	checker   *principal.Checker
+	identity  *identity.Service
+	api       *httpapi.API
+	listener  net.Listener
+	registry  *prometheus.Registry
 }
 
 // New builds a process. It connects to the database, which must be there but
@@ -70,12 +72,14 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if a.pools, err = openPools(ctx, cfg, postgres.RoleAuth, postgres.RoleIdentity, postgres.RoleJobs); err != nil {
 		return nil, err
 	}
-	if a.engine, err = authz.New(ctx, authz.Config{Logger: log}); err != nil {
+	a.decisions = decisionlog.New(decisionlog.Config{Pool: a.pools.byRole[postgres.RoleJobs], Log: log})
+	if a.engine, err = authz.New(ctx, authz.Config{Logger: log, Sink: sinkFor(cfg.DecisionLog, a.decisions)}); err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
 	}
 	if err = a.newChecker(tokens); err != nil {
 		return nil, err
 	}
+	a.registry.MustRegister(newCollector(a))
 	operations, err := a.modules(ctx, tokens)
 	if err != nil {
 		return nil, err
@@ -179,6 +183,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer stop()
 	parts, background := errgroup.WithContext(background)
 	parts.Go(func() error { return a.checker.Run(background) })
+	parts.Go(func() error { return a.runJobs(background) })
 	a.log.InfoContext(ctx, "serving", slog.String("url", a.BaseURL()), slog.Any("modules", a.cfg.Modules), slog.String("policies", a.engine.Revision()))
 	serve, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -118,11 +118,15 @@ func furnish(ctx context.Context, info dev.Info) (token, tenant, project string,
 }
 
 func call(ctx context.Context, method, url, token string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
+	var body io.Reader = http.NoBody
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return err
 	}

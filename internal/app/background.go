@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parapet/internal/authz"
+	"parapet/internal/decisionlog"
+	"parapet/internal/postgres"
+	"parapet/jobs"
+)
+
+// denials is a sink that keeps refusals alone.
+type denials struct{ next authz.DecisionSink }
+
+// Record passes a refusal on.
+func (d denials) Record(r authz.DecisionRecord) {
+	if !r.Allow {
+		d.next.Record(r)
+	}
+}
+
+// sinkFor is the decision log as PT_DECISION_LOG wants it.
+func sinkFor(setting string, log *decisionlog.Log) authz.DecisionSink {
+	switch setting {
+	case "off":
+		return nil
+	case "denied":
+		return denials{log}
+	default:
+		return log
+	}
+}
+
+const readyEvery = time.Second
+
+// runJobs runs the background jobs until ctx ends. A database that is not
+// migrated yet has no tables for them: they wait until it is.
+func (a *App) runJobs(ctx context.Context) error {
+	for told := false; ; {
+		err := a.ready(ctx)
+		if err == nil {
+			break
+		}
+		if !told && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "not ready", slog.Any("error", err))
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(readyEvery):
+		}
+	}
+	runner, err := jobs.Start(ctx, jobs.Deps{
+		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log,
+		Checkpoint: jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	<-ctx.Done()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Drain)
+	defer cancel()
+	return runner.Stop(stop)
+}

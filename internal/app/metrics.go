@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parapet/internal/events"
+	"parapet/internal/postgres"
+)
+
+const scrapeTimeout = 2 * time.Second
+
+// collector gives what the parts count to whoever scrapes /metrics.
+type collector struct {
+	app                                         *App
+	decisions, failures, reloads                *prometheus.Desc
+	logged, dropped                             *prometheus.Desc
+	undispatched, undelivered, parked, poolConn *prometheus.Desc
+}
+
+func newCollector(a *App) *collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("parapet_"+name, help, labels, nil)
+	}
+	return &collector{
+		app:          a,
+		decisions:    desc("decisions_total", "Decisions, by result.", "result"),
+		failures:     desc("decision_failures_total", "Evaluations that gave no answer and so denied, by reason.", "reason"),
+		reloads:      desc("policy_reloads_total", "Policy sets taken and refused.", "result"),
+		logged:       desc("decision_log_written_total", "Decisions that the decision log has kept."),
+		dropped:      desc("decision_log_dropped_total", "Decisions that the decision log has lost."),
+		undispatched: desc("outbox_undispatched", "Events that no subscriber's queue has yet."),
+		undelivered:  desc("outbox_undelivered", "Deliveries in the subscribers' queues."),
+		parked:       desc("outbox_parked", "Deliveries that failed too often."),
+		poolConn:     desc("pool_connections", "Connections to the database, by role and state.", "role", "state"),
+	}
+}
+
+// Describe names the metrics.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.decisions, c.failures, c.reloads, c.logged, c.dropped, c.undispatched, c.undelivered, c.parked, c.poolConn} {
+		ch <- d
+	}
+}
+
+// Collect reads them. What the database can't tell now is left out.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	stats := c.app.engine.Stats()
+	counter(c.decisions, float64(stats.Allowed), "allow")
+	counter(c.decisions, float64(stats.Denied), "deny")
+	for reason, n := range stats.Failed {
+		counter(c.failures, float64(n), reason)
+	}
+	counter(c.reloads, float64(stats.Reloads), "taken")
+	counter(c.reloads, float64(stats.ReloadFailures), "refused")
+	counter(c.logged, float64(c.app.decisions.Written()))
+	counter(c.dropped, float64(c.app.decisions.Dropped()))
+	for role, pool := range c.app.pools.byRole {
+		s := pool.Stat()
+		gauge(c.poolConn, float64(s.AcquiredConns()), role, "in_use")
+		gauge(c.poolConn, float64(s.IdleConns()), role, "idle")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if backlog, err := events.Pending(ctx, c.app.pools.byRole[postgres.RoleJobs]); err == nil {
+		gauge(c.undispatched, float64(backlog.Undispatched))
+		gauge(c.undelivered, float64(backlog.Undelivered))
+		gauge(c.parked, float64(backlog.Parked))
+	}
+}
