@@ -134,6 +134,10 @@ func readPidFile(data string) (pidFile, error) {
 	if err != nil {
 		return pidFile{}, fmt.Errorf("postmaster.pid: %w", err)
 	}
+	if pid <= 1 {
+		// Signals to such numbers go to everybody.
+		return pidFile{}, fmt.Errorf("postmaster.pid: process %d", pid)
+	}
 	f := pidFile{pid: pid}
 	if len(lines) > 4 {
 		f.socketDir = strings.TrimSpace(lines[4])

@@ -26,8 +26,8 @@ import (
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/embedded"
 	"parapet/internal/postgres/migrate"
-	"parapet/internal/uid"
 	"parapet/internal/postgres/riverschema"
+	"parapet/internal/uid"
 )
 
 // DB is a migrated database.

@@ -1,0 +1,118 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// install makes a folder that looks like an installation.
+func install(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"initdb", "postgres"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func nothing() finder {
+	return finder{
+		getenv:   func(string) string { return "" },
+		lookPath: func(string) (string, error) { return "", exec.ErrNotFound },
+		download: func(context.Context) (string, error) { return "", errors.New("no network") },
+	}
+}
+
+func TestNoBinaries(t *testing.T) {
+	t.Parallel()
+	_, err := nothing().find(t.Context())
+	if !errors.Is(err, ErrNoBinaries) {
+		t.Fatalf("got %v", err)
+	}
+	for _, word := range []string{"install", "postgresql", "PT_POSTGRES_BIN", "DATABASE_URL", "no network"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error does not speak of %s: %v", word, err)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is more than a line: %v", err)
+	}
+}
+
+func TestOrderOfPlaces(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	setting := install(t, filepath.Join(root, "setting"))
+	inPath := install(t, filepath.Join(root, "path"))
+	install(t, filepath.Join(root, "lib", "9", "bin"))
+	newest := install(t, filepath.Join(root, "lib", "16", "bin"))
+	link := filepath.Join(root, "links", "postgres")
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(inPath, "postgres"), link); err != nil {
+		t.Fatal(err)
+	}
+	f := nothing()
+	f.download = func(context.Context) (string, error) { return "downloaded", nil }
+	step := func(want string) {
+		t.Helper()
+		if got, err := f.find(t.Context()); err != nil || got != want {
+			t.Errorf("found %q (%v), not %q", got, err, want)
+		}
+	}
+	step("downloaded")
+	f.folders = []string{filepath.Join(root, "none", "*"), filepath.Join(root, "lib", "*", "bin")}
+	step(newest)
+	f.lookPath = func(string) (string, error) { return link, nil }
+	step(inPath)
+	f.getenv = func(name string) string { return map[string]string{"PT_POSTGRES_BIN": setting}[name] }
+	step(setting)
+	// A setting that is wrong is an error and not passed over.
+	f.getenv = func(string) string { return root }
+	if got, err := f.find(t.Context()); err == nil || !strings.Contains(err.Error(), "PT_POSTGRES_BIN") {
+		t.Errorf("found %q, %v", got, err)
+	}
+}
+
+func TestPatternsOfPlaces(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range systemFinder(nil).folders {
+		if _, err := filepath.Match(pattern, "/"); err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+	for path, want := range map[string]int{
+		"/usr/lib/postgresql/15/bin": 15, "/opt/homebrew/opt/postgresql@17/bin": 17, "/usr/pgsql-16/bin": 16,
+		"/usr/local/pgsql/bin": 0, "/Applications/Postgres.app/Contents/Versions/9.6/bin": 9,
+	} {
+		if got := versionIn(path); got != want {
+			t.Errorf("%s is version %d, not %d", path, got, want)
+		}
+	}
+}
+
+func FuzzReadPidFile(f *testing.F) {
+	f.Add("123\n/data\n1700000000\n5432\n/tmp/socket\n\n  5432001  1\nready   \n")
+	f.Add("")
+	f.Add("-1\n\n\n\n\n\n\nstarting")
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "postmaster.pid"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pid, err := readPidFile(dir)
+		if err == nil && pid.pid <= 1 {
+			t.Errorf("process %d from %q", pid.pid, text)
+		}
+	})
+}
