@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,9 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// unfinished finds the usual marks; TODO alone is a category of task statuses.
+var unfinished = regexp.MustCompile(`(?m)^(TODO|FIXME|XXX)\b|\b(TODO|FIXME|XXX)[:(]`)
+
 // A test that is skipped is a promise that nobody checks.
 func TestNothingIsSkippedOrLeftForLater(t *testing.T) {
 	t.Parallel()
@@ -162,10 +166,8 @@ func TestNothingIsSkippedOrLeftForLater(t *testing.T) {
 				continue // the words stand in the rule itself
 			}
 			for _, group := range file.tree.Comments {
-				for _, word := range []string{"TODO", "FIXME", "XXX"} {
-					if strings.Contains(group.Text(), word) {
-						t.Errorf("%s: %s in a comment: do it or write an issue", file.path, word)
-					}
+				if mark := unfinished.FindString(group.Text()); mark != "" {
+					t.Errorf("%s: %q in a comment: do it or write an issue", file.path, mark)
 				}
 			}
 			ast.Inspect(file.tree, func(n ast.Node) bool {

@@ -36,6 +36,7 @@ var bans = []ban{
 		only: []string{
 			"internal/postgres", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki",
 			"internal/audit", "internal/events", "internal/decisionlog", "internal/principal", "internal/gate", "internal/app", "jobs",
+			"cmd/ptd", "internal/dev", // migrate, provision and seed connect by DIRECT_URL, beside the pools of the modules
 		},
 		reason: "SQL lives in the modules and the few packages under them, never in a contract, a client or a route",
 	},
@@ -56,13 +57,13 @@ var bans = []ban{
 		reason: "tests compare with Go; no second language of assertions",
 	},
 	{
-		what: []string{module + "/internal/app"}, only: []string{"cmd/ptd", "internal/app"},
+		what: []string{module + "/internal/app"}, only: []string{"cmd/ptd", "internal/app", "internal/dev"},
 		reason: "the composition root is at the top: what imports it could import everything",
 	},
 	{
 		what:   []string{module + "/internal/identity", module + "/internal/tracker", module + "/internal/catalog", module + "/internal/wiki"},
-		only:   []string{"internal/app", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki"},
-		reason: "a module is reached by its contract; only the composition root knows the code behind it",
+		only:   []string{"internal/app", "internal/dev", "cmd/ptd", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki"},
+		reason: "a module is reached by its contract; only the composition root, and what prepares a database before there is one, know the code behind it",
 	},
 	{
 		what: []string{module + "/internal/httpapi"}, only: []string{"internal/app", "internal/httpapi"},
@@ -230,10 +231,7 @@ func TestWallsBetweenPackages(t *testing.T) {
 
 // planned are the packages that rules name and that are still to come. One that has come must leave the list, so that
 // a misspelt or renamed package never turns a rule off unseen.
-var planned = []string{
-	"cmd/pt", "internal/catalog", "internal/cli", "internal/contract",
-	"internal/identity", "internal/mcp", "internal/tracker", "internal/wiki", "jobs", "policies", "policytests",
-}
+var planned = []string{"internal/catalog", "internal/mcp", "internal/wiki"}
 
 func TestRulesNamePackagesThatExist(t *testing.T) {
 	t.Parallel()
