@@ -21,19 +21,19 @@ import (
 	"parapet/jobs"
 )
 
-func eventually(t testing.TB, within time.Duration, what func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, within time.Duration, what func() bool) {
+	tb.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if what() {
 			return
 		}
 	}
-	t.Fatalf("it did not happen within %s", within)
+	tb.Fatalf("it did not happen within %s", within)
 }
 
-func jobsPool(t testing.TB, db *pgtest.DB) *postgres.Pool {
-	t.Helper()
-	return db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleJobs), MaxConns: 16})
+func jobsPool(tb testing.TB, db *pgtest.DB) *postgres.Pool {
+	tb.Helper()
+	return db.PoolWith(tb, postgres.Config{URL: db.RoleURL(postgres.RoleJobs), MaxConns: 16})
 }
 
 func start(t *testing.T, d jobs.Deps) *jobs.Runner {
@@ -43,7 +43,7 @@ func start(t *testing.T, d jobs.Deps) *jobs.Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
 		defer cancel()
 		if err := r.Stop(ctx); err != nil {
 			t.Error(err)
@@ -52,15 +52,15 @@ func start(t *testing.T, d jobs.Deps) *jobs.Runner {
 	return r
 }
 
-func publish(t testing.TB, db *pgtest.DB, tenant op.UUID, aggregate string) {
-	t.Helper()
-	err := db.Pool(t, postgres.RoleTracker).InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
-		return events.Append(t.Context(), tx, []events.Event{{
+func publish(tb testing.TB, db *pgtest.DB, tenant op.UUID, aggregate string) {
+	tb.Helper()
+	err := db.Pool(tb, postgres.RoleTracker).InTx(tb.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+		return events.Append(tb.Context(), tx, []events.Event{{
 			Type: "projects.task.updated", TenantID: tenant, AggregateType: "task", AggregateID: aggregate,
 		}})
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -261,8 +261,8 @@ func TestRetention(t *testing.T) {
 type fixture struct{ tenant, service, person op.UUID }
 
 // directory makes a tenant with a SERVICE principal and a person.
-func directory(t testing.TB, owner *postgres.Pool, slug string) fixture {
-	t.Helper()
+func directory(tb testing.TB, owner *postgres.Pool, slug string) fixture {
+	tb.Helper()
 	f := fixture{uid.New(), uid.New(), uid.New()}
 	for _, sql := range []struct {
 		text string
@@ -275,8 +275,8 @@ func directory(t testing.TB, owner *postgres.Pool, slug string) fixture {
 			VALUES ($1, $2, 'HUMAN', 'person@example.com', 'Person')`, []any{f.person, f.tenant}},
 		{`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2), ($1, $3)`, []any{f.tenant, f.service, f.person}},
 	} {
-		if _, err := owner.Exec(t.Context(), sql.text, sql.args...); err != nil {
-			t.Fatal(err)
+		if _, err := owner.Exec(tb.Context(), sql.text, sql.args...); err != nil {
+			tb.Fatal(err)
 		}
 	}
 	return f

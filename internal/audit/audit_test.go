@@ -29,18 +29,18 @@ func write(ctx context.Context, pool *postgres.Pool, tenant op.UUID, list ...aud
 	return pool.InTx(ctx, string(tenant), nil, func(tx *postgres.Tx) error { return audit.Append(ctx, tx, list) })
 }
 
-func mustWrite(t testing.TB, pool *postgres.Pool, tenant op.UUID, list ...audit.Entry) {
-	t.Helper()
-	if err := write(t.Context(), pool, tenant, list...); err != nil {
-		t.Fatal(err)
+func mustWrite(tb testing.TB, pool *postgres.Pool, tenant op.UUID, list ...audit.Entry) {
+	tb.Helper()
+	if err := write(tb.Context(), pool, tenant, list...); err != nil {
+		tb.Fatal(err)
 	}
 }
 
-func verify(t testing.TB, db *pgtest.DB) audit.Report {
-	t.Helper()
-	report, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), "", nil)
+func verify(tb testing.TB, db *pgtest.DB) audit.Report {
+	tb.Helper()
+	report, err := audit.Verify(tb.Context(), db.Pool(tb, postgres.RoleJobs), "", nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return report
 }

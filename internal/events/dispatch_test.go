@@ -19,11 +19,11 @@ import (
 	"parapet/internal/uid"
 )
 
-func pending(t testing.TB, db *pgtest.DB) events.Backlog {
-	t.Helper()
-	b, err := events.Pending(t.Context(), db.Pool(t, postgres.RoleJobs))
+func pending(tb testing.TB, db *pgtest.DB) events.Backlog {
+	tb.Helper()
+	b, err := events.Pending(tb.Context(), db.Pool(tb, postgres.RoleJobs))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
@@ -293,14 +293,14 @@ func TestASlowSubscriberHoldsUpNobody(t *testing.T) {
 	eventually(t, func() bool { return len(takenBy(t, owner, "slow")) == 5 })
 }
 
-func eventually(t testing.TB, what func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, what func() bool) {
+	tb.Helper()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if what() {
 			return
 		}
 	}
-	t.Fatal("it did not happen within 15 s")
+	tb.Fatal("it did not happen within 15 s")
 }
 
 // Two processes that both dispatch, as they might around a takeover, with writers

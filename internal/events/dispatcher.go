@@ -178,11 +178,11 @@ func (d *Dispatcher) lead(ctx context.Context, woken <-chan struct{}) {
 	})
 }
 
-// After something was found, a loop looks again this often, for this long, before
+// After something was found, a loop looks again this often, so many times, before
 // it sleeps until the tick: see sqlNotify.
 const (
 	lookAgain = 20 * time.Millisecond
-	lookUntil = 300 * time.Millisecond
+	looks     = 15
 )
 
 // loop calls work when woken, at each tick, and at once again while it says that
@@ -190,25 +190,26 @@ const (
 func loop(ctx context.Context, tick time.Duration, woken <-chan struct{}, work func() bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var found time.Time
+	left := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-woken:
-			found = time.Now()
+			left = looks
 		case <-timer.C:
+			left = max(left-1, 0)
 		}
 		for work() {
-			found = time.Now()
+			left = looks
 			if ctx.Err() != nil {
 				return
 			}
 		}
-		wait := tick
-		if time.Since(found) < lookUntil {
-			wait = min(lookAgain, tick)
+		if left > 0 {
+			timer.Reset(min(lookAgain, tick))
+		} else {
+			timer.Reset(tick)
 		}
-		timer.Reset(wait)
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/clock"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -155,7 +156,7 @@ func columns(events []Event) (postgres.Args, error) {
 			e.CorrelationID = uid.New()
 		}
 		if e.OccurredAt.IsZero() {
-			e.OccurredAt = time.Now()
+			e.OccurredAt = clock.System{}.Now()
 		}
 		if len(e.Payload) == 0 {
 			e.Payload = json.RawMessage(`{}`)

@@ -93,14 +93,12 @@ func (d *Dispatcher) listen(ctx context.Context, conn *pgx.Conn, woken chan<- st
 		late := waiting.Err() != nil
 		cancel()
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case err == nil:
 			select {
 			case woken <- struct{}{}:
 			default:
 			}
-		case late && !conn.IsClosed():
+		case late && ctx.Err() == nil && !conn.IsClosed():
 			// Nothing came; make sure that the connection still is one.
 			probe, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := conn.Ping(probe)
@@ -109,7 +107,7 @@ func (d *Dispatcher) listen(ctx context.Context, conn *pgx.Conn, woken chan<- st
 				return fmt.Errorf("events: ping: %w", err)
 			}
 		default:
-			return err
+			return fmt.Errorf("events: listen: %w", err)
 		}
 	}
 }

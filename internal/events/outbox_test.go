@@ -23,13 +23,13 @@ func taskEvent(tenant op.UUID, aggregate string) events.Event {
 }
 
 // publish writes events as a module does.
-func publish(t testing.TB, pool *postgres.Pool, tenant op.UUID, list ...events.Event) {
-	t.Helper()
-	err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
-		return events.Append(t.Context(), tx, list)
+func publish(tb testing.TB, pool *postgres.Pool, tenant op.UUID, list ...events.Event) {
+	tb.Helper()
+	err := pool.InTx(tb.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+		return events.Append(tb.Context(), tx, list)
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -190,26 +190,26 @@ func collector(name string, hook func(ctx context.Context, list []events.Event) 
 }
 
 // withTaken makes the table that collectors write to.
-func withTaken(t testing.TB, db *pgtest.DB) *postgres.Pool {
-	t.Helper()
-	owner := db.Owner(t)
-	_, err := owner.Exec(t.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, subscriber text, event_id uuid, tenant_id uuid)`)
+func withTaken(tb testing.TB, db *pgtest.DB) *postgres.Pool {
+	tb.Helper()
+	owner := db.Owner(tb)
+	_, err := owner.Exec(tb.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, subscriber text, event_id uuid, tenant_id uuid)`)
 	if err == nil {
-		_, err = owner.Exec(t.Context(), `GRANT SELECT, INSERT ON public.taken TO parapet_jobs`)
+		_, err = owner.Exec(tb.Context(), `GRANT SELECT, INSERT ON public.taken TO parapet_jobs`)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return owner
 }
 
 // takenBy gives the aggregates of what a subscriber took, in its order.
-func takenBy(t testing.TB, owner *postgres.Pool, subscriber string) []string {
-	t.Helper()
-	list, err := postgres.CollectScalars[string](t.Context(), owner,
+func takenBy(tb testing.TB, owner *postgres.Pool, subscriber string) []string {
+	tb.Helper()
+	list, err := postgres.CollectScalars[string](tb.Context(), owner,
 		`SELECT o.aggregate_id || '/' || (o.payload->>'n') FROM public.taken t JOIN events.outbox o ON o.id = t.event_id WHERE subscriber = $1 ORDER BY t.n`, subscriber)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return list
 }
@@ -220,15 +220,15 @@ func numbered(tenant op.UUID, aggregate string, n string) events.Event {
 	return e
 }
 
-func dispatcher(t testing.TB, db *pgtest.DB, change func(*events.Config), subscribers ...events.Subscriber) *events.Dispatcher {
-	t.Helper()
-	cfg := events.Config{Pool: db.Pool(t, postgres.RoleJobs), Subscribers: subscribers, Backoff: func(int) time.Duration { return 0 }}
+func dispatcher(tb testing.TB, db *pgtest.DB, change func(*events.Config), subscribers ...events.Subscriber) *events.Dispatcher {
+	tb.Helper()
+	cfg := events.Config{Pool: db.Pool(tb, postgres.RoleJobs), Subscribers: subscribers, Backoff: func(int) time.Duration { return 0 }}
 	if change != nil {
 		change(&cfg)
 	}
 	d, err := events.NewDispatcher(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d
 }

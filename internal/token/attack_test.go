@@ -40,11 +40,11 @@ func with(members string) string { return strings.TrimSuffix(goodPayload(), "}")
 func attacks() map[string]string {
 	good := goodPayload()
 	iat, exp := fmt.Sprintf(`"iat":%d`, present().Unix()), fmt.Sprintf(`"exp":%d`, present().Add(time.Hour).Unix())
-	replace := func(old, new string) string {
-		if strings.Count(good, old) != 1 {
-			panic("the payload must contain once: " + old)
+	replace := func(was, is string) string {
+		if strings.Count(good, was) != 1 {
+			panic("the payload must contain once: " + was)
 		}
-		return forge(goodHeader, strings.Replace(good, old, new, 1))
+		return forge(goodHeader, strings.Replace(good, was, is, 1))
 	}
 	sound := forge(goodHeader, good)
 	parts := strings.Split(sound, ".")

@@ -8,7 +8,7 @@ import (
 )
 
 // SecretSetting is the name of the setting that holds the signing secret.
-const SecretSetting = "API_KEY_JWT_SECRET"
+const SecretSetting = "API_KEY_JWT_SECRET" //nolint:gosec // G101: a setting's name, not its value
 
 // minSecret is the shortest secret, in bytes, that may sign: HS256's own length.
 const minSecret = 32

@@ -44,7 +44,7 @@ type Kind string
 
 // The kinds of tokens.
 const (
-	APIKey   Kind = "pt-api-key+jwt"
+	APIKey   Kind = "pt-api-key+jwt" //nolint:gosec // G101: a kind's name, not a credential
 	Session  Kind = "pt-session+jwt"
 	Internal Kind = "pt-internal+jwt"
 )

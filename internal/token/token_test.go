@@ -18,11 +18,11 @@ const testSecret = "a secret of more than thirty-two bytes, for tests"
 // present is the moment at which the tests take place.
 func present() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-func testKeyring(t testing.TB, now *time.Time) *Keyring {
-	t.Helper()
+func testKeyring(tb testing.TB, now *time.Time) *Keyring {
+	tb.Helper()
 	k, err := New(Config{Secret: testSecret, Clock: clock.Func(func() time.Time { return *now })})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return k
 }
