@@ -1,0 +1,78 @@
+package identity_test
+
+import (
+	"net/url"
+	"testing"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// credentialOperations are those on sessions, the caller and keys.
+func credentialOperations() []*op.Operation {
+	return []*op.Operation{
+		contract.Login.Operation, contract.Logout.Operation, contract.ChangePassword.Operation,
+		contract.Me.Operation, contract.Permissions.Operation, contract.ListOrgs.Operation,
+		contract.IssueServiceKey.Operation, contract.IssueKey.Operation, contract.ListKeys.Operation, contract.RevokeKey.Operation,
+	}
+}
+
+// Each operation is refused to somebody; one that is not listed here fails.
+func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	service := r.provision(r.acme)["spec-wiki-sync"]
+	member, guest := r.login("member@acme.example"), r.login("guest@acme.example")
+	key := must[contract.IssuedKey](r, "issue-key", request{token: member, body: body(fields{"label": "x"})})
+	foreign := r.login("admin@globex.example")
+	away := request{token: member, actAs: string(r.globex.id)}
+	denials := map[string]struct {
+		request request
+		code    fault.Code
+		says    string
+	}{
+		"login":             {request{body: body(fields{"email": "member@acme.example", "password": "wrong"})}, fault.CodeUnauthorized, ""},
+		"logout":            {request{token: key.Token}, fault.CodeConflict, "API key"},
+		"change-password":   {request{token: key.Token, body: body(fields{"currentPassword": pass, "newPassword": "another long secret"})}, fault.CodeForbidden, "session"},
+		"me":                {away, fault.CodeForbidden, "not allowed"},
+		"permissions":       {away, fault.CodeForbidden, "not allowed"},
+		"list-orgs":         {away, fault.CodeForbidden, "not allowed"},
+		"issue-service-key": {request{token: member, body: body(fields{"label": "x", "targetUserId": service})}, fault.CodeForbidden, "api_key.issue_for_service"},
+		"issue-key":         {request{token: guest, body: body(fields{"label": "x"})}, fault.CodeForbidden, "api_key.issue"},
+		"list-keys":         {request{token: member, query: url.Values{"serviceUserId": {string(service)}}}, fault.CodeForbidden, "api_key.issue_for_service"},
+		"revoke-key":        {request{token: foreign, path: map[string]string{"keyId": string(key.ID)}}, fault.CodeNotFound, ""},
+	}
+	for _, o := range credentialOperations() {
+		d, ok := denials[o.Name]
+		if !ok {
+			t.Errorf("%s is refused to nobody", o.Name)
+			continue
+		}
+		r.refused(o.Name, d.request, d.code, d.says)
+		if o.Access != op.Public {
+			for _, text := range []string{"", "x", key.Token + "x", key.Token[:len(key.Token)-1]} {
+				q := d.request
+				q.token = text
+				r.refused(o.Name, q, fault.CodeUnauthorized, "")
+			}
+		}
+	}
+	must[contract.MeOut](r, "me", request{token: key.Token})
+}
+
+// A disabled tenant ends every credential in it, the administrator's too, and an
+// operation in it by another tenant's credential.
+func TestNobodyActsInADisabledTenant(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["admin"])
+	admin, guest := r.login("admin@acme.example"), r.login("admin@globex.example")
+	must[contract.MeOut](r, "me", request{token: guest, actAs: string(r.acme.organisation)})
+	r.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, r.acme.id)
+	r.refused("me", request{token: admin}, fault.CodeUnauthorized, "TENANT_DISABLED")
+	r.refused("me", request{token: guest, actAs: string(r.acme.organisation)}, fault.CodeForbidden, "not allowed")
+	must[contract.MeOut](r, "me", request{token: guest})
+	r.exec(`UPDATE identity.tenants SET disabled_at = NULL WHERE id = $1`, r.acme.id)
+	must[contract.MeOut](r, "me", request{token: admin})
+}
