@@ -27,7 +27,7 @@ type program struct {
 }
 
 // run carries out the command line and gives the exit code: 0 done, 1 a fault,
-// 64 a command line or setting that can't be understood.
+// 2 ended by a signal before it was done, 64 a command line or setting that can't be understood.
 func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
 	root := newRoot(&program{getenv, s})
 	root.SetArgs(args)
@@ -37,6 +37,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(s.err, "ptd: ended by a signal: %v\n", err)
+		return 2
 	}
 	fmt.Fprintf(s.err, "ptd: %v\n", err)
 	var setting *app.SettingError
