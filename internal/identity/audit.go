@@ -2,12 +2,16 @@ package identity
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parapet/internal/audit"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/decisionlog"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
@@ -18,10 +22,16 @@ import (
 func (s *Service) recordOperations() []op.Bound {
 	return []op.Bound{
 		gate.List(s.gate, contract.ListAuditEntries, auditColumns, listAuditEntries),
-		gate.List(s.gate, contract.ListDecisions, decisionColumns, listDecisions),
+		gate.Handle(s.gate, contract.ListDecisions, gate.Handler[contract.ListDecisionsIn, op.Page[contract.DecisionEntry], struct{}]{
+			Load: loadDecisionLog, Do: listDecisions,
+		}),
 		gate.List(s.gate, contract.ListEvents, eventColumns, listEvents),
-		gate.Open(s.gate, contract.ListNotifications, listNotifications),
-		gate.Open(s.gate, contract.MarkNotificationRead, markNotificationRead),
+		gate.Handle(s.gate, contract.ListNotifications, gate.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
+			Load: loadFeed[contract.ListNotificationsIn], Do: listNotifications,
+		}),
+		gate.Handle(s.gate, contract.MarkNotificationRead, gate.Handler[contract.NotificationIn, op.None, struct{}]{
+			Load: loadFeed[contract.NotificationIn], Do: markNotificationRead,
+		}),
 	}
 }
 
@@ -35,46 +45,69 @@ var auditColumns = authz.NewColumns(map[string]authz.Column{
 	"resource.classification": authz.Text("e.classification"),
 })
 
+const auditWhereSQL = `
+      (@actor = '' OR e.actor_id = nullif(@actor, '')::uuid)
+  AND (@action = '' OR e.action = @action)
+  AND (@resource_type = '' OR e.resource_type = @resource_type)
+  AND (@resource_id = '' OR e.resource_id = @resource_id)
+  AND (@module = '' OR e.module = @module)
+  AND (@correlation = '' OR e.correlation_id = nullif(@correlation, '')::uuid)
+  AND (@from::timestamptz IS NULL OR e.created_at >= @from::timestamptz)
+  AND (@until::timestamptz IS NULL OR e.created_at < @until::timestamptz)
+  AND `
+
 func listAuditEntries(ctx context.Context, c *gate.Call, in *contract.ListAuditEntriesIn, f authz.Filter) (*op.Page[contract.AuditEntry], error) {
-	before, err := cursorSeq(c, contract.ListAuditEntries.Operation, in.Cursor)
+	from, err := moment("from", in.From)
 	if err != nil {
 		return nil, err
 	}
-	var from, until *time.Time
-	if from, err = moment("from", in.From); err != nil {
-		return nil, err
-	}
-	if until, err = moment("until", in.Until); err != nil {
-		return nil, err
-	}
-	items, err := selectAuditEntries(ctx, c.DB, c.Tenant, in, from, until, before, f)
+	until, err := moment("until", in.Until)
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(e contract.AuditEntry) string {
-		return op.NewCursor(contract.ListAuditEntries.Name, c.Tenant, formatSeq(e.Seq))
-	}), nil
+	args := map[string]any{
+		"actor": in.ActorID, "action": in.Action, "resource_type": in.ResourceType, "resource_id": in.ResourceID, "module": in.Module,
+		"correlation": in.CorrelationID, "from": from, "until": until,
+	}
+	f.AddTo(args)
+	lines, next, err := audit.List(ctx, c.DB, c.Tenant, auditWhereSQL+f.SQL(), args, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.AuditEntry]{Items: make([]contract.AuditEntry, len(lines)), NextCursor: next}
+	for i, l := range lines {
+		page.Items[i] = contract.AuditEntry{
+			ID: l.ID, Seq: l.Seq, TenantID: orEmpty(l.TenantID), ActorID: orEmpty(l.ActorID), OnBehalfOf: orEmpty(l.OnBehalfOf),
+			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: orEmpty(l.ResourceID), Module: l.Module,
+			Changes: asJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
+			Classification: orEmpty(l.Classification), Hash: hex.EncodeToString(l.Hash),
+		}
+	}
+	return page, nil
 }
 
-// The decision log holds ids and codes, which the tenant's auditors may read
-// whatever the records are classified as.
-var decisionColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.tenant":         authz.UUID("d.tenant_id"),
-	"resource.classification": authz.Literal(unclassified),
-})
+// loadDecisionLog asks for the log as a whole: it is the tenant's, and no
+// narrower scope holds a part of it. Its lines are ids and codes, whatever the
+// records that were decided about are classified as.
+func loadDecisionLog(_ context.Context, c *gate.Call, _ *contract.ListDecisionsIn) (struct{}, authz.Resource, error) {
+	return struct{}{}, tenantWide(c, "decision log"), nil
+}
 
-func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, f authz.Filter) (*op.Page[contract.DecisionEntry], error) {
-	before, err := cursorID(c, contract.ListDecisions.Operation, in.Cursor)
+func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
+	lines, next, err := decisionlog.List(ctx, c.DB, c.Tenant, decisionlog.Filter{
+		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Allow: in.Allow,
+	}, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	items, err := selectDecisions(ctx, c.DB, c.Tenant, in, before, f)
-	if err != nil {
-		return nil, err
+	page := &op.Page[contract.DecisionEntry]{Items: make([]contract.DecisionEntry, len(lines)), NextCursor: next}
+	for i, l := range lines {
+		page.Items[i] = contract.DecisionEntry{
+			ID: l.ID, DecidedAt: l.DecidedAt.UTC(), ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
+			Input: asJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
+		}
 	}
-	return paged(items, in.Limit, func(d contract.DecisionEntry) string {
-		return op.NewCursor(contract.ListDecisions.Name, c.Tenant, string(d.ID))
-	}), nil
+	return page, nil
 }
 
 // moment reads an optional point in time.
@@ -89,11 +122,19 @@ func moment(field, text string) (*time.Time, error) {
 	return &t, nil
 }
 
-// asJSON makes a column that was read as text the JSON that it is; a NULL stays
-// nothing.
-func asJSON(column any) any {
-	if text, ok := column.(string); ok {
-		return jsontext.Value(text)
+// asJSON gives stored JSON as what it is, number for number; none is nothing.
+func asJSON(text json.RawMessage) any {
+	if len(text) == 0 {
+		return nil
 	}
-	return nil
+	return jsontext.Value(text)
+}
+
+// orEmpty gives the zero value for none.
+func orEmpty[T any](p *T) T {
+	if p == nil {
+		var none T
+		return none
+	}
+	return *p
 }

@@ -5,6 +5,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/events"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
@@ -49,62 +50,43 @@ func listEvents(ctx context.Context, c *gate.Call, in *contract.ListEventsIn, f 
 	}), nil
 }
 
-// What is for the caller: its own, and the administrators' for one of them.
-const notificationsSQL = `
-SELECT n.id, n.event_id, n.audience, n.type, n.subject, n.payload::text AS payload, n.created_at, n.read_at
-FROM events.notifications n
-WHERE n.tenant_id = @tenant AND (n.user_id = @user OR (n.audience = 'ADMINISTRATORS' AND @admin))`
+// loadFeed asks for the caller's notifications as a whole: a key that is bound to
+// one project has no part of them.
+func loadFeed[In any](_ context.Context, c *gate.Call, _ *In) (struct{}, authz.Resource, error) {
+	return struct{}{}, tenantWide(c, "notification"), nil
+}
 
-func listNotifications(ctx context.Context, c *gate.Call, in *contract.ListNotificationsIn) (*op.Page[contract.Notification], error) {
+func listNotifications(ctx context.Context, c *gate.Call, in *contract.ListNotificationsIn, _ struct{}) (*op.Page[contract.Notification], error) {
 	before, err := cursorID(c, contract.ListNotifications.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	items, err := postgres.Collect[contract.Notification](ctx, c.DB, notificationsSQL+`
-  AND (@before = '' OR n.id < nullif(@before, '')::uuid)
-  AND (NOT @unread OR n.read_at IS NULL)
-ORDER BY n.id DESC LIMIT @limit`, postgres.Args{
-		"tenant": c.Tenant, "user": c.Actor.UserID, "admin": c.Actor.Subject.Admin(), "before": before, "unread": in.Unread,
-		"limit": in.Limit + 1,
-	})
+	lines, err := events.Feed(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Actor.Subject.Admin(), before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
-	for i := range items {
-		shown(&items[i])
+	items := make([]contract.Notification, len(lines))
+	for i, n := range lines {
+		items[i] = contract.Notification{
+			ID: n.ID, EventID: n.EventID, Audience: n.Audience, Type: n.Type, Subject: n.Subject,
+			CreatedAt: n.CreatedAt, ReadAt: n.ReadAt,
+		}
+		inUTC(&items[i].CreatedAt, items[i].ReadAt)
 	}
 	return paged(items, in.Limit, func(n contract.Notification) string {
 		return op.NewCursor(contract.ListNotifications.Name, c.Tenant, string(n.ID))
 	}), nil
 }
 
-const markReadSQL = `
-UPDATE events.notifications SET read_at = coalesce(read_at, @now) WHERE tenant_id = @tenant AND id = @id`
-
 // markNotificationRead changes nothing that anybody else has to know of, so that
 // there is neither an audit entry nor an event.
-func markNotificationRead(ctx context.Context, c *gate.Call, in *contract.NotificationIn) (*contract.Notification, error) {
-	n, err := postgres.One[contract.Notification](ctx, c.DB, notificationsSQL+` AND n.id = @id FOR UPDATE`, postgres.Args{
-		"tenant": c.Tenant, "user": c.Actor.UserID, "admin": c.Actor.Subject.Admin(), "id": in.NotificationID,
-	})
-	if postgres.IsNoRows(err) {
-		return nil, fault.NotFound("notification")
-	}
+func markNotificationRead(ctx context.Context, c *gate.Call, in *contract.NotificationIn, _ struct{}) (*op.None, error) {
+	there, err := events.MarkRead(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Actor.Subject.Admin(), in.NotificationID, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	shown(&n)
-	if n.ReadAt == nil {
-		if _, err := c.DB.Exec(ctx, markReadSQL, postgres.Args{"tenant": c.Tenant, "id": n.ID, "now": c.Now}); err != nil {
-			return nil, err
-		}
-		n.ReadAt = &c.Now
+	if !there {
+		return nil, fault.NotFound("notification")
 	}
-	return &n, nil
-}
-
-// shown makes a notification as it was read fit to be answered.
-func shown(n *contract.Notification) {
-	n.Payload = asJSON(n.Payload)
-	inUTC(&n.CreatedAt, n.ReadAt)
+	return &op.None{}, nil
 }

@@ -52,7 +52,8 @@ type DecisionEntry struct {
 	ID         op.UUID   `json:"id" doc:"The line's id."`
 	DecidedAt  time.Time `json:"decidedAt" doc:"When it was decided."`
 	ActorID    string    `json:"actorId" doc:"Who asked."`
-	Permission string    `json:"permission" doc:"What was asked for."`
+	Rule       string    `json:"rule" doc:"The rule that was asked."`
+	Permission string    `json:"permission,omitempty" doc:"What was asked for, where the rule is about a permission."`
 	Module     string    `json:"module" doc:"The module that asked."`
 	Input      any       `json:"input" doc:"What the policies were told, masked: ids and codes."`
 	Allow      bool      `json:"allow" doc:"The answer."`

@@ -43,22 +43,20 @@ type Notification struct {
 	EventID   op.UUID    `json:"eventId" doc:"The event that it comes from."`
 	Audience  string     `json:"audience" enum:"USER|ADMINISTRATORS" doc:"Whom it is for."`
 	Type      string     `json:"type" doc:"The event's type."`
-	Subject   string     `json:"subject" doc:"One line: untrusted text."`
-	Payload   any        `json:"payload" doc:"What it is about."`
+	Subject   string     `json:"subject" doc:"The record that it is about, as <type>:<id>."`
 	CreatedAt time.Time  `json:"createdAt" doc:"When it was made."`
 	ReadAt    *time.Time `json:"readAt,omitempty" doc:"When it was marked as read."`
 }
 
 // ListNotificationsIn selects notifications.
 type ListNotificationsIn struct {
-	Unread bool   `query:"unread" doc:"Only those that were not marked as read."`
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
 	Cursor string `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
 }
 
 // ListNotifications lists the caller's notifications.
 var ListNotifications = op.New[ListNotificationsIn, op.Page[Notification]](op.Spec{
-	Name: "list-notifications", Module: Module, Method: "GET", Path: "/api/notifications", Access: op.Authenticated, Effect: op.Read,
+	Name: "list-notifications", Module: Module, Method: "GET", Path: "/api/notifications", Permission: "tenant.read", Effect: op.Read,
 	Summary:     "List one's own notifications",
 	Description: "And, for an administrator, those for the tenant's administrators. Newest first.",
 })
@@ -69,8 +67,8 @@ type NotificationIn struct {
 }
 
 // MarkNotificationRead marks a notification as read.
-var MarkNotificationRead = op.New[NotificationIn, Notification](op.Spec{
-	Name: "mark-notification-read", Module: Module, Method: "POST", Path: "/api/notifications/{notificationId}/read", Access: op.Authenticated, Effect: op.Write,
+var MarkNotificationRead = op.New[NotificationIn, op.None](op.Spec{
+	Name: "mark-notification-read", Module: Module, Method: "POST", Path: "/api/notifications/{notificationId}/read", Permission: "tenant.read", Effect: op.Write, Status: 204,
 	Summary:     "Mark a notification as read",
 	Description: "One that is for administrators is read for all of them. Marking it again changes nothing.",
 })

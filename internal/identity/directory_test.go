@@ -1,0 +1,262 @@
+package identity_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/identity"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// office adds northwind, a PROGRAMME_OFFICE tenant that administers acme and not
+// globex.
+func (r *realm) office() house {
+	r.t.Helper()
+	h := house{people: map[string]op.UUID{}}
+	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
+		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
+		var err error
+		if h.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: "northwind", Name: "Northwind", Type: "PROGRAMME_OFFICE"}); err != nil {
+			return err
+		}
+		for name, role := range map[string]string{"admin": "Admin", "member": "Member"} {
+			h.people[name], err = s.User(ctx, identity.SeedUser{
+				Tenant: h.id, Email: name + "@northwind.example", DisplayName: name, Kind: "HUMAN", Password: pass, Clearance: "SECRET", Roles: []string{role},
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r.exec(`UPDATE identity.tenants SET office_id = $1 WHERE id = $2`, h.id, r.acme.id)
+	return h
+}
+
+// roleID gives the id of a tenant's role.
+func (r *realm) roleID(tenant op.UUID, name string) op.UUID {
+	r.t.Helper()
+	return op.UUID(one[string](r, `SELECT id::text FROM identity.roles WHERE tenant_id = $1 AND name = $2`, tenant, name))
+}
+
+// person adds a member of acme, with a role of its own that grants these
+// permissions in the whole tenant, and gives its id and a session.
+func (r *realm) person(name string, permissions ...string) (op.UUID, string) {
+	r.t.Helper()
+	role := uid.New()
+	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, $3)`, r.acme.id, role, name+"'s role")
+	for _, p := range permissions {
+		r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, $3)`, r.acme.id, role, p)
+	}
+	return r.holder(name, name+"'s role")
+}
+
+// holder adds a member of acme who holds a role that is there.
+func (r *realm) holder(name, role string) (op.UUID, string) {
+	r.t.Helper()
+	var id op.UUID
+	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
+		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
+		var err error
+		id, err = s.User(ctx, identity.SeedUser{
+			Tenant: r.acme.id, Organisation: r.acme.organisation, Email: name + "@acme.example", DisplayName: name, Kind: "HUMAN", Password: pass,
+			Clearance: "INTERNAL", Roles: []string{role},
+		})
+		return err
+	})
+	return id, r.login(name + "@acme.example")
+}
+
+// critical tells whether acme's chain holds an entry of this action about the
+// record, and whether the event of a critical one went with it.
+func (r *realm) critical(tenant op.UUID, action string, resource op.UUID) bool {
+	r.t.Helper()
+	return one[bool](r, `
+SELECT EXISTS (SELECT 1 FROM audit.entries WHERE tenant_id = $1 AND action = $2 AND resource_id = $3)
+   AND EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = 'audit.entry.created')`, tenant, action, string(resource))
+}
+
+// told tells whether the outbox holds an event of this type about the record.
+func (r *realm) told(tenant op.UUID, event string, aggregate op.UUID) bool {
+	r.t.Helper()
+	return one[bool](r, `SELECT EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = $2 AND aggregate_id = $3)`, tenant, event, string(aggregate))
+}
+
+// bodies are the bodies that every operation of the directory accepts.
+func bodies() map[string]string {
+	id := string(uid.New())
+	return map[string]string{
+		"create-tenant": body(fields{"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "a@fresh.example", "adminName": "A"}),
+		"update-tenant": body(fields{"name": "New"}), "disable-tenant": `{}`, "enable-tenant": `{}`,
+		"create-organisation": body(fields{"name": "Org"}), "update-organisation": body(fields{"name": "Org"}),
+		"create-user": body(fields{"email": "x@acme.example", "displayName": "X", "roles": []string{"Member"}}),
+		"update-user": body(fields{"displayName": "Y"}), "suspend-user": `{}`, "activate-user": `{}`,
+		"create-membership": body(fields{"userId": id, "roles": []string{"Member"}}), "update-membership": body(fields{"status": "SUSPENDED"}),
+		"create-role": body(fields{"name": "Helper"}), "update-role": body(fields{"description": "D"}),
+		"grant-permission": body(fields{"permission": "tasks.read"}), "assign-role": body(fields{"userId": id}),
+	}
+}
+
+// requestFor makes an acceptable request of an operation, about this id.
+func requestFor(o *op.Operation, token string, id op.UUID) request {
+	q := request{token: token, path: map[string]string{}, body: bodies()[o.Name]}
+	for _, part := range o.PathParts() {
+		q.path[part] = string(id)
+	}
+	return q
+}
+
+// Who holds nothing gets nothing, and hears which permission is missing, before
+// anything is looked up.
+func TestDirectoryDeniesWhoHoldsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	nobody := r.login("platform@acme.example")
+	for _, o := range contract.DirectoryOperations() {
+		if _, bound := r.bound[o.Name]; !bound {
+			t.Errorf("%s is declared and not bound", o.Name)
+			continue
+		}
+		for _, id := range []op.UUID{r.acme.people["member"], uid.New()} {
+			r.refused(o.Name, requestFor(o, nobody, id), fault.CodeForbidden, o.Permission)
+		}
+	}
+}
+
+// A record of another tenant and one that does not exist are the same answer.
+func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	foreign := map[string]op.UUID{
+		"tenantId": r.globex.id, "organisationId": r.globex.organisation, "userId": r.globex.people["member"], "roleId": r.roleID(r.globex.id, "Member"),
+		"assignmentId": op.UUID(one[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 LIMIT 1`, r.globex.id)),
+	}
+	asked := 0
+	for _, o := range contract.DirectoryOperations() {
+		if len(o.PathParts()) == 0 || o.Name == "mark-notification-read" {
+			continue
+		}
+		asked++
+		want := fault.CodeNotFound
+		if o.Name == "disable-tenant" || o.Name == "enable-tenant" {
+			want = fault.CodeForbidden // a STANDARD tenant's administrator holds neither
+		}
+		var answers [2]fault.Error
+		for i := range answers {
+			q := requestFor(o, admin, uid.New())
+			if i == 0 {
+				for _, part := range o.PathParts() {
+					if id, ok := foreign[part]; ok {
+						q.path[part] = string(id)
+					}
+				}
+			}
+			_, err := r.call(o.Name, q)
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != want {
+				t.Errorf("%s: %v, want %s", o.Name, err, want)
+				continue
+			}
+			answers[i] = fault.Error{Code: f.Code, Message: f.Message, Reason: f.Reason, Field: f.Field, Permission: f.Permission, Details: f.Details}
+		}
+		if !reflect.DeepEqual(answers[0], answers[1]) {
+			t.Errorf("%s tells a foreign record from an absent one: %+v, %+v", o.Name, answers[0], answers[1])
+		}
+	}
+	if asked < 15 {
+		t.Errorf("only %d operations were asked", asked)
+	}
+	// Ids in bodies and queries tell no more than those in paths.
+	member := r.roleID(r.acme.id, "Member")
+	for _, user := range []op.UUID{r.globex.people["member"], uid.New()} {
+		r.refused("assign-role", request{token: admin, path: map[string]string{"roleId": string(member)}, body: body(fields{"userId": user})}, fault.CodeNotFound, "There is no such user.")
+		r.refused("create-membership", request{token: admin, body: body(fields{"userId": user, "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
+	}
+	for _, organisation := range []op.UUID{r.globex.organisation, uid.New()} {
+		r.refused("create-user", request{token: admin, body: body(fields{
+			"email": "new@acme.example", "displayName": "N", "roles": []string{"Member"}, "organisationId": organisation,
+		})}, fault.CodeValidation, "The tenant has no such organisation.")
+	}
+}
+
+// What an answer shows of a user is no secret.
+func TestNoAnswerHoldsAPasswordHash(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	for _, name := range []string{"list-users", "list-people", "get-user", "list-memberships"} {
+		out, err := r.call(name, requestFor(r.bound[name].Operation, admin, r.acme.people["member"]))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"argon2", "assword"} {
+			if containsText(text, secret) {
+				t.Errorf("%s answers %s", name, text)
+			}
+		}
+	}
+}
+
+// A page holds what it can hold, and all pages together hold everything once.
+func TestDirectoryListsInPages(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	for i := range 5 {
+		name := string(rune('A'+i)) + " organisation"
+		must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": name})})
+	}
+	pagesOf[contract.Organisation](r, "list-organisations", admin, 6, func(o contract.Organisation) op.UUID { return o.ID })
+	pagesOf[contract.User](r, "list-users", admin, len(people), func(u contract.User) op.UUID { return u.ID })
+	pagesOf[contract.Colleague](r, "list-people", admin, len(people), func(p contract.Colleague) op.UUID { return p.ID })
+	pagesOf[contract.Membership](r, "list-memberships", admin, len(people), func(m contract.Membership) op.UUID { return m.UserID })
+	pagesOf[contract.Role](r, "list-roles", admin, len(r.engine.Catalogue().Roles), func(r contract.Role) op.UUID { return r.ID })
+	for _, cursor := range []string{"x", "AAAA", op.NewCursor("list-users", r.globex.id, "a", string(uid.New())), op.NewCursor("list-users", r.acme.id, "a", "b")} {
+		r.refused("list-users", request{token: admin, query: map[string][]string{"cursor": {cursor}}}, fault.CodeValidation, "cursor")
+	}
+	for _, limit := range []string{"0", "201", "-1", "x"} {
+		r.refused("list-users", request{token: admin, query: map[string][]string{"limit": {limit}}}, fault.CodeValidation, "limit")
+	}
+}
+
+func pagesOf[T any](r *realm, name, token string, want int, id func(T) op.UUID) {
+	r.t.Helper()
+	seen := map[op.UUID]bool{}
+	cursor := ""
+	for range want + 1 {
+		query := map[string][]string{"limit": {"2"}}
+		if cursor != "" {
+			query["cursor"] = []string{cursor}
+		}
+		page := must[op.Page[T]](r, name, request{token: token, query: query})
+		if page.NextCursor != "" && len(page.Items) != 2 {
+			r.t.Errorf("%s: a page of %d with another behind it", name, len(page.Items))
+		}
+		for _, item := range page.Items {
+			if seen[id(item)] {
+				r.t.Errorf("%s: %s is listed twice", name, id(item))
+			}
+			seen[id(item)] = true
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != want || cursor != "" {
+		r.t.Errorf("%s: %d in all pages, want %d", name, len(seen), want)
+	}
+}

@@ -1,0 +1,151 @@
+package identity_test
+
+import (
+	"sync"
+	"testing"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func TestMembershipsAcrossAnOffice(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	office := r.office()
+	admin := r.login("admin@northwind.example")
+	someone := office.people["member"]
+	join := func(more fields) request {
+		f := fields{"userId": someone, "tenantId": r.acme.id, "organisationId": r.acme.organisation, "clearance": "INTERNAL", "roles": []string{"Member"}}
+		for k, v := range more {
+			f[k] = v
+		}
+		return request{token: admin, body: body(f)}
+	}
+	r.refused("create-membership", join(fields{"tenantId": r.globex.id}), fault.CodeNotFound, "There is no such tenant.")
+	r.refused("create-membership", join(fields{"tenantId": uid.New()}), fault.CodeNotFound, "There is no such tenant.")
+	r.refused("create-membership", join(fields{"userId": r.globex.people["member"]}), fault.CodeNotFound, "There is no such user.")
+	r.refused("create-membership", join(fields{"userId": r.globex.people["member"], "userTenantId": r.globex.id}), fault.CodeNotFound, "There is no such tenant.")
+	r.refused("create-membership", join(fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
+	r.refused("create-membership", join(fields{"roles": []string{"multi-llm-review"}}), fault.CodeValidation, "roles")
+	r.refused("create-membership", join(fields{"clearance": "X"}), fault.CodeValidation, "clearance")
+
+	m := must[contract.Membership](r, "create-membership", join(nil))
+	if m.TenantID != r.acme.id || m.UserID != someone || m.OrganisationID != r.acme.organisation || m.Status != contract.MembershipActive {
+		t.Errorf("made %+v", m)
+	}
+	if !r.critical(office.id, contract.ActionMembershipCreated, someone) || !r.told(office.id, contract.EventMembershipCreated, someone) {
+		t.Error("no critical entry or no event")
+	}
+	r.refused("create-membership", join(nil), fault.CodeConflict, "already")
+	// The member of both can act in the other now, with what is stored there.
+	token := r.login("member@northwind.example")
+	if got := must[op.Page[contract.Colleague]](r, "list-people", request{token: token, actAs: string(r.acme.id)}); len(got.Items) == 0 {
+		t.Error("nobody is there")
+	}
+	// A person of an administered tenant can join the office.
+	guest := fields{"userId": r.acme.people["guest"], "userTenantId": r.acme.id, "roles": []string{"Guest Customer"}}
+	in := must[contract.Membership](r, "create-membership", request{token: admin, body: body(guest)})
+	if in.TenantID != office.id {
+		t.Errorf("joined %s", in.TenantID)
+	}
+	// Who administers acme alone has nobody to take from elsewhere.
+	acme := r.login("admin@acme.example")
+	r.refused("create-membership", request{token: acme, body: body(fields{"userId": office.people["admin"], "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
+	r.refused("create-membership", request{token: acme, body: body(fields{"userId": r.acme.people["member"], "tenantId": office.id, "roles": []string{"Admin"}})}, fault.CodeNotFound, "There is no such tenant.")
+	// A guest of acme whose home is elsewhere is not the office's to place.
+	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["member"])
+	stray := fields{"userId": r.globex.people["member"], "userTenantId": r.acme.id, "roles": []string{"Member"}}
+	r.refused("create-membership", request{token: admin, body: body(stray)}, fault.CodeForbidden, "home tenant")
+	// An integration stays where it is.
+	service := r.provision(r.acme)["multi-llm-review"]
+	r.refused("create-membership", request{token: admin, body: body(fields{"userId": service, "userTenantId": r.acme.id, "roles": []string{"Member"}})}, fault.CodeConflict, "bound to its own tenant")
+}
+
+func TestChangedMemberships(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
+	id := r.acme.people["member"]
+	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
+	m := must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"organisationId": other.ID}))
+	if m.OrganisationID != other.ID {
+		t.Errorf("moved to %s", m.OrganisationID)
+	}
+	if n := one[int](r, `SELECT count(*)::int FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, id); n != 1 {
+		t.Errorf("%d memberships of one user", n)
+	}
+	if m = must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"organisationId": nil})); m.OrganisationID != "" {
+		t.Errorf("still in %s", m.OrganisationID)
+	}
+	r.refused("update-membership", in(admin, "userId", id, fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
+	r.refused("update-membership", in(admin, "userId", id, fields{"clearance": "top"}), fault.CodeValidation, "clearance")
+	r.refused("update-membership", in(admin, "userId", id, fields{"status": "GONE"}), fault.CodeValidation, "status")
+	r.refused("update-membership", in(admin, "userId", r.acme.people["admin"], fields{"status": "REMOVED"}), fault.CodeConflict, "themselves")
+	must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"status": "SUSPENDED", "reason": "leave"}))
+	if _, err := r.call("me", request{token: member}); err == nil {
+		t.Error("a suspended member still acts")
+	}
+	if !r.critical(r.acme.id, contract.ActionMembershipUpdated, id) || !r.told(r.acme.id, contract.EventMembershipUpdated, id) {
+		t.Error("no critical entry or no event")
+	}
+	must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"status": "ACTIVE"}))
+	r.login("member@acme.example")
+}
+
+// Who may change the members of one organisation can't reach those of another.
+func TestMembershipsInAScope(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	lead, _ := r.person("lead")
+	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
+	outsider := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
+		"email": "out@acme.example", "displayName": "Out", "roles": []string{"Member"}, "organisationId": other.ID,
+	})})
+	role := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{
+		"name": "Lead", "permissions": []string{"membership.read", "membership.update", "user.read"},
+	})})
+	must[contract.RoleAssignment](r, "assign-role", in(admin, "roleId", role.ID, fields{"userId": lead, "scope": "organisation", "scopeId": r.acme.organisation}))
+	token := r.login("lead@acme.example")
+	member := r.acme.people["member"]
+	must[contract.Membership](r, "update-membership", in(token, "userId", member, fields{"clearance": "UNCLASSIFIED"}))
+	r.refused("update-membership", in(token, "userId", outsider.ID, fields{"clearance": "UNCLASSIFIED"}), fault.CodeForbidden, "membership.update")
+	r.refused("update-membership", in(token, "userId", member, fields{"organisationId": other.ID}), fault.CodeForbidden, "membership.update")
+	r.refused("update-membership", in(token, "userId", member, fields{"organisationId": nil}), fault.CodeForbidden, "membership.update")
+	for _, m := range must[op.Page[contract.Membership]](r, "list-memberships", request{token: token}).Items {
+		if m.UserID == outsider.ID {
+			t.Error("the list shows a member of another organisation")
+		}
+		must[contract.User](r, "get-user", in(token, "userId", m.UserID, nil))
+	}
+	r.refused("get-user", in(token, "userId", outsider.ID, nil), fault.CodeForbidden, "user.read")
+}
+
+// Of two administrators who stop each other at the same moment, one stays.
+func TestTheLastAdministratorStays(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	second, token := r.holder("second", "Admin")
+	first, admin := r.acme.people["admin"], r.login("admin@acme.example")
+	var wait sync.WaitGroup
+	var errs [2]error
+	wait.Go(func() {
+		_, errs[0] = r.call("update-membership", in(admin, "userId", second, fields{"status": "SUSPENDED"}))
+	})
+	wait.Go(func() {
+		_, errs[1] = r.call("suspend-user", in(token, "userId", first, fields{}))
+	})
+	wait.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Fatalf("want one success of two: %v, %v", errs[0], errs[1])
+	}
+	left, user := admin, first
+	if errs[0] != nil {
+		left, user = token, second
+	}
+	role := r.roleID(r.acme.id, "Admin")
+	assignment := one[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = $2 AND user_id = $3`, r.acme.id, role, user)
+	r.refused("unassign-role", request{token: left, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "no active Admin")
+}

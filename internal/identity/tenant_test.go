@@ -1,0 +1,173 @@
+package identity_test
+
+import (
+	"bytes"
+	"testing"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func containsText(text []byte, part string) bool { return bytes.Contains(text, []byte(part)) }
+
+// in is a request about a record.
+func in(token, part string, id op.UUID, f fields) request {
+	q := request{token: token, path: map[string]string{part: string(id)}}
+	if f != nil {
+		q.body = body(f)
+	}
+	return q
+}
+
+func TestTenantSettings(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	wrong := []struct {
+		note  string
+		set   fields
+		field string
+	}{
+		{"a base language", fields{"enabledLocales": []string{"en"}}, "enabledLocales"},
+		{"a region that is not supported", fields{"enabledLocales": []string{"en-US", "fr-CA"}}, "enabledLocales"},
+		{"no locale", fields{"enabledLocales": []string{}}, "enabledLocales"},
+		{"null for the list", fields{"enabledLocales": nil}, "enabledLocales"},
+		{"null in the list", fields{"enabledLocales": []any{"en-US", nil}}, "enabledLocales"},
+		{"twice the same", fields{"enabledLocales": []string{"en-US", "en-US"}}, "enabledLocales"},
+		{"a list without the default", fields{"enabledLocales": []string{"it-IT"}}, "enabledLocales"},
+		{"a default that is not enabled", fields{"defaultLocale": "de-DE"}, "defaultLocale"},
+		{"a default in another case", fields{"defaultLocale": "EN-us"}, "defaultLocale"},
+		{"a default of a base language", fields{"defaultLocale": "it", "enabledLocales": []string{"it-IT"}}, "defaultLocale"},
+		{"no default", fields{"defaultLocale": nil}, "defaultLocale"},
+		{"a zone that is none", fields{"timeZone": "Europe/Atlantis"}, "timeZone"},
+		{"the server's own zone", fields{"timeZone": "Local"}, "timeZone"},
+		{"a path", fields{"timeZone": "../../etc/passwd"}, "timeZone"},
+		{"no zone", fields{"timeZone": ""}, "timeZone"},
+		{"null for the zone", fields{"timeZone": nil}, "timeZone"},
+		{"a currency in lower case", fields{"currency": "eur"}, "currency"},
+		{"a currency of four letters", fields{"currency": "EURO"}, "currency"},
+		{"a blank name", fields{"name": "  "}, "name"},
+		{"a type", fields{"type": "PROGRAMME_OFFICE"}, "type"},
+	}
+	for _, w := range wrong {
+		r.refused("update-tenant", in(admin, "tenantId", r.acme.id, w.set), fault.CodeValidation, w.field)
+	}
+	got := must[contract.Tenant](r, "update-tenant", in(admin, "tenantId", r.acme.id, fields{
+		"name": "Acme SpA", "defaultLocale": "it-IT", "enabledLocales": []string{"it-IT", "de-DE"}, "timeZone": "Europe/Rome", "currency": "EUR",
+	}))
+	read := must[contract.Tenant](r, "get-tenant", in(admin, "tenantId", r.acme.id, nil))
+	if read.DefaultLocale != "it-IT" || read.TimeZone != "Europe/Rome" || read.Currency != "EUR" || read.Name != "Acme SpA" || len(read.EnabledLocales) != 2 {
+		t.Errorf("read %+v", read)
+	}
+	if !got.UpdatedAt.Equal(read.UpdatedAt) {
+		t.Errorf("the answer says %s, the record %s", got.UpdatedAt, read.UpdatedAt)
+	}
+	if !r.told(r.acme.id, contract.EventTenantUpdated, r.acme.id) {
+		t.Error("no event tells of the change")
+	}
+}
+
+func TestRegistryOfAProgrammeOffice(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	office := r.office()
+	admin := r.login("admin@northwind.example")
+	list := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: admin})
+	var slugs []string
+	for _, item := range list.Items {
+		slugs = append(slugs, item.Slug)
+	}
+	if len(slugs) != 2 || slugs[0] != "acme" || slugs[1] != "northwind" {
+		t.Errorf("the office lists %v", slugs)
+	}
+	if got := must[contract.Tenant](r, "get-tenant", in(admin, "tenantId", r.acme.id, nil)); got.OfficeID != office.id {
+		t.Errorf("acme's office is %q", got.OfficeID)
+	}
+	// Its settings stay its own business, and what the office does not administer does not exist.
+	r.refused("update-tenant", in(admin, "tenantId", r.acme.id, fields{"name": "Mine"}), fault.CodeNotFound, "")
+	for _, name := range []string{"get-tenant", "disable-tenant", "enable-tenant"} {
+		r.refused(name, in(admin, "tenantId", r.globex.id, nil), fault.CodeNotFound, "There is no such tenant.")
+	}
+	// A member of the office, and the administrator of a STANDARD tenant, have no registry.
+	member, acme := r.login("member@northwind.example"), r.login("admin@acme.example")
+	r.refused("get-tenant", in(member, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.list")
+	r.refused("list-tenants", request{token: acme}, fault.CodeForbidden, "tenant.list")
+	r.refused("disable-tenant", in(acme, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.disable")
+	r.refused("create-tenant", request{token: acme, body: bodies()["create-tenant"]}, fault.CodeForbidden, "tenant.create")
+}
+
+func TestDisablingATenantStopsItAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	office := r.office()
+	admin, acme := r.login("admin@northwind.example"), r.login("admin@acme.example")
+	must[op.Page[contract.User]](r, "list-users", request{token: acme})
+	off := must[contract.Tenant](r, "disable-tenant", in(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
+	if off.Enabled || off.DisabledAt == nil {
+		t.Errorf("disabled: %+v", off)
+	}
+	if _, err := r.call("list-users", request{token: acme}); err == nil {
+		t.Error("a disabled tenant still answers")
+	}
+	if !r.critical(office.id, contract.ActionTenantDisabled, r.acme.id) || !r.told(office.id, contract.EventTenantDisabled, r.acme.id) {
+		t.Error("disabling leaves no critical entry or no event")
+	}
+	on := must[contract.Tenant](r, "enable-tenant", in(admin, "tenantId", r.acme.id, fields{}))
+	if !on.Enabled || on.DisabledAt != nil {
+		t.Errorf("enabled: %+v", on)
+	}
+	must[op.Page[contract.User]](r, "list-users", request{token: acme})
+	r.refused("disable-tenant", in(admin, "tenantId", office.id, nil), fault.CodeConflict, "itself")
+}
+
+func TestCreatedTenantIsComplete(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	office := r.office()
+	admin := r.login("admin@northwind.example")
+	fresh := fields{
+		"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "boss@fresh.example", "adminName": "Boss", "adminPassword": pass,
+		"defaultLocale": "de-DE", "enabledLocales": []string{"de-DE", "en-GB"}, "timeZone": "Europe/Berlin", "currency": "EUR",
+	}
+	made := must[contract.CreateTenantOut](r, "create-tenant", request{token: admin, body: body(fresh)})
+	if made.Tenant.OfficeID != office.id || made.Organisation.TenantID != made.Tenant.ID || made.Admin.OrganisationID != made.Organisation.ID {
+		t.Errorf("made %+v", made)
+	}
+	boss := r.login("boss@fresh.example")
+	roles := must[op.Page[contract.Role]](r, "list-roles", request{token: boss})
+	want := r.engine.Catalogue().Roles
+	if len(roles.Items) != len(want) {
+		t.Fatalf("%d roles, want %d", len(roles.Items), len(want))
+	}
+	grants := map[string]int{}
+	for _, role := range roles.Items {
+		grants[role.Name] = len(role.Permissions)
+	}
+	for _, role := range want {
+		if grants[role.Name] != len(role.Grants) {
+			t.Errorf("%s grants %d, want %d", role.Name, grants[role.Name], len(role.Grants))
+		}
+	}
+	must[contract.User](r, "create-user", request{token: boss, body: body(fields{"email": "one@fresh.example", "displayName": "One", "roles": []string{"Project Manager"}})})
+	if !r.critical(office.id, contract.ActionTenantCreated, made.Tenant.ID) {
+		t.Error("no critical entry")
+	}
+	fresh["adminEmail"] = "other@fresh.example"
+	r.refused("create-tenant", request{token: admin, body: body(fresh)}, fault.CodeConflict, "slug")
+	for field, value := range map[string]any{
+		"slug": "Not a slug", "defaultLocale": "en-US", "timeZone": "Mars/Base", "currency": "E", "adminPassword": "short",
+		"adminEmail": "agent+x@fresh.example", "type": "OTHER", "officeId": uid.New(), "integrationKey": "x",
+	} {
+		bad := fields{}
+		for k, v := range fresh {
+			bad[k] = v
+		}
+		bad[field] = value
+		r.refused("create-tenant", request{token: admin, body: body(bad)}, fault.CodeValidation, field)
+	}
+	if n := one[int](r, `SELECT count(*)::int FROM identity.tenants`); n != 4 {
+		t.Errorf("%d tenants are there, want 4: a refused one is not undone", n)
+	}
+}

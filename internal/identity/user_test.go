@@ -1,0 +1,247 @@
+package identity_test
+
+import (
+	"testing"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func TestNewUsers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	good := fields{"email": "new@acme.example", "displayName": "New", "roles": []string{"Member"}, "clearance": "RESTRICTED", "organisationId": r.acme.organisation, "password": pass}
+	refused := []struct {
+		note string
+		set  fields
+		code fault.Code
+		says string
+	}{
+		{"an integration key", fields{"integrationKey": "multi-llm-review"}, fault.CodeValidation, "integrationKey"},
+		{"a service principal", fields{"principalKind": "SERVICE"}, fault.CodeValidation, "exactly one GLOBAL role"},
+		{"another kind", fields{"principalKind": "ROBOT"}, fault.CodeValidation, "principalKind"},
+		{"no address", fields{"email": "not an address"}, fault.CodeValidation, "email"},
+		{"a taken address, in another case", fields{"email": "MEMBER@acme.example"}, fault.CodeConflict, "address"},
+		{"a person with an agent's address", fields{"email": "agent+x@acme.example"}, fault.CodeValidation, "email"},
+		{"an agent with a person's address", fields{"principalKind": "AGENT", "password": ""}, fault.CodeValidation, "email"},
+		{"an agent of no class", fields{"principalKind": "AGENT", "password": "", "email": "agent+@acme.example"}, fault.CodeValidation, "email"},
+		{"an agent with a password", fields{"principalKind": "AGENT", "email": "agent+x@acme.example"}, fault.CodeValidation, "password"},
+		{"a tier that is none", fields{"clearance": "TOP SECRET"}, fault.CodeValidation, "clearance"},
+		{"a tier in lower case", fields{"clearance": "secret"}, fault.CodeValidation, "clearance"},
+		{"no role", fields{"roles": []string{}}, fault.CodeValidation, "roles"},
+		{"an unknown role", fields{"roles": []string{"Boss"}}, fault.CodeValidation, "roles"},
+		{"a GLOBAL role", fields{"roles": []string{"multi-llm-review"}}, fault.CodeValidation, "roles"},
+		{"a weak password", fields{"password": "short"}, fault.CodeValidation, "password"},
+		{"a status", fields{"status": "ACTIVE"}, fault.CodeValidation, "status"},
+	}
+	for _, w := range refused {
+		set := fields{}
+		for k, v := range good {
+			set[k] = v
+		}
+		for k, v := range w.set {
+			set[k] = v
+		}
+		r.refused("create-user", request{token: admin, body: body(set)}, w.code, w.says)
+	}
+	u := must[contract.User](r, "create-user", request{token: admin, body: body(good)})
+	if u.HomeTenantID != r.acme.id || u.Clearance != "RESTRICTED" || u.OrganisationID != r.acme.organisation || len(u.Roles) != 1 || u.Roles[0].Role != "Member" {
+		t.Errorf("made %+v", u)
+	}
+	if !r.critical(r.acme.id, contract.ActionUserCreated, u.ID) || !r.told(r.acme.id, contract.EventUserCreated, u.ID) {
+		t.Error("no critical entry or no event")
+	}
+	r.login("new@acme.example")
+	agent := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
+		"principalKind": "AGENT", "email": "agent+coder@acme.example", "displayName": "Coder", "roles": []string{"Agent"},
+	})})
+	if agent.PrincipalKind != contract.KindAgent || agent.Status != contract.UserActive {
+		t.Errorf("made %+v", agent)
+	}
+}
+
+func TestUpdatedUsers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	member := r.acme.people["member"]
+	old := r.login("member@acme.example")
+	r.refused("update-user", in(admin, "userId", member, fields{"integrationKey": "x"}), fault.CodeValidation, "integrationKey")
+	r.refused("update-user", in(admin, "userId", member, fields{"clearance": "COSMIC"}), fault.CodeValidation, "clearance")
+	r.refused("update-user", in(admin, "userId", member, fields{"email": "admin@acme.example"}), fault.CodeConflict, "address")
+	r.refused("update-user", in(admin, "userId", member, fields{"displayName": nil}), fault.CodeValidation, "displayName")
+	u := must[contract.User](r, "update-user", in(admin, "userId", member, fields{"email": "m@acme.example", "displayName": "M", "clearance": "SECRET"}))
+	if u.Email != "m@acme.example" || u.DisplayName != "M" || u.Clearance != "SECRET" {
+		t.Errorf("updated %+v", u)
+	}
+	if !r.critical(r.acme.id, contract.ActionUserClearanceChanged, member) || !r.told(r.acme.id, contract.EventUserUpdated, member) {
+		t.Error("no critical entry or no event")
+	}
+	if u = must[contract.User](r, "update-user", in(admin, "userId", member, fields{"clearance": nil})); u.Clearance != "" {
+		t.Errorf("the clearance is still %q", u.Clearance)
+	}
+	// A new password ends what was begun with the old one.
+	must[contract.User](r, "update-user", in(admin, "userId", member, fields{"password": "another long secret"}))
+	if _, err := r.call("me", request{token: old}); err == nil {
+		t.Error("a session outlives its password")
+	}
+	if _, err := r.tryLogin("m@acme.example", "another long secret", nil); err != nil {
+		t.Errorf("login with the new password: %v", err)
+	}
+	if n := one[int](r, `SELECT count(*)::int FROM audit.entries WHERE changes::text LIKE '%another long%' OR changes::text LIKE '%@acme%'`); n != 0 {
+		t.Error("the audit log holds a secret or an address")
+	}
+}
+
+// Who may change users is not by that more than they are.
+func TestNobodyClimbsByChangingUsers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	_, desk := r.person("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
+	deskID := op.UUID(one[string](r, `SELECT id::text FROM identity.users WHERE email = 'desk@acme.example'`))
+	for _, change := range []fields{{"password": "a password of mine"}, {"email": "me@evil.example"}} {
+		r.refused("update-user", in(desk, "userId", r.acme.people["admin"], change), fault.CodeForbidden, "hands out more")
+	}
+	r.refused("create-user", request{token: desk, body: body(fields{"email": "two@acme.example", "displayName": "Two", "roles": []string{"Admin"}})}, fault.CodeForbidden, "hands out more")
+	r.refused("update-user", in(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
+	r.refused("update-membership", in(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
+	r.refused("update-user", in(desk, "userId", deskID, fields{"password": "a password of mine"}), fault.CodeConflict, "change-password")
+	if n := one[int](r, `SELECT count(*)::int FROM identity.users WHERE email IN ('two@acme.example', 'me@evil.example')`); n != 0 {
+		t.Error("a refused change was made")
+	}
+	// What one may, one may: the name of an administrator, the password of an equal.
+	must[contract.User](r, "update-user", in(desk, "userId", r.acme.people["admin"], fields{"displayName": "Chief"}))
+	equal, _ := r.person("equal", "tasks.read")
+	must[contract.User](r, "update-user", in(desk, "userId", equal, fields{"password": "a password of mine"}))
+}
+
+func TestSuspendedUsers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
+	id := r.acme.people["member"]
+	u := must[contract.User](r, "suspend-user", in(admin, "userId", id, fields{"reason": "left"}))
+	if u.Status != contract.UserSuspended || !r.critical(r.acme.id, contract.ActionUserSuspended, id) || !r.told(r.acme.id, contract.EventUserSuspended, id) {
+		t.Errorf("suspended %+v, or no entry, or no event", u)
+	}
+	if _, err := r.call("me", request{token: member}); err == nil {
+		t.Error("a suspended user still acts")
+	}
+	if _, err := r.tryLogin("member@acme.example", pass, nil); err == nil {
+		t.Error("a suspended user logs in")
+	}
+	must[contract.User](r, "suspend-user", in(admin, "userId", id, fields{}))
+	must[contract.User](r, "activate-user", in(admin, "userId", id, fields{}))
+	if _, err := r.call("me", request{token: member}); err == nil {
+		t.Error("activation brings a revoked session back")
+	}
+	r.login("member@acme.example")
+	r.refused("suspend-user", in(admin, "userId", r.acme.people["admin"], fields{}), fault.CodeConflict, "themselves")
+	r.refused("delete-user", in(admin, "userId", id, nil), fault.CodeConflict, "synthetic agent")
+}
+
+func TestDeletedAgents(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	agent := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
+		"principalKind": "AGENT", "email": "agent+coder@acme.example", "displayName": "Coder", "roles": []string{"Agent"},
+	})})
+	r.refused("update-user", in(admin, "userId", agent.ID, fields{"password": pass}), fault.CodeValidation, "password")
+	r.refused("update-user", in(admin, "userId", agent.ID, fields{"email": "coder@acme.example"}), fault.CodeValidation, "email")
+	if u := must[contract.User](r, "suspend-user", in(admin, "userId", agent.ID, fields{})); u.Status != contract.UserSuspended {
+		t.Errorf("suspended %+v", u)
+	}
+	if u := must[contract.User](r, "delete-user", in(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
+		t.Errorf("deleted %+v", u)
+	}
+	r.refused("activate-user", in(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "for good")
+	if u := must[contract.User](r, "get-user", in(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
+		t.Error("the record of a deleted agent is gone")
+	}
+}
+
+func TestServicePrincipalsAreProvisionedOnly(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	service := r.provision(r.acme)["multi-llm-review"]
+	admin := r.login("admin@acme.example")
+	u := must[contract.User](r, "get-user", in(admin, "userId", service, nil))
+	if u.IntegrationKey != "multi-llm-review" || len(u.Roles) != 1 {
+		t.Fatalf("provisioned %+v", u)
+	}
+	role := r.roleID(r.acme.id, "Member")
+	r.refused("assign-role", in(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "exactly one GLOBAL role")
+	r.refused("unassign-role", request{token: admin, path: map[string]string{
+		"roleId": string(u.Roles[0].RoleID), "assignmentId": string(u.Roles[0].AssignmentID),
+	}}, fault.CodeConflict, "exactly one GLOBAL role")
+	r.refused("assign-role", in(admin, "roleId", u.Roles[0].RoleID, fields{"userId": r.acme.people["member"]}), fault.CodeConflict, "service principal alone")
+	r.refused("update-role", in(admin, "roleId", u.Roles[0].RoleID, fields{"name": "reviewers"}), fault.CodeConflict, "keeps its name")
+	r.refused("delete-role", in(admin, "roleId", u.Roles[0].RoleID, nil), fault.CodeConflict, "stays")
+	r.refused("delete-user", in(admin, "userId", service, nil), fault.CodeConflict, "synthetic agent")
+	r.refused("update-user", in(admin, "userId", service, fields{"email": "x@acme.example"}), fault.CodeValidation, "email")
+	must[contract.User](r, "suspend-user", in(admin, "userId", service, fields{}))
+}
+
+// A member whose record another tenant administers is changed here by the
+// membership alone.
+func TestForeignMembers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	guest := r.globex.people["member"]
+	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, guest)
+	admin := r.login("admin@acme.example")
+	if u := must[contract.User](r, "get-user", in(admin, "userId", guest, nil)); u.HomeTenantID != r.globex.id {
+		t.Errorf("at home in %s", u.HomeTenantID)
+	}
+	for name, f := range map[string]fields{"update-user": {"displayName": "X"}, "suspend-user": {}, "activate-user": {}} {
+		r.refused(name, in(admin, "userId", guest, f), fault.CodeForbidden, "home tenant")
+	}
+	r.refused("delete-user", in(admin, "userId", guest, nil), fault.CodeForbidden, "home tenant")
+	must[contract.User](r, "update-user", in(admin, "userId", guest, fields{"clearance": "INTERNAL"}))
+	m := must[contract.Membership](r, "update-membership", in(admin, "userId", guest, fields{"status": "SUSPENDED"}))
+	if m.Status != contract.MembershipSuspended || m.Clearance != "INTERNAL" {
+		t.Errorf("membership %+v", m)
+	}
+	if got := one[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, guest); got != "ACTIVE" {
+		t.Errorf("the membership at home is %s", got)
+	}
+}
+
+func TestPeopleAreThoseOfTheOrganisation(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	r.provision(r.acme)
+	admin := r.login("admin@acme.example")
+	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
+	for name, organisation := range map[string]op.UUID{"inside": r.acme.organisation, "outside": other.ID} {
+		must[contract.User](r, "create-user", request{token: admin, body: body(fields{
+			"email": name + "@acme.example", "displayName": name, "roles": []string{"Member"}, "organisationId": organisation,
+		})})
+	}
+	list := func(query map[string][]string) map[string]bool {
+		names := map[string]bool{}
+		for _, p := range must[op.Page[contract.Colleague]](r, "list-people", request{token: admin, query: query}).Items {
+			names[p.DisplayName] = true
+			if p.PrincipalKind == contract.KindService {
+				t.Error("an integration is listed among the people")
+			}
+		}
+		return names
+	}
+	if got := list(nil); !got["inside"] || got["outside"] || !got["member"] {
+		t.Errorf("the own organisation: %v", got)
+	}
+	if got := list(map[string][]string{"organisationId": {string(other.ID)}}); len(got) != 1 || !got["outside"] {
+		t.Errorf("the other organisation: %v", got)
+	}
+	if got := list(map[string][]string{"organisationId": {string(uid.New())}}); len(got) != 0 {
+		t.Errorf("an organisation that is none: %v", got)
+	}
+	if got := list(map[string][]string{"search": {"insi"}}); len(got) != 1 || !got["inside"] {
+		t.Errorf("searched: %v", got)
+	}
+}
