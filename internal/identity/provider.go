@@ -9,10 +9,10 @@ import (
 	"parapet/internal/postgres"
 )
 
-// provider proves who a person is; what AUTH_PROVIDER chooses. It gives every
-// account that the proof is good for, or UNAUTHORIZED.
+// provider proves who a person is; what AUTH_PROVIDER chooses. It gives the
+// accounts of the address and, of these, the ones that the proof is good for.
 type provider interface {
-	prove(ctx context.Context, email, password string) ([]account, error)
+	prove(ctx context.Context, email, password string) (known, proven []account, err error)
 }
 
 // account is one user record of an e-mail address.
@@ -44,27 +44,23 @@ LIMIT @most`
 
 // prove compares the password with every account of the address, and with
 // nothing at the same cost where there is none.
-func (p *localProvider) prove(ctx context.Context, email, password string) ([]account, error) {
-	accounts, err := postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "most": maxAccounts})
+func (p *localProvider) prove(ctx context.Context, email, password string) (known, proven []account, err error) {
+	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "most": maxAccounts})
 	if err != nil {
-		return nil, postgres.MapError(err)
+		return nil, nil, postgres.MapError(err)
 	}
-	tried := accounts
+	tried := known
 	if len(tried) == 0 {
 		tried = []account{{}}
 	}
-	var proven []account
 	for _, a := range tried {
 		ok, err := p.passwords.Verify(ctx, a.PasswordHash, password)
 		if err != nil {
-			return nil, fault.Unavailable(err)
+			return nil, nil, fault.Unavailable(err)
 		}
 		if ok {
 			proven = append(proven, a)
 		}
 	}
-	if len(proven) == 0 {
-		return nil, fault.Unauthorized()
-	}
-	return proven, nil
+	return known, proven, nil
 }

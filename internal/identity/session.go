@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -34,16 +35,42 @@ func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.Lo
 	if wait, ok := s.throttle.take(in.Email, client, s.deps.Clock.Now()); !ok {
 		return nil, fault.RateLimited(wait)
 	}
-	proven, err := s.provider.prove(ctx, in.Email, in.Password)
+	known, proven, err := s.provider.prove(ctx, in.Email, in.Password)
 	if err != nil {
 		return nil, err
+	}
+	if len(proven) == 0 {
+		s.noteRefusal(ctx, known, "")
+		return nil, fault.Unauthorized()
 	}
 	s.throttle.giveBack(in.Email, client, s.deps.Clock.Now())
 	who, where, err := s.choose(ctx, proven, in.TenantID)
 	if err != nil {
+		if f := fault.From(err); f.Code == fault.CodeUnauthorized {
+			s.noteRefusal(ctx, proven, f.Reason)
+		}
 		return nil, err
 	}
 	return s.begin(ctx, who, where)
+}
+
+// noteRefusal writes a refused login to the audit chain without a tenant, since
+// nobody's tenant is known yet. An address that nobody has is written down as
+// well, so that it costs the same; the address itself is not.
+func (s *Service) noteRefusal(ctx context.Context, accounts []account, reason string) {
+	users := []string{}
+	for _, a := range accounts {
+		users = append(users, string(a.ID))
+	}
+	err := s.deps.Auth.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
+		return appendAudit(ctx, tx, auditNote{
+			ActorType: "anonymous", Action: contract.ActionSessionRefused, ResourceType: "session",
+			Changes: map[string]any{"users": users, "reason": reason, "client": op.ClientAddr(ctx)},
+		})
+	})
+	if err != nil {
+		s.deps.Log.WarnContext(ctx, "refused login not audited", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+	}
 }
 
 // choose finds the account and the tenant that the session is for. Its refusals

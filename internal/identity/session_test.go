@@ -68,28 +68,35 @@ func TestLoginDoesNotTellAccountsApart(t *testing.T) {
 			t.Errorf("%s: %v", email, err)
 		}
 	}
+	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id IS NULL AND action = 'session.refused' AND actor_id IS NULL AND changes::text NOT LIKE '%@%'`); n != 6 {
+		t.Errorf("%d of 6 refusals are in the audit log", n)
+	}
 	_, err := r.tryLogin("admin@acme.example", "not the password", fields{"tenantId": uid.New()})
 	if f := fault.From(err); f == nil || f.Code != fault.CodeUnauthorized || f.Reason != "" {
 		t.Errorf("with a tenant: %v", err)
 	}
 }
 
-// The least of several runs, so that a busy machine does not decide.
+// The least of many runs, taken by turns, so that a busy machine does not decide.
 func TestLoginTakesTheSameTimeWithAndWithoutAnAccount(t *testing.T) {
 	r := newRealm(t, realmOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
-	least := func(email string) time.Duration {
-		best := time.Hour
-		for range 12 {
-			start := time.Now()
-			if _, err := r.tryLogin(email, "not the password", nil); err == nil {
-				t.Fatal("logged in")
-			}
-			best = min(best, time.Since(start))
+	attempt := func(email string) time.Duration {
+		start := time.Now()
+		if _, err := r.tryLogin(email, "not the password", nil); err == nil {
+			t.Fatal("logged in")
 		}
-		return best
+		return time.Since(start)
 	}
-	there, absent := least("admin@acme.example"), least("nobody@acme.example")
-	if ratio := float64(there) / float64(absent); ratio < 0.6 || ratio > 1.67 {
+	there, absent := time.Hour, time.Hour
+	alike := func() bool {
+		ratio := float64(there) / float64(absent)
+		return ratio > 0.7 && ratio < 1.4
+	}
+	for i := 0; i < 10 || (i < 100 && !alike()); i++ {
+		there = min(there, attempt("admin@acme.example"))
+		absent = min(absent, attempt("nobody@acme.example"))
+	}
+	if !alike() {
 		t.Errorf("an account takes %s, none %s", there, absent)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,6 +37,10 @@ type Params struct {
 func Floor() Params { return Params{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1} }
 
 const (
+	// maxWait is how long a computation waits for its turn: many logins at once
+	// are told to come back, and do not pile up.
+	maxWait = 5 * time.Second
+
 	saltBytes = 16
 	keyBytes  = 32
 
@@ -107,7 +112,9 @@ func (h *Hasher) Verify(ctx context.Context, stored, password string) (bool, err
 }
 
 func (h *Hasher) derive(ctx context.Context, password string, p Params, salt []byte, length int) ([]byte, error) {
-	if err := h.slots.Acquire(ctx, 1); err != nil {
+	wait, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := h.slots.Acquire(wait, 1); err != nil {
 		return nil, fmt.Errorf("password: waiting for a slot: %w", err)
 	}
 	defer h.slots.Release(1)

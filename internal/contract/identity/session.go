@@ -9,6 +9,7 @@ import (
 // Session actions, as the audit log names them.
 const (
 	ActionSessionCreated  = "session.created"
+	ActionSessionRefused  = "session.refused"
 	ActionSessionRevoked  = "session.revoked"
 	ActionPasswordChanged = "user.password_changed"
 )
