@@ -1,0 +1,200 @@
+package identity_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/audit"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/events"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// The scopes of audit reading admit what their literals say: unclassified and
+// UNCLASSIFIED entries for own, organisation and tenant, all of them for classified.
+func TestAuditEntriesByScope(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
+	outsider := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
+		"email": "out@acme.example", "displayName": "Out", "roles": []string{"Member"}, "organisationId": other.ID,
+	})})
+	ownID, own := r.person("own", "audit.read.own")
+	_, organisation := r.person("organisation", "audit.read.organisation")
+	_, tenant := r.person("tenant", "audit.read.tenant")
+	_, classified := r.person("classified", "audit.read.classified")
+	// One entry by each actor and of each classification; the last is no tier at all.
+	actors := map[string]op.UUID{"self": ownID, "colleague": r.acme.people["member"], "stranger": outsider.ID}
+	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
+		var entries []audit.Entry
+		for who, id := range actors {
+			for _, tier := range []string{"", "UNCLASSIFIED", "INTERNAL", "SECRET", "COSMIC"} {
+				entries = append(entries, audit.Entry{
+					Tenant: r.acme.id, Actor: id, Action: "probe." + who, ResourceType: "probe", ResourceID: tier, Module: "identity", Classification: tier,
+				})
+			}
+		}
+		if err := postgres.SetTenant(ctx, tx, string(r.acme.id)); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, entries)
+	})
+	count := func(token string) (map[string]int, int) {
+		got, all := map[string]int{}, 0
+		page := must[op.Page[contract.AuditEntry]](r, "list-audit-entries", request{token: token, query: map[string][]string{"resourceType": {"probe"}, "limit": {"200"}}})
+		for _, e := range page.Items {
+			got[e.Action]++
+			all++
+		}
+		return got, all
+	}
+	for _, c := range []struct {
+		note, token string
+		want        map[string]int
+		all         int
+	}{
+		{"own", own, map[string]int{"probe.self": 2}, 2},
+		{"organisation", organisation, map[string]int{"probe.self": 2, "probe.colleague": 2}, 4},
+		{"tenant", tenant, map[string]int{"probe.self": 2, "probe.colleague": 2, "probe.stranger": 2}, 6},
+		{"classified", classified, map[string]int{"probe.self": 5, "probe.colleague": 5, "probe.stranger": 5}, 15},
+	} {
+		got, all := count(c.token)
+		if all != c.all {
+			t.Errorf("%s reads %d, want %d: %v", c.note, all, c.all, got)
+		}
+		for action, n := range c.want {
+			if got[action] != n {
+				t.Errorf("%s reads %d of %s, want %d", c.note, got[action], action, n)
+			}
+		}
+	}
+	if _, all := count(r.login("admin@acme.example")); all != 6 {
+		t.Errorf("an administrator reads %d, want 6", all)
+	}
+	globex := must[op.Page[contract.AuditEntry]](r, "list-audit-entries", request{token: r.login("admin@globex.example"), query: map[string][]string{"limit": {"200"}}})
+	for _, e := range globex.Items {
+		if e.TenantID != r.globex.id {
+			t.Errorf("globex reads an entry of %s", e.TenantID)
+		}
+	}
+}
+
+func TestAuditEntriesAreFoundAndPaged(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	var ids []op.UUID
+	for _, name := range []string{"One", "Two", "Three"} {
+		ids = append(ids, must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": name})}).ID)
+	}
+	list := func(query map[string][]string) *op.Page[contract.AuditEntry] {
+		return must[op.Page[contract.AuditEntry]](r, "list-audit-entries", request{token: admin, query: query})
+	}
+	page := list(map[string][]string{"action": {contract.ActionOrganisationCreated}, "actorId": {string(r.acme.people["admin"])}, "limit": {"2"}})
+	if len(page.Items) != 2 || page.NextCursor == "" || page.Items[0].ResourceID != string(ids[2]) || page.Items[0].Seq <= page.Items[1].Seq {
+		t.Fatalf("the first page: %+v", page)
+	}
+	page = list(map[string][]string{"action": {contract.ActionOrganisationCreated}, "actorId": {string(r.acme.people["admin"])}, "limit": {"2"}, "cursor": {page.NextCursor}})
+	if len(page.Items) != 1 || page.NextCursor != "" || page.Items[0].ResourceID != string(ids[0]) {
+		t.Fatalf("the second page: %+v", page)
+	}
+	e := page.Items[0]
+	if len(e.Hash) != 64 || e.CorrelationID == "" || e.Module != contract.Module || e.CreatedAt.Location() != time.UTC {
+		t.Errorf("an entry: %+v", e)
+	}
+	if text, err := json.Marshal(e); err != nil || !containsText(text, `"type":"CUSTOMER"`) {
+		t.Errorf("as JSON: %s, %v", text, err)
+	}
+	if n := len(list(map[string][]string{"resourceId": {string(ids[1])}}).Items); n != 1 {
+		t.Errorf("%d entries about one record", n)
+	}
+	if n := len(list(map[string][]string{"from": {"2999-01-01T00:00:00Z"}}).Items); n != 0 {
+		t.Errorf("%d entries of the future", n)
+	}
+	for _, query := range []map[string][]string{{"from": {"yesterday"}}, {"until": {"1"}}, {"actorId": {"me"}}, {"cursor": {"x"}}, {"limit": {"201"}}, {"seq": {"1"}}} {
+		if _, err := r.call("list-audit-entries", request{token: admin, query: query}); !fault.HasCode(err, fault.CodeValidation) {
+			t.Errorf("%v: %v", query, err)
+		}
+	}
+}
+
+func TestDecisionsAreListed(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	for _, tenant := range []op.UUID{r.acme.id, r.globex.id} {
+		r.exec(`INSERT INTO audit.decisions
+(tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id)
+VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', '{"n":1}', false, false, '{permission_missing}', 'r', 'q')`, tenant, uid.New(), uid.New())
+	}
+	page := must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: map[string][]string{"permission": {"task.update"}, "allow": {"false"}}})
+	if len(page.Items) != 1 || page.Items[0].Allow || page.Items[0].Reasons[0] != "permission_missing" {
+		t.Fatalf("listed %+v", page)
+	}
+	if page = must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: map[string][]string{"allow": {"true"}}}); len(page.Items) != 0 {
+		t.Errorf("allowed: %+v", page)
+	}
+	// Held in a narrower scope it reads nothing: the log is the tenant's.
+	role := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Log", "permissions": []string{"decision_log.read", "events.read"}})})
+	id, _ := r.person("clerk")
+	must[contract.RoleAssignment](r, "assign-role", in(admin, "roleId", role.ID, fields{"userId": id, "scope": "organisation", "scopeId": r.acme.organisation}))
+	clerk := r.login("clerk@acme.example")
+	r.refused("list-decisions", request{token: clerk}, fault.CodeForbidden, "decision_log.read")
+	if page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: clerk}); len(page.Items) != 0 {
+		t.Errorf("an organisation's clerk reads %d events of the tenant", len(page.Items))
+	}
+}
+
+func TestEventsAreListed(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "One"})})
+	page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: admin, query: map[string][]string{"aggregateId": {string(o.ID)}}})
+	if len(page.Items) != 1 || page.Items[0].Type != contract.EventOrganisationCreated || page.Items[0].ActorID != r.acme.people["admin"] {
+		t.Fatalf("listed %+v", page)
+	}
+	globex := must[op.Page[contract.EventRecord]](r, "list-events", request{token: r.login("admin@globex.example"), query: map[string][]string{"aggregateId": {string(o.ID)}}})
+	if len(globex.Items) != 0 {
+		t.Errorf("globex reads %+v", globex.Items)
+	}
+}
+
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	add := func(tenant op.UUID, audience string, user *op.UUID) op.UUID {
+		id := uid.New()
+		r.exec(`INSERT INTO events.notifications (tenant_id, id, event_id, audience, user_id, type, subject, payload, created_at)
+VALUES ($1, $2, $3, $4, $5, 'directory.user.updated', 'user:x', '{}', now())`, tenant, id, uid.New(), audience, user)
+		return id
+	}
+	member := r.acme.people["member"]
+	foreign := r.globex.people["member"]
+	own, all, other := add(r.acme.id, events.ToUser, &member), add(r.acme.id, events.ToAdministrators, nil), add(r.globex.id, events.ToUser, &foreign)
+	list := func(token string) []contract.Notification {
+		return must[op.Page[contract.Notification]](r, "list-notifications", request{token: token}).Items
+	}
+	token, admin := r.login("member@acme.example"), r.login("admin@acme.example")
+	if got := list(token); len(got) != 1 || got[0].ID != own || got[0].ReadAt != nil {
+		t.Errorf("the member's: %+v", got)
+	}
+	if got := list(admin); len(got) != 1 || got[0].ID != all {
+		t.Errorf("the administrator's: %+v", got)
+	}
+	must[op.None](r, "mark-notification-read", in(token, "notificationId", own, nil))
+	if got := list(token); got[0].ReadAt == nil {
+		t.Error("it is not marked as read")
+	}
+	for _, id := range []op.UUID{all, other, uid.New()} {
+		r.refused("mark-notification-read", in(token, "notificationId", id, nil), fault.CodeNotFound, "There is no such notification.")
+	}
+}
