@@ -51,7 +51,7 @@ func TestExitCodes(t *testing.T) {
 		{name: "--org of list-orgs", args: []string{"list-orgs", "--org", org}, code: ExitUsage, says: "--org"},
 		{name: "deletion that nobody can be asked about", args: []string{"delete-project", "A"}, code: ExitUsage, says: "--yes"},
 		{name: "a broken --jq", args: []string{"list-projects", "--jq", ".data["}, code: ExitUsage, says: "--jq"},
-		{name: "an unknown --fields", args: []string{"list-projects", "--fields", "nmae"}, code: ExitUsage, says: "known: id, name"},
+		{name: "an unknown --fields", args: []string{"list-projects", "--fields", "nom"}, code: ExitUsage, says: "known: id, name"},
 		{name: "a --jq that fails", reply: ok(`{"items":[]}`), args: []string{"list-projects", "--jq", ".data.x"}, code: ExitError, says: "--jq"},
 		{name: "a broken time limit", args: []string{"list-projects", "--timeout", "soon"}, code: ExitUsage},
 		{name: "a broken address", w: world{env: map[string]string{"PT_BASE_URL": "localhost"}}, code: ExitUsage, says: "PT_BASE_URL"},

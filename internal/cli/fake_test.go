@@ -99,9 +99,8 @@ func token(kind string, expires time.Time) string {
 
 // invoked is one run of pt and what came of it.
 type invoked struct {
-	code        int
-	out, err    string
-	requestsLen int
+	code     int
+	out, err string
 }
 
 // terminal, stdin and env change how pt is run.

@@ -63,7 +63,7 @@ is 1 then. Ctrl-C ends it at once and tells what was done.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: inv.completeImport,
 	}
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[importOut](), o.run)
 }
 

@@ -61,16 +61,15 @@ func (ir *itemReader) parse(n numberedItem, line []byte) (numberedItem, string, 
 	if !utf8.Valid(line) {
 		return n, "the line is not valid UTF-8", nil
 	}
-	if !jsontext.Value(line).IsValid() {
+	if !isItem(line, &n.item) {
 		return n, "the line is not one valid JSON object", nil
 	}
-	if err := json.Unmarshal(line, &n.item); err != nil {
-		return n, "the line is not one valid JSON object", nil
-	}
-	if p := n.item.Problem(); p != "" {
-		return n, p, nil
-	}
-	return n, "", nil
+	return n, n.item.Problem(), nil
+}
+
+// isItem reads the line as an item; false where it is not one JSON object.
+func isItem(line []byte, into *tracker.ImportItem) bool {
+	return jsontext.Value(line).IsValid() && json.Unmarshal(line, into) == nil
 }
 
 // readLine gives a line without its end. Of one that is too long only the fact

@@ -31,7 +31,7 @@ type importService struct {
 func (s *importService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Items []json.RawMessage }
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		http.Error(w, err.Error(), 400)
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	s.batches = append(s.batches, len(in.Items))
@@ -44,7 +44,7 @@ func (s *importService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.stop()
 	}
 	if strings.Contains(fmt.Sprintf("%s", in.Items), "poison") {
-		w.WriteHeader(400)
+		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error":{"code":"VALIDATION","message":"The batch is poisoned.","requestId":"r"}}`)
 		return
 	}

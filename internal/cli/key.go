@@ -89,7 +89,7 @@ func newListKeysCmd(inv *invocation) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	bind(cmd, identity.ListKeys.Operation, &o.in, "serviceUserId:service-user", "limit", "cursor")
-	o.listFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[identity.Key](), o.run)
 }
 
@@ -136,7 +136,7 @@ without one it needs --yes.`,
 	}
 	bind(cmd, identity.RevokeKey.Operation, &o.in, "serviceOwned", "reason")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[identity.Key](), o.run)
 }
 

@@ -67,7 +67,7 @@ func newListProjectsCmd(inv *invocation) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	bind(cmd, tracker.ListProjects.Operation, &o.in, "search", "status", "limit", "cursor")
-	o.listFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[tracker.ProjectSummary](), o.run)
 }
 
@@ -136,7 +136,7 @@ func newCreateProjectCmd(inv *invocation) *cobra.Command {
 	bind(cmd, tracker.CreateProject.Operation, &o.in, "name", "startDate:start", "endDate:end", "prefix", "issuePrefix",
 		"description", "classification", "organisationId:organisation", "ownerId:owner", "storyPointScale")
 	bindStatuses(cmd, &o.statuses)
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[tracker.Project](), o.run)
 }
 
@@ -183,7 +183,7 @@ that can be empty.
 	bind(cmd, tracker.UpdateProject.Operation, &o.in, "name", "status", "description", "startDate:start", "endDate:end", "prefix",
 		"issuePrefix", "classification", "organisationId:organisation", "ownerId:owner", "storyPointScale")
 	bindStatuses(cmd, &o.statuses)
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[tracker.Project](), o.run)
 }
 
@@ -282,7 +282,7 @@ named: PT_PROJECT does not count here.`,
 		ValidArgsFunction: inv.completeProject,
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[deletedProject](), o.run)
 }
 

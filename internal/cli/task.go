@@ -35,7 +35,7 @@ func newListTasksCmd(inv *invocation) *cobra.Command {
 	}
 	bind(cmd, tracker.ListTasks.Operation, &o.in, "status!", "search", "assignee", "epicId:epic", "issueType:type", "priority", "limit", "cursor")
 	must(cmd.RegisterFlagCompletionFunc("status", inv.completeStatus))
-	o.listFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[tracker.TaskSummary](), o.run)
 }
 
@@ -125,7 +125,7 @@ func newCreateTaskCmd(inv *invocation) *cobra.Command {
 	bind(cmd, tracker.CreateTask.Operation, &o.in, "title", "description", "assignee", "dueDate:due", "status!", "issueType:type", "priority",
 		"progress", "epicId:epic", "parentTaskId:parent", "estimatePoints", "labels")
 	must(cmd.RegisterFlagCompletionFunc("status", inv.completeStatus))
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[tracker.Task](), o.run)
 }
 
@@ -176,7 +176,7 @@ that can be empty: --assignee "" unassigns. Without a project the task's key tel
 	bind(cmd, tracker.UpdateTask.Operation, &o.in, "title", "status!", "progress", "assignee", "dueDate:due", "description",
 		"issueType:type", "priority", "epicId:epic", "parentTaskId:parent", "estimatePoints", "labels")
 	must(cmd.RegisterFlagCompletionFunc("status", inv.completeStatus))
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[tracker.Task](), o.run)
 }
 
@@ -231,7 +231,7 @@ lose the epic. It asks on a terminal; without one it needs --yes.`,
 		ValidArgsFunction: inv.completeProject,
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
-	o.writeFlags.bind(cmd)
+	o.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[deletedTask](), o.run)
 }
 

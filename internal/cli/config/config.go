@@ -191,7 +191,7 @@ func (s *Store) Exposed() string {
 	return path
 }
 
-// ChangeConfig reads config.json, lets change change it and writes it.
+// ChangeConfig reads config.json, has change work on it and writes it.
 func (s *Store) ChangeConfig(change func(*Config)) error {
 	c, err := s.Config()
 	if err != nil {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -78,8 +77,7 @@ func start(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "ptd"), "dev", "--port", "0", "--data-dir", filepath.Join(dir, "data"), "--info-file", info)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "ptd"), "dev", "--port", "0", "--data-dir", filepath.Join(dir, "data"), "--info-file", info)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
@@ -89,8 +87,7 @@ func start(t *testing.T) *server {
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 	t.Cleanup(func() {
-		cancel()
-		<-exited
+		<-exited // the test's context has ended, so the server was told to stop
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			t.Logf("the server's log:\n%s", text)
