@@ -38,9 +38,9 @@ func TestProvisionMakesWhatIsRegistered(t *testing.T) {
 		if !p.Verified || len(p.Changes) == 0 {
 			t.Errorf("%+v", p)
 		}
-		got := one[string](r, `SELECT concat_ws(' ', u.principal_kind, u.integration_key, u.status, m.status, m.organisation_id) FROM identity.users u
+		got := one[string](r, `SELECT concat_ws('/', u.principal_kind, u.integration_key, u.status, m.status, m.organisation_id) FROM identity.users u
 			JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id WHERE u.id = $1`, p.UserID)
-		if want := "SERVICE " + p.IntegrationKey + " ACTIVE ACTIVE " + string(r.acme.organisation); got != want {
+		if want := "SERVICE/" + p.IntegrationKey + "/ACTIVE/ACTIVE/" + string(r.acme.organisation); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		// One critical entry a profile, in one transaction with its rows.
@@ -190,11 +190,11 @@ func TestProvisionRepairsAgents(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	state := func(id op.UUID) string {
-		return one[string](r, `SELECT concat_ws(' ', u.principal_kind, u.status, m.status, x.name, u.password_hash) FROM identity.users u
+		return one[string](r, `SELECT concat_ws('/', u.principal_kind, u.status, m.status, x.name, u.password_hash) FROM identity.users u
 			LEFT JOIN identity.memberships m ON m.user_id = u.id LEFT JOIN identity.role_assignments a ON a.user_id = u.id
 			LEFT JOIN identity.roles x ON x.tenant_id = a.tenant_id AND x.id = a.role_id WHERE u.id = $1`, id)
 	}
-	for id, want := range map[op.UUID]string{wrong: "AGENT ACTIVE ACTIVE Agent", bare: "AGENT SUSPENDED ACTIVE Agent", person: "HUMAN ACTIVE", gone: "HUMAN DELETED"} {
+	for id, want := range map[op.UUID]string{wrong: "AGENT/ACTIVE/ACTIVE/Agent", bare: "AGENT/SUSPENDED/ACTIVE/Agent", person: "HUMAN/ACTIVE", gone: "HUMAN/DELETED"} {
 		if got := state(id); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

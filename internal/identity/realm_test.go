@@ -45,7 +45,7 @@ func (h *hands) add(d time.Duration) { h.ahead.Add(int64(d)) }
 // realm is a database with the tenants acme and globex in it and the identity
 // module over it.
 type realm struct {
-	t         testing.TB
+	t         *testing.T
 	db        *pgtest.DB
 	owner     *postgres.Pool
 	auth      *postgres.Pool
@@ -73,7 +73,7 @@ type realmOptions struct {
 	throttle identity.Throttle
 }
 
-func newRealm(t testing.TB, o realmOptions) *realm {
+func newRealm(t *testing.T, o realmOptions) *realm {
 	t.Helper()
 	r := &realm{t: t, db: pgtest.New(t), clock: &hands{}, address: "192.0.2.1"}
 	var err error

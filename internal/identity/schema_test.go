@@ -1,7 +1,6 @@
 package identity_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -28,7 +27,7 @@ func TestIntegrationKeyIsImmutable(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
-	ctx := context.Background()
+	ctx := t.Context()
 	for _, value := range []string{`'multi-llm-review'`, `integration_key`, `NULL`, `DEFAULT`} {
 		_, err := r.owner.Exec(ctx, `UPDATE identity.users SET integration_key = `+value+` WHERE id = $1`, user)
 		if err == nil || !strings.Contains(err.Error(), "integration_key is immutable") {
@@ -60,7 +59,7 @@ func TestIntegrationKeyIsImmutable(t *testing.T) {
 func TestWhatEachRoleMayNotDo(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})
-	ctx := context.Background()
+	ctx := t.Context()
 	for role, statements := range map[string][]string{
 		postgres.RoleIdentity: {
 			`SELECT password_hash FROM identity.users`, `SELECT * FROM identity.users`, `UPDATE identity.users SET principal_kind = 'AGENT'`,
@@ -98,7 +97,7 @@ func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
 	r.provision(r.globex)
 	r.login("admin@acme.example")
 	r.login("admin@globex.example")
-	ctx := context.Background()
+	ctx := t.Context()
 	pool := r.db.Pool(t, postgres.RoleIdentity)
 	count := func(tenant, sql string) (n int) {
 		if err := pool.Read(tenant, nil).QueryRow(ctx, sql).Scan(&n); err != nil {
@@ -172,7 +171,7 @@ func TestClearanceFunctions(t *testing.T) {
 func TestTenantContextFunction(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})
-	ctx := context.Background()
+	ctx := t.Context()
 	pool := r.db.Pool(t, postgres.RoleTracker)
 	read := func() (status string, enabled bool, kind string, revision int64, err error) {
 		err = pool.QueryRow(ctx, `SELECT * FROM identity.tenant_context($1, $2)`, r.acme.people["member"], r.acme.id).Scan(&status, &enabled, &kind, &revision)
@@ -215,7 +214,7 @@ func TestTenantLocaleRules(t *testing.T) {
 		`default_locale = 'en-US', enabled_locales = '{{en-US},{en-GB}}'`: false,
 		`currency = 'usd'`:                                                false,
 	} {
-		_, err := r.owner.Exec(context.Background(), `UPDATE identity.tenants SET `+sql+` WHERE id = $1`, r.globex.id)
+		_, err := r.owner.Exec(t.Context(), `UPDATE identity.tenants SET `+sql+` WHERE id = $1`, r.globex.id)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", sql, err)
 		}

@@ -94,14 +94,14 @@ func revokeSessionsElsewhere(ctx context.Context, q postgres.Querier, home, user
 	return err
 }
 
-const passwordHashSQL = `
+const storedHashSQL = `
 SELECT coalesce(password_hash, '') FROM identity.users WHERE id = @user AND home_tenant_id = @home`
 
 // readPasswordHash reads with parapet_auth: parapet_identity may write a hash but
 // not read one.
 func readPasswordHash(ctx context.Context, q postgres.Querier, home, user op.UUID) (string, error) {
 	var hash string
-	err := q.QueryRow(ctx, passwordHashSQL, postgres.Args{"user": user, "home": home}).Scan(&hash)
+	err := q.QueryRow(ctx, storedHashSQL, postgres.Args{"user": user, "home": home}).Scan(&hash)
 	return hash, err
 }
 

@@ -99,8 +99,8 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 // is the context's.
 func (h *Hasher) Verify(ctx context.Context, stored, password string) (bool, error) {
 	want, err := parse(stored)
-	real := err == nil
-	if !real {
+	stands := err == nil
+	if !stands {
 		want = h.dummy
 	}
 	got, err := h.derive(ctx, password, want.params, want.salt, len(want.key))
@@ -108,7 +108,7 @@ func (h *Hasher) Verify(ctx context.Context, stored, password string) (bool, err
 		return false, err
 	}
 	same := subtle.ConstantTimeCompare(got, want.key) == 1
-	return same && real, nil
+	return same && stands, nil
 }
 
 func (h *Hasher) derive(ctx context.Context, password string, p Params, salt []byte, length int) ([]byte, error) {
@@ -119,7 +119,7 @@ func (h *Hasher) derive(ctx context.Context, password string, p Params, salt []b
 	}
 	defer h.slots.Release(1)
 	// The same characters typed on two systems are the same password.
-	return argon2.IDKey([]byte(norm.NFKC.String(password)), salt, p.Passes, p.MemoryKiB, p.Lanes, uint32(length)), nil //nolint:gosec // length is between 16 and 64, see parse
+	return argon2.IDKey([]byte(norm.NFKC.String(password)), salt, p.Passes, p.MemoryKiB, p.Lanes, uint32(length)), nil
 }
 
 // The reasons for which a new password is refused; their texts are public.

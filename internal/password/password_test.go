@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-func newHasher(t testing.TB, concurrent int) *Hasher {
-	t.Helper()
+func newHasher(tb testing.TB, concurrent int) *Hasher {
+	tb.Helper()
 	h, err := New(Params{}, concurrent)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return h
 }
 
 func TestHashVerifies(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
+	ctx := t.Context()
 	h := newHasher(t, 2)
 	stored, err := h.Hash(ctx, "correct horse battery")
 	if err != nil {
@@ -56,11 +56,11 @@ func TestHashVerifies(t *testing.T) {
 func TestSameCharactersAreTheSamePassword(t *testing.T) {
 	t.Parallel()
 	h := newHasher(t, 1)
-	stored, err := h.Hash(context.Background(), "caf\u00e9 au lait pour deux")
+	stored, err := h.Hash(t.Context(), "caf\u00e9 au lait pour deux")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, _ := h.Verify(context.Background(), stored, "cafe\u0301 au lait pour deux"); !ok {
+	if ok, _ := h.Verify(t.Context(), stored, "cafe\u0301 au lait pour deux"); !ok {
 		t.Error("the decomposed form of the same password is refused")
 	}
 }
@@ -83,10 +83,10 @@ func TestCostsBelowTheFloorAreRaised(t *testing.T) {
 func TestWaitEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	h := newHasher(t, 1)
-	if err := h.slots.Acquire(context.Background(), 1); err != nil {
+	if err := h.slots.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := h.Hash(ctx, "correct horse battery"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want the deadline", err)

@@ -51,7 +51,7 @@ func parse(text string) (hash, error) {
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return hash{}, errForm
 	}
-	h := hash{params: Params{MemoryKiB: memory, Passes: passes, Lanes: uint8(lanes)}, salt: salt, key: key} //nolint:gosec // lanes is at most 16
+	h := hash{params: Params{MemoryKiB: memory, Passes: passes, Lanes: uint8(lanes)}, salt: salt, key: key}
 	floor := Floor()
 	if len(salt) < 8 || len(salt) > 64 || len(key) < 16 || len(key) > 64 || h.params.MemoryKiB < floor.MemoryKiB || h.params.Passes < floor.Passes || lanes < 1 {
 		return hash{}, errForm

@@ -1,7 +1,6 @@
 package principal_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -223,7 +222,7 @@ func TestLostNoticeIsMadeUpFor(t *testing.T) {
 	key, _ := w.key(acme, ada)
 	listeners := func() int {
 		var n int
-		err := w.owner.QueryRow(context.Background(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices' AND query LIKE 'LISTEN%'`).Scan(&n)
+		err := w.owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices' AND query LIKE 'LISTEN%'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +252,7 @@ func TestLastUsedAtIsWrittenBehindOnceAMinute(t *testing.T) {
 	key, jti := w.key(acme, w.user(acme, "ada@acme.example"))
 	lastUsed := func() *time.Time {
 		var at *time.Time
-		if err := w.owner.QueryRow(context.Background(), `SELECT last_used_at FROM identity.api_keys WHERE jti = $1`, jti).Scan(&at); err != nil {
+		if err := w.owner.QueryRow(t.Context(), `SELECT last_used_at FROM identity.api_keys WHERE jti = $1`, jti).Scan(&at); err != nil {
 			t.Fatal(err)
 		}
 		return at

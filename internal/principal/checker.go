@@ -3,6 +3,7 @@ package principal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -305,7 +306,11 @@ func fly[T any](ctx context.Context, group *singleflight.Group, key string, f fu
 		if r.Err != nil {
 			return zero, postgres.MapError(r.Err)
 		}
-		return r.Val.(T), nil
+		value, ok := r.Val.(T)
+		if !ok {
+			return zero, fault.Internal(fmt.Errorf("principal: %s gave %T", key, r.Val))
+		}
+		return value, nil
 	case <-ctx.Done():
 		return zero, postgres.MapError(ctx.Err())
 	}

@@ -63,13 +63,13 @@ func (c *Checker) writeUsage(ctx context.Context) {
 func (c *Checker) listen(ctx context.Context) {
 	wait := listenRetryFirst
 	for ctx.Err() == nil {
-		began := time.Now()
+		began := c.cfg.Clock.Now()
 		err := c.listenOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		c.cfg.Log.WarnContext(ctx, "change notices are not heard; listening again", slog.Any("error", err))
-		if time.Since(began) > listenRetryMax {
+		if c.cfg.Clock.Now().Sub(began) > listenRetryMax {
 			wait = listenRetryFirst
 		}
 		select {

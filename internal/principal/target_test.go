@@ -1,7 +1,6 @@
 package principal_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -64,7 +63,7 @@ func TestTheWikiHonoursTheHeaderForKeysAlone(t *testing.T) {
 		token, module string
 		ok            bool
 	}{{session, "wiki", false}, {key, "wiki", true}, {session, "tracker", true}, {key, "tracker", true}} {
-		_, err := w.checker.Authenticate(context.Background(), principal.Credential{Token: c.token, Module: c.module, ActAs: string(acme), HasActAs: true})
+		_, err := w.checker.Authenticate(t.Context(), principal.Credential{Token: c.token, Module: c.module, ActAs: string(acme), HasActAs: true})
 		if (err == nil) != c.ok {
 			t.Errorf("module %s: %v, want accepted %v", c.module, err, c.ok)
 		}
@@ -101,7 +100,7 @@ func TestServicePrincipalIsBoundToItsTenant(t *testing.T) {
 func TestRefreshFollowsTheRevision(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{ttl: 30 * time.Second})
-	ctx := context.Background()
+	ctx := t.Context()
 	acme := w.tenant("acme")
 	ada := w.user(acme, "ada@acme.example")
 	role := w.role(acme, "Member", "projects.read", "tasks.read")
