@@ -71,10 +71,10 @@ const EventCreated = "audit.entry.created"
 // leaves the changes out.
 func Critical(e Entry) (Entry, events.Event) {
 	e = e.withDefaults()
-	payload, err := json.Marshal(map[string]string{
+	payload, err := json.Marshal(map[string]any{"resource": map[string]string{
 		"id": string(e.id), "action": e.Action, "resourceType": e.ResourceType, "resourceId": e.ResourceID,
 		"module": e.Module, "actorType": e.ActorType,
-	})
+	}})
 	if err != nil {
 		panic("audit: strings do not marshal: " + err.Error())
 	}

@@ -212,7 +212,7 @@ func TestCriticalPublishesInTheSameTransaction(t *testing.T) {
 	}
 	var n int
 	err := owner.QueryRow(t.Context(), `SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.aggregate_id = e.id::text AND o.type = 'audit.entry.created'
-		AND o.tenant_id = e.tenant_id AND o.correlation_id = e.correlation_id AND o.actor_id = e.actor_id AND NOT o.payload ? 'changes'`).Scan(&n)
+		AND o.tenant_id = e.tenant_id AND o.correlation_id = e.correlation_id AND o.actor_id = e.actor_id AND o.payload->'resource'->>'action' = e.action AND NOT o.payload->'resource' ? 'changes'`).Scan(&n)
 	if err != nil || n != 1 {
 		t.Fatalf("%d pairs of entry and event, %v", n, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -105,14 +106,20 @@ func ReadCheckpoint(file []byte, publicKey string) (Signed, error) {
 	if err != nil {
 		return Signed{}, fmt.Errorf("audit: the checkpoint is not one that this key signed: %w", err)
 	}
-	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n")
+	return parseCheckpoint(n.Text)
+}
+
+// parseCheckpoint reads the text of a checkpoint whose signature is good.
+func parseCheckpoint(text string) (Signed, error) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 || lines[0] != checkpointHeader {
 		return Signed{}, fmt.Errorf("audit: the file is signed but is no checkpoint")
 	}
-	var s Signed
-	if s.Time, err = time.Parse(time.RFC3339, lines[1]); err != nil {
+	at, err := time.Parse(time.RFC3339, lines[1])
+	if err != nil {
 		return Signed{}, fmt.Errorf("audit: checkpoint: %w", err)
 	}
+	s := Signed{Time: at}
 	for _, line := range lines[2:] {
 		fields := strings.Split(line, " ")
 		if len(fields) != 3 {
@@ -121,7 +128,7 @@ func ReadCheckpoint(file []byte, publicKey string) (Signed, error) {
 		chain, cerr := op.ParseUUID(fields[0])
 		size, serr := strconv.ParseInt(fields[1], 10, 64)
 		hash, herr := base64.StdEncoding.DecodeString(fields[2])
-		if cerr != nil || serr != nil || herr != nil || size < 0 {
+		if cerr != nil || serr != nil || herr != nil || size < 0 || len(hash) != sha256.Size {
 			return Signed{}, fmt.Errorf("audit: checkpoint: the line %.80q is not one", line)
 		}
 		s.Heads = append(s.Heads, SignedHead{chain, size, hash})

@@ -11,3 +11,6 @@ func CanonicalJSON(text []byte) ([]byte, error) { return canonicalJSON(text) }
 
 // Few is up to how many entries the server links.
 const Few = few
+
+// ParseCheckpoint reads the text of a checkpoint.
+func ParseCheckpoint(text string) (Signed, error) { return parseCheckpoint(text) }

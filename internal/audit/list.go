@@ -2,11 +2,11 @@ package audit
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"strconv"
 	"time"
 
 	"parapet/internal/fault"
@@ -47,12 +47,9 @@ LIMIT @audit_limit`
 // the names audit_* are taken. A cursor of another tenant, or no cursor at all,
 // is a VALIDATION fault.
 func List(ctx context.Context, q postgres.Querier, tenant op.UUID, where string, args map[string]any, cursor string, limit int) ([]Line, string, error) {
-	before := int64(1) << 62
-	if cursor != "" {
-		var err error
-		if before, err = readCursor(tenant, cursor); err != nil {
-			return nil, "", err
-		}
+	before, err := readCursor(tenant, cursor)
+	if err != nil {
+		return nil, "", err
 	}
 	all := postgres.Args{"audit_chain": tenant, "audit_before": before, "audit_limit": limit + 1}
 	maps.Copy(all, args)
@@ -63,20 +60,26 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, where string,
 	next := ""
 	if len(lines) > limit {
 		lines = lines[:limit]
-		next = writeCursor(tenant, lines[limit-1].Seq)
+		next = op.NewCursor(cursorName, tenant, strconv.FormatInt(lines[limit-1].Seq, 10))
 	}
 	return lines, next, nil
 }
 
-// A cursor is the tenant and the last sequence of the page before it.
-func writeCursor(tenant op.UUID, seq int64) string {
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64([]byte(tenant), uint64(seq)))
-}
+// cursorName tells this list's cursors from others'.
+const cursorName = "audit.entries"
 
+// readCursor gives the sequence before which the page begins.
 func readCursor(tenant op.UUID, cursor string) (int64, error) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(b) != 36+8 || string(b[:36]) != string(tenant) || b[36]&0x80 != 0 {
+	keys, err := op.ReadCursor(cursor, cursorName, tenant, 1)
+	if err != nil {
+		return 0, err
+	}
+	if keys == nil {
+		return math.MaxInt64, nil
+	}
+	seq, err := strconv.ParseInt(keys[0], 10, 64)
+	if err != nil || seq < 1 {
 		return 0, fault.Validation("cursor", "It is not a cursor of this list.")
 	}
-	return int64(binary.BigEndian.Uint64(b[36:])), nil
+	return seq, nil
 }

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,4 +220,23 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 	if err := audit.Checkpoint(t.Context(), jobs, "no key", path, now); err == nil {
 		t.Error("signed without a key")
 	}
+}
+
+func FuzzCheckpoint(f *testing.F) {
+	const header = "parapet audit checkpoint v1\n2026-11-20T12:00:00Z\n"
+	line := "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f 5 " + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
+	for _, text := range []string{header, header + line, header + line + line, header + "x 1 y\n", strings.Replace(header+line, " 5 ", " -5 ", 1), ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		signed, err := audit.ParseCheckpoint(text)
+		if err != nil {
+			return
+		}
+		for _, h := range signed.Heads {
+			if h.Size < 0 || len(h.Hash) != 32 || len(h.Chain) != 36 {
+				t.Fatalf("%q: accepted %+v", text, h)
+			}
+		}
+	})
 }

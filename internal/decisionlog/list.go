@@ -2,7 +2,6 @@ package decisionlog
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"time"
 
@@ -51,13 +50,9 @@ LIMIT @limit`
 // page, which is empty on the last one. A cursor of another tenant, or no cursor
 // at all, is a VALIDATION fault.
 func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cursor string, limit int) ([]Line, string, error) {
-	var before *op.UUID
-	if cursor != "" {
-		id, err := readCursor(tenant, cursor)
-		if err != nil {
-			return nil, "", err
-		}
-		before = &id
+	before, err := readCursor(tenant, cursor)
+	if err != nil {
+		return nil, "", err
 	}
 	lines, err := postgres.Collect[Line](ctx, q, sqlList, postgres.Args{
 		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID,
@@ -69,19 +64,23 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 	next := ""
 	if len(lines) > limit {
 		lines = lines[:limit]
-		next = base64.RawURLEncoding.EncodeToString([]byte(string(tenant) + string(lines[limit-1].ID)))
+		next = op.NewCursor(cursorName, tenant, string(lines[limit-1].ID))
 	}
 	return lines, next, nil
 }
 
-func readCursor(tenant op.UUID, cursor string) (op.UUID, error) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(b) != 72 || string(b[:36]) != string(tenant) {
-		return "", fault.Validation("cursor", "It is not a cursor of this list.")
+// cursorName tells this list's cursors from others'.
+const cursorName = "audit.decisions"
+
+// readCursor gives the id before which the page begins; nil for the first page.
+func readCursor(tenant op.UUID, cursor string) (*op.UUID, error) {
+	keys, err := op.ReadCursor(cursor, cursorName, tenant, 1)
+	if err != nil || keys == nil {
+		return nil, err
 	}
-	id, err := op.ParseUUID(string(b[36:]))
+	id, err := op.ParseUUID(keys[0])
 	if err != nil {
-		return "", fault.Validation("cursor", "It is not a cursor of this list.")
+		return nil, fault.Validation("cursor", "It is not a cursor of this list.")
 	}
-	return id, nil
+	return &id, nil
 }
