@@ -23,7 +23,7 @@ func (s *Service) importItems() gate.Handler[contract.ImportItemsIn, contract.Im
 	}
 }
 
-// batch is one import under way.
+// importBatch is one import under way.
 type importBatch struct {
 	out     *contract.ImportItemsOut
 	sources []string
@@ -42,7 +42,10 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 		places: map[op.UUID]int{},
 	}
 	tasks := b.read(c, in.Items, &project)
-	known, err := knownItems(ctx, c, project.ID, b.sources)
+	if err := lockCounter(ctx, c, project.ID); err != nil {
+		return nil, err
+	}
+	known, ends, err := loadItems(ctx, c, project.ID, b.sources)
 	if err != nil {
 		return nil, err
 	}
@@ -51,12 +54,15 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 			continue
 		}
 		if k, ok := known[t.SourceID]; ok {
-			b.meet(ctx, c, &project, i, t, &k)
+			b.meet(ctx, c, &project, i, t, k.Fingerprint, ends[k.TaskID])
 			continue
 		}
 		t.ID = uid.New()
 		b.places[t.ID] = i
 		b.created = append(b.created, t)
+	}
+	if err := dropLinks(ctx, c, project.ID, b.updated); err != nil {
+		return nil, err
 	}
 	if err := writeImport(ctx, c, project.ID, b.created, b.updated); err != nil {
 		return nil, err
@@ -91,19 +97,19 @@ func (b *importBatch) read(c *gate.Call, items []contract.ImportItem, project *p
 }
 
 // meet deals with an item that has a task already.
-func (b *importBatch) meet(ctx context.Context, c *gate.Call, project *projectRow, i int, t *importedTask, k *knownItem) {
+func (b *importBatch) meet(ctx context.Context, c *gate.Call, project *projectRow, i int, t *importedTask, fingerprint string, k *end) {
 	r := &b.out.Results[i]
 	r.TaskID, r.Key = k.ID, taskKey(project.Prefix, k.Number)
-	if t.Fingerprint == k.Fingerprint {
+	if t.Fingerprint == fingerprint {
 		r.Outcome = contract.OutcomeUnchanged
 		b.out.Unchanged++
 		return
 	}
 	switch isEpic := t.IssueType == contract.TypeEpic; {
-	case isEpic && k.IssueType != contract.TypeEpic && (k.IsChild || k.HasChildren):
+	case isEpic && k.IssueType != contract.TypeEpic && (k.EpicID != nil || k.ParentTaskID != nil || k.hasSubTasks):
 		b.fail(i, fmt.Errorf("its task %s has an epic, a parent or sub-tasks, so that it can't become an epic", r.Key))
 		return
-	case !isEpic && k.IssueType == contract.TypeEpic && k.HasChildren:
+	case !isEpic && k.IssueType == contract.TypeEpic && k.hasChildren:
 		b.fail(i, fmt.Errorf("its task %s is an epic with children, so that it must stay one", r.Key))
 		return
 	}
@@ -124,11 +130,7 @@ func (b *importBatch) fail(i int, err error) {
 // finish makes the edges that the batch makes possible, and writes an audit
 // entry and an event for every task, as it is in the end.
 func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *projectRow) error {
-	mine := make(map[op.UUID]bool, len(b.places))
-	for id := range b.places {
-		mine[id] = true
-	}
-	linked, err := linkImported(ctx, c, project, b.sources, mine)
+	linked, err := linkImported(ctx, c, project, b.sources, b.places)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *project
 		ids = append(ids, t.ID)
 	}
 	for id := range linked {
-		if !mine[id] {
+		if _, own := b.places[id]; !own {
 			ids = append(ids, id)
 		}
 	}

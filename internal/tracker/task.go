@@ -60,6 +60,12 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 			return nil, err
 		}
 	}
+	if in.EpicID != "" || in.ParentTaskID != "" {
+		// The counter before any task, as an import takes them.
+		if err := lockCounter(ctx, c, project.ID); err != nil {
+			return nil, err
+		}
+	}
 	if err := setEpic(ctx, c, &row, in.EpicID); err != nil {
 		return nil, err
 	}

@@ -13,10 +13,14 @@ import (
 	"parapet/internal/op"
 )
 
+// The project is read once and the tasks beside it: in a plain join the planner
+// reads the project again for every task, to keep the order.
 const taskListSelect = `
+SELECT p.prefix, page.*
+FROM projects.projects p, LATERAL (
 SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.priority, t.progress, t.assignee_id,
        t.due_date::text, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id, t.estimate_points, t.labels,
-       t.created_by, t.created_at, t.updated_at, t.completed_at, p.prefix, `
+       t.created_by, t.created_at, t.updated_at, t.completed_at, `
 
 // listTasks gives a page of a project's tasks, the highest number first, in one
 // round trip: the project, the filter over it and over each task, and the page
@@ -66,9 +70,8 @@ func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Fi
 	st.add(taskListSelect)
 	shown()
 	st.add(`
-FROM projects.projects p
-JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.project_id = `, project, `
-WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` AND `).filter(f)
+FROM projects.tasks t
+WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(f)
 	if before > 0 {
 		st.add(` AND t.number < `, st.arg(before))
 	}
@@ -92,7 +95,8 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` AND `).filter(f)
 		}
 		st.add(`)`)
 	}
-	return st.add(` ORDER BY t.number DESC LIMIT `, st.arg(in.Limit+1))
+	return st.add(` ORDER BY t.number DESC LIMIT `, strconv.Itoa(in.Limit+1), `) page
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
 
 // readTaskPage scans by position, not by name: this is the busiest route.
@@ -105,9 +109,9 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, p
 	var r taskRow
 	var epicShown bool
 	_, err = pgx.ForEachRow(rows, []any{
-		&r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
+		&r.Prefix, &r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
 		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
-		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &r.Prefix, &epicShown,
+		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &epicShown,
 	}, func() error {
 		item := r.summary()
 		if !epicShown {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
@@ -108,8 +110,10 @@ const (
 	taskByIDSQL     = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.id = @id`
 	taskByNumberSQL = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.number = @number AND p.prefix = @prefix`
 	tasksByIDsSQL   = taskSelect + ` AND t.id = ANY(@ids::uuid[])`
-	// The project is held against changes of its statuses, the task alone.
-	lockTask = ` FOR UPDATE OF t FOR KEY SHARE OF p`
+	lockTask        = ` FOR UPDATE OF t`
+	// The project is held before the task, against its deletion and a change of
+	// its statuses: see keepProjectSQL.
+	holdProjectSQL = `SELECT 1 FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project FOR KEY SHARE`
 )
 
 // loadTask reads a task of a project, for a change when lock is set. A task of
@@ -126,10 +130,26 @@ func loadTask(ctx context.Context, c *gate.Call, project op.UUID, name string, l
 		sql = taskByNumberSQL
 		args["number"], args["prefix"] = ref.number, ref.prefix
 	}
-	if lock {
-		sql += lockTask
+	if !lock {
+		return oneTask(c.DB.Query(ctx, sql, args))
 	}
-	row, err := postgres.One[taskRow](ctx, c.DB, sql, args)
+	// Both travel at once. The task is read with what the project is by then.
+	batch := &pgx.Batch{}
+	batch.Queue(holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
+	batch.Queue(sql+lockTask, args)
+	results := c.Tx.SendBatch(ctx, batch)
+	defer func() { _ = results.Close() }()
+	if _, err := results.Exec(); err != nil {
+		return taskRow{}, err
+	}
+	return oneTask(results.Query())
+}
+
+func oneTask(rows pgx.Rows, err error) (taskRow, error) {
+	if err != nil {
+		return taskRow{}, err
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[taskRow])
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("task")
 	}

@@ -234,7 +234,7 @@ func do[Out any](w *world, who *person, name string, in fields) *Out {
 	w.t.Helper()
 	out, err := w.try(who, name, in)
 	if err != nil {
-		w.t.Fatalf("%s %v: %v", name, in, err)
+		w.t.Fatalf("%s %.300s: %v", name, fmt.Sprint(in), err)
 	}
 	typed, ok := out.(*Out)
 	if !ok {

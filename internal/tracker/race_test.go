@@ -1,0 +1,83 @@
+package tracker_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+)
+
+func TestSixtyFourCreatorsAtOnceNumberWithoutDoubleOrGap(t *testing.T) {
+	t.Parallel()
+	const creators = 64
+	w := newWorldOf(t, 16)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	tasks := make([]*contract.Task, creators)
+	errs := make([]error, creators)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range creators {
+		all.Go(func() {
+			<-start
+			out, err := w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Task ", i)})
+			tasks[i], _ = out.(*contract.Task)
+			errs[i] = err
+		})
+	}
+	close(start)
+	all.Wait()
+	seen := map[string]bool{}
+	for i, task := range tasks {
+		if errs[i] != nil {
+			t.Errorf("creator %d: %v", i, errs[i])
+			continue
+		}
+		seen[task.Key] = true
+	}
+	for n := 1; n <= creators; n++ {
+		if !seen[fmt.Sprintf("APO-%d", n)] {
+			t.Errorf("APO-%d is missing", n)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.created'`); n != creators {
+		t.Errorf("%d audit entries", n)
+	}
+}
+
+// Whoever deletes a project and whoever works in it wait for each other and
+// never crosswise: each call is done or is told that the project is gone.
+func TestDeletingAProjectUnderWorkIsClean(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, 16)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	task := w.task(p, "Land")
+	var all sync.WaitGroup
+	errs := make(chan error, 64)
+	for i := range 30 {
+		all.Go(func() {
+			var err error
+			switch {
+			case i == 15:
+				_, err = w.try(w.manager, "delete-project", fields{"projectId": p.ID})
+			case i%3 == 0:
+				_, err = w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "parentTaskId": task.ID})
+			case i%3 == 1:
+				_, err = w.try(w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "progress": i})
+			default:
+				_, err = w.try(w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": fmt.Sprint(i)}}})
+			}
+			errs <- err
+		})
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil && !gone(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 0 {
+		t.Errorf("%d tasks are left", n)
+	}
+}
