@@ -16,6 +16,12 @@ const leaderLock = 8101823740002
 // bound of a takeover after the leader's connection is gone.
 const contest = 500 * time.Millisecond
 
+// sqlKeepalive is for a host that vanishes and so sends no end of its connection:
+// the server asks soon whether it is still there, so that its lock is freed in
+// seconds and not in hours. (Set here and not in the start-up message, of which a
+// connection pooler takes few parameters.)
+const sqlKeepalive = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3`
+
 // Run contests the lead and dispatches while it has it, until ctx ends. The lock
 // belongs to a connection of its own: when the process dies, however it dies, the
 // server frees the lock with the connection, and another process takes over
@@ -39,11 +45,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 func (d *Dispatcher) term(ctx context.Context) error {
 	cfg := d.cfg.Pool.Raw().Config().ConnConfig.Copy()
 	cfg.RuntimeParams["application_name"] = "parapet dispatcher"
-	// A host that vanishes sends no end of its connection: ask soon whether it is
-	// still there, so that its lock is freed in seconds and not in hours.
-	cfg.RuntimeParams["tcp_keepalives_idle"] = "5"
-	cfg.RuntimeParams["tcp_keepalives_interval"] = "2"
-	cfg.RuntimeParams["tcp_keepalives_count"] = "3"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return err
@@ -53,6 +54,9 @@ func (d *Dispatcher) term(ctx context.Context) error {
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
+	if _, err := conn.Exec(ctx, sqlKeepalive, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
 	for {
 		var led bool
 		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(leaderLock)).Scan(&led); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -208,7 +207,7 @@ func stringsOf(v jsontext.Value) ([]string, bool) {
 	if v.Kind() != '[' {
 		return nil, false
 	}
-	dec := jsontext.NewDecoder(bytesReader(v))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(v))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, false
 	}
@@ -226,8 +225,6 @@ func stringsOf(v jsontext.Value) ([]string, bool) {
 	}
 	return list, true
 }
-
-func bytesReader(b []byte) io.Reader { return bytes.NewBuffer(b) }
 
 // clone copies what the claims point to.
 func (c Claims) clone() Claims {

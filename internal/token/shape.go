@@ -1,6 +1,7 @@
 package token
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 
@@ -10,34 +11,27 @@ import (
 // signatureLength is the length of an HS256 signature in base64url.
 const signatureLength = 43
 
-type shape struct {
-	header []byte
-}
-
-// splitShape takes a text for a token when it is three segments of canonical
-// base64url in at most 8 KB, the last as long as our signature. Canonical means
+// readShape takes a text for a token when it is three segments of canonical
+// base64url, the last as long as our signature. Canonical means
 // that no other text decodes to the same bytes: no padding, no line break, no
-// stray bits at the end of a segment.
-func splitShape(text string) (shape, bool) {
-	if len(text) > maxLength {
-		return shape{}, false
-	}
+// stray bits at the end of a segment. It gives the decoded header.
+func readShape(text string) ([]byte, bool) {
 	header, rest, ok := strings.Cut(text, ".")
 	if !ok {
-		return shape{}, false
+		return nil, false
 	}
 	payload, signature, ok := strings.Cut(rest, ".")
 	if !ok || len(signature) != signatureLength {
-		return shape{}, false
+		return nil, false
 	}
 	if !canonical(payload) || !canonical(signature) || !canonical(header) {
-		return shape{}, false
+		return nil, false
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(header)
 	if err != nil {
-		return shape{}, false
+		return nil, false
 	}
-	return shape{header: decoded}, true
+	return decoded, true
 }
 
 // canonical tells whether a segment is non-empty base64url without padding whose
@@ -114,7 +108,7 @@ func readObject(text []byte) (map[string]jsontext.Value, bool) {
 	if !jsontext.Value(text).IsValid() {
 		return nil, false
 	}
-	dec := jsontext.NewDecoder(bytesReader(text))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, false
 	}
