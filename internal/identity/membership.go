@@ -121,26 +121,34 @@ func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contra
 		return nil, ownClearance()
 	}
 	var m contract.Membership
-	var roles []grantingRole
+	var note gate.Note
+	var told gate.Event
 	err := elsewhere(ctx, c, j.tenant.ID, func() error {
-		var err error
-		if roles, err = s.rolesToGive(ctx, c, j.tenant.ID, in.Roles); err != nil {
+		roles, err := s.rolesToGive(ctx, c, j.tenant.ID, in.Roles)
+		if err != nil {
 			return err
 		}
 		if err := insertMembership(ctx, c.DB, j.tenant.ID, j.user.ID, in.OrganisationID, in.Clearance, roles, c.Now); err != nil {
 			return err
 		}
-		m, err = selectMembership(ctx, c.DB, j.tenant.ID, j.user.ID, false)
-		return err
+		if m, err = selectMembership(ctx, c.DB, j.tenant.ID, j.user.ID, false); err != nil {
+			return err
+		}
+		note = gate.Note{
+			Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
+			Changes: changes{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
+		}
+		told = gate.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
+		if j.tenant.ID == c.Tenant {
+			return nil
+		}
+		return tellThere(ctx, c, j.tenant.ID, []gate.Note{note}, []gate.Event{told})
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
-		Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
-		Changes: changes{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
-	})
-	c.Emit(gate.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m})
+	c.Record(note)
+	c.Emit(told)
 	return &m, nil
 }
 

@@ -35,8 +35,10 @@ func TestMembershipsAcrossAnOffice(t *testing.T) {
 	if m.TenantID != r.acme.id || m.UserID != someone || m.OrganisationID != r.acme.organisation || m.Status != contract.MembershipActive {
 		t.Errorf("made %+v", m)
 	}
-	if !r.critical(office.id, contract.ActionMembershipCreated, someone) || !r.told(office.id, contract.EventMembershipCreated, someone) {
-		t.Error("no critical entry or no event")
+	for _, tenant := range []op.UUID{office.id, r.acme.id} {
+		if !r.critical(tenant, contract.ActionMembershipCreated, someone) || !r.told(tenant, contract.EventMembershipCreated, someone) {
+			t.Errorf("no critical entry or no event in %s", tenant)
+		}
 	}
 	r.refused("create-membership", join(nil), fault.CodeConflict, "already")
 	// The member of both can act in the other now, with what is stored there.

@@ -144,6 +144,10 @@ func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.Upd
 		case s.defaultRole(r.Name) != nil:
 			return nil, reservedName(r.Name)
 		}
+		// A key that carries the new name from a role of the past gets what this one grants.
+		if err := s.mayHandOut(ctx, c, r.Permissions, scope{kind: contract.ScopeTenant}); err != nil {
+			return nil, err
+		}
 	}
 	if r.Description != was.Description {
 		fields = append(fields, "description")

@@ -118,6 +118,10 @@ func TestNobodyHandsOutMoreThanTheyHold(t *testing.T) {
 	if n := one[int](r, `SELECT count(*)::int FROM identity.role_grants WHERE tenant_id = $1 AND role_id = $2`, r.acme.id, own); n != 7 {
 		t.Errorf("the own role grants %d, want the 7 it had", n)
 	}
+	// Nor by giving a role that grants more the name that a key of theirs carries.
+	strong := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Strong", "permissions": []string{"tenant.update"}})})
+	r.refused("update-role", in(token, "roleId", strong.ID, fields{"name": "Weak"}), fault.CodeForbidden, "tenant.update")
+	must[contract.Role](r, "update-role", in(token, "roleId", strong.ID, fields{"description": "Strong."}))
 	// What they hold, they may hand out: .own as .own, and not as more.
 	bag := must[contract.Role](r, "create-role", request{token: token, body: body(fields{
 		"name": "Bag", "permissions": []string{"tasks.read", "task.update.own", "audit.read.own"},

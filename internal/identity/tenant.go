@@ -149,11 +149,17 @@ func switchTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn
 	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
+	note := gate.Note{
 		Action: action, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
 		Changes: changes{"enabled": t.Enabled}.because(in.Reason),
-	})
-	c.Emit(gate.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}})
+	}
+	told := gate.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
+	err := elsewhere(ctx, c, t.ID, func() error { return tellThere(ctx, c, t.ID, []gate.Note{note}, []gate.Event{told}) })
+	if err != nil {
+		return nil, err
+	}
+	c.Record(note)
+	c.Emit(told)
 	return &t, nil
 }
 
@@ -185,6 +191,10 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		return nil, err
 	}
 	out := &contract.CreateTenantOut{Tenant: t}
+	note := gate.Note{
+		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
+		Changes: changes{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
+	}
 	err = elsewhere(ctx, c, t.ID, func() error {
 		if err := insertDefaultRoles(ctx, c.DB, t.ID, s.deps.Policies.Catalogue().Roles, c.Now); err != nil {
 			return err
@@ -204,31 +214,28 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		if err != nil {
 			return err
 		}
-		out.Admin, err = insertUser(ctx, c.DB, admin, roles)
-		return err
+		if out.Admin, err = insertUser(ctx, c.DB, admin, roles); err != nil {
+			return err
+		}
+		return tellThere(ctx, c, t.ID, []gate.Note{
+			note,
+			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
+			{
+				Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(out.Admin.ID), Critical: true,
+				Changes: changes{"principalKind": out.Admin.PrincipalKind, "roles": roleIDs(roles)},
+			},
+		}, []gate.Event{
+			{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t},
+			{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: out.Organisation.ID, Payload: out.Organisation},
+			{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: out.Admin.ID, Payload: out.Admin},
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
-		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: changes{"type": t.Type, "slug": t.Slug, "organisation": out.Organisation.ID, "admin": out.Admin.ID},
-	})
+	c.Record(note)
 	c.Emit(gate.Event{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t})
 	return out, nil
-}
-
-// elsewhere runs f with another tenant as the transaction's, and goes back to
-// the acting one, whose audit chain and outbox the change is written to. Who
-// calls it has decided before that the actor may act there.
-func elsewhere(ctx context.Context, c *gate.Call, tenant op.UUID, f func() error) error {
-	if err := c.Tx.SetTenant(ctx, string(tenant)); err != nil {
-		return err
-	}
-	if err := f(); err != nil {
-		return err
-	}
-	return c.Tx.SetTenant(ctx, string(c.Tenant))
 }
 
 // settings are what a tenant can choose.

@@ -111,8 +111,11 @@ func TestDisablingATenantStopsItAtOnce(t *testing.T) {
 	if _, err := r.call("list-users", request{token: acme}); err == nil {
 		t.Error("a disabled tenant still answers")
 	}
-	if !r.critical(office.id, contract.ActionTenantDisabled, r.acme.id) || !r.told(office.id, contract.EventTenantDisabled, r.acme.id) {
-		t.Error("disabling leaves no critical entry or no event")
+	// Both the office's auditors and the tenant's own know of it.
+	for _, tenant := range []op.UUID{office.id, r.acme.id} {
+		if !r.critical(tenant, contract.ActionTenantDisabled, r.acme.id) || !r.told(tenant, contract.EventTenantDisabled, r.acme.id) {
+			t.Errorf("disabling leaves no critical entry or no event in %s", tenant)
+		}
 	}
 	on := must[contract.Tenant](r, "enable-tenant", in(admin, "tenantId", r.acme.id, fields{}))
 	if !on.Enabled || on.DisabledAt != nil {
@@ -151,8 +154,13 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 		}
 	}
 	must[contract.User](r, "create-user", request{token: boss, body: body(fields{"email": "one@fresh.example", "displayName": "One", "roles": []string{"Project Manager"}})})
-	if !r.critical(office.id, contract.ActionTenantCreated, made.Tenant.ID) {
-		t.Error("no critical entry")
+	for _, tenant := range []op.UUID{office.id, made.Tenant.ID} {
+		if !r.critical(tenant, contract.ActionTenantCreated, made.Tenant.ID) || !r.told(tenant, contract.EventTenantCreated, made.Tenant.ID) {
+			t.Errorf("no critical entry or no event in %s", tenant)
+		}
+	}
+	if !r.critical(made.Tenant.ID, contract.ActionUserCreated, made.Admin.ID) || !r.told(made.Tenant.ID, contract.EventUserCreated, made.Admin.ID) {
+		t.Error("the tenant does not know how its first administrator came")
 	}
 	fresh["adminEmail"] = "other@fresh.example"
 	r.refused("create-tenant", request{token: admin, body: body(fresh)}, fault.CodeConflict, "slug")
