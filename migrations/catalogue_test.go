@@ -21,10 +21,10 @@ type finding struct{ rule, object, problem string }
 
 func (f finding) String() string { return fmt.Sprintf("%s: %s: %s", f.rule, f.object, f.problem) }
 
-// scan runs every rule against a database.
-func scan(ctx context.Context, q postgres.Querier) ([]finding, error) {
+// scan runs rules against a database.
+func scan(ctx context.Context, q postgres.Querier, rules []catalogueRule) ([]finding, error) {
 	var all []finding
-	for _, r := range catalogueRules {
+	for _, r := range rules {
 		quoted := "'" + strings.ReplaceAll(guarded, "'", "''") + "'"
 		rows, err := q.Query(ctx, sqlCommon+strings.ReplaceAll(r.sql, "guarded", quoted))
 		if err != nil {
@@ -60,7 +60,7 @@ func TestCatalogue(t *testing.T) {
 	if _, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions()); err != nil {
 		t.Fatal(err)
 	}
-	findings, err := scan(t.Context(), db.Owner(t))
+	findings, err := scan(t.Context(), db.Owner(t), catalogueRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,11 @@ func TestEveryRuleFindsItsBreach(t *testing.T) {
 				t.Fatalf("%s: %v", statement, err)
 			}
 		}
-		findings, err := scan(t.Context(), tx)
+		rule := slices.IndexFunc(catalogueRules, func(r catalogueRule) bool { return r.name == b.rule })
+		if rule < 0 {
+			t.Fatalf("there is no rule %q", b.rule)
+		}
+		findings, err := scan(t.Context(), tx, catalogueRules[rule:rule+1])
 		if err != nil {
 			t.Fatal(err)
 		}

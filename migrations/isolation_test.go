@@ -166,8 +166,10 @@ func attack(ctx context.Context, pool *postgres.Pool, tab table) (visible bool, 
 		}
 		// A row of another tenant, by insert and by moving one's own there.
 		insert, args := tab.insert(tenantB, 900)
-		if _, err := affected(ctx, pool, tenant, insert, args...); !refusedByPolicy(err) {
-			return false, fmt.Errorf("in tenant %q a row of another can be inserted: %v", tenant, err)
+		if _, err := affected(ctx, pool, tenant, insert, args...); err == nil {
+			return false, fmt.Errorf("in tenant %q a row of another can be inserted", tenant)
+		} else if !refusedByPolicy(err) {
+			return false, fmt.Errorf("in tenant %q the insert of a row of another fails for a reason of its own: %w", tenant, err)
 		}
 		move := fmt.Sprintf(`UPDATE %s SET %s = '%s'`, tab.name, tab.tenant, tenantB)
 		if n, err := affected(ctx, pool, tenant, move); err == nil && n > 0 {

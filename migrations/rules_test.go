@@ -11,6 +11,8 @@ type catalogueRule struct {
 // sqlCommon are the views of the catalogue that the rules share: our tables,
 // indexes and functions without those of the system and of extensions, and the
 // roles of the product.
+//
+//nolint:dupword // SQL
 const sqlCommon = `
 WITH extension_member AS (
 	SELECT classid, objid FROM pg_depend WHERE deptype = 'e'

@@ -23,10 +23,10 @@ const (
 
 // newNotes makes a database with one tenant table, a row in it for each tenant,
 // and opens a pool on it.
-func newNotes(t testing.TB, cfg postgres.Config) *postgres.Pool {
-	t.Helper()
-	db := pgtest.New(t)
-	owner := db.Owner(t)
+func newNotes(tb testing.TB, cfg postgres.Config) *postgres.Pool {
+	tb.Helper()
+	db := pgtest.New(tb)
+	owner := db.Owner(tb)
 	for _, sql := range []string{
 		`CREATE TABLE wiki.notes (tenant_id uuid NOT NULL, id int NOT NULL, body text, PRIMARY KEY (tenant_id, id), CONSTRAINT body_once UNIQUE (tenant_id, body))`,
 		`ALTER TABLE wiki.notes ENABLE ROW LEVEL SECURITY`,
@@ -35,12 +35,12 @@ func newNotes(t testing.TB, cfg postgres.Config) *postgres.Pool {
 		`GRANT SELECT, INSERT, UPDATE, DELETE ON wiki.notes TO parapet_wiki`,
 		`INSERT INTO wiki.notes VALUES ('` + tenantA + `', 1, 'of A'), ('` + tenantB + `', 1, 'of B')`,
 	} {
-		if _, err := owner.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
+		if _, err := owner.Exec(tb.Context(), sql); err != nil {
+			tb.Fatal(err)
 		}
 	}
 	cfg.URL = db.RoleURL(postgres.RoleWiki)
-	return db.PoolWith(t, cfg)
+	return db.PoolWith(tb, cfg)
 }
 
 // settings are the two ways in which the tenant travels: all that is promised
@@ -70,6 +70,7 @@ func bodies(ctx context.Context, q postgres.Querier) (string, error) {
 func TestOneConnectionServesTenantsInTurn(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		t.Helper()
 		pool := newNotes(t, postgres.Config{MaxConns: 1, TenantSetting: setting})
 		ctx := t.Context()
 		boom := errors.New("boom")
@@ -199,6 +200,7 @@ func TestOneConnectionServesTenantsInTurn(t *testing.T) {
 func TestReadRefusesToWrite(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		t.Helper()
 		pool := newNotes(t, postgres.Config{TenantSetting: setting})
 		_, err := pool.Read(tenantA, nil).Exec(t.Context(), `UPDATE wiki.notes SET body = 'changed'`)
 		if err == nil || !fault.HasCode(postgres.MapError(err), fault.CodeInternal) {
@@ -220,6 +222,7 @@ func TestReadRefusesToWrite(t *testing.T) {
 func TestCheckSeesTheSameTransaction(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		t.Helper()
 		pool := newNotes(t, postgres.Config{TenantSetting: setting})
 		var checked, tenant string
 		check := &postgres.Check{
@@ -264,6 +267,7 @@ func TestCheckSeesTheSameTransaction(t *testing.T) {
 func TestErrorsOfTheCheckAreTheServers(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		t.Helper()
 		pool := newNotes(t, postgres.Config{TenantSetting: setting})
 		called := false
 		check := &postgres.Check{SQL: `SELECT 1 / (length($1::text) - 1)`, Args: []any{"x"}, Scan: func(rows pgx.Rows) error {

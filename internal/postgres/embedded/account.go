@@ -69,5 +69,5 @@ func (a account) uidOf() uint32 {
 	if a.other {
 		return a.uid
 	}
-	return uint32(os.Geteuid())
+	return uint32(os.Geteuid()) //nolint:gosec // never negative on Unix
 }

@@ -24,7 +24,6 @@ var ErrNoBinaries = errors.New("no PostgreSQL server program (initdb, postgres) 
 // finder looks for the folder of initdb and postgres. Its fields are the places,
 // so that a test can empty them.
 type finder struct {
-	getenv   func(string) string
 	lookPath func(string) (string, error)
 	folders  []string // patterns
 	download func(ctx context.Context) (string, error)
@@ -32,7 +31,6 @@ type finder struct {
 
 func systemFinder(log *slog.Logger) finder {
 	return finder{
-		getenv:   os.Getenv,
 		lookPath: exec.LookPath,
 		folders: []string{
 			"/usr/lib/postgresql/*/bin",
@@ -47,34 +45,23 @@ func systemFinder(log *slog.Logger) finder {
 	}
 }
 
-// Locate gives the folder of initdb and postgres: PT_POSTGRES_BIN, else PATH,
-// else the folders where packages put them (the highest version), else a
-// download.
-func Locate(ctx context.Context, log *slog.Logger) (string, error) {
-	return systemFinder(log).find(ctx)
-}
-
 func binaries(ctx context.Context, opts Options) (string, error) {
-	if opts.Binaries != "" {
-		if !complete(opts.Binaries) {
-			return "", fmt.Errorf("embedded: there is no initdb and postgres in %s", opts.Binaries)
-		}
-		return opts.Binaries, nil
-	}
-	return Locate(ctx, opts.log())
+	return systemFinder(opts.log()).find(ctx, opts.Binaries)
 }
 
-func (f finder) find(ctx context.Context) (string, error) {
-	if dir := f.getenv("PT_POSTGRES_BIN"); dir != "" {
-		if !complete(dir) {
-			return "", fmt.Errorf("embedded: PT_POSTGRES_BIN is %s, where there is no initdb and postgres", dir)
+// find gives the folder that was chosen, else the first one there is. A choice
+// that is wrong is an error and not passed over.
+func (f finder) find(ctx context.Context, chosen string) (string, error) {
+	if chosen != "" {
+		if !complete(chosen) {
+			return "", fmt.Errorf("embedded: there is no initdb and postgres in %s (PT_POSTGRES_BIN)", chosen)
 		}
-		return dir, nil
+		return chosen, nil
 	}
 	if path, err := f.lookPath("postgres"); err == nil {
 		// A link in /usr/local/bin leads to the folder where all of them are.
-		if real, err := filepath.EvalSymlinks(path); err == nil && complete(filepath.Dir(real)) {
-			return filepath.Dir(real), nil
+		if target, err := filepath.EvalSymlinks(path); err == nil && complete(filepath.Dir(target)) {
+			return filepath.Dir(target), nil
 		}
 	}
 	var found []string
@@ -155,12 +142,8 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 		return bin, nil
 	}
 	log.InfoContext(ctx, "no PostgreSQL installed, downloading it once", "version", string(version), "into", root)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := freePort(ctx)
 	if err != nil {
-		return "", err
-	}
-	free := uint32(l.Addr().(*net.TCPAddr).Port)
-	if err := l.Close(); err != nil {
 		return "", err
 	}
 	scratch, err := os.MkdirTemp("", "parapet-download-")
@@ -187,4 +170,18 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 		return "", startErr
 	}
 	return bin, nil
+}
+
+// freePort finds a TCP port that nobody listens on.
+func freePort(ctx context.Context) (uint32, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("listening on %s", l.Addr())
+	}
+	return uint32(addr.Port), nil //nolint:gosec // a port fits
 }

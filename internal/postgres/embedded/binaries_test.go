@@ -26,7 +26,6 @@ func install(t *testing.T, dir string) string {
 
 func nothing() finder {
 	return finder{
-		getenv:   func(string) string { return "" },
 		lookPath: func(string) (string, error) { return "", exec.ErrNotFound },
 		download: func(context.Context) (string, error) { return "", errors.New("no network") },
 	}
@@ -34,7 +33,7 @@ func nothing() finder {
 
 func TestNoBinaries(t *testing.T) {
 	t.Parallel()
-	_, err := nothing().find(t.Context())
+	_, err := nothing().find(t.Context(), "")
 	if !errors.Is(err, ErrNoBinaries) {
 		t.Fatalf("got %v", err)
 	}
@@ -64,9 +63,10 @@ func TestOrderOfPlaces(t *testing.T) {
 	}
 	f := nothing()
 	f.download = func(context.Context) (string, error) { return "downloaded", nil }
+	chosen := ""
 	step := func(want string) {
 		t.Helper()
-		if got, err := f.find(t.Context()); err != nil || got != want {
+		if got, err := f.find(t.Context(), chosen); err != nil || got != want {
 			t.Errorf("found %q (%v), not %q", got, err, want)
 		}
 	}
@@ -75,11 +75,9 @@ func TestOrderOfPlaces(t *testing.T) {
 	step(newest)
 	f.lookPath = func(string) (string, error) { return link, nil }
 	step(inPath)
-	f.getenv = func(name string) string { return map[string]string{"PT_POSTGRES_BIN": setting}[name] }
+	chosen = setting
 	step(setting)
-	// A setting that is wrong is an error and not passed over.
-	f.getenv = func(string) string { return root }
-	if got, err := f.find(t.Context()); err == nil || !strings.Contains(err.Error(), "PT_POSTGRES_BIN") {
+	if got, err := f.find(t.Context(), root); err == nil || !strings.Contains(err.Error(), "PT_POSTGRES_BIN") {
 		t.Errorf("found %q, %v", got, err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // port names the socket file; it is no TCP port, for the server listens on none.
@@ -49,7 +48,6 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if entries, err := os.ReadDir(c.data()); err == nil && len(entries) > 0 {
 		return fmt.Errorf("embedded: %s is no Postgres data folder and not empty", c.data())
 	}
-	started := time.Now()
 	fresh := filepath.Join(c.dir, "data.init")
 	if err := stopProcesses(ctx, fresh, log); err != nil {
 		return err
@@ -82,7 +80,7 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if err := os.Rename(fresh, c.data()); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
-	log.InfoContext(ctx, "made a database cluster", "dir", c.data(), "took", time.Since(started).Round(time.Millisecond))
+	log.InfoContext(ctx, "made a database cluster", "dir", c.data())
 	return nil
 }
 

@@ -51,7 +51,7 @@ func child(how, dir string) int {
 // comeAndGo joins the shared server several times, with pauses of about the time
 // after which it ends.
 func comeAndGo(dir string) int {
-	for i := range 4 {
+	for i := range 3 {
 		server, err := embedded.Join(context.Background(), embedded.Options{Dir: dir})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "join:", err)
@@ -149,7 +149,7 @@ func mustExec(t *testing.T, url, sql string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.Background()) }()
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
 	if _, err := conn.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,10 +20,11 @@ func clearLeftovers(ctx context.Context, data string, log *slog.Logger) error {
 	if err := stopProcesses(ctx, data, log); err != nil {
 		return err
 	}
-	pid, err := readPidFile(data)
-	if err != nil {
-		return nil // no file: a clean end, or no cluster yet
+	if _, err := os.Stat(filepath.Join(data, "postmaster.pid")); errors.Is(err, fs.ErrNotExist) {
+		return nil // a clean end, or no cluster yet
 	}
+	// A file that was cut short tells nothing, and goes too.
+	pid, _ := readPidFile(data)
 	log.InfoContext(ctx, "clearing what a killed database server left", "dir", data, "pid", pid.pid)
 	if pid.socketDir != "" {
 		_ = os.Remove(filepath.Join(pid.socketDir, ".s.PGSQL."+port))
@@ -61,8 +64,9 @@ func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
 }
 
 func waitGone(ctx context.Context, dir string, patience time.Duration) (bool, error) {
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
 		pids, err := processesIn(dir)
 		if err != nil {
 			return false, fmt.Errorf("embedded: look for processes in %s: %w", dir, err)
@@ -73,8 +77,9 @@ func waitGone(ctx context.Context, dir string, patience time.Duration) (bool, er
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
+		case <-timeout.C:
+			return false, nil
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return false, nil
 }

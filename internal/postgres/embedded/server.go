@@ -28,8 +28,9 @@ type Options struct {
 	Ephemeral bool
 	// Log hears of slow steps and of repairs; nil means nobody does.
 	Log *slog.Logger
-	// Binaries is the folder of initdb and postgres; empty means that they are
-	// looked for (see Locate).
+	// Binaries is the folder of initdb and postgres (the setting PT_POSTGRES_BIN);
+	// empty means that they are looked for: in PATH, in the folders where packages
+	// put them (the highest version), and last in a download.
 	Binaries string
 }
 
@@ -210,9 +211,9 @@ func prepareDir(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("embedded: folder: %w", err)
 	}
-	real, err := filepath.EvalSymlinks(abs)
+	resolved, err := filepath.EvalSymlinks(abs)
 	if err != nil {
 		return "", fmt.Errorf("embedded: folder: %w", err)
 	}
-	return real, nil
+	return resolved, nil
 }

@@ -20,7 +20,7 @@ func start(t *testing.T, opts embedded.Options) *embedded.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := server.Close(context.Background()); err != nil {
+		if err := server.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

@@ -166,6 +166,7 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 	if err := acct.give(users); err != nil {
 		return nil, fmt.Errorf("embedded: pipe: %w", err)
 	}
+	//nolint:noctx // our own script; it outlives the caller
 	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "supervisor", dir, testRunner(),
 		filepath.Join(bin, "postgres"), "-D", c.data()}, c.arguments(filepath.Join(dir, "socket"))...)...)
 	cmd.Dir = dir

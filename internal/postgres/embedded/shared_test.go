@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // to it when the tests run as root.
 func sharedDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "shared")
+	dir, err := os.MkdirTemp("", "shared") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func TestSharedServerWaitsForTheNextUser(t *testing.T) {
 	if got := second.URL("postgres", "postgres"); got != first.url {
 		t.Errorf("the next user has %s, the one before had %s", got, first.url)
 	}
-	if err := second.Close(context.Background()); err != nil {
+	if err := second.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })

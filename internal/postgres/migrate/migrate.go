@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/clock"
 	"parapet/internal/postgres"
 	"parapet/migrations"
 )
@@ -61,7 +62,7 @@ VALUES (@schema, @version, @name, @sha256)`
 // Up connects to url, as a role that may create roles and owns the database,
 // and applies what is missing.
 func Up(ctx context.Context, url string, opts Options) (Report, error) {
-	started := time.Now()
+	started := clock.System{}.Now()
 	files, err := load(opts)
 	if err != nil {
 		return Report{}, err
@@ -115,7 +116,7 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 			return report, fmt.Errorf("migrate: after the SQL: %w", err)
 		}
 	}
-	report.Took = time.Since(started)
+	report.Took = clock.System{}.Now().Sub(started)
 	return report, nil
 }
 

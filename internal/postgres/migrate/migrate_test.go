@@ -161,7 +161,7 @@ func TestFreshCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := server.Close(context.Background()); err != nil {
+		if err := server.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -169,7 +169,7 @@ func TestFreshCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = admin.Close(context.Background()) }()
+	defer func() { _ = admin.Close(context.WithoutCancel(t.Context())) }()
 	if _, err := admin.Exec(t.Context(), `CREATE ROLE migrator LOGIN CREATEROLE NOSUPERUSER`); err != nil {
 		t.Fatal(err)
 	}

@@ -51,16 +51,16 @@ var process = sync.OnceValues(start)
 
 // New gives a database of the test's own, with no rows but those of the
 // migrations. It is dropped when the test ends.
-func New(t testing.TB) *DB {
-	t.Helper()
-	k := get(t)
-	db, err := k.clone(context.Background())
+func New(tb testing.TB) *DB {
+	tb.Helper()
+	k := get(tb)
+	db, err := k.clone(tb.Context())
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := db.drop(context.Background()); err != nil {
-			t.Errorf("pgtest: %v", err)
+	tb.Cleanup(func() {
+		if err := db.drop(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Errorf("pgtest: %v", err)
 		}
 	})
 	return db
@@ -68,16 +68,16 @@ func New(t testing.TB) *DB {
 
 // Empty gives a database of the test's own that nothing was done to, for tests
 // of migrations.
-func Empty(t testing.TB) *DB {
-	t.Helper()
-	k := get(t)
+func Empty(tb testing.TB) *DB {
+	tb.Helper()
+	k := get(tb)
 	db := &DB{server: k.server, name: databaseName("e")}
-	if err := k.admin(context.Background(), "CREATE DATABASE "+db.name+" TEMPLATE template0"); err != nil {
-		t.Fatalf("pgtest: %v", err)
+	if err := k.admin(tb.Context(), "CREATE DATABASE "+db.name+" TEMPLATE template0"); err != nil {
+		tb.Fatalf("pgtest: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := db.drop(context.Background()); err != nil {
-			t.Errorf("pgtest: %v", err)
+	tb.Cleanup(func() {
+		if err := db.drop(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Errorf("pgtest: %v", err)
 		}
 	})
 	return db
@@ -86,25 +86,25 @@ func Empty(t testing.TB) *DB {
 // Tx gives a transaction of role in tenant, rolled back at the end of the test,
 // in a database that the tests of this process share. What it writes nobody else
 // sees; what others committed it may see, so count nothing but your own rows.
-func Tx(t testing.TB, role, tenant string) *postgres.Tx {
-	t.Helper()
-	pool := Shared(t, role)
-	tx, err := pool.Begin(t.Context(), tenant, nil)
+func Tx(tb testing.TB, role, tenant string) *postgres.Tx {
+	tb.Helper()
+	pool := Shared(tb, role)
+	tx, err := pool.Begin(tb.Context(), tenant, nil)
 	if err != nil {
-		t.Fatalf("pgtest: begin as %s: %v", role, err)
+		tb.Fatalf("pgtest: begin as %s: %v", role, err)
 	}
-	t.Cleanup(tx.Rollback)
+	tb.Cleanup(tx.Rollback)
 	return tx
 }
 
 // Shared gives a pool of role on the database that the tests of this process
 // share, for tests that commit nothing.
-func Shared(t testing.TB, role string) *postgres.Pool {
-	t.Helper()
-	k := get(t)
+func Shared(tb testing.TB, role string) *postgres.Pool {
+	tb.Helper()
+	k := get(tb)
 	pool, err := k.sharedPool(role)
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
 	return pool
 }
@@ -119,19 +119,19 @@ func (d *DB) URL() string { return d.RoleURL(d.server.Superuser()) }
 func (d *DB) RoleURL(role string) string { return d.server.URL(d.name, role) }
 
 // Pool opens a pool of role, closed when the test ends.
-func (d *DB) Pool(t testing.TB, role string) *postgres.Pool {
-	t.Helper()
-	return d.PoolWith(t, postgres.Config{URL: d.RoleURL(role), MaxConns: 4})
+func (d *DB) Pool(tb testing.TB, role string) *postgres.Pool {
+	tb.Helper()
+	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(role), MaxConns: 4})
 }
 
 // PoolWith opens a pool as cfg says, closed when the test ends.
-func (d *DB) PoolWith(t testing.TB, cfg postgres.Config) *postgres.Pool {
-	t.Helper()
-	pool, err := postgres.Open(context.Background(), cfg)
+func (d *DB) PoolWith(tb testing.TB, cfg postgres.Config) *postgres.Pool {
+	tb.Helper()
+	pool, err := postgres.Open(tb.Context(), cfg)
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		closed := make(chan struct{})
 		go func() {
 			pool.Close()
@@ -142,7 +142,7 @@ func (d *DB) PoolWith(t testing.TB, cfg postgres.Config) *postgres.Pool {
 		case <-time.After(10 * time.Second):
 			// A test that failed in the middle of a transaction must not hang in its
 			// clean-up; the drop of the database ends the connections.
-			t.Error("pgtest: rows or a transaction were left open")
+			tb.Error("pgtest: rows or a transaction were left open")
 		}
 	})
 	return pool
@@ -150,9 +150,9 @@ func (d *DB) PoolWith(t testing.TB, cfg postgres.Config) *postgres.Pool {
 
 // Owner opens a pool of the superuser, whom row-level security does not bind:
 // for arranging and for looking, never for what is tested.
-func (d *DB) Owner(t testing.TB) *postgres.Pool {
-	t.Helper()
-	return d.Pool(t, d.server.Superuser())
+func (d *DB) Owner(tb testing.TB) *postgres.Pool {
+	tb.Helper()
+	return d.Pool(tb, d.server.Superuser())
 }
 
 func (d *DB) drop(ctx context.Context) error {
@@ -165,11 +165,11 @@ func (d *DB) drop(ctx context.Context) error {
 	return err
 }
 
-func get(t testing.TB) *kit {
-	t.Helper()
+func get(tb testing.TB) *kit {
+	tb.Helper()
 	k, err := process()
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
 	return k
 }
@@ -178,7 +178,10 @@ func get(t testing.TB) *kit {
 func start() (*kit, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	server, err := embedded.Join(ctx, embedded.Options{Dir: filepath.Join(home(), fmt.Sprintf("parapet-test-%d", os.Geteuid()))})
+	server, err := embedded.Join(ctx, embedded.Options{
+		Dir:      filepath.Join(home(), fmt.Sprintf("parapet-test-%d", os.Geteuid())),
+		Binaries: os.Getenv("PT_POSTGRES_BIN"),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	for {
 		applied := 0
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			//nolint:staticcheck // its successor wants a pool; one version a transaction is what it is deprecated for lacking
 			result, err := migrator.MigrateTx(ctx, tx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{MaxSteps: 1})
 			if err == nil {
 				applied = len(result.Versions)
