@@ -1,0 +1,147 @@
+package identity_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/fault"
+	"parapet/internal/identity"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// The owner of a managed database is no superuser: row-level security binds it
+// too. Seeding and provisioning work all the same.
+func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	role := "owner_" + strings.ReplaceAll(string(uid.Random()), "-", "")[:12]
+	r.exec(`CREATE ROLE ` + role + ` LOGIN IN ROLE parapet_identity, parapet_context`)
+	t.Cleanup(func() {
+		super := one[string](r, `SELECT current_user::text`)
+		r.exec(`REASSIGN OWNED BY ` + role + ` TO ` + super + `; DROP OWNED BY ` + role + `; DROP ROLE ` + role)
+	})
+	r.exec(`GRANT USAGE, CREATE ON SCHEMA identity, audit, events TO ` + role)
+	r.exec(`DO $$ DECLARE t record; BEGIN
+		FOR t IN SELECT schemaname, tablename FROM pg_tables WHERE schemaname IN ('identity', 'audit', 'events') LOOP
+			EXECUTE format('ALTER TABLE %I.%I OWNER TO ` + role + `', t.schemaname, t.tablename);
+		END LOOP;
+	END $$`)
+	ctx := t.Context()
+	conn, err := pgx.Connect(ctx, r.db.RoleURL(role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	var managed house
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
+		var err error
+		if managed.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: "managed", Name: "Managed", Type: "STANDARD"}); err != nil {
+			return err
+		}
+		if managed.organisation, err = s.Organisation(ctx, managed.id, "Managed"); err != nil {
+			return err
+		}
+		_, err = s.User(ctx, identity.SeedUser{
+			Tenant: managed.id, Organisation: managed.organisation, Email: "a@managed.example", DisplayName: "A", Kind: "HUMAN", Password: pass, Roles: []string{"Admin"},
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &identity.Provisioner{Policies: r.engine, Clock: r.clock}
+	first, err := p.Run(ctx, conn, managed.id, managed.organisation)
+	if err != nil || !first.Changed() {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	second, err := p.Run(ctx, conn, managed.id, managed.organisation)
+	if err != nil || second.Changed() {
+		t.Fatalf("%+v, %v", second, err)
+	}
+	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1`, managed.id); n < 5 {
+		t.Errorf("%d audit entries", n)
+	}
+	r.login("a@managed.example")
+}
+
+// A grant that is changed while a key is being issued: either the key is issued
+// for the profile as it was and the change comes after, or it is refused.
+func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["multi-llm-review"]
+	admin := r.login("admin@acme.example")
+	ctx := t.Context()
+	change, err := r.owner.Begin(ctx, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer change.Rollback()
+	_, err = change.Exec(ctx, `INSERT INTO identity.role_grants (tenant_id, role_id, permission)
+		SELECT tenant_id, role_id, 'task.delete' FROM identity.role_assignments WHERE user_id = $1`, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var issueErr error
+	group.Go(func() {
+		_, issueErr = r.call("issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
+	})
+	within(t, 5*time.Second, "the issue waits for the change", func() bool {
+		return one[int](r, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1 AND wait_event_type = 'Lock'`, postgres.RoleIdentity) == 1
+	})
+	if err := change.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	if !fault.HasCode(issueErr, fault.CodeConflict) {
+		t.Errorf("a key for grants that had drifted: %v", issueErr)
+	}
+	if n := one[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
+		t.Errorf("%d keys", n)
+	}
+}
+
+func TestTwoRevocationsAtOnceAreOne(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	user := r.provision(r.acme)["multi-llm-review"]
+	admin := r.login("admin@acme.example")
+	k := must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
+	var group sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		group.Go(func() {
+			_, errs[i] = r.call("revoke-key", request{
+				token: admin, path: map[string]string{"keyId": string(k.ID)}, query: map[string][]string{"serviceOwned": {"true"}}, body: body(fields{"reason": "rotated"}),
+			})
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked'`); n != 1 {
+		t.Errorf("%d audit entries of one revocation", n)
+	}
+}
+
+func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within %s: %s", d, what)
+}
