@@ -29,8 +29,9 @@ func (o Oracle) sameTenant(actor, resource object) bool {
 // withinCaveats tells whether what the token's caveats leave holds the effect,
 // the module and the project of the request.
 func (o Oracle) withinCaveats(doc, actor, resource object) bool {
-	effect, module := word(doc, "effect"), word(doc, "module")
-	if !setOf(texts(actor["effects"])...).has(effect) && !o.broken(EffectIgnored) {
+	effect, said := doc["effect"].(string)
+	module := word(doc, "module")
+	if !(said && setOf(texts(actor["effects"])...).has(effect)) && !o.broken(EffectIgnored) {
 		return false
 	}
 	if module == "" || !setOf(texts(actor["modules"])...).has(module) {
