@@ -1,0 +1,65 @@
+package tracker
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"parapet/internal/op"
+)
+
+func TestPrefixesAreDerivedFromNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Apollo": "APOL", "Lunar Lander": "LL", "one two three four five": "OTTF", "x": "XX", "9": "P9", "9 lives": "P9L",
+		"Ärger": "RGER", "项目": "PRJ", "--": "PRJ", "a.b": "AB",
+	} {
+		if got := derivePrefix(name); got != want || !validPrefix(got) {
+			t.Errorf("%q gives %q, want %q", name, got, want)
+		}
+	}
+	for n, want := range map[int]string{1: "APOL", 2: "APOL2", 1000: "APOL1000"} {
+		if got := numberedPrefix("APOL", n); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := numberedPrefix("ABCDEFGHIJ", 12); got != "ABCDEFGH12" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestOpaqueIDsAreStableAndTheTenantsOwn(t *testing.T) {
+	t.Parallel()
+	const a, b, id = op.UUID("00000000-0000-7000-8000-000000000001"), op.UUID("00000000-0000-7000-8000-000000000002"), op.UUID("00000000-0000-7000-8000-0000000000c1")
+	one := opaqueID(a, id)
+	if parsed, err := op.ParseUUID(string(one)); err != nil || parsed != one {
+		t.Errorf("%s is no UUID: %v", one, err)
+	}
+	if one != opaqueID(a, id) || one == opaqueID(b, id) || one == opaqueID(a, b) || one == id {
+		t.Error("an opaque id must be stable, and differ by tenant and record")
+	}
+}
+
+func FuzzTaskRef(f *testing.F) {
+	for _, seed := range []string{"APO-1", "apo-17", "A-1", "APO-0", "APO-+1", "APO-1-2", "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f", "ABCDEFGHIJK-1", "APO-9223372036854775808", "ſA-1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ref, err := parseTaskRef(text)
+		if err != nil {
+			return
+		}
+		if ref.id != "" {
+			if len(text) != 36 {
+				t.Fatalf("%q was read as an id", text)
+			}
+			return
+		}
+		if ref.number < 1 || !validPrefix(ref.prefix) || !utf8.ValidString(text) {
+			t.Fatalf("%q was read as %+v", text, ref)
+		}
+		again, ok := parseTaskKey(taskKey(ref.prefix, ref.number))
+		if !ok || again != ref {
+			t.Fatalf("%q does not come back: %+v", text, again)
+		}
+	})
+}

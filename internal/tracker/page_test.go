@@ -1,0 +1,158 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// walk reads a list page by page and checks that every page but the last is
+// full.
+func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, limit int) []Item {
+	var all []Item
+	cursor := ""
+	for pages := 0; ; pages++ {
+		if pages > 1000 {
+			t.Fatalf("%s %v: the list does not end", name, in)
+		}
+		ask := merge(fields{"limit": limit}, in)
+		if cursor != "" {
+			ask["cursor"] = cursor
+		}
+		out, err := w.try(who, name, ask)
+		if err != nil {
+			t.Fatalf("%s %v: %v", name, ask, err)
+		}
+		page := out.(*op.Page[Item])
+		all = append(all, page.Items...)
+		if page.NextCursor == "" {
+			return all
+		}
+		if len(page.Items) != limit {
+			t.Fatalf("%s %v: a page of %d that is not the last, want %d", name, ask, len(page.Items), limit)
+		}
+		cursor = page.NextCursor
+	}
+}
+
+// Whatever is asked for, the pages together give every task that fits, once and
+// in order: the same that a look at each task gives.
+func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	people := []*person{w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})}
+	var epics []op.UUID
+	var tasks []*contract.Task
+	for i := range 90 {
+		more := fields{
+			"status": []string{"TODO", "IN_PROGRESS", "DONE", "BACKLOG"}[i*7%4], "priority": []string{"LOW", "HIGH", "MEDIUM"}[i*5%3],
+		}
+		switch {
+		case i%15 == 0:
+			more["issueType"] = "EPIC"
+		case i%4 == 1:
+			more["epicId"] = epics[i%len(epics)]
+		}
+		if i%3 == 0 {
+			more["assignee"] = people[i%2].id
+		}
+		task := w.task(p, []string{"Alpha", "beta", "100%"}[i%3]+fmt.Sprint(" ", i), more)
+		if task.IssueType == "EPIC" {
+			epics = append(epics, task.ID)
+		}
+		tasks = append(tasks, task)
+	}
+	slices.Reverse(tasks)
+	rapid.Check(t, func(t *rapid.T) {
+		in := fields{"projectId": p.ID}
+		maybe := func(name string, values ...string) string {
+			if !rapid.Bool().Draw(t, name+"?") {
+				return ""
+			}
+			v := rapid.SampledFrom(values).Draw(t, name)
+			in[name] = v
+			return v
+		}
+		status := maybe("status", "TODO", "IN_PROGRESS", "DONE", "BACKLOG", "CANCELLED")
+		priority := maybe("priority", "LOW", "HIGH", "MEDIUM", "URGENT")
+		assignee := maybe("assignee", string(people[0].id), string(people[1].id))
+		epic := maybe("epicId", string(epics[0]), string(epics[1]))
+		search := maybe("search", "alpha", "BETA", "%", "1", "nothing")
+		var want []contract.TaskSummary
+		for _, task := range tasks {
+			if (status == "" || task.Status == status) && (priority == "" || task.Priority == priority) &&
+				(assignee == "" || string(task.Assignee) == assignee) && (epic == "" || string(task.EpicID) == epic) &&
+				(search == "" || strings.Contains(strings.ToLower(task.Title), strings.ToLower(search))) {
+				want = append(want, task.TaskSummary)
+			}
+		}
+		limit := rapid.SampledFrom([]int{1, 2, 7, 30, 200}).Draw(t, "limit")
+		got := walk[contract.TaskSummary](t, w, people[0], "list-tasks", in, limit)
+		if keys(got) != keys(want) {
+			t.Fatalf("%v by %d: got %s, want %s", in, limit, keys(got), keys(want))
+		}
+	})
+}
+
+// The list and the single read cannot disagree: whoever asks, the list holds
+// what a read would give and nothing else.
+func TestAListHoldsWhatItsReaderMayRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tiers := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
+	var projects []*contract.Project
+	for i := range 15 {
+		more := fields{"classification": tiers[i%5], "organisationId": []op.UUID{w.orgA, w.orgB}[i%2]}
+		p := w.project(fmt.Sprintf("%c project %d", "abABz"[i*3%5], i), more)
+		projects = append(projects, p)
+		w.task(p, "One")
+	}
+	slices.SortFunc(projects, func(a, b *contract.Project) int {
+		if c := strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	readers := []*person{w.manager, w.person(person{tenant: w.globex, roles: []string{"Admin"}, clearance: "SECRET"}), w.person(person{})}
+	for i, tier := range tiers {
+		readers = append(readers,
+			w.person(person{roles: []string{"Member"}, clearance: tier}),
+			w.person(person{roles: []string{"Guest Customer"}, clearance: tier, projects: []op.UUID{projects[i].ID, projects[2*i+5].ID}}),
+			w.person(person{roles: []string{"Member"}, clearance: tier, caveats: []string{"project:" + string(projects[3*i].ID)}}))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		who := rapid.SampledFrom(readers).Draw(t, "who")
+		limit := rapid.SampledFrom([]int{1, 3, 200}).Draw(t, "limit")
+		var want []string
+		for _, p := range projects {
+			_, err := w.try(who, "get-project", fields{"projectId": p.ID})
+			if err == nil {
+				want = append(want, p.Prefix)
+			}
+			if _, listed := w.try(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
+				t.Fatalf("%s: reading the project gives %v, listing its tasks %v", p.Name, err, listed)
+			}
+		}
+		if len(who.roles) == 0 {
+			if _, err := w.try(who, "list-projects", fields{}); !fault.HasCode(err, fault.CodeForbidden) {
+				t.Fatalf("one without a role gets %v", err)
+			}
+			return
+		}
+		var got []string
+		for _, p := range walk[contract.ProjectSummary](t, w, who, "list-projects", fields{}, limit) {
+			got = append(got, p.Prefix)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("the list holds %v, single reads give %v", got, want)
+		}
+	})
+}
