@@ -176,7 +176,11 @@ func TestDecideFailsClosed(t *testing.T) {
 			authz.ReasonTimeout,
 		},
 	} {
-		e := newEngine(t, authz.Config{Source: c.source, Timeout: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+		cfg := authz.Config{Source: c.source, Logger: slog.New(slog.DiscardHandler)}
+		if c.reason == authz.ReasonTimeout {
+			cfg.Timeout = 500 * time.Millisecond
+		}
+		e := newEngine(t, cfg)
 		s := subject(t, e, person(e, "Member"))
 		d, err := e.Decide(t.Context(), authz.Input{Permission: "boom", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()})
 		if err == nil || d.Allow || d.Hidden || !slices.Equal(d.Reasons, []string{c.reason}) {

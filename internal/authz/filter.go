@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Column says where a row keeps an attribute of the resource: an SQL
@@ -54,17 +53,15 @@ type Filter struct {
 	bound *boundFilter
 }
 
+// boundFilter is the text for an actor's shape, with its values.
 type boundFilter struct {
+	shape    *shape
 	revision string
-	verdict  kind // isTrue, isFalse, or anything else for a condition
-	named    string
-	parts    []string // the text between the arguments
-	order    []int    // which argument follows each part
 	args     []any
 }
 
 // None tells that no row can pass, so that the query need not run.
-func (f Filter) None() bool { return f.bound == nil || f.bound.verdict == isFalse }
+func (f Filter) None() bool { return f.bound == nil || f.bound.shape.verdict == isFalse }
 
 // SQL is the condition with named arguments (@policy_1, @policy_2 …), in
 // parentheses, ready to follow AND. AddTo gives the arguments.
@@ -72,7 +69,7 @@ func (f Filter) SQL() string {
 	if f.bound == nil {
 		return "(FALSE)"
 	}
-	return f.bound.named
+	return f.bound.shape.named
 }
 
 // AddTo adds the arguments of SQL to a statement's named arguments.
@@ -91,24 +88,11 @@ func (f Filter) Positional(offset int) (string, []any) {
 	if f.bound == nil {
 		return "(FALSE)", nil
 	}
-	return f.bound.render("$", offset), f.bound.args
+	return f.bound.shape.render("$", offset), f.bound.args
 }
 
-func (b *boundFilter) render(prefix string, offset int) string {
-	var text strings.Builder
-	text.WriteByte('(')
-	for i, part := range b.parts {
-		text.WriteString(part)
-		if i < len(b.order) {
-			text.WriteString(prefix)
-			text.WriteString(strconv.Itoa(offset + b.order[i] + 1))
-		}
-	}
-	text.WriteByte(')')
-	return text.String()
-}
-
-// filterKey names a bound filter among those of a subject.
+// filterKey names a plan among those of a set, and a bound filter among those
+// of a subject.
 type filterKey struct {
 	permission string
 	columns    *Columns
@@ -130,13 +114,35 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 			return Filter{b}, nil
 		}
 	}
-	template, ok := s.templates[permission]
-	if !ok {
+	p := s.plan(key)
+	if p == nil {
 		e.counts.failed(ReasonUndefined)
 		return Filter{}, &failure{ReasonUndefined, fmt.Errorf("no policy knows the permission %q", permission)}
 	}
-	b := template.bind(actor, columns)
+	b := p.bind(actor)
 	b.revision = s.revision
 	actor.filters.Store(key, b)
 	return Filter{b}, nil
+}
+
+// maxPlans bounds the plans that are kept, should a caller make its columns anew
+// for every query.
+const maxPlans = 4096
+
+// plan gives the permission's template in these columns, nil where no policy
+// knows the permission.
+func (s *set) plan(key filterKey) *plan {
+	if kept, ok := s.plans.Load(key); ok {
+		p, _ := kept.(*plan)
+		return p
+	}
+	template, ok := s.templates[key.permission]
+	if !ok {
+		return nil
+	}
+	p := template.lay(key.columns)
+	if s.planCount.Add(1) <= maxPlans {
+		s.plans.Store(key, p)
+	}
+	return p
 }

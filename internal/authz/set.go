@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -30,6 +32,9 @@ type set struct {
 	subject   *rego.PreparedEvalQuery
 	queries   map[string]*rego.PreparedEvalQuery
 	templates map[string]*node
+	// plans holds the templates laid out in the columns of queries, by filterKey.
+	plans     sync.Map
+	planCount atomic.Int64
 	catalogue *Catalogue
 	tiers     map[string]struct{}
 	// terms holds the permission and module names as ready-made terms.

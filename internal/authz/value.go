@@ -30,19 +30,28 @@ func number(o ast.Object, key string) int {
 func texts(o ast.Object, key string) []string { return textsOf(field(o, key)) }
 
 func textsOf(v ast.Value) []string {
-	var out []string
-	take := func(t *ast.Term) {
-		if s, ok := t.Value.(ast.String); ok {
-			out = append(out, string(s))
-		}
-	}
 	switch v := v.(type) {
 	case *ast.Array:
-		v.Foreach(take)
+		out := make([]string, 0, v.Len())
+		for i := range v.Len() {
+			if s, ok := v.Elem(i).Value.(ast.String); ok {
+				out = append(out, string(s))
+			}
+		}
+		return out
 	case ast.Set:
-		v.Foreach(take)
+		if v.Len() == 0 {
+			return nil
+		}
+		out := make([]string, 0, v.Len())
+		for _, t := range v.Slice() {
+			if s, ok := t.Value.(ast.String); ok {
+				out = append(out, string(s))
+			}
+		}
+		return out
 	}
-	return out
+	return nil
 }
 
 // document builds an object; what is empty is left out by the caller.

@@ -1,0 +1,271 @@
+package authz
+
+import (
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// plan is a template laid out in the columns of one query. Binding an actor
+// decides its leaves; leaves decided alike make the same text, which is written
+// once.
+type plan struct {
+	root   *laid
+	leaves []leaf
+	// shapes holds what was written, by how the leaves were decided.
+	shapes sync.Map
+}
+
+// laid is a node of a plan: an and, an or, a not, or a leaf by its number.
+type laid struct {
+	kind kind
+	kids []*laid
+	leaf int
+}
+
+// state is what binding makes of a leaf: decided, or left to the row with one
+// value, or with several.
+type state uint8
+
+const (
+	no state = iota
+	yes
+	withOne
+	withMany
+	stateBits = 2
+	// maxLeaves bounds the leaves whose states fit into one key; a plan with
+	// more is written anew for every binding.
+	maxLeaves = 64 / stateBits
+)
+
+// leaf is one condition.
+type leaf struct {
+	kind        kind
+	left, right operand
+	column      Column
+	// about tells that the condition is about the row, else about the actor.
+	about bool
+	// constant holds the values that need no actor.
+	constant []string
+	// null asks for the row's NULL.
+	null bool
+}
+
+// lay lays a template out.
+func (n *node) lay(columns *Columns) *plan {
+	p := &plan{}
+	p.root = p.add(n, columns)
+	return p
+}
+
+func (p *plan) add(n *node, columns *Columns) *laid {
+	out := &laid{kind: n.kind}
+	switch n.kind {
+	case isTrue, isFalse:
+		return out
+	case allOf, anyOf, notTrue:
+		for _, kid := range n.kids {
+			out.kids = append(out.kids, p.add(kid, columns))
+		}
+		return out
+	}
+	l := leaf{kind: n.kind, left: n.left, right: n.right, about: n.left.isRow()}
+	if l.about {
+		l.column = columns.byName[n.left.row]
+		if n.right.value != nil {
+			_, l.null = n.right.value.(ast.Null)
+			l.constant = l.column.fitting(valuesOf(n.kind, n.right.value))
+		}
+	}
+	out.leaf = len(p.leaves)
+	p.leaves = append(p.leaves, l)
+	return out
+}
+
+// valuesOf gives the texts that a comparison with the value admits.
+func valuesOf(k kind, v ast.Value) []string {
+	if k == memberOf {
+		if o, ok := v.(ast.Object); ok {
+			var out []string
+			o.Foreach(func(_, t *ast.Term) {
+				if s, ok := t.Value.(ast.String); ok {
+					out = append(out, string(s))
+				}
+			})
+			return out
+		}
+		return textsOf(v)
+	}
+	if s, ok := v.(ast.String); ok {
+		return []string{string(s)}
+	}
+	return nil
+}
+
+// fitting keeps the values that the column can hold: the others would equal no
+// row, and the database would refuse a statement that names them.
+func (c Column) fitting(values []string) []string {
+	if !c.uuid {
+		return values
+	}
+	for _, v := range values {
+		if !isUUID(v) {
+			return onlyUUIDs(values)
+		}
+	}
+	return values
+}
+
+func onlyUUIDs(values []string) []string {
+	var kept []string
+	for _, v := range values {
+		if isUUID(v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if c != '-' {
+				return false
+			}
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'f':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// bind decides the leaves for an actor.
+func (p *plan) bind(actor *Subject) *boundFilter {
+	var key uint64
+	states := make([]state, len(p.leaves))
+	values := make([][]string, len(p.leaves))
+	for i := range p.leaves {
+		states[i], values[i] = p.leaves[i].decide(actor.term.Value)
+		key = key<<stateBits | uint64(states[i])
+	}
+	var s *shape
+	if len(p.leaves) <= maxLeaves {
+		if kept, ok := p.shapes.Load(key); ok {
+			s, _ = kept.(*shape)
+		}
+	}
+	if s == nil {
+		s = p.write(states)
+		if len(p.leaves) <= maxLeaves {
+			p.shapes.Store(key, s)
+		}
+	}
+	args := make([]any, len(s.sources))
+	for i, source := range s.sources {
+		if states[source] == withOne {
+			args[i] = values[source][0]
+		} else {
+			args[i] = values[source]
+		}
+	}
+	return &boundFilter{shape: s, args: args}
+}
+
+// decide evaluates what is about the actor, and finds the values to compare a
+// row's column with.
+func (l *leaf) decide(actor ast.Value) (state, []string) {
+	if !l.about {
+		return truth(l.known(actor)), nil
+	}
+	switch {
+	case l.column.fixed && l.kind == isText:
+		return yes, nil
+	case l.column.sql == "" && !l.column.fixed:
+		return no, nil
+	case l.kind == isText, l.null && !l.column.fixed:
+		return withOne, nil
+	}
+	values := l.constant
+	if l.right.actor != nil {
+		v, err := actor.Find(l.right.actor)
+		if err != nil {
+			return no, nil
+		}
+		values = l.column.fitting(valuesOf(l.kind, v))
+	}
+	if l.column.fixed {
+		for _, v := range values {
+			if v == l.column.literal {
+				return yes, nil
+			}
+		}
+		return no, nil
+	}
+	switch len(values) {
+	case 0:
+		return no, nil
+	case 1:
+		return withOne, values
+	}
+	return withMany, values
+}
+
+func truth(b bool) state {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// known evaluates a condition that asks nothing of the row, as Rego does: what
+// is missing makes it false.
+func (l *leaf) known(actor ast.Value) bool {
+	left := l.left.of(actor)
+	if left == nil {
+		return false
+	}
+	switch l.kind {
+	case equal:
+		right := l.right.of(actor)
+		return right != nil && left.Compare(right) == 0
+	case memberOf:
+		return holds(l.right.of(actor), left)
+	case isText:
+		_, ok := left.(ast.String)
+		return ok
+	default:
+		b, ok := left.(ast.Boolean)
+		return !ok || bool(b)
+	}
+}
+
+// of gives an operand's value, nil where the actor lacks it.
+func (o *operand) of(actor ast.Value) ast.Value {
+	if o.actor == nil {
+		return o.value
+	}
+	v, err := actor.Find(o.actor)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+func holds(collection, value ast.Value) bool {
+	found := false
+	look := func(t *ast.Term) { found = found || t.Value.Compare(value) == 0 }
+	switch c := collection.(type) {
+	case ast.Set:
+		return c.Contains(&ast.Term{Value: value})
+	case *ast.Array:
+		c.Foreach(look)
+	case ast.Object:
+		c.Foreach(func(_, v *ast.Term) { look(v) })
+	}
+	return found
+}

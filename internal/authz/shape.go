@@ -1,0 +1,188 @@
+package authz
+
+import (
+	"strconv"
+	"strings"
+)
+
+// shape is the text of a bound filter without its values.
+type shape struct {
+	// verdict is isTrue or isFalse where no row has to be asked.
+	verdict kind
+	named   string
+	parts   []string // the text between the arguments
+	order   []int    // which argument follows each part
+	sources []int    // which leaf gives each argument
+}
+
+// write writes the plan for leaves that were decided so.
+func (p *plan) write(states []state) *shape {
+	w := &writer{plan: p, states: states, parts: make([]string, 1, 8)}
+	tree := w.reduce(p.root)
+	switch tree.kind {
+	case isTrue:
+		w.text("TRUE")
+	case isFalse:
+		w.text("FALSE")
+	default:
+		w.node(tree)
+	}
+	s := &shape{verdict: tree.kind, parts: w.parts, order: w.order, sources: w.sources}
+	s.named = s.render("@policy_", 0)
+	return s
+}
+
+func (s *shape) render(prefix string, offset int) string {
+	var text strings.Builder
+	text.WriteByte('(')
+	for i, part := range s.parts {
+		text.WriteString(part)
+		if i < len(s.order) {
+			text.WriteString(prefix)
+			text.WriteString(strconv.Itoa(offset + s.order[i] + 1))
+		}
+	}
+	text.WriteByte(')')
+	return text.String()
+}
+
+// writer writes SQL as parts of text with arguments between them.
+type writer struct {
+	plan    *plan
+	states  []state
+	parts   []string
+	order   []int
+	sources []int
+}
+
+// reduce folds what is decided, and flattens an and in an and, an or in an or.
+func (w *writer) reduce(n *laid) *laid {
+	switch n.kind {
+	case isTrue, isFalse:
+		return n
+	case allOf:
+		return w.join(n, isTrue, isFalse)
+	case anyOf:
+		return w.join(n, isFalse, isTrue)
+	case notTrue:
+		kid := w.reduce(n.kids[0])
+		switch kid.kind {
+		case isTrue:
+			return &laid{kind: isFalse}
+		case isFalse:
+			return &laid{kind: isTrue}
+		}
+		return &laid{kind: notTrue, kids: []*laid{kid}}
+	}
+	switch w.states[n.leaf] {
+	case no:
+		return &laid{kind: isFalse}
+	case yes:
+		return &laid{kind: isTrue}
+	}
+	return n
+}
+
+func (w *writer) join(n *laid, neutral, absorbing kind) *laid {
+	out := &laid{kind: n.kind}
+	for _, kid := range n.kids {
+		switch r := w.reduce(kid); r.kind {
+		case absorbing:
+			return &laid{kind: absorbing}
+		case neutral:
+		case n.kind:
+			out.kids = append(out.kids, r.kids...)
+		default:
+			out.kids = append(out.kids, r)
+		}
+	}
+	switch len(out.kids) {
+	case 0:
+		return &laid{kind: neutral}
+	case 1:
+		return out.kids[0]
+	}
+	return out
+}
+
+func (w *writer) node(n *laid) {
+	switch n.kind {
+	case allOf:
+		w.joined(n.kids, " AND ")
+	case anyOf:
+		w.joined(n.kids, " OR ")
+	case notTrue:
+		// What Rego's not means where a row's NULL makes a comparison NULL.
+		w.text("(")
+		w.node(n.kids[0])
+		w.text(") IS NOT TRUE")
+	default:
+		w.condition(n.leaf)
+	}
+}
+
+func (w *writer) joined(kids []*laid, with string) {
+	for i, kid := range kids {
+		if i > 0 {
+			w.text(with)
+		}
+		if kid.kind == allOf || kid.kind == anyOf {
+			w.text("(")
+			w.node(kid)
+			w.text(")")
+		} else {
+			w.node(kid)
+		}
+	}
+}
+
+func (w *writer) condition(i int) {
+	l := &w.plan.leaves[i]
+	cast := "text"
+	if l.column.uuid {
+		cast = "uuid"
+	}
+	w.text(l.column.sql)
+	switch {
+	case l.kind == isText:
+		w.text(" IS NOT NULL")
+	case l.null:
+		w.text(" IS NULL")
+	case w.states[i] == withOne:
+		w.text(" = ")
+		w.arg(i)
+		w.text("::" + cast)
+	default:
+		w.text(" = ANY(")
+		w.arg(i)
+		w.text("::" + cast + "[])")
+	}
+}
+
+func (w *writer) text(s string) { w.parts[len(w.parts)-1] += s }
+
+// arg places the values of a leaf; leaves with the same source share one.
+func (w *writer) arg(i int) {
+	at := len(w.sources)
+	for known, source := range w.sources {
+		if w.states[source] == w.states[i] && w.plan.leaves[source].sameValues(&w.plan.leaves[i]) {
+			at = known
+			break
+		}
+	}
+	if at == len(w.sources) {
+		w.sources = append(w.sources, i)
+	}
+	w.order = append(w.order, at)
+	w.parts = append(w.parts, "")
+}
+
+func (l *leaf) sameValues(other *leaf) bool {
+	if l.column.uuid != other.column.uuid || l.kind != other.kind {
+		return false
+	}
+	if l.right.actor != nil && other.right.actor != nil {
+		return l.right.actor.Equal(other.right.actor)
+	}
+	return l.right.value != nil && other.right.value != nil && l.right.value.Compare(other.right.value) == 0
+}
