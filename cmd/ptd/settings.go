@@ -10,21 +10,33 @@ import (
 )
 
 func newSettings(p *program) *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	cmd := &cobra.Command{
 		Use:     "settings",
 		Short:   "List the settings of the environment",
 		Example: "  ptd settings",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if markdown {
+				for _, s := range app.Settings() {
+					fmt.Fprintf(p.out, "| `%s` | %s | %s |\n", s.Name, or(s.Default, "–"), s.Doc)
+				}
+				return nil
+			}
 			w := tabwriter.NewWriter(p.out, 0, 4, 2, ' ', 0)
 			for _, s := range app.Settings() {
-				d := s.Default
-				if d == "" {
-					d = "-"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, d, s.Doc)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, or(s.Default, "-"), s.Doc)
 			}
 			return w.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the rows of the README's table")
+	return cmd
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
 }

@@ -40,16 +40,17 @@ import (
 
 // App is one process.
 type App struct {
-	cfg       Config
-	log       *slog.Logger
-	pools     *pools
-	engine    *authz.Engine
-	decisions *decisionlog.Log
-	checker   *principal.Checker
-	identity  *identity.Service
-	api       *httpapi.API
-	listener  net.Listener
-	registry  *prometheus.Registry
+	cfg        Config
+	log        *slog.Logger
+	pools      *pools
+	engine     *authz.Engine
+	decisions  *decisionlog.Log
+	checker    *principal.Checker
+	identity   *identity.Service
+	api        *httpapi.API
+	operations []op.Bound
+	listener   net.Listener
+	registry   *prometheus.Registry
 }
 
 // New builds a process. It connects to the database, which must be there but
@@ -80,12 +81,11 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	a.registry.MustRegister(newCollector(a))
-	operations, err := a.modules(ctx, tokens)
-	if err != nil {
+	if a.operations, err = a.modules(ctx, tokens); err != nil {
 		return nil, err
 	}
 	a.api, err = httpapi.New(httpapi.Config{
-		Operations: operations, Auth: a.checker, Ready: a.ready, TrustedProxies: cfg.Proxies,
+		Operations: a.operations, Auth: a.checker, Ready: a.ready, TrustedProxies: cfg.Proxies,
 		Registry: a.registry, Clock: clock.System{}, Log: log, Version: version,
 	})
 	if err != nil {
@@ -169,6 +169,12 @@ func (a *App) ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Operations are those that the process serves.
+func (a *App) Operations() []op.Bound { return a.operations }
+
+// Engine is the policy engine.
+func (a *App) Engine() *authz.Engine { return a.engine }
 
 // Handler is the HTTP API, for a caller who serves it elsewhere.
 func (a *App) Handler() http.Handler { return a.api }

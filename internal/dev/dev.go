@@ -120,6 +120,9 @@ func describe(cfg app.Config, baseURL string, tenants []Tenant) (Info, error) {
 	return info, nil
 }
 
+// App is the server.
+func (d *Dev) App() *app.App { return d.app }
+
 // Info is what a program needs to drive the server.
 func (d *Dev) Info() Info { return d.info }
 

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+)
+
+func TestReadConfig(t *testing.T) {
+	t.Parallel()
+	c, err := ReadConfig(func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Port != 3000 || len(c.Modules) != 4 || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateGate {
+		t.Errorf("defaults: %+v", c)
+	}
+	c, err = ReadConfig(func(n string) string {
+		return map[string]string{"API_KEY_TTL_MAX_ADMIN_DAYS": "90", "TASK_DUPLICATE_GATE_DISABLED": "1", "PT_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1"}[n]
+	})
+	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateGate || len(c.Proxies) != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for name, value := range map[string]string{"PORT": "-1", "NODE_ENV": "a\x00b", "PT_POOL_CONNS": "0", "PT_DRAIN_SECONDS": "1h"} {
+		_, err := ReadConfig(func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+		var wrong *SettingError
+		if !errors.As(err, &wrong) || wrong.Name != name {
+			t.Errorf("%s=%q: got %v, want an error that names the setting", name, value, err)
+		}
+	}
+}
+
+// TestReadmeListsTheSettings holds the README's table against the settings.
+func TestReadmeListsTheSettings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z][A-Z0-9_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		listed[m[1]] = true
+	}
+	for _, s := range Settings() {
+		if !listed[s.Name] {
+			t.Errorf("README.md does not list %s", s.Name)
+		}
+		delete(listed, s.Name)
+	}
+	for name := range listed {
+		t.Errorf("README.md lists %s, which no code reads", name)
+	}
+}
+
+func FuzzReadConfig(f *testing.F) {
+	f.Add("PORT", "3000")
+	f.Add("PT_TRUSTED_PROXIES", "::1/128")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		c, err := ReadConfig(func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+		if err == nil && (c.Port < 0 || c.Port > 65535 || len(c.Modules) == 0 || c.Drain < 0 || c.CheckTTL < 0) {
+			t.Fatalf("%s=%q gave %+v", name, value, c)
+		}
+	})
+}

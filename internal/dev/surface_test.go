@@ -1,0 +1,271 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// startDev runs the product on a database of its own, without a listener's
+// client: requests go straight to the handler.
+func startDev(t *testing.T) *Dev {
+	t.Helper()
+	settings := map[string]string{"PORT": "0", "PT_DRAIN_SECONDS": "5"}
+	d, err := Start(t.Context(), Options{DataDir: t.TempDir(), Getenv: func(n string) string { return settings[n] }, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		d.Close()
+	})
+	return d
+}
+
+func (d *Dev) ask(t *testing.T, method, target, token string, body []byte) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, target, bytes.NewReader(body))
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	w := httptest.NewRecorder()
+	d.App().Handler().ServeHTTP(w, r)
+	return w
+}
+
+func (d *Dev) login(t *testing.T, email string) string {
+	t.Helper()
+	for _, tenant := range d.info.Tenants {
+		for _, u := range tenant.Users {
+			if u.Email != email || u.Password == nil {
+				continue
+			}
+			body, err := json.Marshal(map[string]string{"email": email, "password": *u.Password})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out struct{ Token string }
+			w := d.ask(t, "POST", "/api/auth/login", "", body)
+			if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || out.Token == "" {
+				t.Fatalf("login of %s: %d %s", email, w.Code, w.Body)
+			}
+			return out.Token
+		}
+	}
+	t.Fatalf("nobody is called %s", email)
+	return ""
+}
+
+// sample fills an input with values that its declaration takes, so that nothing
+// but the caller's authority can be what refuses it.
+func sample(t *testing.T, o *op.Operation) any {
+	t.Helper()
+	in := reflect.New(o.In)
+	for _, f := range o.Fields {
+		// A page size of zero stands for the default on the wire, and is no value.
+		if !f.Required && f.Default == "" {
+			continue
+		}
+		fill(t, f, in.Elem().Field(f.Index))
+	}
+	if err := o.Validate(in.Interface()); err != nil {
+		t.Fatalf("%s: no sample: %v", o.Name, err)
+	}
+	return in.Interface()
+}
+
+func fill(t *testing.T, f op.Field, v reflect.Value) {
+	t.Helper()
+	for v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	text := strings.Repeat("x", 12)
+	switch {
+	case len(f.Enum) > 0:
+		text = f.Enum[0]
+	case f.Value() == reflect.TypeFor[op.UUID]() || f.Format == "uuid":
+		text = string(uid.New())
+	case f.Value() == reflect.TypeFor[op.Date]() || f.Format == "date":
+		text = "2027-03-31"
+	case f.Format == "email":
+		text = "someone@acme.example"
+	case f.Name == "permission":
+		text = "tasks.read"
+	case f.Name == "slug":
+		text = "initech"
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Int, reflect.Int64:
+		n := int64(1)
+		if f.Minimum != nil {
+			n = *f.Minimum
+		}
+		v.SetInt(n)
+	case reflect.Slice:
+		n := 1
+		if f.MinLength != nil {
+			n = max(1, *f.MinLength)
+		}
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Field(i); field.Kind() == reflect.String && field.CanSet() {
+				field.SetString("someone@acme.example")
+			}
+		}
+	default:
+		t.Fatalf("no sample for %s (%s)", f.Name, v.Type())
+	}
+}
+
+// TestEveryOperation holds each operation of the server against the walls that
+// all share: nobody, a stranger to the permission, and the policies' catalogue.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	d := startDev(t)
+	powerless := d.login(t, "platform-admin@acme.example")
+	catalogue := d.App().Engine().Catalogue()
+	public := []string{}
+	for _, b := range d.App().Operations() {
+		o := b.Operation
+		wire, err := o.Write(sample(t, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Access == op.Public {
+			public = append(public, o.Name)
+			continue
+		}
+		for note, token := range map[string]string{"no token": "", "garbage": "a.b.c", "half a token": powerless[:len(powerless)/2]} {
+			if w := d.ask(t, wire.Method, wire.Target, token, wire.Body); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `"UNAUTHORIZED"`) {
+				t.Errorf("%s with %s: %d %s, want 401", o.Name, note, w.Code, w.Body)
+			}
+		}
+		if o.Access != op.Permitted {
+			continue
+		}
+		if !catalogue.Knows(o.Permission) && catalogue.AuditScopes[o.Permission] == nil {
+			t.Errorf("%s needs %s, which the policies' catalogue does not list", o.Name, o.Permission)
+		}
+		w := d.ask(t, wire.Method, wire.Target, powerless, wire.Body)
+		var e struct{ Error struct{ Code, Permission string } }
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusForbidden || e.Error.Code != "FORBIDDEN" || e.Error.Permission != o.Permission {
+			t.Errorf("%s without %s: %d %s, want 403 that names it", o.Name, o.Permission, w.Code, w.Body)
+		}
+	}
+	if !slices.Equal(public, []string{"login"}) {
+		t.Errorf("public operations: %v, want login alone", public)
+	}
+}
+
+// TestForeignIsAbsent asks for everything that has an id with an id of another
+// tenant and with one of nobody: the answers are the same but for the request.
+func TestForeignIsAbsent(t *testing.T) {
+	t.Parallel()
+	d := startDev(t)
+	manager := d.login(t, "project-manager@acme.example")
+	var project struct{ ID op.UUID }
+	w := d.ask(t, "POST", "/api/projects", manager, []byte(`{"name":"Hidden","startDate":"2027-01-01","prefix":"HID"}`))
+	if err := json.Unmarshal(w.Body.Bytes(), &project); err != nil || w.Code != 201 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	acme := d.info.Tenants[slices.IndexFunc(d.info.Tenants, func(t Tenant) bool { return t.Slug == "acme" })]
+	stranger := d.login(t, "admin@globex.example")
+	foreign := map[string]op.UUID{"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID}
+	tried := 0
+	for _, b := range d.App().Operations() {
+		o := b.Operation
+		parts := o.PathParts()
+		if len(parts) == 0 || foreign[parts[0]] == "" {
+			continue
+		}
+		tried++
+		answers := map[string]string{}
+		for note, id := range map[string]op.UUID{"foreign": foreign[parts[0]], "absent": uid.Random()} {
+			in := sample(t, o)
+			for _, f := range o.Fields {
+				if f.Name == parts[0] {
+					reflect.ValueOf(in).Elem().Field(f.Index).SetString(string(id))
+				}
+			}
+			wire, err := o.Write(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := d.ask(t, wire.Method, wire.Target, stranger, wire.Body)
+			if w.Code < 400 {
+				t.Errorf("%s: a stranger is answered %d %s", o.Name, w.Code, w.Body)
+			}
+			text := strings.ReplaceAll(w.Body.String(), w.Header().Get("X-Request-Id"), "")
+			answers[note] = fmt.Sprintf("%d %s", w.Code, text)
+		}
+		if answers["foreign"] != answers["absent"] {
+			t.Errorf("%s tells a foreign id from an absent one:\n%s\n%s", o.Name, answers["foreign"], answers["absent"])
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d operations were tried", tried)
+	}
+}
+
+// TestIDsThatAreNone sends what is no id wherever an id belongs.
+func TestIDsThatAreNone(t *testing.T) {
+	t.Parallel()
+	d := startDev(t)
+	admin := d.login(t, "admin@acme.example")
+	for _, b := range d.App().Operations() {
+		o := b.Operation
+		parts := o.PathParts()
+		if len(parts) == 0 {
+			continue
+		}
+		for _, id := range []string{"1", "'%20OR%201=1--", "%00", "%f0%9f%92%a5", strings.Repeat("a", 3000), "null", "../../etc"} {
+			path := o.Path
+			for _, part := range parts {
+				path = strings.Replace(path, "{"+part+"}", id, 1)
+			}
+			wire, err := o.Write(sample(t, o))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequest(o.Method, "/", bytes.NewReader(wire.Body))
+			r.URL.Path, r.URL.RawPath = strings.NewReplacer("%20", " ", "%00", "\x00", "%f0%9f%92%a5", "💥").Replace(path), ""
+			r.Header.Set("Authorization", "Bearer "+admin)
+			r.Header.Set("Content-Type", "application/json")
+			if len(wire.Body) == 0 {
+				r.Body = http.NoBody
+				r.ContentLength = 0
+			}
+			w := httptest.NewRecorder()
+			d.App().Handler().ServeHTTP(w, r)
+			if w.Code != 400 && w.Code != 404 && w.Code != 403 && w.Code != 405 {
+				text, _ := io.ReadAll(w.Body)
+				t.Errorf("%s with the id %.20q: %d %s, want 400 or 404", o.Name, id, w.Code, text)
+			}
+		}
+	}
+}
