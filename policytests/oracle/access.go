@@ -31,7 +31,7 @@ func (o Oracle) sameTenant(actor, resource object) bool {
 func (o Oracle) withinCaveats(doc, actor, resource object) bool {
 	effect, said := doc["effect"].(string)
 	module := word(doc, "module")
-	if !(said && setOf(texts(actor["effects"])...).has(effect)) && !o.broken(EffectIgnored) {
+	if (!said || !setOf(texts(actor["effects"])...).has(effect)) && !o.broken(EffectIgnored) {
 		return false
 	}
 	if module == "" || !setOf(texts(actor["modules"])...).has(module) {
