@@ -93,7 +93,11 @@ func (o *apiOptions) body() ([]byte, error) {
 	case o.input == "-":
 		return io.ReadAll(o.inv.In)
 	case o.input != "":
-		return os.ReadFile(o.input)
+		text, err := os.ReadFile(o.input)
+		if err != nil {
+			return nil, usage(err)
+		}
+		return text, nil
 	case len(o.fields) == 0:
 		return nil, nil
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -126,7 +125,7 @@ func (inv *invocation) dial(s settings) (*client.Client, error) {
 	}
 	c, err := client.New(cfg)
 	if err != nil {
-		return nil, usage(errors.Join(err))
+		return nil, usage(err)
 	}
 	return c, nil
 }
