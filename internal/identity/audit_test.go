@@ -132,8 +132,8 @@ func TestDecisionsAreListed(t *testing.T) {
 	admin := r.login("admin@acme.example")
 	for _, tenant := range []op.UUID{r.acme.id, r.globex.id} {
 		r.exec(`INSERT INTO audit.decisions
-(tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id)
-VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', '{"n":1}', false, false, '{permission_missing}', 'r', 'q')`, tenant, uid.New(), uid.New())
+(tenant_id, id, decided_at, actor_id, rule, permission, module, allow, input, hidden, reasons, revision, request_id)
+VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', false, '{"n":1}', false, '{permission_missing}', 'r', 'q')`, tenant, uid.New(), uid.New())
 	}
 	page := must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: map[string][]string{"permission": {"task.update"}, "allow": {"false"}}})
 	if len(page.Items) != 1 || page.Items[0].Allow || page.Items[0].Reasons[0] != "permission_missing" {
