@@ -194,6 +194,8 @@ func (s *Server) Close(ctx context.Context) error {
 		return nil
 	}
 	err := s.proc.stop(ctx)
+	// The next start makes it again; if it is not empty it is not ours alone.
+	_ = os.Remove(s.socketDir)
 	s.lock.release()
 	return err
 }

@@ -188,6 +188,7 @@ func TestServerDiesWithKilledOwner(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "data", "postmaster.pid"))
 		return os.IsNotExist(err)
 	})
+	start(t, embedded.Options{Dir: dir}) // which clears the folder of the socket
 }
 
 // TestKilledInitdb leaves a half-made cluster behind.

@@ -58,6 +58,9 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkOwner(base, acct); err != nil {
+		return nil, err
+	}
 	if err := acct.give(base); err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
@@ -80,6 +83,19 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 		}
 	}
 	return startShared(ctx, opts, base, acct)
+}
+
+// checkOwner refuses a folder that somebody else put at a name of ours.
+func checkOwner(dir string, acct account) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || (int(st.Uid) != os.Geteuid() && st.Uid != acct.uidOf()) {
+		return fmt.Errorf("embedded: %s belongs to another user", dir)
+	}
+	return nil
 }
 
 func waitLock(ctx context.Context, path string) (*dirLock, error) {
