@@ -144,7 +144,7 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 // included, however the rows keep their attributes.
 func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 	t.Parallel()
-	const rows, subjects = 200, 40
+	const rows, subjects = 150, 30
 	r := rand.New(rand.NewPCG(20, 26))
 	conn, err := pgx.Connect(t.Context(), pgtest.Empty(t).URL())
 	if err != nil {

@@ -26,12 +26,16 @@ func number(o ast.Object, key string) int {
 	return i
 }
 
-// texts gives the strings of an array or a set, in its order.
+// texts gives the strings of an array or a set, in its order; nil where there
+// are none.
 func texts(o ast.Object, key string) []string { return textsOf(field(o, key)) }
 
 func textsOf(v ast.Value) []string {
 	switch v := v.(type) {
 	case *ast.Array:
+		if v.Len() == 0 {
+			return nil
+		}
 		out := make([]string, 0, v.Len())
 		for i := range v.Len() {
 			if s, ok := v.Elem(i).Value.(ast.String); ok {
