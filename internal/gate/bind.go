@@ -90,7 +90,7 @@ func (m *Module) mustBe(o *op.Operation, access op.Access) {
 
 // bind erases the operation's types and wraps its code. The guard, where there is
 // one, comes before everything, the answer kept for an idempotency key included.
-func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call) error, do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
+func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Context) error, do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*In)
 		if !ok {
@@ -99,7 +99,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call) error, do 
 		var out *Out
 		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
 			if guard != nil {
-				if err := guard(c); err != nil {
+				if err := guard(c, ctx); err != nil {
 					return err
 				}
 			}

@@ -211,9 +211,20 @@ func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error)
 }
 
 // holds refuses a caller who has the operation's permission in no scope at all.
-func (c *Call) holds() error {
-	if c.operation.Permission != "" && !c.Actor.Subject.Holds(c.operation.Permission) {
-		return fault.Forbidden(c.operation.Permission)
+// The refusal is a decision like any other, about no record in particular, so
+// that the decision log has it.
+func (c *Call) holds(ctx context.Context) error {
+	permission := c.operation.Permission
+	if permission == "" || c.Actor.Subject.Holds(permission) {
+		return nil
 	}
-	return nil
+	err := c.Decide(ctx, permission, authz.Resource{Type: "any", Tenant: string(c.Tenant), Classification: unclassified})
+	if err == nil {
+		// The two answers of the policies contradict each other.
+		return fault.Forbidden(permission)
+	}
+	return err
 }
+
+// unclassified is the tier of what has no classification.
+const unclassified = "UNCLASSIFIED"
