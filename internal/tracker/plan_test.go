@@ -77,14 +77,14 @@ p AS (INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, cl
       SELECT tenant, gen_random_uuid(), 'Crowd ' || n, '2027-01-04', 'CRO' || n, 'UNCLASSIFIED', tenant, now(), now()
       FROM t, generate_series(1, 10) n RETURNING tenant_id, id)
 INSERT INTO projects.statuses (tenant_id, project_id, name, category, position)
-SELECT tenant_id, id, s, s, 1 FROM p, unnest(ARRAY['TODO', 'DONE', 'IN_PROGRESS']) s`, tenants, w.acme)
+SELECT tenant_id, id, s AS name, s AS category, 1 FROM p, unnest(ARRAY['TODO', 'DONE', 'IN_PROGRESS']) s`, tenants, w.acme)
 	w.exec(`
 INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
                             progress, assignee_id, created_by, created_at, updated_at)
-SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repeat('text ', 40), s.name, s.name, 'TASK', 'MEDIUM',
+SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repeat('text ', 40), s.name, s.category, 'TASK', 'MEDIUM',
        100, CASE WHEN n % 10 = 0 THEN p.created_by END, p.created_by, now(), now()
 FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n,
-     LATERAL (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3] AS name) s`, each, p.ID, own)
+     LATERAL (SELECT c AS name, c AS category FROM (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3]) x (c)) s`, each, p.ID, own)
 	w.exec(`ANALYZE`)
 }
 

@@ -263,8 +263,7 @@ const countTasksSQL = `SELECT count(*) FROM projects.tasks t WHERE t.tenant_id =
 const foreignChildrenSQL = `
 SELECT t.id FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.epic_project_id = @project
-  AND t.epic_id IN (SELECT e.id FROM projects.tasks e WHERE e.tenant_id = @tenant AND e.project_id = @project AND e.issue_type = 'EPIC')
-FOR UPDATE`
+ORDER BY t.id FOR UPDATE`
 
 const deleteProjectSQL = `DELETE FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
 

@@ -1,7 +1,10 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -108,6 +111,7 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, p
 	page.Items = make([]contract.TaskSummary, 0, limit+1)
 	var r taskRow
 	var epicShown bool
+	last, sorted := int64(math.MaxInt64), true
 	_, err = pgx.ForEachRow(rows, []any{
 		&r.Prefix, &r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
 		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
@@ -118,8 +122,17 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, p
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
 		page.Items = append(page.Items, item)
+		sorted, last = sorted && r.Number < last, r.Number
 		return nil
 	})
+	if !sorted {
+		// The page is the right one, but SQL owes no order to what is around it.
+		slices.SortFunc(page.Items, func(a, b contract.TaskSummary) int {
+			x, _ := parseTaskKey(a.Key)
+			y, _ := parseTaskKey(b.Key)
+			return cmp.Compare(y.number, x.number)
+		})
+	}
 	return err
 }
 

@@ -57,7 +57,10 @@ type world struct {
 	people map[op.UUID]*person
 }
 
-func newWorld(t testing.TB) *world { return newWorldOf(t, 4) }
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldOf(t, 4)
+}
 
 func newWorldOf(t testing.TB, conns int32) *world {
 	t.Helper()

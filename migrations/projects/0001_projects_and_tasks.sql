@@ -104,6 +104,7 @@ CREATE TABLE projects.tasks (
 CREATE INDEX tasks_by_status ON projects.tasks (tenant_id, project_id, status, number);
 CREATE INDEX tasks_by_assignee ON projects.tasks (tenant_id, assignee_id, project_id, number) WHERE assignee_id IS NOT NULL;
 CREATE INDEX tasks_by_epic ON projects.tasks (tenant_id, epic_id, project_id, number) WHERE epic_id IS NOT NULL;
+CREATE INDEX tasks_by_epic_project ON projects.tasks (tenant_id, epic_project_id) WHERE epic_project_id IS NOT NULL;
 CREATE INDEX tasks_by_parent ON projects.tasks (tenant_id, project_id, parent_task_id) WHERE parent_task_id IS NOT NULL;
 
 -- Which task an item of another tracker became. The item is known again by its own id; the fingerprint tells whether it has
