@@ -208,7 +208,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		}
 		admin := newUser{
 			id: uid.New(), tenant: t.ID, kind: contract.KindHuman, email: in.AdminEmail, displayName: strings.TrimSpace(in.AdminName),
-			passwordHash: hash, organisation: out.Organisation.ID, now: c.Now,
+			passwordHash: hash, clearance: in.AdminClearance, organisation: out.Organisation.ID, now: c.Now,
 		}
 		roles, err := selectRolesByName(ctx, c.DB, t.ID, []string{adminRole})
 		if err != nil {
@@ -222,7 +222,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
 			{
 				Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(out.Admin.ID), Critical: true,
-				Changes: changes{"principalKind": out.Admin.PrincipalKind, "roles": roleIDs(roles)},
+				Changes: changes{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
 			},
 		}, []gate.Event{
 			{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t},

@@ -131,11 +131,12 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 	office := r.office()
 	admin := r.login("admin@northwind.example")
 	fresh := fields{
-		"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "boss@fresh.example", "adminName": "Boss", "adminPassword": pass,
+		"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "boss@fresh.example", "adminName": "Boss", "adminPassword": pass, "adminClearance": "CONFIDENTIAL",
 		"defaultLocale": "de-DE", "enabledLocales": []string{"de-DE", "en-GB"}, "timeZone": "Europe/Berlin", "currency": "EUR",
 	}
 	made := must[contract.CreateTenantOut](r, "create-tenant", request{token: admin, body: body(fresh)})
-	if made.Tenant.OfficeID != office.id || made.Organisation.TenantID != made.Tenant.ID || made.Admin.OrganisationID != made.Organisation.ID {
+	if made.Tenant.OfficeID != office.id || made.Organisation.TenantID != made.Tenant.ID || made.Admin.OrganisationID != made.Organisation.ID ||
+		made.Admin.Clearance != "CONFIDENTIAL" {
 		t.Errorf("made %+v", made)
 	}
 	boss := r.login("boss@fresh.example")
