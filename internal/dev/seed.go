@@ -33,7 +33,7 @@ func seed(ctx context.Context, directURL, dir string, s secrets) ([]Tenant, erro
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	marker := filepath.Join(dir, seeded)
 	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
-		if err := sow(ctx, conn, s); err != nil {
+		if err := create(ctx, conn, s); err != nil {
 			return nil, err
 		}
 		if err := writeWhole(marker, []byte(time.Now().UTC().Format(time.RFC3339)+"\n")); err != nil {
@@ -42,12 +42,12 @@ func seed(ctx context.Context, directURL, dir string, s secrets) ([]Tenant, erro
 	} else if err != nil {
 		return nil, err
 	}
-	return reap(ctx, conn, s)
+	return readTenants(ctx, conn, s)
 }
 
-// sow makes everything in one transaction, then provisions the service
+// create makes everything in one transaction, then provisions the service
 // principals as an operator would.
-func sow(ctx context.Context, conn *pgx.Conn, s secrets) error {
+func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	engine, err := authz.New(ctx, authz.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func sow(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	places := map[string]place{}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		by := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: clock.System{}.Now()}
-		for _, h := range houses() {
+		for _, h := range seedTenants() {
 			tenant, err := by.Tenant(ctx, identity.SeedTenant{Slug: h.slug, Name: h.name, Type: h.kind, Office: places[office].tenant})
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func sow(ctx context.Context, conn *pgx.Conn, s secrets) error {
 				return err
 			}
 			places[h.slug] = place{tenant, organisation}
-			if err := settle(ctx, by, h, tenant, organisation, s); err != nil {
+			if err := createUsers(ctx, by, h, tenant, organisation, s); err != nil {
 				return err
 			}
 		}
@@ -84,7 +84,7 @@ func sow(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range houses() {
+	for _, h := range seedTenants() {
 		p := &identity.Provisioner{Policies: engine}
 		if _, err := p.Run(ctx, conn, places[h.slug].tenant, places[h.slug].organisation); err != nil {
 			return fmt.Errorf("%s: %w", h.slug, err)
@@ -93,21 +93,21 @@ func sow(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	return nil
 }
 
-// settle makes the people and agents of one tenant.
-func settle(ctx context.Context, by *identity.Seeder, h house, tenant, organisation op.UUID, s secrets) error {
-	for _, seat := range people() {
-		email := address(seat.name, h.slug)
+// createUsers makes the people and agents of one tenant.
+func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant, organisation op.UUID, s secrets) error {
+	for _, u := range people() {
+		email := address(u.name, h.slug)
 		if _, err := by.User(ctx, identity.SeedUser{
-			Tenant: tenant, Organisation: organisation, Email: email, DisplayName: seat.display, Kind: authz.KindHuman,
-			Password: s.password(email), Clearance: seat.clearance, Roles: []string{seat.role},
+			Tenant: tenant, Organisation: organisation, Email: email, DisplayName: u.display, Kind: authz.KindHuman,
+			Password: s.password(email), Clearance: u.clearance, Roles: []string{u.role},
 		}); err != nil {
 			return err
 		}
 	}
-	for _, seat := range agents() {
+	for _, u := range agents() {
 		if _, err := by.User(ctx, identity.SeedUser{
-			Tenant: tenant, Organisation: organisation, Email: address(seat.name, h.slug), DisplayName: seat.display, Kind: authz.KindAgent,
-			Clearance: seat.clearance, Roles: []string{seat.role}, Suspended: seat.suspended,
+			Tenant: tenant, Organisation: organisation, Email: address(u.name, h.slug), DisplayName: u.display, Kind: authz.KindAgent,
+			Clearance: u.clearance, Roles: []string{u.role}, Suspended: u.suspended,
 		}); err != nil {
 			return err
 		}
@@ -128,14 +128,14 @@ SELECT u.id, u.email, u.principal_kind, u.status, u.integration_key, m.clearance
 FROM identity.memberships m JOIN identity.users u ON u.id = m.user_id
 WHERE m.tenant_id = @tenant ORDER BY u.home_tenant_id <> m.tenant_id, u.created_at, u.id`
 
-// reap tells what the seeded tenants hold now.
-func reap(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, error) {
+// readTenants tells what the seeded tenants hold now.
+func readTenants(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, error) {
 	passwords := map[string]string{}
 	var slugs []string
-	for _, h := range houses() {
+	for _, h := range seedTenants() {
 		slugs = append(slugs, h.slug)
-		for _, seat := range people() {
-			passwords[address(seat.name, h.slug)] = s.password(address(seat.name, h.slug))
+		for _, u := range people() {
+			passwords[address(u.name, h.slug)] = s.password(address(u.name, h.slug))
 		}
 	}
 	rows, err := conn.Query(ctx, seededTenantsSQL, pgx.StrictNamedArgs{"slugs": slugs})
@@ -150,14 +150,14 @@ func reap(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, error) {
 	}
 	slices.SortFunc(tenants, func(a, b Tenant) int { return slices.Index(slugs, a.Slug) - slices.Index(slugs, b.Slug) })
 	for i := range tenants {
-		if err := furnish(ctx, conn, &tenants[i], passwords); err != nil {
+		if err := readTenant(ctx, conn, &tenants[i], passwords); err != nil {
 			return nil, err
 		}
 	}
 	return tenants, nil
 }
 
-func furnish(ctx context.Context, conn *pgx.Conn, t *Tenant, passwords map[string]string) error {
+func readTenant(ctx context.Context, conn *pgx.Conn, t *Tenant, passwords map[string]string) error {
 	rows, err := conn.Query(ctx, seededOrganisationsSQL, pgx.StrictNamedArgs{"tenant": t.ID})
 	if err != nil {
 		return err

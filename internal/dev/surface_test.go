@@ -172,7 +172,9 @@ func TestEveryOperation(t *testing.T) {
 			t.Errorf("%s needs %s, which the policies' catalogue does not list", o.Name, o.Permission)
 		}
 		w := d.ask(t, wire.Method, wire.Target, powerless, wire.Body)
-		var e struct{ Error struct{ Code, Permission string } }
+		var e struct {
+			Error struct{ Code, Permission string }
+		}
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusForbidden || e.Error.Code != "FORBIDDEN" || e.Error.Permission != o.Permission {
 			t.Errorf("%s without %s: %d %s, want 403 that names it", o.Name, o.Permission, w.Code, w.Body)
 		}

@@ -1,18 +1,16 @@
 package dev
 
-// seat is one user of a seeded tenant: who it is in the roster of a tenant, not
-// in the world. Addresses are under .example (RFC 2606): they reach nobody.
-type seat struct {
+// seedUser is one user of every seeded tenant. They are parts to play, not people;
+// their addresses are under .example (RFC 2606) and reach nobody.
+type seedUser struct {
 	name, display string
-	kind          string
 	role          string
 	clearance     string
 	suspended     bool
-	integration   string
 }
 
-// house is one seeded tenant.
-type house struct {
+// seedTenant is one seeded tenant.
+type seedTenant struct {
 	slug, name, kind string
 	organisation     string
 }
@@ -21,8 +19,8 @@ type house struct {
 // two memberships is at home.
 const office = "northwind"
 
-func houses() []house {
-	return []house{
+func seedTenants() []seedTenant {
+	return []seedTenant{
 		{slug: office, name: "Northwind", kind: "PROGRAMME_OFFICE", organisation: "Northwind Programme Office"},
 		{slug: "acme", name: "Acme", kind: "STANDARD", organisation: "Acme Works"},
 		{slug: "globex", name: "Globex", kind: "STANDARD", organisation: "Globex Labs"},
@@ -31,8 +29,8 @@ func houses() []house {
 
 // people are the persons of every tenant, one for each default role, with
 // clearances from the lowest tier to the highest.
-func people() []seat {
-	return []seat{
+func people() []seedUser {
+	return []seedUser{
 		{name: "admin", display: "Admin", role: "Admin", clearance: "SECRET"},
 		{name: "project-manager", display: "Project manager", role: "Project Manager", clearance: "CONFIDENTIAL"},
 		{name: "member", display: "Member", role: "Member", clearance: "INTERNAL"},
@@ -45,8 +43,8 @@ func people() []seat {
 }
 
 // agents are the synthetic agents of every tenant.
-func agents() []seat {
-	return []seat{
+func agents() []seedUser {
+	return []seedUser{
 		{name: "agent+builder", display: "Builder agent", role: "Agent", clearance: "INTERNAL"},
 		{name: "agent+retired", display: "Retired agent", role: "Agent", clearance: "INTERNAL", suspended: true},
 	}
