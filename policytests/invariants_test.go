@@ -17,6 +17,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
+	t.Helper()
 	e := newEngine(t)
 	w := &world{engine: e, permissions: []string{"audit.read"}}
 	for _, p := range e.Catalogue().Permissions {
@@ -125,7 +126,7 @@ func (w *world) allows(t *rapid.T, in authz.SubjectInput, questions []authz.Inpu
 }
 
 func (w *world) questions(t *rapid.T) []authz.Input {
-	out := make([]authz.Input, 12)
+	out := make([]authz.Input, 12/perDetector)
 	for i := range out {
 		out[i] = w.question(t)
 	}

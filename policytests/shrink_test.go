@@ -225,7 +225,10 @@ func TestSubjectsOnlyShrink(t *testing.T) {
 				if kind != "internal" && len(whole) < 15 {
 					t.Fatalf("%s of %s: too little to shrink: %v", kind, token, whole)
 				}
-				for _, m := range mutations(t, text) {
+				for i, m := range mutations(t, text) {
+					if i%perDetector != 0 {
+						continue
+					}
 					checked++
 					if widensByMeaning(m) {
 						continue

@@ -22,6 +22,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"parapet/internal/clock"
 )
 
 // Config is what an Engine is made of. The zero value works: embedded policies,
@@ -31,8 +33,8 @@ type Config struct {
 	Source Source
 	// Sink takes the decision log; nil drops it.
 	Sink DecisionSink
-	// Now tells the time for the decision log; nil is time.Now.
-	Now func() time.Time
+	// Clock tells the time for the decision log; nil is the system's.
+	Clock clock.Clock
 	// Timeout bounds one evaluation; zero is DefaultTimeout.
 	Timeout time.Duration
 	// Logger hears of failed evaluations and reloads; nil is slog.Default.

@@ -42,6 +42,7 @@ func byHand() *written {
 }
 
 func benchmarkDecide(b *testing.B, permission string, effect authz.Effect, allow bool, cfg authz.Config) {
+	b.Helper()
 	e := newEngine(b, cfg)
 	in := authz.Input{
 		Permission: permission, Effect: effect, Module: "tracker",

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"parapet/internal/clock"
 )
 
 // Engine decides. It is safe for concurrent use.
@@ -17,19 +19,19 @@ type Engine struct {
 	reload  sync.Mutex
 	timeout time.Duration
 	sink    DecisionSink
-	now     func() time.Time
+	clock   clock.Clock
 	logger  *slog.Logger
 	counts  counters
 }
 
 // New compiles the policies and prepares every query and filter.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
-	e := &Engine{timeout: cfg.Timeout, sink: cfg.Sink, now: cfg.Now, logger: cfg.Logger}
+	e := &Engine{timeout: cfg.Timeout, sink: cfg.Sink, clock: cfg.Clock, logger: cfg.Logger}
 	if e.timeout <= 0 {
 		e.timeout = DefaultTimeout
 	}
-	if e.now == nil {
-		e.now = time.Now
+	if e.clock == nil {
+		e.clock = clock.System{}
 	}
 	if e.logger == nil {
 		e.logger = slog.Default()

@@ -16,7 +16,6 @@ import (
 const (
 	acme     = "00000000-0000-7000-8000-000000000001"
 	globex   = "00000000-0000-7000-8000-000000000002"
-	office   = "00000000-0000-7000-8000-000000000003"
 	orgA     = "00000000-0000-7000-8000-0000000000a1"
 	orgB     = "00000000-0000-7000-8000-0000000000a2"
 	projectA = "00000000-0000-7000-8000-0000000000b1"
@@ -237,7 +236,7 @@ func TestSubjectFailsClosed(t *testing.T) {
 	if e.Stats().Failed[authz.ReasonUndefined] != 1 {
 		t.Errorf("counted %+v", e.Stats())
 	}
-	whole := change(t, "parapet/subject/subject.rego", "", "# METADATA\n# scope: package\npackage parapet.subject\n\n# METADATA\n# entrypoint: true\nsubject := 7\n")
+	whole := change(t, "parapet/subject/subject.rego", "", "package parapet.subject\n\n# METADATA\n# entrypoint: true\nsubject := 7\n")
 	e = newEngine(t, authz.Config{Source: authz.Source{Policies: whole}, Logger: slog.New(slog.DiscardHandler)})
 	if s, err := e.Subject(t.Context(), person(e, "Member")); err == nil || s != nil {
 		t.Errorf("a number became %+v", s)
@@ -363,7 +362,7 @@ func TestConcurrentUse(t *testing.T) {
 	var work sync.WaitGroup
 	for range 4 {
 		work.Go(func() {
-			for range 200 {
+			for range 200 / perDetector {
 				if d, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); err != nil || !d.Allow {
 					t.Errorf("%+v, %v", d, err)
 				}

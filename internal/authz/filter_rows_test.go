@@ -86,7 +86,6 @@ func pickNull(r *rand.Rand, values []string) *string {
 }
 
 var (
-	tenants         = []string{acme, globex, office}
 	organisations   = []string{orgA, orgB}
 	projects        = []string{projectA, projectB}
 	users           = []string{alice, bob}
@@ -144,7 +143,7 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 // included, however the rows keep their attributes.
 func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 	t.Parallel()
-	const rows, subjects = 150, 30
+	const rows, subjects = 150, 30 / perDetector
 	r := rand.New(rand.NewPCG(20, 26))
 	conn, err := pgx.Connect(t.Context(), pgtest.Empty(t).URL())
 	if err != nil {

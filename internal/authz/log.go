@@ -130,7 +130,7 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	}
 	r := &in.Resource
 	record := DecisionRecord{
-		Time: e.now(), Rule: entryAllow,
+		Time: e.clock.Now(), Rule: entryAllow,
 		Permission: s.maskName(in.Permission), Module: s.maskName(in.Module),
 		Allow: decision.Allow, Hidden: decision.Hidden, Reasons: decision.Reasons,
 		Revision: decision.Revision, RequestID: maskRequestID(in.RequestID),
@@ -157,7 +157,7 @@ func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 	}
 	about := q.about()
 	record := DecisionRecord{
-		Time: e.now(), Rule: q.entrypoint(), Module: s.maskName(about.module),
+		Time: e.clock.Now(), Rule: q.entrypoint(), Module: s.maskName(about.module),
 		Permission: about.permission, Input: about.input, Allow: verdict.Allow,
 		Hidden: verdict.Code == "NOT_FOUND", Reasons: verdict.Reasons,
 		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),

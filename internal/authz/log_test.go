@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parapet/internal/authz"
+	"parapet/internal/clock"
 )
 
 // store keeps what a log writes.
@@ -114,7 +115,7 @@ func TestDecisionLogIsMasked(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	e := newEngine(t, authz.Config{Sink: kept, Now: func() time.Time { return at }})
+	e := newEngine(t, authz.Config{Sink: kept, Clock: clock.Func(func() time.Time { return at })})
 	s := subject(t, e, person(e, "Member"))
 	const secret = "alice@example.com eyJhbGciOi.secret password"
 	decide(t, e, authz.Input{

@@ -1,0 +1,6 @@
+//go:build !race
+
+package authz_test
+
+// perDetector divides the number of cases where the race detector slows them.
+const perDetector = 1
