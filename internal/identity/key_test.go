@@ -60,7 +60,7 @@ func TestServiceKey(t *testing.T) {
 	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
 		t.Errorf("changes %s", changes)
 	}
-	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->>'resourceId' = $1`, string(k.ID)); n != 1 {
+	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->'resource'->>'resourceId' = $1`, string(k.ID)); n != 1 {
 		t.Errorf("%d events of the critical entry", n)
 	}
 	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_issued' AND aggregate_id = $1`, string(user)); n != 1 {

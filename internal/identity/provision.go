@@ -210,7 +210,7 @@ func (r *provisioning) noteRole(id op.UUID, event string, what map[string]any) {
 func (r *provisioning) emit(event, aggregate string, id op.UUID) {
 	r.events = append(r.events, events.Event{
 		Type: event, TenantID: r.tenant, AggregateType: aggregate, AggregateID: string(id), OccurredAt: r.now,
-		Payload: []byte(fmt.Sprintf(`{"id":%q}`, id)),
+		Payload: []byte(fmt.Sprintf(`{"resource":{"id":%q}}`, id)),
 	})
 }
 

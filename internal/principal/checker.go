@@ -198,8 +198,11 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
 		Module: cred.Module, Header: true, Target: string(target),
 	})
-	if err != nil || !v.Allow {
-		return "", fault.ForbiddenTenant().WithCause(err)
+	if err != nil {
+		return "", refusal(err)
+	}
+	if !v.Allow {
+		return "", fault.ForbiddenTenant()
 	}
 	return target, nil
 }
@@ -281,7 +284,7 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 	if err != nil {
 		// No authority can be worked out, so there is none: the caller is refused.
 		c.cfg.Log.ErrorContext(ctx, "subject refused", slog.String("user", string(claims.Subject)), slog.String("tenant", string(target)), slog.Any("error", err))
-		return nil, fault.ForbiddenTenant().WithCause(err)
+		return nil, refusal(err)
 	}
 	return &Principal{
 		UserID: claims.Subject, Kind: record.PrincipalKind, IntegrationKey: record.IntegrationKey,
@@ -290,6 +293,15 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 		TokenKind: claims.Kind.Short(), JTI: claims.ID, ExpiresAt: claims.ExpiresAt,
 		Subject: subject, Revision: stored.Revision, claims: claims,
 	}, nil
+}
+
+// refusal is the answer when the policies gave none: not now, where time was
+// lacking, and no otherwise.
+func refusal(err error) error {
+	if errors.Is(err, authz.ErrTimeout) {
+		return fault.Unavailable(err)
+	}
+	return fault.ForbiddenTenant().WithCause(err)
 }
 
 // fly runs f once for all who ask for the same at the same time. It does not end

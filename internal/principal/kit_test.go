@@ -49,7 +49,7 @@ func newWorld(t *testing.T, o options) *world {
 	w := &world{t: t, db: pgtest.New(t), clock: &hands{}}
 	w.clock.set(time.Now().Truncate(time.Second))
 	w.owner = w.db.Owner(t)
-	engine, err := authz.New(t.Context(), authz.Config{})
+	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
