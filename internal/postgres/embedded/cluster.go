@@ -131,7 +131,6 @@ func (c cluster) arguments(socketDir string) []string {
 		"port=" + port,
 		"unix_socket_directories=" + socketDir,
 		"unix_socket_permissions=0700",
-		"max_connections=200",
 		"timezone=UTC",
 		"log_timezone=UTC",
 		"log_min_messages=warning",
@@ -141,6 +140,8 @@ func (c cluster) arguments(socketDir string) []string {
 			"fsync=off", "synchronous_commit=off", "full_page_writes=off",
 			"wal_level=minimal", "max_wal_senders=0", "autovacuum=off",
 			"checkpoint_timeout=1h", "max_wal_size=4GB", "max_connections=500")
+	} else {
+		settings = append(settings, "max_connections=200")
 	}
 	var args []string
 	for _, s := range settings {
