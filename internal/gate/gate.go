@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
@@ -131,6 +132,11 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 				err = m.read(ctx, c, &live, f)
 			}
 		}
+		if collided(err) && ctx.Err() == nil {
+			// The database gave way to another transaction: nothing of this one
+			// is there, so it can begin again.
+			continue
+		}
 		if !errors.Is(err, errStale) {
 			return postgres.MapError(err)
 		}
@@ -140,7 +146,14 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		}
 		p = fresh
 	}
-	return fault.Unavailable(fmt.Errorf("gate: %s: the grants kept changing", o.Name))
+	return fault.Unavailable(fmt.Errorf("gate: %s: it kept colliding with other changes", o.Name))
+}
+
+// collided tells a deadlock and a failed serialization from other errors (SQLSTATE
+// class 40).
+func collided(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001")
 }
 
 // read runs a handler whose every statement carries the check. A handler that

@@ -304,6 +304,28 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
+func TestADeadlockBeginsAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	var tries atomic.Int64
+	b := gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+			return in.Name, h.resource(in), nil
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *thingIn, name string) (*thingOut, error) {
+			c.Record(gate.Note{Action: "thing.changed", ResourceType: "thing", ResourceID: name})
+			if tries.Add(1) < 3 {
+				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
+				return nil, postgres.MapError(err)
+			}
+			return &thingOut{Name: name}, nil
+		},
+	})
+	if _, err := b.Call(h.caller(""), &thingIn{"plain"}); err != nil || tries.Load() != 3 || h.count(entriesSQL) != 1 {
+		t.Fatalf("%v after %d tries, %d entries", err, tries.Load(), h.count(entriesSQL))
+	}
+}
+
 func TestBindRefusesOtherAccess(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -44,7 +44,7 @@ func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Con
 	if len(key) > MaxIdempotencyKey {
 		return nil, fault.Validation("Idempotency-Key", fmt.Sprintf("The key has more than %d characters.", MaxIdempotencyKey))
 	}
-	hash, err := hashOf(in)
+	hash, err := hashOf(c.operation, in)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +90,15 @@ func kept[Out any](ctx context.Context, c *Call, hash string, args postgres.Args
 	return &out, nil
 }
 
-// hashOf tells one input from another.
-func hashOf(in any) (string, error) {
-	text, err := json.Marshal(in, json.Deterministic(true))
+// hashOf tells one request from another: by what a client would send, in which a
+// field that is absent is not one that is null.
+func hashOf(o *op.Operation, in any) (string, error) {
+	wire, err := o.Write(in)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	sum := sha256.New()
+	sum.Write([]byte(wire.Method + " " + wire.Target + "\n"))
+	sum.Write(wire.Body)
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }

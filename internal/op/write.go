@@ -51,7 +51,7 @@ func (o *Operation) Write(in any) (Wire, error) {
 			if err := enc.WriteToken(jsontext.String(f.Name)); err != nil {
 				return Wire{}, err
 			}
-			if err := json.MarshalEncode(enc, fv.Interface()); err != nil {
+			if err := json.MarshalEncode(enc, fv.Interface(), json.Deterministic(true)); err != nil {
 				return Wire{}, fmt.Errorf("op: %s: field %s: %w", o.Name, f.Name, err)
 			}
 		}
