@@ -65,9 +65,9 @@ func (a account) give(path string) error {
 }
 
 // uidOf is the user that owns what the account creates.
-func (a account) uidOf() uint32 {
+func (a account) uidOf() int {
 	if a.other {
-		return a.uid
+		return int(a.uid)
 	}
-	return uint32(os.Geteuid()) //nolint:gosec // never negative on Unix
+	return os.Geteuid()
 }

@@ -179,9 +179,10 @@ func freePort(ctx context.Context) (uint32, error) {
 		return 0, err
 	}
 	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("listening on %s", l.Addr())
+	_, text, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return 0, err
 	}
-	return uint32(addr.Port), nil //nolint:gosec // a port fits
+	port, err := strconv.ParseUint(text, 10, 32)
+	return uint32(port), err
 }

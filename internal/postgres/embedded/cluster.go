@@ -179,7 +179,7 @@ func (c cluster) socketDir() (string, error) {
 		return "", fmt.Errorf("embedded: socket folder: %w", err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || st.Uid != c.account.uidOf() {
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(st.Uid) != c.account.uidOf() {
 		return "", fmt.Errorf("embedded: socket folder: %s is there already, and is not a folder of mode 0700 of user %d; remove it", dir, c.account.uidOf())
 	}
 	return dir, nil

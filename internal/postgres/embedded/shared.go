@@ -92,7 +92,7 @@ func checkOwner(dir string, acct account) error {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || (int(st.Uid) != os.Geteuid() && st.Uid != acct.uidOf()) {
+	if !ok || (int(st.Uid) != os.Geteuid() && int(st.Uid) != acct.uidOf()) {
 		return fmt.Errorf("embedded: %s belongs to another user", dir)
 	}
 	return nil
