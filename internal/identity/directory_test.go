@@ -225,12 +225,49 @@ func TestDirectoryListsInPages(t *testing.T) {
 	pagesOf[contract.Colleague](r, "list-people", admin, len(people), func(p contract.Colleague) op.UUID { return p.ID })
 	pagesOf[contract.Membership](r, "list-memberships", admin, len(people), func(m contract.Membership) op.UUID { return m.UserID })
 	pagesOf[contract.Role](r, "list-roles", admin, len(r.engine.Catalogue().Roles), func(r contract.Role) op.UUID { return r.ID })
+	events := one[int](r, `SELECT count(*)::int FROM events.outbox WHERE tenant_id = $1`, r.acme.id)
+	pagesOf[contract.EventRecord](r, "list-events", admin, events, func(e contract.EventRecord) op.UUID { return e.ID })
+	for _, name := range []string{"list-events", "list-notifications"} {
+		r.refused(name, request{token: admin, query: map[string][]string{"cursor": {op.NewCursor(name, r.acme.id, "b")}}}, fault.CodeValidation, "cursor")
+	}
 	for _, cursor := range []string{"x", "AAAA", op.NewCursor("list-users", r.globex.id, "a", string(uid.New())), op.NewCursor("list-users", r.acme.id, "a", "b")} {
 		r.refused("list-users", request{token: admin, query: map[string][]string{"cursor": {cursor}}}, fault.CodeValidation, "cursor")
 	}
 	for _, limit := range []string{"0", "201", "-1", "x"} {
 		r.refused("list-users", request{token: admin, query: map[string][]string{"limit": {limit}}}, fault.CodeValidation, "limit")
 	}
+}
+
+// The lists that only an office has, or that are about one record.
+func TestFurtherListsInPages(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	r.office()
+	office := r.login("admin@northwind.example")
+	first := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: office, query: map[string][]string{"limit": {"1"}}})
+	second := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: office, query: map[string][]string{"limit": {"1"}, "cursor": {first.NextCursor}}})
+	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Slug != "acme" || second.Items[0].Slug != "northwind" || second.NextCursor != "" {
+		t.Errorf("tenants: %+v, then %+v", first, second)
+	}
+	admin := r.login("admin@acme.example")
+	role := r.roleID(r.acme.id, "Member")
+	must[contract.RoleAssignment](r, "assign-role", in(admin, "roleId", role, fields{"userId": r.acme.people["guest"]}))
+	seen := map[op.UUID]bool{}
+	q := in(admin, "roleId", role, nil)
+	q.query = map[string][]string{"limit": {"1"}}
+	for range 3 {
+		page := must[op.Page[contract.RoleAssignment]](r, "list-assignments", q)
+		seen[page.Items[0].UserID] = true
+		if page.NextCursor == "" {
+			break
+		}
+		q.query = map[string][]string{"limit": {"1"}, "cursor": {page.NextCursor}}
+	}
+	if len(seen) != 2 || !seen[r.acme.people["member"]] || !seen[r.acme.people["guest"]] {
+		t.Errorf("holders: %v", seen)
+	}
+	q.query = map[string][]string{"cursor": {op.NewCursor("list-assignments", r.acme.id, "no moment", string(role))}}
+	r.refused("list-assignments", q, fault.CodeValidation, "cursor")
 }
 
 func pagesOf[T any](r *realm, name, token string, want int, id func(T) op.UUID) {

@@ -159,7 +159,7 @@ func loadMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMember
 
 func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
 	if in.Status.Null {
-		return nil, fault.Validation("status", "The field status can't be null.")
+		return nil, notNull("status")
 	}
 	was := m
 	m.OrganisationID, m.Status, m.Clearance = in.OrganisationID.Or(m.OrganisationID), in.Status.Or(m.Status), in.Clearance.Or(m.Clearance)

@@ -5,7 +5,6 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
@@ -87,8 +86,11 @@ func createOrganisation(ctx context.Context, c *gate.Call, _ *contract.CreateOrg
 }
 
 func updateOrganisation(ctx context.Context, c *gate.Call, in *contract.UpdateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
-	if in.Type.Null || in.VerificationStatus.Null {
-		return nil, fault.Validation(map[bool]string{true: "type", false: "verificationStatus"}[in.Type.Null], "The field can't be null.")
+	if in.Type.Null {
+		return nil, notNull("type")
+	}
+	if in.VerificationStatus.Null {
+		return nil, notNull("verificationStatus")
 	}
 	was := o
 	name, err := newName("name", in.Name, o.Name)

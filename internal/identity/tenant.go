@@ -257,10 +257,10 @@ var zoneForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`
 
 func newSettings(in *contract.CreateTenantIn) (settings, error) {
 	if in.DefaultLocale.Null {
-		return settings{}, fault.Validation("defaultLocale", "The field defaultLocale can't be null.")
+		return settings{}, notNull("defaultLocale")
 	}
 	if in.EnabledLocales.Null {
-		return settings{}, fault.Validation("enabledLocales", "The field enabledLocales can't be null.")
+		return settings{}, notNull("enabledLocales")
 	}
 	set := settings{defaultLocale: "en-US", enabledLocales: []string{"en-US"}, timeZone: in.TimeZone, currency: in.Currency}
 	set.defaultLocale = in.DefaultLocale.Or(set.defaultLocale)
@@ -277,7 +277,7 @@ func changedSettings(in *contract.UpdateTenantIn, t contract.Tenant) (settings, 
 		{"timeZone", in.TimeZone.Null}, {"currency", in.Currency.Null},
 	} {
 		if f.null {
-			return settings{}, fault.Validation(f.name, fmt.Sprintf("The field %s can't be null.", f.name))
+			return settings{}, notNull(f.name)
 		}
 	}
 	set := settings{
@@ -360,13 +360,18 @@ func trimmed(field, text string) (string, error) {
 	return text, nil
 }
 
+// notNull refuses null for a field that can't be cleared.
+func notNull(field string) error {
+	return fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
+}
+
 // newName is the name that a change gives: the old one where the field is absent.
 func newName(field string, change op.Opt[string], old string) (string, error) {
 	if !change.Set {
 		return old, nil
 	}
 	if change.Null {
-		return "", fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
+		return "", notNull(field)
 	}
 	return trimmed(field, change.Value)
 }

@@ -180,7 +180,7 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 		return nil, err
 	}
 	if in.Email.Null {
-		return nil, fault.Validation("email", "The field email can't be null.")
+		return nil, notNull("email")
 	}
 	u.DisplayName, u.Email, u.Clearance = name, in.Email.Or(u.Email), in.Clearance.Or(u.Clearance)
 	var fields []string
