@@ -58,6 +58,3 @@ func (p *pools) close() {
 		pool.Close()
 	}
 }
-
-// moduleRole is the LOGIN role that a module's statements run as.
-func moduleRole(module string) string { return "parapet_" + module }

@@ -88,7 +88,7 @@ func newTestAPI(t *testing.T, log io.Writer, change func(*Config)) *API {
 }
 
 func request(body string, headers ...string) *http.Request {
-	r := httptest.NewRequest("POST", "/api/things/"+thingID+"/echo", strings.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, "/api/things/"+thingID+"/echo", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
@@ -195,7 +195,7 @@ func TestNothingInternalIsTold(t *testing.T) {
 	var log strings.Builder
 	api := newTestAPI(t, &log, nil)
 	for _, path := range []string{"/api/boom", "/api/leak"} {
-		w, e := serve(api, httptest.NewRequest("GET", path, nil))
+		w, e := serve(api, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code != 500 || e.Code != fault.CodeInternal || e.RequestID == "" {
 			t.Fatalf("%s: got %d %+v", path, w.Code, e)
 		}
@@ -206,7 +206,7 @@ func TestNothingInternalIsTold(t *testing.T) {
 			t.Errorf("the log must know the request id %s", e.RequestID)
 		}
 	}
-	w, _ := serve(api, httptest.NewRequest("GET", "/api/busy", nil))
+	w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/api/busy", nil))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "2" {
 		t.Errorf("got %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 	}
@@ -217,7 +217,7 @@ func TestLogHoldsNoCredential(t *testing.T) {
 	var log strings.Builder
 	api := newTestAPI(t, &log, nil)
 	serve(api, request(`{"text":"body-secret"}`, "Authorization", "Bearer good"))
-	r := httptest.NewRequest("POST", "/api/things/"+thingID+"/echo?access_token=query-secret", strings.NewReader(`{}`))
+	r := httptest.NewRequest(http.MethodPost, "/api/things/"+thingID+"/echo?access_token=query-secret", strings.NewReader(`{}`))
 	r.Header.Set("Authorization", "Bearer header-secret")
 	if w, _ := serve(api, r); w.Code != 401 {
 		t.Errorf("a token in the query must not work: %d", w.Code)
@@ -272,15 +272,15 @@ func TestSurfaces(t *testing.T) {
 	ready := errors.New("no database")
 	api := newTestAPI(t, io.Discard, func(cfg *Config) { cfg.Ready = func(context.Context) error { return ready } })
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200, "/openapi.json": 200, "/api/nothing": 404, "/api/things/" + thingID + "/echo": 405} {
-		if w, _ := serve(api, httptest.NewRequest("GET", path, nil)); w.Code != want {
+		if w, _ := serve(api, httptest.NewRequest(http.MethodGet, path, nil)); w.Code != want {
 			t.Errorf("%s: got %d, want %d", path, w.Code, want)
 		}
 	}
 	ready = nil
-	if w, _ := serve(api, httptest.NewRequest("GET", "/readyz", nil)); w.Code != 200 {
+	if w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/readyz", nil)); w.Code != 200 {
 		t.Errorf("/readyz: got %d once it is ready", w.Code)
 	}
-	w, _ := serve(api, httptest.NewRequest("GET", "/openapi.json", nil))
+	w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var doc struct {
 		OpenAPI string
 		Paths   map[string]map[string]struct{ OperationID string }
