@@ -99,8 +99,8 @@ check-generated: ## Fail when go generate would change a file
 
 .PHONY: lint
 lint: ## Run golangci-lint (staticcheck, gosec and the rest of .golangci.yml)
-	$(LINT) run ./...
-	@for dir in $(MODULES); do echo "cd $$dir && golangci-lint run ./..."; (cd $$dir && $(LINT) run ./...); done
+	$(LINT) run --allow-parallel-runners ./...
+	@for dir in $(MODULES); do echo "cd $$dir && golangci-lint run ./..."; (cd $$dir && $(LINT) run --allow-parallel-runners ./...); done
 
 .PHONY: vet
 vet: ## Run go vet
