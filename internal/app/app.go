@@ -8,6 +8,8 @@ package app
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,7 +151,15 @@ func days(n *int) int {
 }
 
 func (a *App) gate(module string, pool *postgres.Pool) *gate.Module {
-	return gate.New(gate.Config{Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log})
+	return gate.New(gate.Config{Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: a.hashKey()})
+}
+
+// hashKey is derived from the signing secret, so that every process of the
+// installation has the same and it is good for nothing else.
+func (a *App) hashKey() []byte {
+	mac := hmac.New(sha256.New, []byte(a.cfg.JWTSecret))
+	mac.Write([]byte("parapet idempotency keys"))
+	return mac.Sum(nil)
 }
 
 // ready tells whether requests can be served: the database answers, has every

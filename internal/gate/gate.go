@@ -46,6 +46,9 @@ type Config struct {
 	Principals Principals
 	Clock      clock.Clock
 	Log        *slog.Logger
+	// HashKey is a secret of the installation: requests that named an
+	// idempotency key are remembered by a hash with it.
+	HashKey []byte
 }
 
 // Module is a module's gate: every operation of the module is bound through it.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -44,7 +45,7 @@ func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Con
 	if len(key) > MaxIdempotencyKey {
 		return nil, fault.Validation("Idempotency-Key", fmt.Sprintf("The key has more than %d characters.", MaxIdempotencyKey))
 	}
-	hash, err := hashOf(c.operation, in)
+	hash, err := c.module.hashOf(c.operation, in)
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +92,15 @@ func kept[Out any](ctx context.Context, c *Call, hash string, args postgres.Args
 }
 
 // hashOf tells one request from another: by what a client would send, in which a
-// field that is absent is not one that is null.
-func hashOf(o *op.Operation, in any) (string, error) {
+// field that is absent is not one that is null. It is keyed, because an input may
+// hold a password that a plain hash would let be guessed.
+func (m *Module) hashOf(o *op.Operation, in any) (string, error) {
 	wire, err := o.Write(in)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.New()
-	sum.Write([]byte(wire.Method + " " + wire.Target + "\n"))
-	sum.Write(wire.Body)
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	mac := hmac.New(sha256.New, m.cfg.HashKey)
+	mac.Write([]byte(wire.Method + " " + wire.Target + "\n"))
+	mac.Write(wire.Body)
+	return hex.EncodeToString(mac.Sum(nil)), nil
 }
