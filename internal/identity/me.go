@@ -69,7 +69,7 @@ func (s *Service) listOrgs(ctx context.Context, c *gate.Call, _ *contract.MeIn) 
 	out := &contract.OrganisationsOut{Items: []contract.OrganisationChoice{}}
 	rows, err := readChoices(ctx, s.deps.Auth, c.Actor.UserID, c.Actor.TokenTenant)
 	if err != nil {
-		s.deps.Log.WarnContext(ctx, "organisations not looked up", slog.String("request_id", op.RequestID(ctx)), slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "organisations not looked up", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 		out.Degraded = true
 		return out, nil
 	}

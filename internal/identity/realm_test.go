@@ -27,7 +27,9 @@ import (
 )
 
 // sharedEngine is immutable, and dear to make.
-var sharedEngine = sync.OnceValues(func() (*authz.Engine, error) { return authz.New(context.Background(), authz.Config{Timeout: time.Minute}) })
+var sharedEngine = sync.OnceValues(func() (*authz.Engine, error) {
+	return authz.New(context.Background(), authz.Config{Timeout: time.Minute})
+})
 
 var sharedHasher = sync.OnceValues(func() (*password.Hasher, error) { return password.New(password.Floor(), 0) })
 

@@ -69,7 +69,7 @@ func (s *Service) noteRefusal(ctx context.Context, accounts []account, reason st
 		})
 	})
 	if err != nil {
-		s.deps.Log.WarnContext(ctx, "refused login not audited", slog.String("request_id", op.RequestID(ctx)), slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "refused login not audited", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 	}
 }
 
