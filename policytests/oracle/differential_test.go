@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -49,8 +50,8 @@ func drawn(all []question, number int) (q question, in any, wellFormed bool) {
 }
 
 // consult asks the engine; what is not an answer denies.
-func consult(t *testing.T, e *authz.Engine, q question, in any) (got answer, answered bool) {
-	v, err := e.EvalRaw(t.Context(), q.entrypoint, in)
+func consult(ctx context.Context, e *authz.Engine, q question, in any) (got answer, answered bool) {
+	v, err := e.EvalRaw(ctx, q.entrypoint, in)
 	if err != nil {
 		return answer{why: err.Error()}, false
 	}
@@ -94,7 +95,7 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 	parallel(*decisions, func(number int) {
 		q, in, wellFormed := drawn(all, number)
 		want := q.ask(oracle.Oracle{}, in)
-		got, answered := consult(t, e, q, in)
+		got, answered := consult(t.Context(), e, q, in)
 		difference := differ(q, want, got, answered, wellFormed)
 
 		lock.Lock()
@@ -147,14 +148,14 @@ func percent(part, whole int) float64 {
 
 func report(t *testing.T, e *authz.Engine, q question, number int, in any, wellFormed bool) {
 	t.Helper()
-	got, answered := consult(t, e, q, in)
+	got, answered := consult(t.Context(), e, q, in)
 	difference := differ(q, q.ask(oracle.Oracle{}, in), got, answered, wellFormed)
 	small := minimise(clone(in), func(candidate any) bool {
-		got, answered := consult(t, e, q, candidate)
+		got, answered := consult(t.Context(), e, q, candidate)
 		return differ(q, q.ask(oracle.Oracle{}, candidate), got, answered, wellFormed) == difference
 	})
 	want := q.ask(oracle.Oracle{}, small)
-	got, _ = consult(t, e, q, small)
+	got, _ = consult(t.Context(), e, q, small)
 	t.Errorf("%s, case %d: %s\n  input  %s\n  oracle %t %v %s\n  engine %t %v %s",
 		q.name, number, difference, pretty(small), want.allow, want.codes, want.why, got.allow, got.codes, got.why)
 }
@@ -169,7 +170,7 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	for from := 0; from < number && len(missing) > 0; from += 4_000 {
 		parallel(4_000, func(i int) {
 			q, in, wellFormed := drawn(all, from+i)
-			got, answered := consult(t, e, q, in)
+			got, answered := consult(t.Context(), e, q, in)
 			for _, fault := range missing {
 				if _, ok := known.Load(fault); ok {
 					continue

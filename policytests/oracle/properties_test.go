@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -19,14 +20,14 @@ type request struct {
 
 // ask gives the engine's decision: first who the caller is, then whether it may.
 // What has no answer denies.
-func (r request) allowed(t *testing.T, e *authz.Engine) bool {
-	actor, err := e.EvalRaw(t.Context(), "parapet/subject/subject", r.caller)
+func (r request) allowed(ctx context.Context, e *authz.Engine) bool {
+	actor, err := e.EvalRaw(ctx, "parapet/subject/subject", r.caller)
 	if err != nil {
 		return false
 	}
 	ask := maps.Clone(r.ask)
 	ask["actor"] = actor
-	v, err := e.EvalRaw(t.Context(), "parapet/access/allow", ask)
+	v, err := e.EvalRaw(ctx, "parapet/access/allow", ask)
 	return err == nil && v == true
 }
 
@@ -43,7 +44,7 @@ func allowedRequests(t *testing.T, e *authz.Engine, n int) []request {
 		actor := oracle.Oracle{}.Subject(caller)
 		ask := d.decisionFor(actor).(map[string]any)
 		delete(ask, "actor")
-		if r := (request{caller, ask}); r.allowed(t, e) {
+		if r := (request{caller, ask}); r.allowed(t.Context(), e) {
 			found = append(found, r)
 		}
 	}
@@ -70,14 +71,14 @@ func TestAuthorityOnlyShrinks(t *testing.T) {
 		r := requests[number]
 		foreign := request{r.caller, clone(r.ask).(map[string]any)}
 		foreign.ask["resource"].(map[string]any)["tenant"] = "e0000000-0000-4000-8000-000000000009"
-		if foreign.allowed(t, e) {
+		if foreign.allowed(t.Context(), e) {
 			t.Errorf("another tenant's record: %s %s", pretty(foreign.caller), pretty(foreign.ask))
 		}
 		for _, caveat := range []any{"unknown", "", "Read-Only", "project:x", "module:x", 1, nil} {
 			narrowed := request{clone(r.caller), r.ask}
 			token := narrowed.caller.(map[string]any)["token"].(map[string]any)
 			token["caveats"] = append(token["caveats"].([]any), caveat)
-			if narrowed.allowed(t, e) {
+			if narrowed.allowed(t.Context(), e) {
 				t.Errorf("with the unknown caveat %v: %s %s", caveat, pretty(narrowed.caller), pretty(narrowed.ask))
 			}
 		}
@@ -130,7 +131,7 @@ var decisive = []string{
 // may have are told by the differential test.
 func dependent(t *testing.T, e *authz.Engine, r request, p place, kind string) int {
 	t.Helper()
-	if !r.allowed(t, e) {
+	if !r.allowed(t.Context(), e) {
 		return 1
 	}
 	if slices.Contains(decisive, dotted(p)) {
@@ -164,7 +165,7 @@ func TestLosingSomethingNeverAllows(t *testing.T) {
 		ask := d.decisionFor(oracle.Oracle{}.Subject(caller)).(map[string]any)
 		delete(ask, "actor")
 		r := request{caller, ask}
-		if r.allowed(t, e) {
+		if r.allowed(t.Context(), e) {
 			return
 		}
 		for _, p := range placesOf(caller, nil) {
@@ -172,13 +173,13 @@ func TestLosingSomethingNeverAllows(t *testing.T) {
 				continue
 			}
 			less := request{change(clone(caller), p, spoilt("missing")), ask}
-			if less.allowed(t, e) {
+			if less.allowed(t.Context(), e) {
 				t.Errorf("without %v it is allowed: %s %s", p, pretty(less.caller), pretty(less.ask))
 			}
 		}
 		for _, p := range placesOf(ask, nil) {
 			less := request{caller, change(clone(ask), p, spoilt("missing")).(map[string]any)}
-			if less.allowed(t, e) {
+			if less.allowed(t.Context(), e) {
 				t.Errorf("without %v it is allowed: %s %s", p, pretty(less.caller), pretty(less.ask))
 			}
 		}
