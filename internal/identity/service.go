@@ -52,6 +52,9 @@ type Deps struct {
 	Keys authz.KeySettings
 	// AuthProvider is AUTH_PROVIDER: "local".
 	AuthProvider string
+	// AgentTenants are the tenants whose synthetic agents can be given work:
+	// AGENT_EXECUTION_TENANT_ALLOWLIST.
+	AgentTenants []op.UUID
 	// Throttle bounds failed logins; the zero value is DefaultThrottle.
 	Throttle Throttle
 }
