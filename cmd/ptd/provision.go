@@ -44,7 +44,7 @@ func newProvision(p *program) *cobra.Command {
 			}
 			report, err := provision(cmd.Context(), cfg.DirectURL, t, o, p.logger(cfg))
 			if report.Tenant != "" {
-				p.tellProvision(report, asJSON)
+				p.tellProvision(report, asJSON, err == nil)
 			}
 			return err
 		},
@@ -69,7 +69,7 @@ func provision(ctx context.Context, url string, tenant, organisation op.UUID, lo
 	return p.Run(ctx, conn, tenant, organisation)
 }
 
-func (p *program) tellProvision(r identity.ProvisionReport, asJSON bool) {
+func (p *program) tellProvision(r identity.ProvisionReport, asJSON, done bool) {
 	if asJSON {
 		enc := json.NewEncoder(p.out)
 		enc.SetIndent("", "  ")
@@ -90,7 +90,7 @@ func (p *program) tellProvision(r identity.ProvisionReport, asJSON bool) {
 	for _, change := range r.Agents {
 		fmt.Fprintf(p.out, "agents: %s\n", change)
 	}
-	if !r.Changed() {
+	if done && !r.Changed() {
 		fmt.Fprintln(p.out, "nothing to change")
 	}
 }
