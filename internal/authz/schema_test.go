@@ -1,0 +1,105 @@
+package authz
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"parapet/policies"
+)
+
+// What the engine builds is what the schemas describe, field for field: the
+// compiler checks the rules against the same files.
+func TestInputsFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	e, err := New(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "00000000-0000-7000-8000-000000000001"
+	caller := SubjectInput{
+		Token: Token{
+			Kind: TokenSession, Tenant: id, Roles: []string{"Admin"}, RoleScopes: map[string][]string{"Other": {"project:" + id}},
+			Clearance: "SECRET", Caveats: []string{"read-only"},
+		},
+		Tenant: id, TenantType: "STANDARD",
+		User: User{ID: id, Kind: KindHuman, IntegrationKey: "none", Organisation: id},
+		Stored: Stored{Clearance: "SECRET", Assignments: []Assignment{
+			{Role: "Admin", Scope: ScopeTenant}, {Role: "Other", Scope: ScopeProject, ID: id},
+		}},
+		Roles: map[string][]string{"Admin": {"tasks.read", "task.update.own", "audit.read.own"}},
+	}
+	actor, err := e.Subject(t.Context(), caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.current.Load().set
+	whole := Resource{Type: "task", ID: id, Tenant: id, Organisation: id, Project: id, Creator: id, Owner: id, Classification: "SECRET"}
+	entry := Resource{Type: "audit_entry", Tenant: id, NullClassification: true}
+	days := 7
+	principal := ServicePrincipal{
+		ID: id, Tenant: id, Kind: KindService, Status: "ACTIVE", Membership: "ACTIVE", IntegrationKey: "spec-wiki-sync",
+		Roles: []HeldRole{{Name: "r", Kind: "GLOBAL", Scope: ScopeTenant, Grants: []string{"tasks.read"}}},
+	}
+	owner := KeyOwner{ID: id, Tenant: id, Kind: KindService}
+	empty := SubjectInput{}
+	for name, c := range map[string]struct {
+		schema string
+		input  ast.Value
+	}{
+		"a caller":         {"subject", caller.document()},
+		"an empty caller":  {"subject", empty.document()},
+		"a decision":       {"access", s.input(&Input{Permission: "tasks.read", Effect: Read, Module: "tracker", Actor: actor, Resource: whole})},
+		"an audit entry":   {"access", s.input(&Input{Permission: "audit.read", Effect: Read, Module: "audit", Actor: actor, Resource: entry})},
+		"a service's key":  {"keys", IssueServiceKey{Actor: actor, Target: principal, Settings: KeySettings{MaxAdminDays: 1, MaxUserDays: 1}}.document()},
+		"one's own key":    {"keys", IssueSelfKey{Actor: actor, ExpiresInDays: &days}.document()},
+		"a list":           {"keys", ListKeys{Actor: actor, Owner: &owner}.document()},
+		"a revocation":     {"keys", RevokeKey{Actor: actor, ServiceOwned: true, Key: Key{JTI: id, Tenant: id, Owner: owner}}.document()},
+		"a profile":        {"profiles", ValidateProfile{Target: principal}.document()},
+		"acting elsewhere": {"actas", ActAs{TokenKind: TokenSession, TokenTenant: id, PrincipalKind: KindHuman, Module: "wiki", Header: true, Target: id}.document()},
+	} {
+		value, err := ast.JSON(c.input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, c.schema, value); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		object, ok := value.(map[string]any)
+		if !ok {
+			t.Fatalf("%s: %T", name, value)
+		}
+		object["spare"] = true
+		if err := validate(t, c.schema, object); err == nil {
+			t.Errorf("%s: the schema takes a field that it does not know", name)
+		}
+	}
+}
+
+func validate(t *testing.T, name string, value any) error {
+	t.Helper()
+	text, err := policies.FS.ReadFile("schemas/" + name + "/input.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Numbers come as json.Number from OPA: once through JSON makes them plain.
+	plain, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again any
+	if err := json.Unmarshal(plain, &again); err != nil {
+		t.Fatal(err)
+	}
+	return resolved.Validate(again)
+}
