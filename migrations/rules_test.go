@@ -98,7 +98,7 @@ var catalogueRules = []catalogueRule{
 			('USING', pg_get_expr(p.polqual, p.polrelid), p.polcmd <> 'a'),
 			('WITH CHECK', coalesce(pg_get_expr(p.polwithcheck, p.polrelid), pg_get_expr(p.polqual, p.polrelid)), p.polcmd IN ('a', 'w', '*'))
 		) AS e (kind, expr, applies)
-		WHERE applies
+		WHERE applies AND p.polpermissive -- a restrictive one only takes away
 		  AND (expr IS NULL OR expr ILIKE '%select%'
 		    OR (expr <> '(tenant_id = ' || guarded || ')' AND expr NOT LIKE '((tenant_id = ' || replace(guarded, '_', '\_') || ') AND %'))`},
 	{"setting", "after a transaction-local setting the variable is empty and not NULL: unguarded, the cast fails or matches",

@@ -55,7 +55,8 @@ func (a *App) runJobs(ctx context.Context) error {
 	}
 	runner, err := jobs.Start(ctx, jobs.Deps{
 		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log,
-		Checkpoint: jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
+		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}},
+		Checkpoint:   jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
 	})
 	if err != nil {
 		if ctx.Err() != nil {

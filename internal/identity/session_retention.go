@@ -1,0 +1,35 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"parapet/internal/postgres"
+)
+
+// sessionRetention is how long a session's record is kept after its end.
+const sessionRetention = 30 * 24 * time.Hour
+
+// prunedAtOnce bounds one statement, so that none holds many rows for long.
+const prunedAtOnce = 1000
+
+const pruneSessionsSQL = `
+DELETE FROM identity.sessions s
+USING (SELECT tenant_id, jti FROM identity.sessions WHERE expires_at < @before ORDER BY tenant_id, jti LIMIT @most FOR UPDATE SKIP LOCKED) old
+WHERE s.tenant_id = old.tenant_id AND s.jti = old.jti`
+
+// PruneSessions deletes the records of sessions that ended long before now, of
+// every tenant, and says how many those were.
+func (s *Service) PruneSessions(ctx context.Context, now time.Time) (int64, error) {
+	var all int64
+	for {
+		tag, err := s.deps.Auth.Exec(ctx, pruneSessionsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": prunedAtOnce})
+		if err != nil {
+			return all, postgres.MapError(err)
+		}
+		all += tag.RowsAffected()
+		if tag.RowsAffected() < prunedAtOnce {
+			return all, nil
+		}
+	}
+}
