@@ -173,6 +173,9 @@ func TestSchemas(t *testing.T) {
 	if got := in.Properties["note"].Types; len(got) != 2 || got[1] != "null" {
 		t.Errorf("an optional field may be null: %v", got)
 	}
+	if tags := in.Properties["tags"]; tags.MaxItems == nil || *tags.MaxItems != 2 || tags.MaxLength != nil {
+		t.Errorf("a list's length is counted in items: %+v", tags)
+	}
 	body, err := o.BodySchema()
 	if err != nil || body.Properties["id"] != nil || body.Properties["title"] == nil {
 		t.Errorf("body schema: %+v, %v", body, err)

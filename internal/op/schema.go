@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +63,7 @@ func (f Field) Schema() (*jsonschema.Schema, error) {
 	if f.Pattern != nil {
 		s.Pattern = f.Pattern.String()
 	}
-	if s.Type == "array" {
+	if s.Type == "array" || slices.Contains(s.Types, "array") {
 		s.MinItems, s.MaxItems = f.MinLength, f.MaxLength
 	} else {
 		s.MinLength, s.MaxLength = f.MinLength, f.MaxLength
