@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -293,6 +294,12 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 	if _, err := b.Call(h.caller("next"), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
 		t.Errorf("got %v", err)
+	}
+	for _, key := range []string{"\xff\xfe", strings.Repeat("k", gate.MaxIdempotencyKey+1)} {
+		_, err := b.Call(h.caller(key), &thingIn{"plain"})
+		if f := fault.From(err); err == nil || f.Code != fault.CodeValidation || f.Field != "Idempotency-Key" {
+			t.Errorf("the key %.8q: got %v, want a VALIDATION that names it", key, err)
+		}
 	}
 	if n := h.count(`SELECT count(*) FROM events.idempotency_keys`); n != 1 {
 		t.Errorf("a change that failed must leave no key: %d kept", n)

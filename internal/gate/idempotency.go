@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -42,7 +43,10 @@ func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Con
 	if c.operation.Secret {
 		return nil, fault.Validation("Idempotency-Key", "This operation gives out a secret once and can't be repeated by key.")
 	}
-	if len(key) > MaxIdempotencyKey {
+	if !utf8.ValidString(key) {
+		return nil, fault.Validation("Idempotency-Key", "The key is not valid UTF-8.")
+	}
+	if utf8.RuneCountInString(key) > MaxIdempotencyKey {
 		return nil, fault.Validation("Idempotency-Key", fmt.Sprintf("The key has more than %d characters.", MaxIdempotencyKey))
 	}
 	hash, err := c.module.hashOf(c.operation, in)

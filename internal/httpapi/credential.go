@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parapet/internal/fault"
+	"parapet/internal/op"
 	"parapet/internal/principal"
 )
 
@@ -27,7 +28,7 @@ func credentialOf(r *http.Request, module string) (principal.Credential, error) 
 			return c, fault.ForbiddenTenant()
 		}
 	}
-	cookie, err := cookieToken(r)
+	cookie, err := cookieToken(r, op.RequestOf(r.Context()).Secure)
 	if err != nil {
 		return c, err
 	}
@@ -49,10 +50,13 @@ func credentialOf(r *http.Request, module string) (principal.Credential, error) 
 	return c, nil
 }
 
-func cookieToken(r *http.Request) (string, error) {
+// cookieToken takes the token out of the session cookie. Over https the name
+// without the prefix is no session's: a neighbouring host, or anybody on the way
+// of a plain http request, can set it.
+func cookieToken(r *http.Request, secure bool) (string, error) {
 	found := ""
 	for _, c := range r.Cookies() {
-		if c.Name != SessionCookie && c.Name != SecureSessionCookie {
+		if c.Name != SecureSessionCookie && (secure || c.Name != SessionCookie) {
 			continue
 		}
 		if found != "" && found != c.Value {

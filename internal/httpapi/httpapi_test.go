@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -147,6 +148,41 @@ func TestCredential(t *testing.T) {
 				t.Errorf("a 401 must carry UNAUTHORIZED and a challenge, got %+v", e)
 			}
 		})
+	}
+}
+
+// Over https the cookie with the prefix alone is a session's: without it a
+// neighbouring host could have set it.
+func TestCookieOverHTTPS(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, nil)
+	for _, c := range []struct {
+		cookie string
+		status int
+	}{
+		{"__Host-pt_session=good", 201},
+		{"pt_session=good", 401},
+		{"pt_session=bad; __Host-pt_session=good", 201},
+		{"pt_session=good; __Host-pt_session=bad", 401},
+	} {
+		r := request(`{"text":"x"}`, "Cookie", c.cookie, "Sec-Fetch-Site", "same-origin")
+		r.TLS = &tls.ConnectionState{}
+		if w, e := serve(api, r); w.Code != c.status {
+			t.Errorf("%s: got %d %+v, want %d", c.cookie, w.Code, e, c.status)
+		}
+	}
+}
+
+// A query that cannot be read whole is not read in part: a filter would be lost.
+func TestQueriesAreWellFormed(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, nil)
+	for _, query := range []string{"a=1;b=2", "%", "a=%zz", "a=%f", "loud=true;x"} {
+		r := request(`{"text":"x"}`, "Authorization", "Bearer good")
+		r.URL.RawQuery = query
+		if w, e := serve(api, r); w.Code != 400 || e.Code != fault.CodeValidation || e.Field != "query" {
+			t.Errorf("%s: got %d %+v", query, w.Code, e)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -42,9 +43,15 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 			a.fail(c, err)
 			return
 		}
+		// URL.Query drops what it cannot read: a filter with a slip of the pen would be none.
+		query, err := url.ParseQuery(c.Request.URL.RawQuery)
+		if err != nil {
+			a.fail(c, fault.Validation("query", "The query is not well-formed: pairs are parted by & and % begins two hexadecimal digits.").WithCause(err))
+			return
+		}
 		in, err := b.Read(op.Raw{
 			Path:  func(name string) string { return strings.TrimPrefix(c.Param(name), "/") },
-			Query: c.Request.URL.Query(),
+			Query: query,
 			Body:  body,
 		})
 		if err != nil {

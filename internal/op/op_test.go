@@ -16,6 +16,7 @@ type thingIn struct {
 	ID     UUID        `path:"id" doc:"The thing."`
 	Limit  int         `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Page size."`
 	After  Date        `query:"after" doc:"Only later ones."`
+	For    UUID        `query:"for" doc:"Only this one's."`
 	Title  string      `json:"title" required:"true" maxLength:"10" doc:"The title."`
 	State  string      `json:"state" enum:"OPEN|DONE" doc:"The state."`
 	Note   Opt[string] `json:"note" maxLength:"5" doc:"A note."`
@@ -96,6 +97,8 @@ func TestReadRefuses(t *testing.T) {
 		{"doubled parameter", "limit=1&limit=2", `{"title":"t"}`, "limit"},
 		{"number out of bounds", "limit=201", `{"title":"t"}`, "limit"},
 		{"not a number", "limit=1e2", `{"title":"t"}`, "limit"},
+		{"an id that is none", "for=x", `{"title":"t"}`, "for"},
+		{"an empty id, which is no wish for all", "for=", `{"title":"t"}`, "for"},
 		{"not a date", "after=2027-02-30", `{"title":"t"}`, "after"},
 	} {
 		t.Run(c.note, func(t *testing.T) {

@@ -189,9 +189,6 @@ func setText(f Field, v reflect.Value, text string) error {
 	}
 	switch ptr := v.Addr().Interface().(type) {
 	case *UUID:
-		if text == "" && !f.Required {
-			return nil
-		}
 		if err := ptr.UnmarshalText([]byte(text)); err != nil {
 			return wrong()
 		}
