@@ -88,6 +88,27 @@ func TestPrincipalCheckConditions(t *testing.T) {
 	}
 }
 
+// Who is suspended loses their sessions, and is told why all the same: the
+// conditions are asked in the specification's order, the credential's own last.
+func TestWhyASessionOfSomebodySuspendedEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	acme := w.tenant("acme")
+	text, _ := w.session(acme, w.user(acme, "ada@acme.example"))
+	w.exec(`UPDATE identity.sessions SET revoked_at = now()`)
+	for _, c := range []struct{ sql, mend, reason string }{
+		{`UPDATE identity.users SET status = 'SUSPENDED'`, `UPDATE identity.users SET status = 'ACTIVE'`, principal.ReasonSuspended},
+		{`UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`, principal.ReasonNotInTenant},
+		{`UPDATE identity.tenants SET disabled_at = now()`, `UPDATE identity.tenants SET disabled_at = NULL`, principal.ReasonTenantDisabled},
+		{`SELECT 1`, `SELECT 1`, ""},
+	} {
+		w.exec(c.sql)
+		_, err := w.ask(text)
+		wantRefusal(t, err, fault.CodeUnauthorized, c.reason)
+		w.exec(c.mend)
+	}
+}
+
 // A token whose record says another owner, tenant or kind is nobody's.
 func TestTokenMustMatchItsRecord(t *testing.T) {
 	t.Parallel()

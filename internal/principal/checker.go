@@ -2,9 +2,12 @@ package principal
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -249,10 +252,10 @@ func (c *Checker) Refresh(ctx context.Context, p *Principal, revision int64) (*P
 func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, revision int64) (*Principal, error) {
 	key := subjectKey{target, claims.Subject, claims.ID}
 	policies := c.cfg.Policies.Revision()
-	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && (revision == 0 || p.Revision == revision) && p.Subject.Revision() == policies {
+	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && (revision == 0 || p.Revision == revision) && p.Subject.Revision() == policies && sameSnapshot(p.claims, claims) {
 		return p, nil
 	}
-	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(revision, 10)
+	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(revision, 10) + "/" + snapshotOf(claims)
 	return fly(ctx, &c.flights, flight, func(ctx context.Context) (*Principal, error) {
 		began, epoch := c.cfg.Clock.Now(), c.subjects.start()
 		stored, err := readStored(ctx, c.cfg.Pool, target, claims)
@@ -266,6 +269,22 @@ func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveR
 		c.subjects.put(key, p, began, epoch)
 		return p, nil
 	})
+}
+
+// sameSnapshot tells whether two tokens say the same of what their bearer may do.
+// Those of one id that the product signed always do. Should there ever be two
+// that do not, neither speaks for the other: the caveats of one would be lost.
+func sameSnapshot(a, b token.Claims) bool {
+	return a.Kind == b.Kind && a.Tenant == b.Tenant && a.Clearance == b.Clearance && a.ExpiresAt.Equal(b.ExpiresAt) &&
+		slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Caveats, b.Caveats) && maps.EqualFunc(a.RoleScopes, b.RoleScopes, slices.Equal)
+}
+
+// snapshotOf names what sameSnapshot compares, so that only those who may share
+// an answer wait for one.
+func snapshotOf(c token.Claims) string {
+	text := fmt.Sprintf("%q %q %q %d %q %q %q", c.Kind, c.Tenant, c.Clearance, c.ExpiresAt.Unix(), c.Roles, c.Caveats, c.RoleScopes)
+	sum := sha256.Sum256([]byte(text))
+	return string(sum[:])
 }
 
 func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, stored storedState) (*Principal, error) {

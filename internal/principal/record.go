@@ -28,17 +28,19 @@ type liveRecord struct {
 	TenantEnabled  bool
 }
 
-// verdict tells why the record does not admit its bearer, or nil.
+// verdict tells why the record does not admit its bearer, or nil. The conditions
+// come in the specification's order: a session that ended because its owner was
+// suspended says that, and not merely that it has ended.
 func (r liveRecord) verdict(now time.Time) error {
 	switch {
-	case r.Revoked || !now.Before(r.ExpiresAt):
-		return fault.Unauthorized()
 	case r.Membership != "ACTIVE" || r.UserStatus == "DELETED":
 		return fault.Unauthorized().WithReason(ReasonNotInTenant)
 	case !r.TenantEnabled:
 		return fault.Unauthorized().WithReason(ReasonTenantDisabled)
 	case r.UserStatus != "ACTIVE":
 		return fault.Unauthorized().WithReason(ReasonSuspended)
+	case r.Revoked || !now.Before(r.ExpiresAt):
+		return fault.Unauthorized()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package principal_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -156,5 +157,38 @@ func TestSubjectHasAnEnd(t *testing.T) {
 	third, err := w.ask(text)
 	if err != nil || third.Subject == first.Subject {
 		t.Errorf("used after its time (%v)", err)
+	}
+}
+
+// What is remembered of one token never speaks for another one of the same id:
+// not a caveat that is missing there, and not a role that is more here.
+func TestTokensOfOneIDSpeakForThemselves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{ttl: 30 * time.Second})
+	acme := w.tenant("acme")
+	ada := w.user(acme, "ada@acme.example")
+	w.role(acme, "Member", "projects.read")
+	w.role(acme, "Admin", "role.assign")
+	plain, jti := w.key(acme, ada, "Member")
+	narrow, more := w.claims(acme, ada, "Member"), w.claims(acme, ada, "Member", "Admin")
+	narrow.ID, narrow.Caveats, narrow.Clearance = jti, []string{"no-such-caveat"}, "INTERNAL"
+	more.ID = jti
+	for range 2 {
+		for _, c := range []struct {
+			name, text, clearance string
+			holds                 []string
+		}{
+			{"the token", plain, "SECRET", []string{"projects.read"}},
+			{"with a caveat", w.sign(narrow, token.APIKey), "INTERNAL", nil},
+			{"with a role more", w.sign(more, token.APIKey), "SECRET", []string{"projects.read", "role.assign"}},
+		} {
+			p, err := w.ask(c.text)
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if got := p.Subject.Permissions(); !slices.Equal(got, c.holds) || p.Clearance() != c.clearance {
+				t.Errorf("%s: %v at %s, want %v at %s", c.name, got, p.Clearance(), c.holds, c.clearance)
+			}
+		}
 	}
 }
