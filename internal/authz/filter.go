@@ -114,14 +114,16 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 			return Filter{b}, nil
 		}
 	}
-	p := s.plan(key)
+	p, keep := s.plan(key)
 	if p == nil {
 		e.counts.failed(ReasonUndefined)
 		return Filter{}, &failure{ReasonUndefined, fmt.Errorf("no policy knows the permission %q", permission)}
 	}
 	b := p.bind(actor)
 	b.revision = s.revision
-	actor.filters.Store(key, b)
+	if keep {
+		actor.filters.Store(key, b)
+	}
 	return Filter{b}, nil
 }
 
@@ -130,19 +132,19 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 const maxPlans = 4096
 
 // plan gives the permission's template in these columns, nil where no policy
-// knows the permission.
-func (s *set) plan(key filterKey) *plan {
+// knows the permission, and whether it is one that is kept.
+func (s *set) plan(key filterKey) (p *plan, keep bool) {
 	if kept, ok := s.plans.Load(key); ok {
-		p, _ := kept.(*plan)
-		return p
+		p, _ = kept.(*plan)
+		return p, true
 	}
 	template, ok := s.templates[key.permission]
 	if !ok {
-		return nil
+		return nil, false
 	}
-	p := template.lay(key.columns)
-	if s.planCount.Add(1) <= maxPlans {
+	p = template.lay(key.columns)
+	if keep = s.planCount.Add(1) <= maxPlans; keep {
 		s.plans.Store(key, p)
 	}
-	return p
+	return p, keep
 }

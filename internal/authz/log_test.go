@@ -1,96 +1,15 @@
 package authz_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
 )
-
-// store keeps what a log writes.
-type store struct {
-	mu      sync.Mutex
-	records []authz.DecisionRecord
-	fail    int
-}
-
-func (s *store) write(_ context.Context, records []authz.DecisionRecord) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail > 0 {
-		s.fail--
-		return errors.New("the store is away")
-	}
-	s.records = append(s.records, records...)
-	return nil
-}
-
-func TestLogWritesBatchesAndDrains(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &store{fail: 2}
-		log, err := authz.NewLog(authz.LogConfig{Write: s.write, Batch: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { log.Run(ctx); close(done) }()
-		for range 7 {
-			log.Record(authz.DecisionRecord{})
-		}
-		time.Sleep(5 * time.Second)
-		if got := log.Written(); got != 7 {
-			t.Errorf("written after a tick: %d, want 7", got)
-		}
-		log.Record(authz.DecisionRecord{})
-		stop()
-		<-done
-		if len(s.records) != 8 || log.Dropped() != 0 {
-			t.Errorf("records %d, dropped %d; want 8 and 0", len(s.records), log.Dropped())
-		}
-	})
-}
-
-func TestLogDropsAndCounts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &store{fail: 1000}
-		log, err := authz.NewLog(authz.LogConfig{Write: s.write, Capacity: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 10 {
-			log.Record(authz.DecisionRecord{})
-		}
-		if log.Dropped() != 6 {
-			t.Errorf("a full buffer dropped %d, want 6", log.Dropped())
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { log.Run(ctx); close(done) }()
-		time.Sleep(10 * time.Second)
-		if log.Dropped() != 10 || log.Written() != 0 {
-			t.Errorf("dropped %d, written %d; want 10 and 0", log.Dropped(), log.Written())
-		}
-		stop()
-		<-done
-	})
-}
-
-func TestLogNeedsAWriter(t *testing.T) {
-	t.Parallel()
-	if _, err := authz.NewLog(authz.LogConfig{}); err == nil {
-		t.Error("a log without a writer was made")
-	}
-}
 
 // sink keeps records in memory.
 type sink struct {
