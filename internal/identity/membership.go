@@ -117,8 +117,9 @@ func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contra
 		return nil, fault.Conflict("A service principal or a synthetic agent is bound to its own tenant.")
 	case j.user.Status != contract.UserActive:
 		return nil, fault.Conflict("The user is not ACTIVE.")
-	case j.user.ID == c.Actor.UserID && s.rank(in.Clearance) > s.rank(c.Actor.Clearance()):
-		return nil, ownClearance()
+	}
+	if err := s.mayClear(c, in.Clearance); err != nil {
+		return nil, err
 	}
 	var m contract.Membership
 	var note gate.Note
@@ -210,8 +211,13 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 
 // setClearance changes what a member may read, and says so as a critical entry.
 func (s *Service) setClearance(ctx context.Context, c *gate.Call, user op.UUID, from, to string) error {
-	if user == c.Actor.UserID && s.rank(to) > s.rank(from) {
-		return ownClearance()
+	if s.rank(to) > s.rank(from) {
+		if user == c.Actor.UserID {
+			return ownClearance()
+		}
+		if err := s.mayClear(c, to); err != nil {
+			return err
+		}
 	}
 	if err := writeClearance(ctx, c.DB, c.Tenant, user, to, c.Now); err != nil {
 		return err
@@ -226,6 +232,15 @@ func (s *Service) setClearance(ctx context.Context, c *gate.Call, user op.UUID, 
 // rank is a tier's place on the ladder; no tier stands for the lowest.
 func (s *Service) rank(tier string) int {
 	return max(slices.Index(s.deps.Policies.Catalogue().Tiers, tier), 0)
+}
+
+// mayClear refuses to clear somebody for more than the actor is cleared for: who
+// may also set that account's password could read through it what they may not.
+func (s *Service) mayClear(c *gate.Call, tier string) error {
+	if s.rank(tier) > s.rank(c.Actor.Clearance()) {
+		return fault.Refused("Nobody hands out a clearance above their own.")
+	}
+	return nil
 }
 
 func ownClearance() error {

@@ -139,6 +139,9 @@ func loadNewUser(_ context.Context, c *gate.Call, in *contract.CreateUserIn) (ne
 }
 
 func (s *Service) createUser(ctx context.Context, c *gate.Call, in *contract.CreateUserIn, n newUser) (*contract.User, error) {
+	if err := s.mayClear(c, n.clearance); err != nil {
+		return nil, err
+	}
 	roles, err := s.rolesToGive(ctx, c, c.Tenant, in.Roles)
 	if err != nil {
 		return nil, err
@@ -197,7 +200,7 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 		fields = append(fields, "password")
 	}
 	if u.Email != was.Email || in.Password.Set {
-		if err := s.mayImpersonate(ctx, c, u); err != nil {
+		if err := s.mayImpersonate(ctx, c, was); err != nil {
 			return nil, err
 		}
 	}
@@ -291,6 +294,9 @@ func (s *Service) mayImpersonate(ctx context.Context, c *gate.Call, u contract.U
 		if err := s.mayHandOut(ctx, c, r.Grants, scope{r.Scope, op.UUID(r.ScopeID)}); err != nil {
 			return err
 		}
+	}
+	if s.rank(u.Clearance) > s.rank(c.Actor.Clearance()) {
+		return fault.Refused("Nobody sets the address or the password of an account with a clearance above their own.")
 	}
 	return nil
 }

@@ -118,6 +118,35 @@ func TestNobodyClimbsByChangingUsers(t *testing.T) {
 	must[contract.User](r, "update-user", in(desk, "userId", equal, fields{"password": "a password of mine"}))
 }
 
+// A clearance is handed out like a permission: by who has it. Otherwise somebody
+// who sets passwords would clear an account of theirs for what they may not read.
+func TestNobodyClimbsByClearances(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	_, desk := r.person("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
+	mule, _ := r.person("mule", "tasks.read")
+	for name, f := range map[string]fields{
+		"update-user":       {"clearance": "RESTRICTED"},
+		"update-membership": {"clearance": "SECRET"},
+	} {
+		r.refused(name, in(desk, "userId", mule, f), fault.CodeForbidden, "above their own")
+	}
+	r.refused("create-user", request{token: desk, body: body(fields{
+		"email": "two@acme.example", "displayName": "Two", "roles": []string{"mule's role"}, "clearance": "RESTRICTED",
+	})}, fault.CodeForbidden, "above their own")
+	r.exec(`UPDATE identity.memberships SET clearance = 'SECRET' WHERE user_id = $1`, mule)
+	for _, change := range []fields{{"password": "a password of mine"}, {"email": "me@evil.example"}, {"password": "a password of mine", "clearance": "INTERNAL"}} {
+		r.refused("update-user", in(desk, "userId", mule, change), fault.CodeForbidden, "above their own")
+	}
+	if got := one[string](r, `SELECT clearance FROM identity.memberships WHERE user_id = $1`, mule); got != "SECRET" {
+		t.Errorf("a refused change was made: %s", got)
+	}
+	// Up to one's own, and down, one may.
+	must[contract.User](r, "update-user", in(desk, "userId", mule, fields{"clearance": "UNCLASSIFIED"}))
+	must[contract.User](r, "update-user", in(desk, "userId", mule, fields{"clearance": "INTERNAL"}))
+	must[contract.User](r, "update-user", in(desk, "userId", mule, fields{"password": "a password of mine"}))
+}
+
 func TestSuspendedUsers(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})
