@@ -69,7 +69,7 @@ func TestWhatEachRoleMayNotDo(t *testing.T) {
 		},
 		postgres.RoleAuth: {
 			`UPDATE identity.users SET status = 'ACTIVE'`, `UPDATE identity.api_keys SET revoked_at = NULL`, `INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES (gen_random_uuid(), gen_random_uuid(), 'x')`,
-			`UPDATE identity.sessions SET expires_at = now()`, `DELETE FROM identity.sessions`, `UPDATE identity.memberships SET status = 'ACTIVE'`, `TRUNCATE identity.users`,
+			`UPDATE identity.sessions SET expires_at = now()`, `UPDATE identity.memberships SET status = 'ACTIVE'`, `TRUNCATE identity.users`,
 		},
 		postgres.RoleJobs: {
 			`SELECT password_hash FROM identity.users`, `UPDATE identity.api_keys SET revoked_at = now()`, `SELECT * FROM identity.sessions`, `DELETE FROM identity.api_keys`,
