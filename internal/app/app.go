@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -60,6 +61,9 @@ type App struct {
 func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *App, err error) {
 	if cfg.DatabaseURL == "" {
 		return nil, &SettingError{"DATABASE_URL", "it is required: the address of the database"}
+	}
+	if info, err := os.Stat(cfg.CheckpointDir); cfg.CheckpointDir != "" && (err != nil || !info.IsDir()) {
+		return nil, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "it is not a folder"}
 	}
 	tokens, err := token.New(token.Config{Secret: cfg.JWTSecret})
 	if err != nil {

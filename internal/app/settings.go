@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"parapet/internal/audit"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // Config is all that a process can be told.
@@ -63,8 +65,8 @@ func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.N
 // Settings lists every setting that ptd reads, in the order of the README.
 func Settings() []Setting {
 	return []Setting{
-		{Name: "DATABASE_URL", Doc: "Pooled address of the database. Its user is replaced by the LOGIN role of each module.", set: text(func(c *Config) *string { return &c.DatabaseURL })},
-		{Name: "DIRECT_URL", Doc: "Direct address of the database as its owner, for `ptd migrate` and `ptd db:provision-service-principals`; `ptd serve` does not use it.", set: text(func(c *Config) *string { return &c.DirectURL })},
+		{Name: "DATABASE_URL", Doc: "Pooled address of the database. Its user is replaced by the LOGIN role of each module.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
+		{Name: "DIRECT_URL", Doc: "Direct address of the database as its owner, for `ptd migrate` and `ptd db:provision-service-principals`; `ptd serve` does not use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
 		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which the passwords of the database roles are derived; without it the roles have none (trust or peer authentication).", set: text(func(c *Config) *string { return &c.DBRoleSecret })},
 		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API; 0 takes any free one.", set: number(func(c *Config) *int { return &c.Port }, 0, 65535)},
 		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "Address to listen on; 0.0.0.0 for every interface.", set: func(c *Config, v string) error {
@@ -87,8 +89,8 @@ func Settings() []Setting {
 		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},
 		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
 		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
-		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to; none are written without it.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
-		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Note signing key of the checkpoints (`PRIVATE+KEY+…`).", set: text(func(c *Config) *string { return &c.CheckpointKey })},
+		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to, hourly; none are written without it.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
+		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Signing key of the checkpoints (`PRIVATE+KEY+…`); `ptd audit keygen` makes one. Goes with the folder.", set: checkpointKey},
 		{Name: "PT_TRUSTED_PROXIES", Doc: "Proxies (a comma list of addresses or prefixes) whose X-Forwarded-For and -Proto count; none unless set.", set: proxies},
 		{Name: "PT_DRAIN_SECONDS", Default: "20", Doc: "How long requests under way may take after SIGTERM.", set: func(c *Config, v string) error {
 			n, err := whole(v, 0, 600)
@@ -96,7 +98,13 @@ func Settings() []Setting {
 			return err
 		}},
 		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Connections to the database for each role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
-		{Name: "PT_CITUS", Doc: "`1` sets the tenant in the way that Citus carries to its workers.", set: func(c *Config, v string) error { c.Citus = v == "1"; return nil }},
+		{Name: "PT_CITUS", Doc: "`1` sets the tenant in the way that Citus carries to its workers.", set: func(c *Config, v string) error {
+			if v != "0" && v != "1" {
+				return errors.New("it must be 1 or 0")
+			}
+			c.Citus = v == "1"
+			return nil
+		}},
 		{Name: "PT_POSTGRES_BIN", Doc: "Folder of the PostgreSQL binaries for `ptd dev`; found by itself in the usual places.", set: text(func(c *Config) *string { return &c.PostgresBin })},
 	}
 }
@@ -120,11 +128,37 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 			return c, &SettingError{s.Name, err.Error()}
 		}
 	}
+	switch {
+	case c.CheckpointDir != "" && c.CheckpointKey == "":
+		return c, &SettingError{"PT_AUDIT_CHECKPOINT_KEY", "it is required where PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen makes one"}
+	case c.CheckpointKey != "" && c.CheckpointDir == "":
+		return c, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "it is required where PT_AUDIT_CHECKPOINT_KEY is set"}
+	}
 	return c, nil
 }
 
 func text(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error { *field(c) = v; return nil }
+}
+
+// address holds the address of a database. What is wrong with it is not said: it
+// may hold a password.
+func address(field func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		if _, err := postgres.RoleURL(v, postgres.RoleAuth, ""); err != nil {
+			return errors.New("it is not the address of a Postgres database, such as postgres://owner@db.example/parapet")
+		}
+		*field(c) = v
+		return nil
+	}
+}
+
+func checkpointKey(c *Config, v string) error {
+	if err := audit.CheckCheckpointKey(v); err != nil {
+		return errors.New("it is not a signing key; ptd audit keygen makes one")
+	}
+	c.CheckpointKey = v
+	return nil
 }
 
 func whole(v string, low, high int) (int, error) {

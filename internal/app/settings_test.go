@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"parapet/internal/audit"
 )
 
 func TestReadConfig(t *testing.T) {
@@ -23,7 +25,10 @@ func TestReadConfig(t *testing.T) {
 	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateGate || len(c.Proxies) != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for name, value := range map[string]string{"PORT": "-1", "NODE_ENV": "a\x00b", "PT_POOL_CONNS": "0", "PT_DRAIN_SECONDS": "1h"} {
+	for name, value := range map[string]string{
+		"PORT": "-1", "NODE_ENV": "a\x00b", "PT_POOL_CONNS": "0", "PT_DRAIN_SECONDS": "1h",
+		"DATABASE_URL": "db.example", "DIRECT_URL": "mysql://root@db.example/x", "PT_CITUS": "yes", "PT_AUDIT_CHECKPOINT_KEY": "PRIVATE+KEY+x",
+	} {
 		_, err := ReadConfig(func(n string) string {
 			if n == name {
 				return value
@@ -33,6 +38,30 @@ func TestReadConfig(t *testing.T) {
 		var wrong *SettingError
 		if !errors.As(err, &wrong) || wrong.Name != name {
 			t.Errorf("%s=%q: got %v, want an error that names the setting", name, value, err)
+		}
+	}
+}
+
+// TestCheckpointSettingsGoTogether: who set one of them wants checkpoints.
+func TestCheckpointSettingsGoTogether(t *testing.T) {
+	t.Parallel()
+	key, _, err := audit.NewCheckpointKey("parapet.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(dir, key string) error {
+		_, err := ReadConfig(func(n string) string {
+			return map[string]string{"PT_AUDIT_CHECKPOINT_DIR": dir, "PT_AUDIT_CHECKPOINT_KEY": key}[n]
+		})
+		return err
+	}
+	if err := read("/var/lib/parapet", key); err != nil {
+		t.Error(err)
+	}
+	for missing, err := range map[string]error{"PT_AUDIT_CHECKPOINT_KEY": read("/var/lib/parapet", ""), "PT_AUDIT_CHECKPOINT_DIR": read("", key)} {
+		var wrong *SettingError
+		if !errors.As(err, &wrong) || wrong.Name != missing {
+			t.Errorf("without %s: %v", missing, err)
 		}
 	}
 }

@@ -29,6 +29,12 @@ func NewCheckpointKey(name string) (secret, public string, err error) {
 	return note.GenerateKey(rand.Reader, name)
 }
 
+// CheckCheckpointKey tells whether the key can sign checkpoints.
+func CheckCheckpointKey(key string) error {
+	_, err := note.NewSigner(key)
+	return err
+}
+
 // Checkpoint signs the state of every chain and writes it to a file: a signed
 // note of golang.org/x/mod/sumdb/note, whose lines are the header, the time, and
 // for each chain "<chain> <size> <base64 of the head's hash>". The file appears
