@@ -167,13 +167,17 @@ func VerifyCheckpoint(ctx context.Context, pool *postgres.Pool, file []byte, pub
 			err := tx.QueryRow(ctx, sqlHashAt, postgres.Args{"chain": h.Chain, "seq": h.Size}).Scan(&hash)
 			switch {
 			case postgres.IsNoRows(err):
-				report.Problems = append(report.Problems, Problem{h.Chain, h.Size,
-					fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", signed.Time.Format(time.RFC3339), h.Size)})
+				report.Problems = append(report.Problems, Problem{
+					Chain: h.Chain, Seq: h.Size,
+					What: fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", signed.Time.Format(time.RFC3339), h.Size),
+				})
 			case err != nil:
 				return postgres.MapError(err)
 			case !bytes.Equal(hash, h.Hash):
-				report.Problems = append(report.Problems, Problem{h.Chain, h.Size,
-					fmt.Sprintf("it is not the entry that the checkpoint of %s signed", signed.Time.Format(time.RFC3339))})
+				report.Problems = append(report.Problems, Problem{
+					Chain: h.Chain, Seq: h.Size,
+					What: fmt.Sprintf("it is not the entry that the checkpoint of %s signed", signed.Time.Format(time.RFC3339)),
+				})
 			}
 		}
 		return nil

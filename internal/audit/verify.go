@@ -18,12 +18,17 @@ import (
 type Problem struct {
 	Chain op.UUID
 	// Seq is the first bad row, or the place of the first missing one.
-	Seq  int64
+	Seq int64
+	// ID is that of the bad row; empty where one is missing.
+	ID   op.UUID
 	What string
 }
 
 // String says it in one line.
 func (p Problem) String() string {
+	if p.ID != "" {
+		return fmt.Sprintf("chain %s, entry %d (%s): %s", p.Chain, p.Seq, p.ID, p.What)
+	}
 	return fmt.Sprintf("chain %s, entry %d: %s", p.Chain, p.Seq, p.What)
 }
 
@@ -138,8 +143,13 @@ func verify(ctx context.Context, tx postgres.Querier, chain op.UUID, progress fu
 	for _, h := range heads { // heads of chains that have no entry at all
 		report.Chains++
 		if h.Seq != 0 {
-			report.Problems = append(report.Problems, Problem{h.Chain, 1, fmt.Sprintf("missing: the head says that there are %d entries, and there is none", h.Seq)})
+			report.Problems = append(report.Problems, Problem{
+				Chain: h.Chain, Seq: 1, What: fmt.Sprintf("missing: the head says that there are %d entries, and there is none", h.Seq),
+			})
 		}
+	}
+	if chain != "" && report.Chains == 0 {
+		report.Problems = append(report.Problems, Problem{Chain: chain, Seq: 1, What: "missing: there is no such chain"})
 	}
 	if progress != nil {
 		progress(report.Entries)
@@ -165,12 +175,12 @@ func (v *verifier) next(r *Record) {
 		v.fail(fmt.Sprintf("missing: the next entry there is has number %d", r.Seq))
 		return
 	case r.Version != version:
-		v.fail(fmt.Sprintf("its version is %d, which this program does not know", r.Version))
+		v.failAt(r, fmt.Sprintf("its version is %d, which this program does not know", r.Version))
 		return
 	}
 	sum := r.hash(v.previous)
 	if !bytes.Equal(sum[:], r.Hash) {
-		v.fail("its hash does not fit its columns and the entry before")
+		v.failAt(r, "its hash does not fit its columns and the entry before")
 		return
 	}
 	v.previous = append(v.previous[:0], r.Hash...)
@@ -194,6 +204,12 @@ func (v *verifier) finish(heads map[op.UUID]head) {
 	case !bytes.Equal(h.Hash, v.previous):
 		v.fail("its hash is not that of the head")
 	}
+}
+
+// failAt is fail for a row that is there.
+func (v *verifier) failAt(r *Record, what string) {
+	v.fail(what)
+	v.problem.ID = r.ID
 }
 
 func (v *verifier) fail(what string) { v.problem = &Problem{Chain: v.chain, Seq: v.seq, What: what} }

@@ -89,6 +89,15 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 		}
 		tamper(t, db, owner, at(set, "5"), func(r audit.Report) { wantProblem(t, name, r, tenant, 5) })
 	}
+	fifth, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT id::text FROM audit.entries WHERE chain_id = $1 AND seq = 5`, tenant)
+	if err != nil || len(fifth) != 1 {
+		t.Fatalf("%v, %v", fifth, err)
+	}
+	tamper(t, db, owner, at(columns["action"], "5"), func(r audit.Report) {
+		if len(r.Problems) != 1 || string(r.Problems[0].ID) != fifth[0] || !strings.Contains(r.Problems[0].String(), fifth[0]) {
+			t.Errorf("%v, want one that names the row %s", r.Problems, fifth[0])
+		}
+	})
 
 	chain := string(tenant)
 	for name, c := range map[string]struct {
@@ -121,6 +130,18 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 	} {
 		tamper(t, db, owner, c.sql, func(r audit.Report) { wantProblem(t, name, r, tenant, c.seq) })
 	}
+}
+
+// Who asks for a chain that is not there must not be told that all is well.
+func TestVerifyOfNoChain(t *testing.T) {
+	t.Parallel()
+	jobs := pgtest.New(t).Pool(t, postgres.RoleJobs)
+	nowhere := uid.New()
+	r, err := audit.Verify(t.Context(), jobs, nowhere, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, "no chain", r, nowhere, 1)
 }
 
 func wantProblem(t *testing.T, name string, r audit.Report, chain op.UUID, seq int64) {
