@@ -162,6 +162,16 @@ func (q ValidateProfile) document() ast.Value {
 	return d.Object
 }
 
+func (q Open) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.text("effect", string(q.Effect))
+	d.text("module", q.Module)
+	return d.Object
+}
+
 func (q ActAs) document() ast.Value {
 	d := newDocument()
 	d.text("token_kind", q.TokenKind)

@@ -151,6 +151,26 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	e.sink.Record(record)
 }
 
+// RecordList puts into the decision log that a list was given by a filter: which
+// rows it held is not said, only who asked, by which permission, and whether any
+// row could pass.
+func (e *Engine) RecordList(actor *Subject, permission, module, requestID string, f Filter) {
+	if e.sink == nil || actor == nil {
+		return
+	}
+	s := e.current.Load().set
+	reason := "filtered"
+	if f.None() {
+		reason = "filtered_out"
+	}
+	e.sink.Record(DecisionRecord{
+		Time: e.clock.Now(), Rule: entryAllow, Tenant: actor.tenant, Actor: actor.id,
+		Permission: s.maskName(permission), Module: s.maskName(module), Allow: !f.None(), Reasons: []string{reason},
+		Revision: s.revision, RequestID: maskRequestID(requestID),
+		Input: MaskedInput{Effect: Read, Actor: maskActor(actor)},
+	})
+}
+
 func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 	if e.sink == nil {
 		return
@@ -221,6 +241,10 @@ func (q RevokeKey) about() about {
 
 func (q ValidateProfile) about() about {
 	return about{module: "identity", requestID: q.RequestID, input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
+}
+
+func (q Open) about() about {
+	return about{actor: q.Actor, module: q.Module, requestID: q.RequestID, input: MaskedInput{Effect: q.Effect}}
 }
 
 func (q ActAs) about() about {

@@ -149,3 +149,16 @@ type ActAs struct {
 }
 
 func (ActAs) entrypoint() string { return "parapet/actas/verdict" }
+
+// Open asks whether the actor's credential may be used for an operation that
+// needs no permission: its caveats alone decide.
+type Open struct {
+	Actor  *Subject
+	Effect Effect
+	// Module is the module whose operation asks.
+	Module string
+	// RequestID ties the decision log to the request.
+	RequestID string
+}
+
+func (Open) entrypoint() string { return "parapet/open/verdict" }

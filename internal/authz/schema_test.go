@@ -58,6 +58,7 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		"a list":           {"keys", ListKeys{Actor: actor, Owner: &owner}.document()},
 		"a revocation":     {"keys", RevokeKey{Actor: actor, ServiceOwned: true, Key: Key{JTI: id, Tenant: id, Owner: owner}}.document()},
 		"a profile":        {"profiles", ValidateProfile{Target: principal}.document()},
+		"no permission":    {"open", Open{Actor: actor, Effect: Read, Module: "identity"}.document()},
 		"acting elsewhere": {"actas", ActAs{TokenKind: TokenSession, TokenTenant: id, PrincipalKind: KindHuman, Module: "wiki", Header: true, Target: id}.document()},
 	} {
 		value, err := ast.JSON(c.input)

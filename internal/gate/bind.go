@@ -40,15 +40,17 @@ func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do f
 		if err != nil {
 			return nil, err
 		}
+		m.cfg.Engine.RecordList(c.Actor.Subject, o.Permission, m.cfg.Module, op.RequestID(ctx), f)
 		return do(ctx, c, in, f)
 	})
 }
 
 // Open binds an operation that needs a live credential and no permission, or
-// whose decision is a question of its own that the handler asks.
+// whose decision is a question of its own that the handler asks. The caveats of
+// the token are held against it all the same.
 func Open[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.mustBe(o.Operation, op.Authenticated)
-	return bind(m, o, nil, do)
+	return bind(m, o, (*Call).open, do)
 }
 
 // Asked binds an operation that has a permission but whose decision is a

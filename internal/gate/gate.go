@@ -35,6 +35,7 @@ type Principals interface {
 type Engine interface {
 	authz.Decider
 	Revision() string
+	RecordList(actor *authz.Subject, permission, module, requestID string, f authz.Filter)
 }
 
 // Config is what a module's gate is made of.
@@ -196,12 +197,8 @@ func (m *Module) change(ctx context.Context, c *Call, live *int64, f func(contex
 // names. A nil error is an allow. What the caller may not know of does not
 // exist for it.
 func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) error {
-	effect := authz.Read
-	if c.operation.Effect.Changes() {
-		effect = authz.Write
-	}
 	d, err := c.module.cfg.Engine.Decide(ctx, authz.Input{
-		Permission: permission, Effect: effect, Module: c.module.cfg.Module,
+		Permission: permission, Effect: c.effect(), Module: c.module.cfg.Module,
 		Actor: c.Actor.Subject, Resource: r, RequestID: op.RequestID(ctx),
 	})
 	switch {
@@ -240,6 +237,28 @@ func (c *Call) holds(ctx context.Context) error {
 		return fault.Forbidden(permission)
 	}
 	return err
+}
+
+// open refuses a token whose caveats leave no room for an operation that needs no
+// permission.
+func (c *Call) open(ctx context.Context) error {
+	v, err := c.Ask(ctx, authz.Open{Actor: c.Actor.Subject, Effect: c.effect(), Module: c.module.cfg.Module, RequestID: op.RequestID(ctx)})
+	switch {
+	case err == nil && v.Allow:
+		return nil
+	case err != nil:
+		return fault.ForbiddenTenant().WithCause(err)
+	default:
+		return fault.Refused("The token's caveats do not allow this.")
+	}
+}
+
+// effect is the operation's effect in the policies' words.
+func (c *Call) effect() authz.Effect {
+	if c.operation.Effect.Changes() {
+		return authz.Write
+	}
+	return authz.Read
 }
 
 // unclassified is the tier of what has no classification.

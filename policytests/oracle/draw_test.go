@@ -391,6 +391,10 @@ func (d *drawer) validateProfile() any {
 	return map[string]any{"target": d.target()}
 }
 
+func (d *drawer) open() any {
+	return map[string]any{"effect": d.mostly(45, "read", "write", "write", "delete"), "module": d.one(moduleNames), "actor": d.actor()}
+}
+
 func (d *drawer) actAs() any {
 	return map[string]any{
 		"token_kind": d.mostly(40, "session", "api_key", "api_key", "internal", "refresh"), "token_tenant": tenants[0],

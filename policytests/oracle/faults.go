@@ -98,6 +98,11 @@ const (
 	ActAsWikiSession
 	ActAsInternal
 
+	// Operations without a permission
+	OpenIgnoresEffect
+	OpenIgnoresModule
+	OpenIgnoresProject
+
 	end
 )
 
@@ -179,6 +184,9 @@ var names = [end]string{
 	ActAsWithoutHeader:             "act as without header",
 	ActAsWikiSession:               "act as wiki session",
 	ActAsInternal:                  "act as internal",
+	OpenIgnoresEffect:              "open ignores effect",
+	OpenIgnoresModule:              "open ignores module",
+	OpenIgnoresProject:             "open ignores project",
 }
 
 func (f Fault) String() string { return names[f] }

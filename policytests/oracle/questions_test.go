@@ -30,7 +30,7 @@ type question struct {
 
 func questions() []question {
 	return []question{
-		{"allow", "parapet/access/allow", 50, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
+		{"allow", "parapet/access/allow", 47, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
 		{"subject", "parapet/subject/subject", 15, (*drawer).subjectInput, askSubject, readSubject},
 		{"clearance", "parapet/clearance/may_read", 5, (*drawer).clearancePair, askBool(oracle.Oracle.MayRead), readBool},
 		{"issue for a service", "parapet/keys/issue_service", 8, (*drawer).issueService, askVerdict(oracle.Oracle.IssueService), readVerdict},
@@ -38,6 +38,7 @@ func questions() []question {
 		{"list keys", "parapet/keys/list", 4, (*drawer).listKeys, askVerdict(oracle.Oracle.List), readVerdict},
 		{"revoke a key", "parapet/keys/revoke", 4, (*drawer).revokeKey, askVerdict(oracle.Oracle.Revoke), readVerdict},
 		{"validate a profile", "parapet/profiles/validate", 4, (*drawer).validateProfile, askVerdict(oracle.Oracle.ValidateProfile), readVerdict},
+		{"no permission", "parapet/open/verdict", 3, (*drawer).open, askVerdict(oracle.Oracle.Open), readVerdict},
 		{"act as", "parapet/actas/verdict", 4, (*drawer).actAs, askVerdict(oracle.Oracle.ActAs), readVerdict},
 	}
 }
