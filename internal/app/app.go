@@ -80,7 +80,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	a.decisions = decisionlog.New(decisionlog.Config{Pool: a.pools.byRole[postgres.RoleJobs], Log: log})
-	if a.engine, err = authz.New(ctx, authz.Config{Logger: log, Sink: sinkFor(cfg.DecisionLog, a.decisions)}); err != nil {
+	if a.engine, err = authz.New(ctx, authz.Config{Source: policySource(cfg.PolicyDir), Logger: log, Sink: sinkFor(cfg.DecisionLog, a.decisions)}); err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
 	}
 	if err = a.newChecker(tokens); err != nil {
@@ -204,6 +204,7 @@ func (a *App) Run(ctx context.Context) error {
 	parts, background := errgroup.WithContext(background)
 	parts.Go(func() error { return a.checker.Run(background) })
 	parts.Go(func() error { return a.runJobs(background) })
+	parts.Go(func() error { a.reloadPolicies(background); return nil })
 	a.log.InfoContext(ctx, "serving", slog.String("url", a.BaseURL()), slog.Any("modules", a.cfg.Modules), slog.String("policies", a.engine.Revision()))
 	serve, cancel := context.WithCancel(ctx)
 	defer cancel()

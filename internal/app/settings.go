@@ -36,6 +36,7 @@ type Config struct {
 	Drain         time.Duration
 	PoolConns     int
 	DecisionLog   string
+	PolicyDir     string
 	CheckpointDir string
 	CheckpointKey string
 	PostgresBin   string
@@ -88,6 +89,7 @@ func Settings() []Setting {
 		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes; they are off without it.", set: text(func(c *Config) *string { return &c.CronSecret })},
 		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},
 		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
+		{Name: "PT_POLICY_DIR", Doc: "Folder that holds `policies` and `policytests`, taken in place of the built-in ones and again at every SIGHUP; a set that does not compile, translate or pass its tests is refused and the present one stays.", set: text(func(c *Config) *string { return &c.PolicyDir })},
 		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
 		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to, hourly; none are written without it.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
 		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Signing key of the checkpoints (`PRIVATE+KEY+…`); `ptd audit keygen` makes one. Goes with the folder.", set: checkpointKey},

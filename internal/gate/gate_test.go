@@ -46,6 +46,7 @@ type house struct {
 	module       *gate.Module
 	tenant, user op.UUID
 	granted      []string
+	caveats      []string
 	refreshed    atomic.Int64
 	runs         atomic.Int64
 }
@@ -88,7 +89,7 @@ func (h *house) count(sql string) int {
 func (h *house) Refresh(ctx context.Context, p *principal.Principal, revision int64) (*principal.Principal, error) {
 	h.refreshed.Add(1)
 	subject, err := h.engine.Subject(ctx, authz.SubjectInput{
-		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: "INTERNAL"},
+		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: "INTERNAL", Caveats: h.caveats},
 		Tenant: string(h.tenant), TenantType: "STANDARD",
 		User:   authz.User{ID: string(h.user), Kind: authz.KindHuman},
 		Stored: authz.Stored{Clearance: "INTERNAL", Assignments: []authz.Assignment{{Role: "Crew", Scope: authz.ScopeTenant}}},
@@ -330,6 +331,39 @@ func TestADeadlockBeginsAgain(t *testing.T) {
 	})
 	if _, err := b.Call(h.caller(""), &thingIn{"plain"}); err != nil || tries.Load() != 3 || h.count(entriesSQL) != 1 {
 		t.Fatalf("%v after %d tries, %d entries", err, tries.Load(), h.count(entriesSQL))
+	}
+}
+
+func TestCaveatsHoldWithoutAPermission(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	show := gate.Open(h.module, op.New[struct{}, thingOut](op.Spec{Name: "show-self", Module: "tracker", Method: "GET", Path: "/api/self", Access: op.Authenticated, Effect: op.Read, Summary: "Shows."}),
+		func(context.Context, *gate.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
+	alter := gate.Open(h.module, op.New[struct{}, thingOut](op.Spec{Name: "alter-self", Module: "tracker", Method: "POST", Path: "/api/self", Access: op.Authenticated, Effect: op.Write, Summary: "Alters."}),
+		func(context.Context, *gate.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
+	for _, c := range []struct {
+		caveats     []string
+		show, alter bool
+	}{
+		{nil, true, true},
+		{[]string{"read-only"}, true, false},
+		{[]string{"module:tracker"}, true, true},
+		{[]string{"module:identity"}, false, false},
+		{[]string{"project:" + string(uid.New())}, true, false},
+		{[]string{"nobody-knows-this"}, false, false},
+		{[]string{"read-only", "nobody-knows-this"}, false, false},
+	} {
+		h.caveats = c.caveats
+		for note, want := range map[string]bool{"show": c.show, "alter": c.alter} {
+			b := show
+			if note == "alter" {
+				b = alter
+			}
+			_, err := b.Call(h.caller(""), &struct{}{})
+			if (err == nil) != want || (err != nil && !fault.HasCode(err, fault.CodeForbidden)) {
+				t.Errorf("%s with %v: %v", note, c.caveats, err)
+			}
+		}
 	}
 }
 
