@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -22,8 +23,15 @@ import (
 // client: requests go straight to the handler.
 func startDev(t *testing.T) *Dev {
 	t.Helper()
+	return startDevWith(t, nil, slog.DiscardHandler)
+}
+
+// startDevWith is startDev with more settings and a log.
+func startDevWith(t *testing.T, more map[string]string, log slog.Handler) *Dev {
+	t.Helper()
 	settings := map[string]string{"PORT": "0", "PT_DRAIN_SECONDS": "5"}
-	d, err := Start(t.Context(), Options{DataDir: t.TempDir(), Getenv: func(n string) string { return settings[n] }, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	maps.Copy(settings, more)
+	d, err := Start(t.Context(), Options{DataDir: t.TempDir(), Getenv: func(n string) string { return settings[n] }, Version: "test", Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

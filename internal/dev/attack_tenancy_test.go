@@ -1,0 +1,279 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+const actAs = "X-Act-As-Org"
+
+// actingElsewhere sends x-act-as-org in every combination of who and where.
+func actingElsewhere(s *stage) {
+	acme, northwind, globex := s.tenant("acme"), s.tenant("northwind"), s.tenant("globex")
+	visitor := s.as("project-manager@northwind.example")
+	admin := s.as("admin@acme.example")
+	bot := s.want(201, "", "POST", "/api/auth/api-keys/service", admin, body{
+		"label": "CI", "targetUserId": s.user("acme", "multi-llm-review@acme.invalid"),
+	}).field(s.t, "token")
+	everywhere := []string{
+		string(acme.ID), string(acme.Organisations[0].ID), string(northwind.ID), string(northwind.Organisations[0].ID),
+		string(globex.ID), string(globex.Organisations[0].ID), string(uid.Random()), "x", "",
+	}
+	for _, who := range []struct {
+		name, token string
+		// roles by tenant; a tenant that is not here is refused.
+		roles map[op.UUID]string
+	}{
+		{"a visitor's session", visitor, map[op.UUID]string{northwind.ID: "Project Manager", acme.ID: "Member"}},
+		{"a visitor's key", s.key(visitor), map[op.UUID]string{northwind.ID: "Project Manager", acme.ID: "Member"}},
+		{"an administrator", admin, map[op.UUID]string{acme.ID: "Admin"}},
+		{"an office's administrator", s.as("admin@northwind.example"), map[op.UUID]string{northwind.ID: "Admin"}},
+		{"a service principal", bot, map[op.UUID]string{acme.ID: "multi-llm-review"}},
+	} {
+		for _, where := range everywhere {
+			target := map[string]op.UUID{
+				everywhere[0]: acme.ID, everywhere[1]: acme.ID, everywhere[2]: northwind.ID, everywhere[3]: northwind.ID,
+			}[where]
+			a := s.do("GET", "/api/auth/me", who.token, nil, actAs, where)
+			role, member := who.roles[target]
+			switch {
+			case member && (a.Code != 200 || !strings.Contains(a.Body, `"roles":["`+role+`"]`) || !strings.Contains(a.Body, `"tenantId":"`+string(target)+`"`)):
+				s.t.Errorf("%s in %q: %d %s, want %s", who.name, where, a.Code, a.Body, role)
+			case !member && (a.Code != 403 || a.Error.Code != "FORBIDDEN" || a.Error.Reason != "" || a.Error.Permission != ""):
+				s.t.Errorf("%s in %q: %d %s, want the generic 403", who.name, where, a.Code, a.Body)
+			}
+		}
+	}
+	s.want(403, "FORBIDDEN", "GET", "/api/auth/me", visitor, nil, actAs, string(acme.ID), actAs, string(acme.ID))
+	s.want(403, "project.create", "POST", "/api/projects", visitor, body{"name": "V", "startDate": "2027-01-01"}, actAs, string(acme.ID))
+	// Acme administers the membership and not the person.
+	path := "/api/users/" + string(s.user("northwind", "project-manager@northwind.example"))
+	s.want(403, "home tenant", "PATCH", path, admin, body{"password": "a long enough secret"})
+	s.want(403, "home tenant", "PATCH", path, admin, body{"displayName": "X"})
+	s.want(403, "home tenant", "POST", path+"/suspend", admin, body{})
+}
+
+// pagesAndRepeats carries cursors and idempotency keys to where they do not belong.
+func pagesAndRepeats(s *stage) {
+	manager, other, stranger := s.as("project-manager@acme.example"), s.as("admin@acme.example"), s.as("project-manager@globex.example")
+	create := func(name string) body { return body{"name": name, "startDate": "2027-01-01"} }
+	for i := range 3 {
+		s.want(201, "", "POST", "/api/projects", manager, create(fmt.Sprintf("Page %d", i)))
+		s.want(201, "", "POST", "/api/projects", stranger, create(fmt.Sprintf("Page %d", i)))
+	}
+	cursor := s.want(200, "", "GET", "/api/projects?limit=1", manager, nil).field(s.t, "nextCursor")
+	s.want(200, "", "GET", "/api/projects?limit=1&cursor="+cursor, manager, nil)
+	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor, stranger, nil)
+	s.want(400, `"field":"cursor"`, "GET", "/api/users?limit=1&cursor="+cursor, manager, nil)
+	s.want(400, `"field":"cursor"`, "GET", "/api/projects?limit=1&cursor="+cursor[1:], manager, nil)
+	s.want(400, `"field":"limit"`, "GET", "/api/projects?limit=201", manager, nil)
+	s.want(400, `"field":"query"`, "GET", "/api/projects?limit=1;cursor=x", manager, nil)
+	const header, key = "Idempotency-Key", "once"
+	first := s.want(201, "", "POST", "/api/projects", manager, create("Once"), header, key)
+	if again := s.want(201, "", "POST", "/api/projects", manager, create("Once"), header, key); again.Body != first.Body {
+		s.t.Errorf("repeated: %s, first %s", again.Body, first.Body)
+	}
+	s.want(409, "CONFLICT", "POST", "/api/projects", manager, create("Twice"), header, key)
+	for _, token := range []string{other, stranger} {
+		if a := s.want(201, "", "POST", "/api/projects", token, create("Once"), header, key); a.field(s.t, "id") == first.field(s.t, "id") {
+			s.t.Error("a key of somebody else's gave their answer")
+		}
+	}
+	s.want(403, "project.create", "POST", "/api/projects", s.as("guest@acme.example"), create("Once"), header, key)
+	s.want(400, header, "POST", "/api/auth/api-keys", manager, body{"label": "x"}, header, key)
+	ids := make([]string, 6)
+	var group sync.WaitGroup
+	for i := range ids {
+		group.Go(func() {
+			ids[i] = s.do("POST", "/api/projects", manager, create("At once"), header, "at-once").field(s.t, "id")
+		})
+	}
+	group.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			s.t.Errorf("made more than once: %v", ids)
+			break
+		}
+	}
+}
+
+// liveness takes each condition of the principal check away and gives it back:
+// the codes and reasons are exact, and keys come back to life.
+func liveness(s *stage) {
+	admin, office := s.as("admin@acme.example"), s.as("admin@northwind.example")
+	session, visitor := s.as("reviewer@acme.example"), s.as("project-manager@northwind.example")
+	key := s.key(session)
+	user, guest := string(s.user("acme", "reviewer@acme.example")), string(s.user("northwind", "project-manager@northwind.example"))
+	acme := string(s.tenant("acme").ID)
+	dead := func(reason string, tokens ...string) {
+		s.t.Helper()
+		for _, token := range tokens {
+			s.ended(token, reason)
+		}
+	}
+	s.want(200, "", "POST", "/api/users/"+user+"/suspend", admin, body{})
+	dead("USER_SUSPENDED", key, session)
+	s.want(200, "", "POST", "/api/users/"+user+"/activate", admin, body{})
+	s.want(200, "", "GET", "/api/auth/me", key, nil)
+	dead("", session)
+	s.want(200, "", "PATCH", "/api/memberships/"+user, admin, body{"status": "SUSPENDED"})
+	dead("USER_NOT_IN_TENANT", key)
+	s.want(200, "", "PATCH", "/api/memberships/"+user, admin, body{"status": "ACTIVE"})
+	s.want(200, "", "GET", "/api/auth/me", key, nil)
+	// The tenant that a request is meant for, and not the token's: the generic 403.
+	elsewhere := func(status int) {
+		s.t.Helper()
+		a := s.want(status, "", "GET", "/api/auth/me", visitor, nil, actAs, acme)
+		if status == 403 && (a.Error.Code != "FORBIDDEN" || a.Error.Reason != "" || a.Error.Permission != "") {
+			s.t.Errorf("%s, want the generic 403", a.Body)
+		}
+	}
+	elsewhere(200)
+	s.want(200, "", "PATCH", "/api/memberships/"+guest, admin, body{"status": "SUSPENDED"})
+	elsewhere(403)
+	s.want(200, "", "PATCH", "/api/memberships/"+guest, admin, body{"status": "ACTIVE"})
+	elsewhere(200)
+	s.want(409, "CONFLICT", "POST", "/api/tenants/"+string(s.tenant("northwind").ID)+"/disable", office, body{})
+	s.want(200, "", "POST", "/api/tenants/"+acme+"/disable", office, body{})
+	dead("TENANT_DISABLED", key, admin)
+	elsewhere(403)
+	s.want(200, "", "GET", "/api/auth/me", visitor, nil)
+	s.want(200, "", "POST", "/api/tenants/"+acme+"/enable", office, body{})
+	s.want(200, "", "GET", "/api/auth/me", key, nil)
+	s.want(200, "", "GET", "/api/auth/me", admin, nil)
+	elsewhere(200)
+}
+
+// databaseWalls works with the addresses that a module has, past the product.
+func databaseWalls(s *stage) {
+	acme := s.tenant("acme").ID
+	for module, url := range s.info.ModuleURLs {
+		for _, statement := range []string{
+			`TRUNCATE audit.entries`, `UPDATE audit.entries SET action = 'x'`, `DELETE FROM audit.entries`, `DELETE FROM audit.heads`, `TRUNCATE audit.heads`,
+			`UPDATE identity.users SET integration_key = 'x'`, `UPDATE identity.users SET principal_kind = 'SERVICE'`, `SELECT password_hash FROM identity.users`,
+			`TRUNCATE events.outbox`, `DELETE FROM events.outbox`, `SET ROLE parapet_auth`, `SET ROLE parapet_jobs`, `SET SESSION AUTHORIZATION postgres`,
+			`CREATE TABLE public.x (a int)`, `CREATE SCHEMA x`, `CREATE TEMP TABLE x (a int)`, `SET session_replication_role = replica`,
+			`ALTER TABLE audit.entries DISABLE TRIGGER ALL`, `COPY (SELECT 1) TO PROGRAM 'true'`, `SELECT pg_read_file('/etc/passwd')`,
+		} {
+			if err := s.sql(url, acme, statement); code(err) != "42501" {
+				s.t.Errorf("%s: %s: %v, want a refusal", module, statement, err)
+			}
+		}
+		reads := map[string]string{
+			"identity": "projects.projects", "tracker": "identity.users", "catalog": "projects.projects", "wiki": "identity.users",
+		}
+		if err := s.sql(url, acme, `SELECT * FROM `+reads[module]); code(err) != "42501" {
+			s.t.Errorf("%s reads %s: %v", module, reads[module], err)
+		}
+	}
+	for module, table := range map[string]string{"identity": "identity.organisations", "tracker": "projects.projects"} {
+		for _, tenant := range []op.UUID{"", uid.Random(), acme} {
+			if n := s.foreign(s.info.ModuleURLs[module], tenant, table); n != 0 {
+				s.t.Errorf("%s in %q sees %d rows of others in %s", module, tenant, n, table)
+			}
+		}
+	}
+	// Even the owner: what is written down stays, and who an integration is.
+	for _, statement := range []string{`UPDATE audit.entries SET action = 'x'`, `DELETE FROM audit.entries`, `TRUNCATE audit.entries`, `TRUNCATE audit.entries CASCADE`} {
+		if err := s.sql(s.info.DirectURL, "", statement); err == nil || !strings.Contains(err.Error(), "audit entries are immutable") {
+			s.t.Errorf("the owner: %s: %v", statement, err)
+		}
+	}
+	if err := s.sql(s.info.DirectURL, "", `UPDATE identity.users SET integration_key = 'x' WHERE principal_kind = 'SERVICE'`); err == nil || !strings.Contains(err.Error(), "immutable") {
+		s.t.Errorf("the owner writes an integration_key: %v", err)
+	}
+}
+
+// foreign counts the rows that a role sees beyond those of the tenant.
+func (s *stage) foreign(url string, tenant op.UUID, table string) int {
+	s.t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	if tenant != "" {
+		if _, err := tx.Exec(ctx, `SELECT set_config('app.tenant_id', $1, true)`, string(tenant)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	n := 0
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE tenant_id::text <> $1`, string(tenant)).Scan(&n); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// code gives the SQLSTATE of an error of the database.
+func code(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+// nothingSecret looks for needles wherever something is kept or shown.
+func nothingSecret(s *stage) {
+	const needle = "n33dle-of-free-text"
+	manager := s.as("project-manager@acme.example")
+	key := s.key(manager)
+	project := s.want(201, "", "POST", "/api/projects", key, body{"name": needle, "startDate": "2027-01-01", "description": needle}).field(s.t, "id")
+	s.want(201, "", "POST", "/api/projects/"+project+"/tasks", key, body{"title": needle, "description": needle})
+	s.want(403, "", "PATCH", "/api/projects/"+project, s.as("reviewer@acme.example"), body{"name": needle + "2"})
+	s.want(401, "", "POST", "/api/auth/login", "", body{"email": "reviewer@acme.example", "password": needle})
+	s.want(400, "", "GET", "/api/projects?search="+needle+"&token="+key, key, nil)
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.info.DirectURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	kept := func(sql string) string {
+		text := ""
+		if err := conn.QueryRow(ctx, sql).Scan(&text); err != nil {
+			s.t.Fatalf("%s: %v", sql, err)
+		}
+		return text
+	}
+	secrets := []string{"eyJ", "$argon2id$", s.info.APIKeyJWTSecret, s.info.CronSecret}
+	for _, tenant := range s.info.Tenants {
+		for _, u := range tenant.Users {
+			if u.Password != nil {
+				secrets = append(secrets, *u.Password)
+			}
+		}
+	}
+	private := append([]string{needle, "@acme.example", "@northwind.example"}, secrets...)
+	for where, look := range map[string]struct {
+		text   string
+		absent []string
+	}{
+		"the log":          {s.log.String(), private},
+		"the metrics":      {s.do("GET", "/metrics", "", nil).Body, append([]string{"acme", string(s.tenant("acme").ID)}, private...)},
+		"the decision log": {kept(`SELECT coalesce(json_agg(d), '[]')::text FROM audit.decisions d`), private},
+		"the audit log":    {kept(`SELECT coalesce(json_agg(e), '[]')::text FROM audit.entries e`), private},
+		"the outbox":       {kept(`SELECT coalesce(json_agg(o), '[]')::text FROM events.outbox o`), secrets},
+	} {
+		for _, word := range look.absent {
+			if i := strings.Index(look.text, word); i >= 0 {
+				s.t.Errorf("%s holds %q: …%s…", where, word, look.text[max(0, i-80):min(len(look.text), i+40)])
+			}
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/op"
+	"parapet/internal/token"
+	"parapet/internal/uid"
+)
+
+// stage is the product under attack: a server, its database, its secret.
+type stage struct {
+	*Dev
+	t   *testing.T
+	log *logged
+}
+
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// TestAttacks tries on the real server, over a real Postgres, what a reviewer
+// would try who has read the source and even holds the signing secret.
+func TestAttacks(t *testing.T) {
+	t.Parallel()
+	log := &logged{}
+	s := &stage{Dev: startDevWith(t, nil, slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), t: t, log: log}
+	for _, a := range []struct {
+		name string
+		run  func(*stage)
+	}{
+		{"forged tokens are one answer", forgedTokens},
+		{"a token speaks for itself", tokensOfOneID},
+		{"acting elsewhere", actingElsewhere},
+		{"keys", keyRules},
+		{"climbing", climbing},
+		{"pages and repeats stay where they began", pagesAndRepeats},
+		{"the principal check's reasons", liveness},
+		{"the database's walls", databaseWalls},
+		{"nothing secret is told", nothingSecret},
+	} {
+		t.Run(a.name, func(t *testing.T) { s.t = t; a.run(s) })
+	}
+}
+
+// answer is what came back.
+type answer struct {
+	Code int
+	Body string
+	// Error is the envelope's, where there is one.
+	Error struct{ Code, Message, Reason, Field, Permission, RequestID string }
+}
+
+func (s *stage) do(method, path, token string, in any, headers ...string) answer {
+	s.t.Helper()
+	var body []byte
+	switch in := in.(type) {
+	case nil:
+	case string:
+		body = []byte(in)
+	default:
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequest(method, path, bytes.NewReader(body))
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.App().Handler().ServeHTTP(w, r)
+	a := answer{Code: w.Code, Body: w.Body.String()}
+	var e struct {
+		Error *struct{ Code, Message, Reason, Field, Permission, RequestID string }
+	}
+	if a.Code >= 400 && json.Unmarshal(w.Body.Bytes(), &e) == nil && e.Error != nil {
+		a.Error = *e.Error
+	}
+	return a
+}
+
+// want asks and wants this status; says is a part of the answer.
+func (s *stage) want(status int, says, method, path, token string, in any, headers ...string) answer {
+	s.t.Helper()
+	a := s.do(method, path, token, in, headers...)
+	if a.Code != status || !strings.Contains(a.Body, says) {
+		s.t.Errorf("%s %s %v: %d %s, want %d that says %q", method, path, headers, a.Code, a.Body, status, says)
+	}
+	return a
+}
+
+// field gives a text of the answer.
+func (a answer) field(t *testing.T, name string) string {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(a.Body), &m); err != nil {
+		t.Fatalf("%v: %s", err, a.Body)
+	}
+	text, _ := m[name].(string)
+	if text == "" {
+		t.Fatalf("no %s in %s", name, a.Body)
+	}
+	return text
+}
+
+func (s *stage) tenant(slug string) Tenant {
+	s.t.Helper()
+	i := slices.IndexFunc(s.info.Tenants, func(t Tenant) bool { return t.Slug == slug })
+	if i < 0 {
+		s.t.Fatalf("no tenant %s", slug)
+	}
+	return s.info.Tenants[i]
+}
+
+func (s *stage) user(slug, email string) op.UUID {
+	s.t.Helper()
+	for _, u := range s.tenant(slug).Users {
+		if u.Email == email {
+			return u.ID
+		}
+	}
+	s.t.Fatalf("nobody is called %s", email)
+	return ""
+}
+
+func (s *stage) as(email string) string { s.t.Helper(); return s.login(s.t, email) }
+
+// key issues a personal key of the session's.
+func (s *stage) key(session string) string {
+	s.t.Helper()
+	return s.want(201, "token", "POST", "/api/auth/api-keys", session, map[string]any{"label": "attack"}).field(s.t, "token")
+}
+
+// sql runs statements as the role, in the tenant where one is said.
+func (s *stage) sql(url string, tenant op.UUID, statement string) error {
+	s.t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	if tenant != "" {
+		if _, err := tx.Exec(ctx, `SELECT set_config('app.tenant_id', $1, true)`, string(tenant)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	_, err = tx.Exec(ctx, statement)
+	return err
+}
+
+// forge signs whatever it is given with the server's own secret.
+func (s *stage) forge(header, payload string) string { return s.forgeWith(sha256.New, header, payload) }
+
+func (s *stage) forgeWith(h func() hash.Hash, header, payload string) string {
+	secret, err := token.ParseSecret(s.info.APIKeyJWTSecret)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	enc := base64.RawURLEncoding.EncodeToString
+	signed := enc([]byte(header)) + "." + enc([]byte(payload))
+	mac := hmac.New(h, secret)
+	mac.Write([]byte(signed))
+	return signed + "." + enc(mac.Sum(nil))
+}
+
+// claims are those of a token.
+func (s *stage) claims(text string) map[string]any {
+	s.t.Helper()
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(text, ".")[1])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+// but gives claims with one changed; a nil value takes it away.
+func but(claims map[string]any, name string, value any) string {
+	c := maps.Clone(claims)
+	c[name] = value
+	if value == nil {
+		delete(c, name)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+const keyHeader = `{"alg":"HS256","typ":"pt-api-key+jwt"}`
+
+func forgedTokens(s *stage) {
+	session := s.as("project-manager@acme.example")
+	good := s.key(session)
+	c := s.claims(good)
+	plain := but(c, "iss", "parapet")
+	now := time.Now().Unix()
+	parts := strings.Split(good, ".")
+	forged := map[string]string{
+		"nothing of it": "x", "two segments": parts[0] + "." + parts[1], "four": good + ".x", "padded": good + "=",
+		"too long":         s.forge(keyHeader, but(c, "email", strings.Repeat("x", 9000))),
+		"HS512 as such":    s.forgeWith(sha512.New, `{"alg":"HS512","typ":"pt-api-key+jwt"}`, plain),
+		"HS512 as HS256":   s.forgeWith(sha512.New, keyHeader, plain),
+		"junk behind":      s.forge(keyHeader, plain+"x"),
+		"two payloads":     s.forge(keyHeader, plain+plain),
+		"a claim twice":    s.forge(keyHeader, strings.TrimSuffix(plain, "}")+`,"roles":["Admin"]}`),
+		"alg twice":        s.forge(`{"alg":"none","alg":"HS256","typ":"pt-api-key+jwt"}`, plain),
+		"a session's kind": s.forge(`{"alg":"HS256","typ":"pt-session+jwt"}`, plain),
+		"an internal kind": s.forge(`{"alg":"HS256","typ":"pt-internal+jwt"}`, plain),
+		"no kind":          s.forge(`{"alg":"HS256"}`, plain),
+	}
+	for _, alg := range []string{"none", "None", "nOnE", "", "hs256", "HS384", "RS256", "ES256"} {
+		text := s.forge(fmt.Sprintf(`{"alg":%q,"typ":"pt-api-key+jwt"}`, alg), plain)
+		forged["alg "+alg] = text
+		forged["unsigned "+alg] = text[:strings.LastIndex(text, ".")+1]
+	}
+	for _, member := range []string{`"kid":"../../dev/null"`, `"jku":"http://127.0.0.1:9/"`, `"x5u":"http://127.0.0.1:9/"`, `"jwk":{"kty":"oct","k":"AAAA"}`, `"crit":["exp"]`, `"b64":false`} {
+		forged["header "+member] = s.forge(strings.TrimSuffix(keyHeader, "}")+","+member+"}", plain)
+	}
+	for _, name := range []string{"iss", "sub", "jti", "iat", "exp", "tenant_id", "roles", "principal_kind"} {
+		forged["no "+name] = s.forge(keyHeader, but(c, name, nil))
+		forged["an object as "+name] = s.forge(keyHeader, but(c, name, map[string]any{}))
+		forged["a number as "+name] = s.forge(keyHeader, but(c, name, -1))
+		forged["an empty "+name] = s.forge(keyHeader, but(c, name, ""))
+	}
+	for name, change := range map[string]struct {
+		claim string
+		value any
+	}{
+		"expired": {"exp", now - 1}, "too far away": {"exp", now + 400*86400}, "half a second": {"exp", float64(now) + 0.5}, "exp as text": {"exp", fmt.Sprint(now + 60)},
+		"from the future": {"iat", now + 3600}, "not yet": {"nbf", now + 3600}, "caveats as text": {"caveats", "read-only"}, "clearance as number": {"clearance", 5},
+		"another's name": {"sub", s.user("acme", "admin@acme.example")}, "a foreign tenant": {"tenant_id", s.tenant("globex").ID},
+		"an unknown tenant": {"tenant_id", uid.Random()}, "an unknown key": {"jti", uid.Random()}, "another form of jti": {"jti", strings.ToUpper(fmt.Sprint(c["jti"]))},
+		"a service principal": {"principal_kind", "SERVICE"}, "an agent": {"principal_kind", "AGENT"},
+	} {
+		forged[name] = s.forge(keyHeader, but(c, change.claim, change.value))
+	}
+	same := ""
+	for name, text := range forged {
+		a := s.do("GET", "/api/auth/me", text, nil)
+		if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || (same != "" && said != same) {
+			s.t.Errorf("%s: %d %s, want the one 401", name, a.Code, a.Body)
+		} else {
+			same = said
+		}
+	}
+	s.want(200, "", "GET", "/api/auth/me", good, nil)
+	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me?access_token="+good, "", nil)
+	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", good, nil, "Authorization", "Bearer "+good)
+	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", good, nil, "Cookie", "pt_session="+session)
+}
+
+// Tokens of one id, all signed with the server's secret: each has the authority
+// that it carries and no other's, whichever came before.
+func tokensOfOneID(s *stage) {
+	good := s.key(s.as("project-manager@acme.example"))
+	c := s.claims(good)
+	narrowed := func(caveats ...string) string { return s.forge(keyHeader, but(c, "caveats", caveats)) }
+	create := func(n int) map[string]any {
+		return map[string]any{"name": fmt.Sprintf("Wall %d", n), "startDate": "2027-01-01"}
+	}
+	project := s.want(201, "", "POST", "/api/projects", good, create(0)).field(s.t, "id")
+	for i := range 2 {
+		s.want(403, "project.create", "POST", "/api/projects", narrowed("read-only"), create(1))
+		s.want(403, "project.create", "POST", "/api/projects", narrowed("project:"+project), create(1))
+		s.want(200, project, "GET", "/api/projects/"+project, narrowed("read-only", "project:"+project), nil)
+		s.want(403, "projects.read", "GET", "/api/projects/"+project, narrowed("module:wiki"), nil)
+		s.want(403, "projects.read", "GET", "/api/projects/"+project, narrowed("read-only", "no-such-caveat"), nil)
+		s.want(403, "projects.read", "GET", "/api/projects", s.forge(keyHeader, but(c, "roles", []string{})), nil)
+		s.want(403, "project.create", "POST", "/api/projects", s.forge(keyHeader, but(c, "role_scopes", map[string]any{"Project Manager": []string{"project:" + project}})), create(2))
+		s.want(200, `"clearance":"UNCLASSIFIED"`, "GET", "/api/auth/me", s.forge(keyHeader, but(c, "clearance", "TOP-SECRET")), nil)
+		s.want(201, "", "POST", "/api/projects", good, create(10+i))
+	}
+}
