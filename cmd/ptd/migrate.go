@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"parapet/internal/app"
 	"parapet/internal/postgres/migrate"
 	"parapet/jobs"
 )
@@ -25,10 +24,11 @@ func newMigrate(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cfg.DirectURL == "" {
-				return &app.SettingError{Name: "DIRECT_URL", Problem: "it is required: the address of the database as its owner"}
+			url, err := directURL(cfg)
+			if err != nil {
+				return err
 			}
-			report, err := migrate.Up(cmd.Context(), cfg.DirectURL, migrate.Options{
+			report, err := migrate.Up(cmd.Context(), url, migrate.Options{
 				RoleSecret: cfg.DBRoleSecret,
 				Extra:      []func(context.Context, *pgx.Conn) error{jobs.Migrate},
 			})

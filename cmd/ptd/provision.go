@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"parapet/internal/app"
 	"parapet/internal/authz"
 	"parapet/internal/identity"
 	"parapet/internal/op"
@@ -39,10 +38,11 @@ func newProvision(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cfg.DirectURL == "" {
-				return &app.SettingError{Name: "DIRECT_URL", Problem: "it is required: the address of the database as its owner"}
+			url, err := directURL(cfg)
+			if err != nil {
+				return err
 			}
-			report, err := provision(cmd.Context(), cfg.DirectURL, t, o, p.logger(cfg))
+			report, err := provision(cmd.Context(), url, t, o, p.logger(cfg))
 			if report.Tenant != "" {
 				p.tellProvision(report, asJSON, err == nil)
 			}

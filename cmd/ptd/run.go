@@ -64,12 +64,20 @@ func newRoot(p *program) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newProvision(p), newSettings(p))
+	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newOffice(p), newProvision(p), newSettings(p))
 	return root
 }
 
 // config reads the environment.
 func (p *program) config() (app.Config, error) { return app.ReadConfig(p.getenv) }
+
+// directURL is the address of the database as its owner, which a command needs.
+func directURL(cfg app.Config) (string, error) {
+	if cfg.DirectURL == "" {
+		return "", &app.SettingError{Name: "DIRECT_URL", Problem: "it is required: the address of the database as its owner"}
+	}
+	return cfg.DirectURL, nil
+}
 
 // logger writes to the error stream: JSON in production, text for people.
 func (p *program) logger(c app.Config) *slog.Logger {

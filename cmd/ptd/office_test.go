@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestAnInstallationBeginsWithAnOffice makes a programme office as an operator
+// does; its administrator makes the next tenant over HTTP.
+func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
+	t.Parallel()
+	_, info := devServer(t, t.TempDir())
+	const word = "a long enough password"
+	create := func(slug, password string) (string, int) {
+		cmd := exec.Command(binary, "db:create-office", "--slug", slug, "--name", "Head office", "--admin-email", "ada@head.example", "--admin-name", "Ada")
+		cmd.Env = []string{"DIRECT_URL=" + info.DirectURL}
+		cmd.Stdin = strings.NewReader(password + "\n")
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	for note, c := range map[string]struct{ slug, password, says string }{
+		"a weak password": {"head", "short", "password"}, "a slug that is none": {"Head Office", word, "slug"},
+	} {
+		if out, code := create(c.slug, c.password); code != 64 || !strings.Contains(out, c.says) {
+			t.Errorf("%s: %d %s", note, code, out)
+		}
+	}
+	out, code := create("head", word)
+	if code != 0 || strings.Contains(out, word) {
+		t.Fatalf("%d %s", code, out)
+	}
+	if out, code := create("head", word); code != 1 || !strings.Contains(out, "slug") {
+		t.Errorf("again: %d %s", code, out)
+	}
+	c := &client{t: t, base: info.BaseURL}
+	var session struct{ Token string }
+	c.must(200, "POST", "/api/auth/login", map[string]any{"email": "ada@head.example", "password": word}).into(t, &session)
+	c.token = session.Token
+	c.must(201, "POST", "/api/tenants", map[string]any{
+		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "bob@branch.example", "adminName": "Bob",
+	})
+	// It administers what it made, and nothing of the other office.
+	var list struct{ Items []struct{ Slug string } }
+	c.must(200, "GET", "/api/tenants", nil).into(t, &list)
+	if len(list.Items) != 2 || list.Items[0].Slug != "branch" || list.Items[1].Slug != "head" {
+		t.Errorf("its tenants: %+v", list.Items)
+	}
+}
