@@ -199,7 +199,7 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 	}
 	v, err := c.cfg.Policies.Ask(ctx, authz.ActAs{
 		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
-		Module: cred.Module, Header: true, Target: string(target),
+		Module: cred.Module, Header: true, Target: string(target), RequestID: op.RequestID(ctx),
 	})
 	if err != nil {
 		return "", refusal(err)
