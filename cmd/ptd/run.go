@@ -24,12 +24,15 @@ type streams struct {
 type program struct {
 	getenv func(string) string
 	streams
+	// understood tells that the command line was: what fails then is the command.
+	understood bool
 }
 
 // run carries out the command line and gives the exit code: 0 done, 1 a fault,
 // 2 ended by a signal before it was done, 64 a command line or setting that can't be understood.
 func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
-	root := newRoot(&program{getenv, s})
+	p := &program{getenv: getenv, streams: s}
+	root := newRoot(p)
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -45,12 +48,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 	fmt.Fprintf(s.err, "ptd: %v\n", err)
 	var setting *app.SettingError
 	var usage *usageError
-	if errors.As(err, &setting) || errors.As(err, &usage) {
+	if !p.understood || errors.As(err, &setting) || errors.As(err, &usage) {
 		return 64
 	}
 	return 1
 }
 
+// usageError is of a flag's value that only the command can judge.
 type usageError struct{ error }
 
 func newRoot(p *program) *cobra.Command {
@@ -62,9 +66,10 @@ func newRoot(p *program) *cobra.Command {
 		Version:       version,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRun: func(*cobra.Command, []string) { p.understood = true },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newOffice(p), newProvision(p), newSettings(p))
+	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p))
 	return root
 }
 

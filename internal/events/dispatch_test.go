@@ -215,6 +215,10 @@ func TestAPoisonEventIsParkedAndHoldsUpNobody(t *testing.T) {
 	}
 
 	mended := dispatcher(t, db, nil, collector("error", nil))
+	list, err := events.ListParked(t.Context(), db.Pool(t, postgres.RoleJobs), 10)
+	if err != nil || len(list) != 2 || list[0].Attempts == 0 || list[0].LastError == "" || list[0].Type == "" {
+		t.Errorf("parked: %+v, %v", list, err)
+	}
 	if n, err := events.Unpark(t.Context(), db.Pool(t, postgres.RoleJobs), "error"); err != nil || n != 1 {
 		t.Fatalf("unparked %d, %v", n, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
@@ -71,6 +72,29 @@ func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, er
 		}
 	}
 	return total, nil
+}
+
+// Parked is a delivery that failed too often. It stays until it is unparked.
+type Parked struct {
+	TenantID   op.UUID
+	Subscriber string
+	EventID    op.UUID
+	Type       string
+	Attempts   int
+	ParkedAt   time.Time
+	LastError  string
+}
+
+const sqlParked = `
+SELECT d.tenant_id, d.subscriber, d.event_id, o.type, d.attempts, d.parked_at, coalesce(d.last_error, '') AS last_error
+FROM events.deliveries d JOIN events.outbox o ON o.tenant_id = d.tenant_id AND o.id = d.event_id
+WHERE d.parked_at IS NOT NULL ORDER BY d.parked_at, d.tenant_id, d.event_id LIMIT @limit`
+
+// ListParked gives the oldest parked deliveries of all tenants; q is
+// parapet_jobs'.
+func ListParked(ctx context.Context, q postgres.Querier, limit int) ([]Parked, error) {
+	list, err := postgres.Collect[Parked](ctx, q, sqlParked, postgres.Args{"limit": limit})
+	return list, postgres.MapError(err)
 }
 
 const sqlUnpark = `

@@ -146,9 +146,6 @@ type Page[T any] struct {
 // None is the output of an operation that answers nothing.
 type None struct{}
 
-// Moment formats a time as the product's JSON does.
-func Moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
 // Days is a whole number of days as a duration.
 func Days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
