@@ -26,6 +26,15 @@ func statuses() []struct {
 	}
 }
 
+// Codes lists every code, each once.
+func Codes() []Code {
+	var codes []Code
+	for _, s := range statuses() {
+		codes = append(codes, s.code)
+	}
+	return codes
+}
+
 // Status gives the HTTP status of a code; an unknown code is a 500.
 func Status(code Code) int {
 	for _, s := range statuses() {

@@ -2,6 +2,7 @@ package op
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,6 +183,9 @@ func TestSchemas(t *testing.T) {
 	body, err := o.BodySchema()
 	if err != nil || body.Properties["id"] != nil || body.Properties["title"] == nil {
 		t.Errorf("body schema: %+v, %v", body, err)
+	}
+	if codes := errorSchema().Properties["error"].Properties["code"].Enum; len(codes) != len(fault.Codes()) || !slices.Contains(codes, any("RATE_LIMITED")) {
+		t.Errorf("the error codes of the document: %v", codes)
 	}
 	if _, err := OpenAPI("t", "1", []*Operation{o.Operation, o.Operation}); err == nil {
 		t.Error("two operations at one route must be refused")

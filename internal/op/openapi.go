@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"parapet/internal/fault"
 )
 
 // Document is an OpenAPI 3.1 document, ready to be marshalled.
@@ -162,10 +164,14 @@ func (o *Operation) responses() (map[string]any, error) {
 }
 
 func errorSchema() *jsonschema.Schema {
+	code := &jsonschema.Schema{Type: "string", Description: "The class of the error."}
+	for _, c := range fault.Codes() {
+		code.Enum = append(code.Enum, string(c))
+	}
 	str := func(doc string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Description: doc} }
 	return &jsonschema.Schema{Type: "object", Required: []string{"error"}, Properties: map[string]*jsonschema.Schema{
 		"error": {Type: "object", Required: []string{"code", "message", "requestId"}, Properties: map[string]*jsonschema.Schema{
-			"code":       str("The class of the error, in capitals."),
+			"code":       code,
 			"message":    str("What happened, for a person."),
 			"reason":     str("Why a credential was refused, where that may be said."),
 			"field":      str("The field that is wrong."),
