@@ -167,6 +167,10 @@ func (m *Module) read(ctx context.Context, c *Call, live *int64, f func(context.
 	reader := m.cfg.Pool.Read(string(c.Tenant), c.check(live))
 	c.DB = reader
 	err := f(principal.With(ctx, c.Actor), c)
+	if fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
+		// There is no connection, or no time: the check would wait for the same.
+		return err
+	}
 	if !c.checked {
 		if _, cerr := reader.Exec(ctx, `SELECT 1`); cerr != nil {
 			return cerr

@@ -1,0 +1,100 @@
+package dev
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestAFullPool holds every connection of a module: whoever comes then is told
+// within the time that is promised, the rest of the server goes on, and all is
+// well when the connections are back.
+func TestAFullPool(t *testing.T) {
+	t.Parallel()
+	const conns = 2
+	d := startDevWith(t, map[string]string{"PT_POOL_CONNS": "2"}, slog.DiscardHandler)
+	manager := d.login(t, "project-manager@acme.example")
+	w := d.ask(t, "GET", "/api/projects", manager, nil)
+	if w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, d.info.DirectURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	lock, err := conn.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Rollback(ctx) }()
+	if _, err := lock.Exec(ctx, `LOCK TABLE projects.projects IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	holders := make(chan int, conns)
+	for range conns {
+		go func() { holders <- d.ask(t, "GET", "/api/projects", manager, nil).Code }()
+	}
+	// Another connection than the lock's: within a transaction what others do is
+	// read once.
+	watch, err := pgx.Connect(ctx, d.info.DirectURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = watch.Close(ctx) }()
+	end := time.Now().Add(10 * time.Second)
+	for waiting := 0; waiting < conns; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d connections wait", waiting, conns)
+		}
+		if err := watch.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND usename = 'parapet_tracker'`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type said struct {
+		w    *httptest.ResponseRecorder
+		took time.Duration
+	}
+	asked := map[string][2]string{"a read": {"GET", ""}, "a change": {"POST", `{"name":"X","startDate":"2027-01-01"}`}}
+	answers := make(chan said, len(asked))
+	for _, a := range asked {
+		go func() {
+			began := time.Now()
+			w := d.ask(t, a[0], "/api/projects", manager, []byte(a[1]))
+			answers <- said{w, time.Since(began)}
+		}()
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/api/auth/me"} {
+		began := time.Now()
+		if w := d.ask(t, "GET", path, manager, nil); w.Code != 200 || time.Since(began) > time.Second {
+			t.Errorf("%s meanwhile: %d after %s", path, w.Code, time.Since(began))
+		}
+	}
+	for range asked {
+		a := <-answers
+		if a.w.Code != 503 || a.w.Header().Get("Retry-After") == "" || !strings.Contains(a.w.Body.String(), `"UNAVAILABLE"`) {
+			t.Errorf("without a connection: %d %s", a.w.Code, a.w.Body)
+		}
+		// Two seconds, and something for a machine that is busy with other tests.
+		if a.took > 3500*time.Millisecond {
+			t.Errorf("without a connection: an answer after %s, want two seconds", a.took)
+		}
+	}
+	if err := lock.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range conns {
+		if code := <-holders; code != 200 {
+			t.Errorf("who held a connection is answered %d", code)
+		}
+	}
+	if w := d.ask(t, "GET", "/api/projects", manager, nil); w.Code != 200 {
+		t.Errorf("after it: %d %s", w.Code, w.Body)
+	}
+}
