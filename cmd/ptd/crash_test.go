@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestKilledWhileItWrites kills ptd, and its database with it, in the middle of
+// writes. After the next start every acknowledged write is there once, with its
+// audit entry and its event, an unacknowledged one whole or not at all, the events
+// are delivered, and the audit chain is what was written.
+func TestKilledWhileItWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, info := devServer(t, dir)
+	var project struct{ ID string }
+	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
+	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Crash", "startDate": "2027-01-01"}).into(t, &project)
+
+	var mu sync.Mutex
+	acknowledged := map[string]string{}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				title := fmt.Sprintf("crash %d %d", w, i)
+				if id := tryCreate(ctx, info.BaseURL+"/api/projects/"+project.ID+"/tasks", manager.token, title); id != "" {
+					mu.Lock()
+					acknowledged[id] = title
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for enough := false; !enough; time.Sleep(5 * time.Millisecond) {
+		mu.Lock()
+		enough = len(acknowledged) >= 40
+		mu.Unlock()
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	writers.Wait()
+	p.done <- <-p.done
+
+	_, info = devServer(t, dir)
+	conn, err := pgx.Connect(t.Context(), info.DirectURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	rows, err := conn.Query(t.Context(), `
+		SELECT t.id::text, t.title,
+		       (SELECT count(*) FROM audit.entries e WHERE e.resource_id = t.id::text AND e.action = 'task.created'),
+		       (SELECT count(*) FROM events.outbox o WHERE o.aggregate_id = t.id::text AND o.type = 'projects.task.created')
+		FROM projects.tasks t WHERE t.project_id = $1`, project.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id, title string
+	var entries, told int
+	found, titles := map[string]string{}, map[string]int{}
+	if _, err := pgx.ForEachRow(rows, []any{&id, &title, &entries, &told}, func() error {
+		found[id] = title
+		titles[title]++
+		if entries != 1 || told != 1 {
+			t.Errorf("%s has %d audit entries and %d events, want one of each", title, entries, told)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for id, title := range acknowledged {
+		if found[id] != title {
+			t.Errorf("%s was acknowledged and is lost", title)
+		}
+	}
+	for title, n := range titles {
+		if n != 1 {
+			t.Errorf("%s is there %d times", title, n)
+		}
+	}
+	var orphans int
+	if err := conn.QueryRow(t.Context(), `
+		SELECT count(*) FROM audit.entries e WHERE e.action = 'task.created'
+		AND NOT EXISTS (SELECT 1 FROM projects.tasks t WHERE t.id::text = e.resource_id)`).Scan(&orphans); err != nil || orphans != 0 {
+		t.Errorf("%d entries of tasks that are not there, %v", orphans, err)
+	}
+	end := time.Now().Add(30 * time.Second)
+	for waiting := 1; waiting > 0; time.Sleep(50 * time.Millisecond) {
+		if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM events.outbox WHERE dispatched_at IS NULL`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d events are not delivered", waiting)
+		}
+	}
+	verify := exec.Command(binary, "audit", "verify")
+	verify.Env = append(os.Environ(), "DATABASE_URL="+info.DatabaseURL, "DIRECT_URL="+info.DirectURL, "API_KEY_JWT_SECRET="+info.APIKeyJWTSecret)
+	if out, err := verify.CombinedOutput(); err != nil || !strings.Contains(string(out), " 0 problems") {
+		t.Errorf("audit verify: %v: %s", err, out)
+	}
+}
+
+// tryCreate creates a task and gives its id, or nothing where no answer came.
+func tryCreate(ctx context.Context, url, token, title string) string {
+	body, err := json.Marshal(map[string]string{"title": title})
+	if err != nil {
+		return ""
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return ""
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	var made struct{ ID string }
+	if json.NewDecoder(resp.Body).Decode(&made) != nil || resp.StatusCode != http.StatusCreated {
+		return ""
+	}
+	return made.ID
+}
