@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
@@ -54,7 +55,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	db := pgtest.New(t)
-	engine, err := authz.New(t.Context(), authz.Config{Logger: slog.New(slog.DiscardHandler)})
+	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

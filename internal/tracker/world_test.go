@@ -28,7 +28,7 @@ import (
 
 // engine is the policies themselves, compiled once for all tests.
 var engine = sync.OnceValues(func() (*authz.Engine, error) {
-	return authz.New(context.Background(), authz.Config{Logger: slog.New(slog.DiscardHandler)})
+	return authz.New(context.Background(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 })
 
 // person is a member of a tenant with roles, tenant-wide or in projects.

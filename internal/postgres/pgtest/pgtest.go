@@ -149,10 +149,11 @@ func (d *DB) PoolWith(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 }
 
 // Owner opens a pool of the superuser, whom row-level security does not bind:
-// for arranging and for looking, never for what is tested.
+// for arranging and for looking, never for what is tested. It waits long for a
+// connection: on a busy machine that is no finding.
 func (d *DB) Owner(tb testing.TB) *postgres.Pool {
 	tb.Helper()
-	return d.Pool(tb, d.server.Superuser())
+	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(d.server.Superuser()), MaxConns: 4, AcquireTimeout: time.Minute})
 }
 
 func (d *DB) drop(ctx context.Context) error {
