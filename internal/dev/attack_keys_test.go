@@ -105,6 +105,17 @@ func keyRules(s *stage) {
 	for _, token := range []string{bot, personal.field(s.t, "token")} {
 		s.ended(token, "")
 	}
+	// The process that revokes a key refuses it with the very next request.
+	for range 8 {
+		k := s.want(201, "", "POST", own, manager, body{"label": "short"})
+		s.want(200, "", "GET", "/api/auth/me", k.field(s.t, "token"), nil)
+		s.want(200, "revokedAt", "DELETE", own+"/"+k.field(s.t, "id"), manager, nil)
+		s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", k.field(s.t, "token"), nil)
+		session := s.as("auditor@acme.example")
+		s.want(200, "", "GET", "/api/auth/me", session, nil)
+		s.want(204, "", "POST", "/api/auth/logout", session, nil)
+		s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", session, nil)
+	}
 	// Drift of the one role's grants stops the next key, and only that.
 	role := s.role(admin, "multi-llm-review")
 	s.want(200, "", "POST", "/api/roles/"+role+"/permissions", admin, body{"permission": "tasks.update.any"})

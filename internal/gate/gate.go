@@ -31,6 +31,13 @@ type Principals interface {
 	Refresh(ctx context.Context, p *principal.Principal, revision int64) (*principal.Principal, error)
 }
 
+// hearer is what Principals may be as well: told at once what this process has
+// changed, which the database's notice tells the others a moment later. So who
+// revokes a credential finds it refused with the very next request.
+type hearer interface {
+	Changed(resourceType string, id op.UUID)
+}
+
 // Engine is what the gate asks of the policies.
 type Engine interface {
 	authz.Decider
@@ -194,7 +201,15 @@ func (m *Module) change(ctx context.Context, c *Call, live *int64, f func(contex
 	if err := c.flush(ctx); err != nil {
 		return err
 	}
-	return tx.Commit(ctx)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	if h, ok := m.cfg.Principals.(hearer); ok {
+		for _, n := range c.notes {
+			h.Changed(n.ResourceType, op.UUID(n.ResourceID))
+		}
+	}
+	return nil
 }
 
 // Decide asks whether the caller may do with the resource what permission

@@ -127,6 +127,25 @@ type notice struct {
 	JTI    op.UUID `json:"jti"`
 }
 
+// Changed is the notice of a change that this process has itself committed.
+func (c *Checker) Changed(resourceType string, id op.UUID) {
+	n := notice{Kind: resourceType}
+	switch resourceType {
+	case "api_key", "session":
+		n.JTI = id
+		c.cfg.Tokens.Forget(id)
+	case "user", "membership":
+		n.User = id
+	case "tenant":
+		n.Tenant = id
+	default:
+		return
+	}
+	if id != "" {
+		c.apply(n, nil)
+	}
+}
+
 func (c *Checker) hear(payload string) {
 	n, err := readNotice(payload)
 	if err == nil && n.JTI != "" {
