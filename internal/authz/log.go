@@ -183,6 +183,7 @@ func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),
 	}
 	record.Input.Actor = maskActor(about.actor)
+	record.Tenant, record.Actor = maskID(about.tenant), maskID(about.user)
 	if about.actor != nil {
 		record.Tenant, record.Actor = about.actor.tenant, about.actor.id
 	}
@@ -191,11 +192,13 @@ func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 
 // about is what the decision log says of a question.
 type about struct {
-	actor      *Subject
-	permission string
-	module     string
-	requestID  string
-	input      MaskedInput
+	actor *Subject
+	// tenant and user stand in where there is no actor yet.
+	tenant, user string
+	permission   string
+	module       string
+	requestID    string
+	input        MaskedInput
 }
 
 func principalResource(id, tenant string) *MaskedResource {
@@ -248,7 +251,7 @@ func (q Open) about() about {
 }
 
 func (q ActAs) about() about {
-	return about{module: q.Module, requestID: q.RequestID, input: MaskedInput{
+	return about{tenant: q.TokenTenant, user: q.User, module: q.Module, requestID: q.RequestID, input: MaskedInput{
 		Header: q.Header, Resource: &MaskedResource{Type: "tenant", Tenant: maskID(q.Target)},
 	}}
 }

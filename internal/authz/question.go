@@ -141,9 +141,11 @@ type ActAs struct {
 	TokenKind     string
 	TokenTenant   string
 	PrincipalKind string
-	Module        string
-	Header        bool
-	Target        string
+	// User is the owner of the token, for the decision log; it decides nothing.
+	User   string
+	Module string
+	Header bool
+	Target string
 	// RequestID ties the decision log to the request.
 	RequestID string
 }

@@ -226,10 +226,19 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	case d.Hidden:
 		return fault.NotFound(r.Type)
 	case err != nil:
-		return fault.Forbidden(permission).WithCause(err)
+		return fault.Forbidden(c.grantable(permission)).WithCause(err)
 	default:
-		return fault.Forbidden(permission)
+		return fault.Forbidden(c.grantable(permission))
 	}
+}
+
+// grantable is the name that a refusal gives for a permission: one that can be
+// granted.
+func (c *Call) grantable(permission string) string {
+	if permission == c.operation.Permission {
+		return c.operation.Grant
+	}
+	return permission
 }
 
 // Filter gives the condition on rows that the caller may see by permission.
@@ -253,7 +262,7 @@ func (c *Call) holds(ctx context.Context) error {
 	err := c.Decide(ctx, permission, authz.Resource{Type: "any", Tenant: string(c.Tenant), Classification: unclassified})
 	if err == nil {
 		// The two answers of the policies contradict each other.
-		return fault.Forbidden(permission)
+		return fault.Forbidden(c.grantable(permission))
 	}
 	return err
 }

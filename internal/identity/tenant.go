@@ -9,6 +9,8 @@ import (
 	"time"
 	_ "time/tzdata" // a server without a time zone database knows the same zones
 
+	"golang.org/x/text/currency"
+
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/fault"
@@ -249,7 +251,8 @@ type settings struct {
 // supportedLocales are full regional tags; a base-language tag is none of them.
 var supportedLocales = []string{"en-US", "en-GB", "it-IT", "de-DE", "fr-FR"}
 
-// currencyForm is that of an ISO 4217 code.
+// currencyForm is that of an ISO 4217 code; which ones exist the currency
+// package knows.
 var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
 
 // zoneForm keeps out what LoadLocation would take and is no zone's name.
@@ -315,7 +318,7 @@ func (set settings) check(blameList bool) error {
 		}
 		return fault.Validation(field, fmt.Sprintf("The default locale %s must be one of enabledLocales.", set.defaultLocale))
 	}
-	if !currencyForm.MatchString(set.currency) {
+	if _, err := currency.ParseISO(set.currency); err != nil || !currencyForm.MatchString(set.currency) {
 		return fault.Validation("currency", "The field currency must be an ISO 4217 code: three capital letters, such as EUR.")
 	}
 	return checkTimeZone(set.timeZone)

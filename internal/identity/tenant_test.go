@@ -47,6 +47,7 @@ func TestTenantSettings(t *testing.T) {
 		{"no zone", fields{"timeZone": ""}, "timeZone"},
 		{"null for the zone", fields{"timeZone": nil}, "timeZone"},
 		{"a currency in lower case", fields{"currency": "eur"}, "currency"},
+		{"a currency that nobody has", fields{"currency": "ZZZ"}, "currency"},
 		{"a currency of four letters", fields{"currency": "EURO"}, "currency"},
 		{"a blank name", fields{"name": "  "}, "name"},
 		{"a type", fields{"type": "PROGRAMME_OFFICE"}, "type"},

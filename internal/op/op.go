@@ -54,8 +54,11 @@ type Spec struct {
 	// A last part of the form {name...} takes the rest of the path.
 	Path       string
 	Permission string
-	Access     Access
-	Effect     Effect
+	// Grant is the permission that a refusal names, where Permission stands for
+	// any of several that can be granted. Permission itself unless told.
+	Grant  string
+	Access Access
+	Effect Effect
 	// Status is the HTTP status of success; 200 unless told.
 	Status      int
 	Summary     string
@@ -97,6 +100,9 @@ var (
 func New[In, Out any](spec Spec) Op[In, Out] {
 	if spec.Status == 0 {
 		spec.Status = 200
+	}
+	if spec.Grant == "" {
+		spec.Grant = spec.Permission
 	}
 	if spec.MaxBody == 0 {
 		spec.MaxBody = DefaultMaxBody

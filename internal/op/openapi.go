@@ -133,7 +133,7 @@ func (o *Operation) description() string {
 		parts = append(parts, o.Description)
 	}
 	if o.Permission != "" {
-		parts = append(parts, "Needs the permission `"+o.Permission+"`.")
+		parts = append(parts, "Needs the permission `"+o.Grant+"`.")
 	}
 	return strings.Join(parts, " ")
 }

@@ -198,6 +198,7 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 		}
 	}
 	v, err := c.cfg.Policies.Ask(ctx, authz.ActAs{
+		User:      string(claims.Subject),
 		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
 		Module: cred.Module, Header: true, Target: string(target), RequestID: op.RequestID(ctx),
 	})

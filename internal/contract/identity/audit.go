@@ -41,7 +41,7 @@ type ListAuditEntriesIn struct {
 
 // ListAuditEntries lists audit entries.
 var ListAuditEntries = op.New[ListAuditEntriesIn, op.Page[AuditEntry]](op.Spec{
-	Name: "list-audit-entries", Module: Module, Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Effect: op.Read,
+	Name: "list-audit-entries", Module: Module, Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Grant: "audit.read.own", Effect: op.Read,
 	Summary: "List audit entries",
 	Description: "Those that the caller's scopes admit: audit.read.own, .organisation and .tenant admit entries that are unclassified or UNCLASSIFIED, " +
 		"audit.read.classified admits all. Newest first.",
