@@ -59,7 +59,7 @@ func (w *world) caller(t *rapid.T) authz.SubjectInput {
 		},
 		Tenant: acme, TenantType: one("tenant type", "STANDARD", "PROGRAMME_OFFICE"),
 		User: authz.User{
-			ID: alice, Kind: one("kind", authz.KindHuman, authz.KindHuman, authz.KindService, authz.KindAgent),
+			ID: worker, Kind: one("kind", authz.KindHuman, authz.KindHuman, authz.KindService, authz.KindAgent),
 			Organisation: one("organisation", orgA, orgB, ""),
 		},
 		Stored: authz.Stored{Clearance: one("stored clearance", tiers()...)},
@@ -85,7 +85,7 @@ func (w *world) resource(t *rapid.T) authz.Resource {
 	one := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
 	return authz.Resource{
 		Type: "record", Tenant: one("tenant", acme, acme, acme, globex, ""), Organisation: one("of", orgA, orgB, ""),
-		Project: one("in", projectA, projectB, ""), Creator: one("creator", alice, bob, ""), Owner: one("owner", alice, bob, ""),
+		Project: one("in", projectA, projectB, ""), Creator: one("creator", worker, colleague, ""), Owner: one("owner", worker, colleague, ""),
 		Classification: one("classification", tiers()...), NullClassification: true,
 	}
 }

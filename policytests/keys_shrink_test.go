@@ -8,7 +8,7 @@ import (
 // keyRequest is allowed by every rule about keys.
 const keyRequest = `{
   "actor": {
-    "id": "` + alice + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
+    "id": "` + worker + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
     "clearance": "UNCLASSIFIED", "readable": ["UNCLASSIFIED"], "effects": ["read", "write"], "modules": ["identity"],
     "all_projects": true, "projects": [], "roles": ["Admin"], "admin": true,
     "grants": {
@@ -27,7 +27,7 @@ const keyRequest = `{
   "expires_in_days": 20,
   "service_owned": SERVICE,
   "owner": {"id": "` + robot + `", "tenant": "` + acme + `", "kind": "SERVICE"},
-  "key": {"jti": "` + bob + `", "tenant": "` + acme + `", "owner": {"id": "OWNER", "tenant": "` + acme + `", "kind": "SERVICE"}}
+  "key": {"jti": "` + colleague + `", "tenant": "` + acme + `", "owner": {"id": "OWNER", "tenant": "` + acme + `", "kind": "SERVICE"}}
 }`
 
 // What each rule about keys asks for is needed whole, and a verdict is always
@@ -46,19 +46,19 @@ func TestKeyVerdictsOnlyShrink(t *testing.T) {
 			"/target/roles", "/target/roles/0", "/target/roles/0/kind", "/target/roles/0/scope", "/target/roles/0/grants",
 			"/target/roles/0/grants/0", "/settings", "/actor/effects/1",
 		}, stored...)},
-		"issue for oneself": {"issue_self", "false", alice, []string{
+		"issue for oneself": {"issue_self", "false", worker, []string{
 			"/actor", "/actor/kind", "/actor/token_kind", "/actor/effects", "/actor/effects/1", "/actor/modules", "/actor/modules/0",
 			"/actor/all_projects", "/actor/grants", "/actor/grants/api_key.issue", "/actor/grants/api_key.issue/tenant", "/settings",
 		}},
 		"list a service's": {"list", "true", robot, append([]string{"/service_owned", "/owner", "/owner/tenant", "/owner/kind", "/actor/effects/0"}, stored...)},
-		"list one's own": {"list", "false", alice, []string{
+		"list one's own": {"list", "false", worker, []string{
 			"/actor", "/actor/effects", "/actor/effects/0", "/actor/modules", "/actor/modules/0", "/actor/all_projects",
 			"/actor/grants", "/actor/grants/api_key.read", "/actor/grants/api_key.read/own", "/actor/grants/api_key.read/own/tenant", "/service_owned",
 		}},
 		"revoke a service's": {"revoke", "true", robot, append([]string{
 			"/service_owned", "/key", "/key/tenant", "/key/owner", "/key/owner/kind", "/actor/effects/1",
 		}, stored...)},
-		"revoke one's own": {"revoke", "false", alice, []string{
+		"revoke one's own": {"revoke", "false", worker, []string{
 			"/actor", "/actor/id", "/actor/tenant", "/actor/effects", "/actor/effects/1", "/actor/modules", "/actor/modules/0", "/actor/all_projects",
 			"/actor/grants", "/actor/grants/api_key.revoke", "/actor/grants/api_key.revoke/own", "/actor/grants/api_key.revoke/own/tenant",
 			"/service_owned", "/key", "/key/tenant", "/key/owner", "/key/owner/id",

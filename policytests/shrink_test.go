@@ -12,7 +12,7 @@ import (
 const request = `{
   "permission": "task.update", "effect": "write", "module": "tracker",
   "actor": {
-    "id": "` + alice + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN",
+    "id": "` + worker + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN",
     "token_kind": "session", "organisation": "` + orgA + `", "clearance": "INTERNAL",
     "readable": ["UNCLASSIFIED", "INTERNAL"], "effects": ["read", "write"], "modules": ["tracker", "audit"],
     "all_projects": true, "projects": [], "roles": ["Member"], "admin": false,
@@ -22,7 +22,7 @@ const request = `{
   },
   "resource": {
     "type": "task", "id": "` + robot + `", "tenant": "` + acme + `", "organisation": "` + orgA + `",
-    "project": "` + projectA + `", "creator": "` + alice + `", "owner": "` + bob + `", "classification": "INTERNAL"
+    "project": "` + projectA + `", "creator": "` + worker + `", "owner": "` + colleague + `", "classification": "INTERNAL"
   }
 }`
 
@@ -153,7 +153,7 @@ const caller = `{
     "clearance": "RESTRICTED", "caveats": CAVEATS
   },
   "tenant": "` + acme + `", "tenant_type": "PROGRAMME_OFFICE",
-  "user": {"id": "` + alice + `", "kind": "HUMAN", "organisation": "` + orgA + `"},
+  "user": {"id": "` + worker + `", "kind": "HUMAN", "organisation": "` + orgA + `"},
   "stored": {
     "assignments": [
       {"role": "Member", "scope": "tenant"}, {"role": "Lead", "scope": "project", "id": "` + projectA + `"},

@@ -13,7 +13,7 @@ func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
 	_, info := devServer(t, t.TempDir())
 	const word = "a long enough password"
 	create := func(slug, password string) (string, int) {
-		cmd := exec.Command(binary, "db:create-office", "--slug", slug, "--name", "Head office", "--admin-email", "ada@head.example", "--admin-name", "Ada")
+		cmd := exec.Command(binary, "db:create-office", "--slug", slug, "--name", "Head office", "--admin-email", "worker@head.example", "--admin-name", "Worker")
 		cmd.Env = []string{"DIRECT_URL=" + info.DirectURL}
 		cmd.Stdin = strings.NewReader(password + "\n")
 		out, _ := cmd.CombinedOutput()
@@ -35,10 +35,10 @@ func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
 	}
 	c := &client{t: t, base: info.BaseURL}
 	var session struct{ Token string }
-	c.must(200, "POST", "/api/auth/login", map[string]any{"email": "ada@head.example", "password": word}).into(t, &session)
+	c.must(200, "POST", "/api/auth/login", map[string]any{"email": "worker@head.example", "password": word}).into(t, &session)
 	c.token = session.Token
 	c.must(201, "POST", "/api/tenants", map[string]any{
-		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "bob@branch.example", "adminName": "Bob",
+		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "colleague@branch.example", "adminName": "Colleague",
 	})
 	// It administers what it made, and nothing of the other office.
 	var list struct{ Items []struct{ Slug string } }

@@ -36,7 +36,7 @@ func (w *written) decide(in *authz.Input) bool {
 
 func byHand() *written {
 	return &written{
-		tenant: acme, id: alice, readable: tiers[:4],
+		tenant: acme, id: worker, readable: tiers[:4],
 		grants: map[string]writtenGrant{"tasks.read": {tenant: true}, "task.delete": {own: true}},
 	}
 }

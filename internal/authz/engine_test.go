@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	acme     = "00000000-0000-7000-8000-000000000001"
-	globex   = "00000000-0000-7000-8000-000000000002"
-	orgA     = "00000000-0000-7000-8000-0000000000a1"
-	orgB     = "00000000-0000-7000-8000-0000000000a2"
-	projectA = "00000000-0000-7000-8000-0000000000b1"
-	projectB = "00000000-0000-7000-8000-0000000000b2"
-	alice    = "00000000-0000-7000-8000-0000000000c1"
-	bob      = "00000000-0000-7000-8000-0000000000c2"
+	acme      = "00000000-0000-7000-8000-000000000001"
+	globex    = "00000000-0000-7000-8000-000000000002"
+	orgA      = "00000000-0000-7000-8000-0000000000a1"
+	orgB      = "00000000-0000-7000-8000-0000000000a2"
+	projectA  = "00000000-0000-7000-8000-0000000000b1"
+	projectB  = "00000000-0000-7000-8000-0000000000b2"
+	worker    = "00000000-0000-7000-8000-0000000000c1"
+	colleague = "00000000-0000-7000-8000-0000000000c2"
 )
 
 func newEngine(t testing.TB, cfg authz.Config) *authz.Engine {
@@ -45,13 +45,13 @@ func roles(e *authz.Engine) map[string][]string {
 	return grants
 }
 
-// person is a session of alice in acme with these roles, tenant-wide.
+// person is a session of worker in acme with these roles, tenant-wide.
 func person(e *authz.Engine, names ...string) authz.SubjectInput {
 	in := authz.SubjectInput{
 		Token:      authz.Token{Kind: authz.TokenSession, Tenant: acme, Roles: names, Clearance: "CONFIDENTIAL"},
 		Tenant:     acme,
 		TenantType: "STANDARD",
-		User:       authz.User{ID: alice, Kind: authz.KindHuman, Organisation: orgA},
+		User:       authz.User{ID: worker, Kind: authz.KindHuman, Organisation: orgA},
 		Stored:     authz.Stored{Clearance: "CONFIDENTIAL"},
 		Roles:      roles(e),
 	}
@@ -72,8 +72,8 @@ func subject(t testing.TB, e *authz.Engine, in authz.SubjectInput) *authz.Subjec
 
 func task() authz.Resource {
 	return authz.Resource{
-		Type: "task", ID: bob, Tenant: acme, Organisation: orgA, Project: projectA,
-		Creator: bob, Classification: "INTERNAL",
+		Type: "task", ID: colleague, Tenant: acme, Organisation: orgA, Project: projectA,
+		Creator: colleague, Classification: "INTERNAL",
 	}
 }
 
@@ -131,7 +131,7 @@ func TestSubjectTellsWhatItIs(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Reviewer"))
-	if s.ID() != alice || s.Tenant() != acme || s.TenantType() != "STANDARD" || s.Kind() != authz.KindHuman ||
+	if s.ID() != worker || s.Tenant() != acme || s.TenantType() != "STANDARD" || s.Kind() != authz.KindHuman ||
 		s.TokenKind() != authz.TokenSession || s.Organisation() != orgA || s.Clearance() != "CONFIDENTIAL" ||
 		s.Admin() || s.Revision() != e.Revision() || !slices.Equal(s.Readable(), tiers[:4]) ||
 		!slices.Equal(s.Roles(), []string{"Reviewer"}) || !slices.Contains(s.Permissions(), "task.update.own") {
@@ -249,13 +249,13 @@ func TestAsk(t *testing.T) {
 	admin := subject(t, e, person(e, "Admin"))
 	member := subject(t, e, person(e, "Member"))
 	reviewer := authz.ServicePrincipal{
-		ID: bob, Tenant: acme, Kind: authz.KindService, Status: "ACTIVE", Membership: "ACTIVE", IntegrationKey: "multi-llm-review",
+		ID: colleague, Tenant: acme, Kind: authz.KindService, Status: "ACTIVE", Membership: "ACTIVE", IntegrationKey: "multi-llm-review",
 		Roles: []authz.HeldRole{{Name: "multi-llm-review", Kind: "GLOBAL", Scope: authz.ScopeTenant, Grants: []string{"projects.read", "tasks.read"}}},
 	}
 	drifted := reviewer
 	drifted.Roles = []authz.HeldRole{{Name: "multi-llm-review", Kind: "GLOBAL", Scope: authz.ScopeTenant, Grants: []string{"tasks.read"}}}
-	servicesKey := authz.Key{JTI: orgA, Tenant: acme, Owner: authz.KeyOwner{ID: bob, Tenant: acme, Kind: authz.KindService}}
-	alicesKey := authz.Key{JTI: orgA, Tenant: acme, Owner: authz.KeyOwner{ID: alice, Tenant: acme, Kind: authz.KindHuman}}
+	servicesKey := authz.Key{JTI: orgA, Tenant: acme, Owner: authz.KeyOwner{ID: colleague, Tenant: acme, Kind: authz.KindService}}
+	alicesKey := authz.Key{JTI: orgA, Tenant: acme, Owner: authz.KeyOwner{ID: worker, Tenant: acme, Kind: authz.KindHuman}}
 	days := func(n int) *int { return &n }
 	for name, c := range map[string]struct {
 		ask  authz.Question
@@ -280,7 +280,7 @@ func TestAsk(t *testing.T) {
 			authz.Verdict{Code: "VALIDATION", Reasons: []string{"lifetime_out_of_range"}, Field: "expiresInDays", Cap: 40},
 		},
 		"list own":      {authz.ListKeys{Actor: member}, authz.Verdict{Allow: true}},
-		"list services": {authz.ListKeys{Actor: admin, Owner: &authz.KeyOwner{ID: bob, Tenant: acme, Kind: authz.KindService}}, authz.Verdict{Allow: true}},
+		"list services": {authz.ListKeys{Actor: admin, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme, Kind: authz.KindService}}, authz.Verdict{Allow: true}},
 		"revoke own":    {authz.RevokeKey{Actor: member, Key: alicesKey}, authz.Verdict{Allow: true}},
 		"revoke a person's as a service's": {
 			authz.RevokeKey{Actor: admin, ServiceOwned: true, Key: alicesKey},

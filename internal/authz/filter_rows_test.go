@@ -88,7 +88,7 @@ func pickNull(r *rand.Rand, values []string) *string {
 var (
 	organisations   = []string{orgA, orgB}
 	projects        = []string{projectA, projectB}
-	users           = []string{alice, bob}
+	users           = []string{worker, colleague}
 	tiers           = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 	classifications = append(slices.Clone(tiers), "COSMIC")
 	// asked are permissions of every kind: plain, own, platform, audit.
@@ -110,7 +110,7 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 			RoleScopes: map[string][]string{}, Clearance: pick(r, append(classifications, "")),
 		},
 		Tenant: acme, TenantType: pick(r, []string{"STANDARD", "PROGRAMME_OFFICE"}),
-		User:  authz.User{ID: alice, Kind: pick(r, []string{authz.KindHuman, authz.KindAgent}), Organisation: pick(r, []string{orgA, orgB, ""})},
+		User:  authz.User{ID: worker, Kind: pick(r, []string{authz.KindHuman, authz.KindAgent}), Organisation: pick(r, []string{orgA, orgB, ""})},
 		Roles: map[string][]string{},
 	}
 	in.Stored.Clearance = in.Token.Clearance

@@ -36,7 +36,7 @@ func TestDecisionLogIsMasked(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := newEngine(t, authz.Config{Sink: kept, Clock: clock.Func(func() time.Time { return at })})
 	s := subject(t, e, person(e, "Member"))
-	const secret = "alice@example.com eyJhbGciOi.secret password"
+	const secret = "worker@example.com eyJhbGciOi.secret password"
 	decide(t, e, authz.Input{
 		Permission: secret, Module: secret, Effect: authz.Write, Actor: s, RequestID: secret,
 		Resource: authz.Resource{
@@ -55,7 +55,7 @@ func TestDecisionLogIsMasked(t *testing.T) {
 	}
 	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task(), RequestID: "req-1"})
 	r := kept.last()
-	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != alice || r.RequestID != "req-1" ||
+	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != worker || r.RequestID != "req-1" ||
 		!r.Time.Equal(at) || r.Revision != e.Revision() || r.Input.Resource.Project != projectA || r.Input.Actor.Clearance != "CONFIDENTIAL" {
 		t.Errorf("the record lacks something: %+v", r)
 	}
@@ -70,7 +70,7 @@ func TestQuestionsAreLogged(t *testing.T) {
 	for _, q := range []authz.Question{
 		authz.IssueServiceKey{Actor: s, RequestID: "req-1"},
 		authz.IssueSelfKey{Actor: s, ExpiresInDays: &days, RequestID: "req-1"},
-		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: bob, Tenant: acme}, RequestID: "req-1"},
+		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme}, RequestID: "req-1"},
 		authz.RevokeKey{Actor: s, ServiceOwned: true, RequestID: "req-1"},
 		authz.ValidateProfile{RequestID: "req-1"},
 		authz.ActAs{TokenKind: authz.TokenSession, Header: true, Target: globex, Module: "wiki", RequestID: "req-1"},

@@ -24,7 +24,7 @@ func newAuthCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
 		Short: "Log in and out, show and switch credentials",
-		Example: `  pt auth login --email ada@example.org
+		Example: `  pt auth login --email worker@example.org
   pt auth status`,
 		Args:                       noSuchCommand,
 		SuggestionsMinimumDistance: 2,
@@ -65,7 +65,7 @@ from the input and keeps it after the service has accepted it.
 
 The credential is kept in a file that its owner alone can read, together with the
 address of the service: it is sent nowhere else.`,
-		Example: `  pt auth login --email ada@example.org --base-url https://parapet.example.org
+		Example: `  pt auth login --email worker@example.org --base-url https://parapet.example.org
   pt auth login --with-token --profile ci < key.txt`,
 		Args: cobra.NoArgs,
 	}

@@ -81,7 +81,7 @@ func newRootCmd(inv *invocation) *cobra.Command {
 		Long: `pt works with the projects and tasks of a Parapet service.
 
 Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
-		Example: `  pt auth login --email ada@example.org
+		Example: `  pt auth login --email worker@example.org
   pt list-projects
   pt list-tasks APOLLO --status IN_PROGRESS
   pt create-task --project APOLLO --title "Write the flight plan"

@@ -44,7 +44,7 @@ func TestExitCodes(t *testing.T) {
 		{name: "a value out of bounds", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, says: "1 to 200"},
 		{name: "a value that is none of the known", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, says: "ACTIVE"},
 		{name: "a missing flag", args: []string{"create-project", "--name", "x"}, code: ExitUsage, says: "start"},
-		{name: "an id that is none", args: []string{"list-tasks", "A", "--assignee", "ada"}, code: ExitUsage, says: "UUID"},
+		{name: "an id that is none", args: []string{"list-tasks", "A", "--assignee", "worker"}, code: ExitUsage, says: "UUID"},
 		{name: "a date that is none", args: []string{"create-task", "--project", "A", "--title", "t", "--due", "tomorrow"}, code: ExitUsage, says: "date"},
 		{name: "nothing to change", args: []string{"update-task", "A", "A-1"}, code: ExitUsage, says: "nothing to change"},
 		{name: "no project", args: []string{"list-tasks"}, code: ExitUsage, says: "PT_PROJECT"},
@@ -160,8 +160,8 @@ func TestKeptTokenGoesToItsAddressOnly(t *testing.T) {
 	dir := t.TempDir()
 	env := map[string]string{"PT_CONFIG_DIR": dir, "PT_AUTH_TOKEN": ""}
 	home := serve(t, routes())
-	got := invoke(t, home, world{env: env, terminal: true, secret: "correct horse"}, "auth", "login", "--email", "ada@example.org", "--profile", "work")
-	if got.code != ExitDone || !strings.Contains(got.err, "Password of ada@example.org") {
+	got := invoke(t, home, world{env: env, terminal: true, secret: "correct horse"}, "auth", "login", "--email", "worker@example.org", "--profile", "work")
+	if got.code != ExitDone || !strings.Contains(got.err, "Password of worker@example.org") {
 		t.Fatalf("got %+v", got)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "credentials.json")); err != nil || info.Mode().Perm() != 0o600 {
@@ -193,7 +193,7 @@ func TestSwitch(t *testing.T) {
 	env := map[string]string{"PT_CONFIG_DIR": t.TempDir(), "PT_AUTH_TOKEN": ""}
 	s := serve(t, routes())
 	for _, profile := range []string{"one", "two"} {
-		if got := invoke(t, s, world{env: env, stdin: "pw\n"}, "auth", "login", "--email", "ada@example.org", "--profile", profile); got.code != 0 {
+		if got := invoke(t, s, world{env: env, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", profile); got.code != 0 {
 			t.Fatalf("got %+v", got)
 		}
 	}

@@ -17,17 +17,17 @@ func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 const (
 	apollo = "018f3c5e-0000-7000-8000-000000000001"
 	taskID = "018f3c5e-0000-7000-8000-000000000011"
-	ada    = "018f3c5e-0000-7000-8000-000000000021"
+	worker = "018f3c5e-0000-7000-8000-000000000021"
 	acme   = "018f3c5e-0000-7000-8000-000000000031"
 	org    = "018f3c5e-0000-7000-8000-000000000041"
 	keyID  = "018f3c5e-0000-7000-8000-000000000051"
 
-	summaryJSON = `"id":"` + apollo + `","name":"Apollo \u202e| lander\u001b[31m","prefix":"APOLLO","status":"ACTIVE","classification":"INTERNAL","startDate":"2027-01-04","organisationId":"` + org + `","createdBy":"` + ada + `","createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T09:30:00.123456Z"`
+	summaryJSON = `"id":"` + apollo + `","name":"Apollo \u202e| lander\u001b[31m","prefix":"APOLLO","status":"ACTIVE","classification":"INTERNAL","startDate":"2027-01-04","organisationId":"` + org + `","createdBy":"` + worker + `","createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T09:30:00.123456Z"`
 	projectJSON = `{` + summaryJSON + `,"description":"First line.\nSecond \u200bline.","issuePrefix":"ISS","customStatuses":[{"name":"TODO","category":"TODO"},{"name":"DONE","category":"DONE"}]}`
-	taskSummary = `"id":"` + taskID + `","key":"APOLLO-17","projectId":"` + apollo + `","title":"Write the \u001b]0;plan\u0007","status":"IN_PROGRESS","statusCategory":"IN_PROGRESS","issueType":"TASK","priority":"HIGH","progress":40,"assignee":"` + ada + `","dueDate":"2027-03-31","labels":["a|b","flight"],"createdBy":"` + ada + `","createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T09:30:00Z"`
+	taskSummary = `"id":"` + taskID + `","key":"APOLLO-17","projectId":"` + apollo + `","title":"Write the \u001b]0;plan\u0007","status":"IN_PROGRESS","statusCategory":"IN_PROGRESS","issueType":"TASK","priority":"HIGH","progress":40,"assignee":"` + worker + `","dueDate":"2027-03-31","labels":["a|b","flight"],"createdBy":"` + worker + `","createdAt":"2026-11-01T08:00:00Z","updatedAt":"2026-11-02T09:30:00Z"`
 	taskJSON    = `{` + taskSummary + `,"epicId":"018f3c5e-0000-7000-8000-000000000099","description":"# Not a heading\n\u009b31m and \ufeffmore","epic":{"id":"018f3c5e-0000-7000-8000-000000000099","key":"REDACTED","title":"REDACTED","isCrossProject":true}}`
-	personJSON  = `{"id":"` + ada + `","email":"ada@example.org","displayName":"Ada","principalKind":"HUMAN","status":"ACTIVE","clearance":"SECRET"}`
-	keyJSON     = `"id":"` + keyID + `","jti":"` + keyID + `","label":"ci","owner":"` + ada + `","tenantId":"` + acme + `","kind":"SERVICE","expiry":"2027-02-18T12:00:00Z","createdBy":"` + ada + `","createdAt":"2026-11-20T12:00:00Z"`
+	personJSON  = `{"id":"` + worker + `","email":"worker@example.org","displayName":"Worker","principalKind":"HUMAN","status":"ACTIVE","clearance":"SECRET"}`
+	keyJSON     = `"id":"` + keyID + `","jti":"` + keyID + `","label":"ci","owner":"` + worker + `","tenantId":"` + acme + `","kind":"SERVICE","expiry":"2027-02-18T12:00:00Z","createdBy":"` + worker + `","createdAt":"2026-11-20T12:00:00Z"`
 )
 
 func me(expires time.Time) string {
@@ -62,7 +62,7 @@ func routes() map[string]reply {
 		"POST /api/auth/api-keys":                                  {status: 201, body: `{"token":"the.new.token",` + keyJSON + `}`},
 		"POST /api/auth/api-keys/service":                          {status: 201, body: `{"token":"the.new.token",` + keyJSON + `}`},
 		"GET /api/auth/api-keys":                                   ok(`{"items":[{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z"}]}`),
-		"DELETE /api/auth/api-keys/" + keyID:                       ok(`{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z","revokedBy":"` + ada + `","revokeReason":"replaced"}`),
+		"DELETE /api/auth/api-keys/" + keyID:                       ok(`{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z","revokedBy":"` + worker + `","revokeReason":"replaced"}`),
 		"GET /healthz":                                             {status: 200, body: "ok \x1b[31m\n", header: map[string]string{"Content-Type": "text/plain"}},
 	}
 }
@@ -88,20 +88,20 @@ func TestGolden(t *testing.T) {
 		{"list-tasks-empty", []string{"list-tasks", apollo, "--status", "X"}, world{}},
 		{"get-task", []string{"get-task", "APOLLO", "APOLLO-17"}, world{}},
 		{"get-task-by-key", []string{"get-task", "APOLLO-17"}, world{}},
-		{"create-task", []string{"create-task", "--project", apollo, "--title", "Write", "--due", "2027-03-31", "--assignee", ada, "--labels", "a,b", "--labels", "c", "--estimate-points", "2.5"}, world{}},
+		{"create-task", []string{"create-task", "--project", apollo, "--title", "Write", "--due", "2027-03-31", "--assignee", worker, "--labels", "a,b", "--labels", "c", "--estimate-points", "2.5"}, world{}},
 		{"update-task", []string{"update-task", apollo, "APOLLO-17", "--progress", "0", "--assignee", "", "--due", "", "--status", "IN_PROGRESS", "--labels", ""}, world{}},
 		{"update-task-forbidden", []string{"update-task", apollo, "APOLLO-18", "--progress", "50"}, world{}},
 		{"delete-task", []string{"delete-task", "APOLLO", "APOLLO-17", "--yes"}, world{}},
 		{"list-orgs", []string{"list-orgs"}, world{env: map[string]string{"PT_ORG": org}}},
 		{"permissions", []string{"permissions"}, world{}},
 		{"auth-status", []string{"auth", "status"}, world{}},
-		{"auth-login-email", []string{"auth", "login", "--email", "ada@example.org"}, world{stdin: "correct horse\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
+		{"auth-login-email", []string{"auth", "login", "--email", "worker@example.org"}, world{stdin: "correct horse\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
 		{"auth-login-token", []string{"auth", "login", "--with-token", "--profile", "ci"}, world{stdin: token("pt-api-key+jwt", now.AddDate(0, 0, 10)) + "\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
 		{"auth-switch", []string{"auth", "switch"}, world{}},
 		{"auth-logout-none", []string{"auth", "logout"}, world{}},
 		{"issue-key", []string{"issue-key", "--label", "ci", "--expires-in-days", "7"}, world{}},
-		{"issue-service-key", []string{"issue-service-key", "--label", "ci", "--user", ada}, world{}},
-		{"list-keys", []string{"list-keys", "--service-user", ada}, world{}},
+		{"issue-service-key", []string{"issue-service-key", "--label", "ci", "--user", worker}, world{}},
+		{"list-keys", []string{"list-keys", "--service-user", worker}, world{}},
 		{"revoke-key", []string{"revoke-key", keyID, "--service-owned", "--reason", "replaced", "--yes"}, world{}},
 		{"api", []string{"api", "get", "/api/projects?limit=1"}, world{}},
 		{"api-text", []string{"api", "GET", "/healthz"}, world{}},

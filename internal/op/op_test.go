@@ -88,7 +88,7 @@ func TestReadRefuses(t *testing.T) {
 		{"too many", "", `{"title":"t","tags":["a","b","c"]}`, "tags"},
 		{"NUL", "", `{"title":"t\u0000"}`, "title"},
 		{"NUL in a list", "", `{"title":"t","tags":["\u0000"]}`, "tags"},
-		{"not an address", "", `{"title":"t","mail":"Bob <bob@example.com>"}`, "mail"},
+		{"not an address", "", `{"title":"t","mail":"Colleague <colleague@example.com>"}`, "mail"},
 		{"not UTF-8", "", "{\"title\":\"\xff\"}", "body"},
 		{"lone surrogate", "", `{"title":"\ud800"}`, "body"},
 		{"two values", "", `{"title":"t"} {}`, "body"},

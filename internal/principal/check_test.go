@@ -23,15 +23,15 @@ func TestLiveCredentialIsAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
-	ada := w.user(acme, "ada@acme.example")
-	w.assign(acme, ada, w.role(acme, "Member", "projects.read", "task.update"))
+	worker := w.user(acme, "worker@acme.example")
+	w.assign(acme, worker, w.role(acme, "Member", "projects.read", "task.update"))
 	for name, issue := range map[string]func(op.UUID, op.UUID, ...string) (string, op.UUID){"session": w.session, "api_key": w.key} {
-		text, jti := issue(acme, ada, "Member")
+		text, jti := issue(acme, worker, "Member")
 		p, err := w.ask(text)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if p.UserID != ada || p.Tenant != acme || p.TokenTenant != acme || p.TokenKind != name || p.JTI != jti || p.Kind != "HUMAN" || p.Email != "ada@acme.example" {
+		if p.UserID != worker || p.Tenant != acme || p.TokenTenant != acme || p.TokenKind != name || p.JTI != jti || p.Kind != "HUMAN" || p.Email != "worker@acme.example" {
 			t.Errorf("%s: principal %+v", name, p)
 		}
 		if !p.Subject.Holds("projects.read") || p.Subject.Holds("project.create") {
@@ -71,7 +71,7 @@ func TestPrincipalCheckConditions(t *testing.T) {
 	for i, c := range cases {
 		w.exec(`DELETE FROM identity.api_keys; DELETE FROM identity.memberships; DELETE FROM identity.users; DELETE FROM identity.tenants`)
 		acme := w.tenant("acme" + string(rune('a'+i)))
-		text, _ := w.key(acme, w.user(acme, "ada@acme.example"))
+		text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
 		if _, err := w.ask(text); err != nil {
 			t.Fatalf("%s: before: %v", c.name, err)
 		}
@@ -94,7 +94,7 @@ func TestWhyASessionOfSomebodySuspendedEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	acme := w.tenant("acme")
-	text, _ := w.session(acme, w.user(acme, "ada@acme.example"))
+	text, _ := w.session(acme, w.user(acme, "worker@acme.example"))
 	w.exec(`UPDATE identity.sessions SET revoked_at = now()`)
 	for _, c := range []struct{ sql, mend, reason string }{
 		{`UPDATE identity.users SET status = 'SUSPENDED'`, `UPDATE identity.users SET status = 'ACTIVE'`, principal.ReasonSuspended},
@@ -115,14 +115,14 @@ func TestTokenMustMatchItsRecord(t *testing.T) {
 	for _, ttl := range []time.Duration{0, 30 * time.Second} {
 		w := newWorld(t, options{ttl: ttl})
 		acme, globex := w.tenant("acme"), w.tenant("globex")
-		ada, bob := w.user(acme, "ada@acme.example"), w.user(acme, "bob@acme.example")
-		w.member(globex, ada)
-		good, jti := w.key(acme, ada)
+		worker, colleague := w.user(acme, "worker@acme.example"), w.user(acme, "colleague@acme.example")
+		w.member(globex, worker)
+		good, jti := w.key(acme, worker)
 		if _, err := w.ask(good); err != nil {
 			t.Fatal(err)
 		}
 		for name, forge := range map[string]func(c *token.Claims, k *token.Kind){
-			"another owner":  func(c *token.Claims, _ *token.Kind) { c.Subject = bob },
+			"another owner":  func(c *token.Claims, _ *token.Kind) { c.Subject = colleague },
 			"another tenant": func(c *token.Claims, _ *token.Kind) { c.Tenant = globex },
 			"another kind of principal": func(c *token.Claims, _ *token.Kind) {
 				c.PrincipalKind = "SERVICE"
@@ -133,7 +133,7 @@ func TestTokenMustMatchItsRecord(t *testing.T) {
 				*k, c.ExpiresAt = token.Internal, c.IssuedAt.Add(time.Minute)
 			},
 		} {
-			c, kind := w.claims(acme, ada), token.APIKey
+			c, kind := w.claims(acme, worker), token.APIKey
 			c.ID = jti
 			forge(&c, &kind)
 			if _, err := w.ask(w.sign(c, kind)); !fault.HasCode(err, fault.CodeUnauthorized) || fault.From(err).Reason != "" {
@@ -154,7 +154,7 @@ func TestCacheWindow(t *testing.T) {
 	} {
 		w := newWorld(t, options{ttl: c.ttl, max: c.max})
 		acme := w.tenant("acme")
-		text, _ := w.key(acme, w.user(acme, "ada@acme.example"))
+		text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
 		if _, err := w.ask(text); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestRememberedRecordExpires(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
-	text, _ := w.key(acme, w.user(acme, "ada@acme.example"))
+	text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
 	w.exec(`UPDATE identity.api_keys SET expires_at = $1`, w.clock.Now().Add(10*time.Second))
 	if _, err := w.ask(text); err != nil {
 		t.Fatal(err)
@@ -190,9 +190,9 @@ func TestNoticeDropsEarly(t *testing.T) {
 	w := newWorld(t, options{ttl: time.Minute, listen: true})
 	w.run()
 	acme := w.tenant("acme")
-	ada := w.user(acme, "ada@acme.example")
-	key, keyID := w.key(acme, ada)
-	session, sessionID := w.session(acme, ada)
+	worker := w.user(acme, "worker@acme.example")
+	key, keyID := w.key(acme, worker)
+	session, sessionID := w.session(acme, worker)
 	refused := func(text, reason string) func() bool {
 		return func() bool {
 			_, err := w.ask(text)
@@ -206,19 +206,19 @@ func TestNoticeDropsEarly(t *testing.T) {
 	within(t, soon, "both are accepted", func() bool { return accepted(key)() && accepted(session)() })
 	// The listener may still be connecting: prove that it hears before relying on it.
 	within(t, soon, "a suspension is heard", func() bool {
-		w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, ada)
+		w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, worker)
 		if refused(key, principal.ReasonSuspended)() {
 			return true
 		}
-		w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, ada)
+		w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, worker)
 		return false
 	})
-	w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, ada)
+	w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, worker)
 	within(t, soon, "accepted again", func() bool { return accepted(key)() && accepted(session)() })
 
-	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, ada)
+	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, worker)
 	within(t, soon, "a membership's end is heard", refused(session, principal.ReasonNotInTenant))
-	w.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, ada)
+	w.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, worker)
 	within(t, soon, "accepted again", func() bool { return accepted(key)() && accepted(session)() })
 
 	w.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, acme)
@@ -239,8 +239,7 @@ func TestLostNoticeIsMadeUpFor(t *testing.T) {
 	w := newWorld(t, options{ttl: time.Minute, listen: true})
 	w.run()
 	acme := w.tenant("acme")
-	ada := w.user(acme, "ada@acme.example")
-	key, _ := w.key(acme, ada)
+	worker := w.user(acme, "worker@acme.example")
 	listeners := func() int {
 		var n int
 		err := w.owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices' AND query LIKE 'LISTEN%'`).Scan(&n)
@@ -250,14 +249,21 @@ func TestLostNoticeIsMadeUpFor(t *testing.T) {
 		return n
 	}
 	within(t, 5*time.Second, "a listener is there", func() bool { return listeners() == 1 })
-	if _, err := w.ask(key); err != nil {
-		t.Fatal(err)
-	}
 	w.exec(`ALTER TABLE identity.api_keys DISABLE TRIGGER api_keys_notify`)
-	w.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id`)
-	if _, err := w.ask(key); err != nil {
-		t.Fatalf("the notice was to be lost, and yet: %v", err)
-	}
+	// A listener forgets everything when it begins, and notices of the people
+	// above may still come: only a key that is still believed after its
+	// revocation has lost its notice.
+	var key string
+	within(t, 10*time.Second, "a revocation that nobody hears of", func() bool {
+		var jti op.UUID
+		key, jti = w.key(acme, worker)
+		if _, err := w.ask(key); err != nil {
+			t.Fatal(err)
+		}
+		w.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = $1`, jti)
+		_, err := w.ask(key)
+		return err == nil
+	})
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
 	within(t, 10*time.Second, "the revocation is seen after listening again", func() bool {
 		_, err := w.ask(key)
@@ -270,7 +276,7 @@ func TestLastUsedAtIsWrittenBehindOnceAMinute(t *testing.T) {
 	w := newWorld(t, options{ttl: time.Minute})
 	w.run()
 	acme := w.tenant("acme")
-	key, jti := w.key(acme, w.user(acme, "ada@acme.example"))
+	key, jti := w.key(acme, w.user(acme, "worker@acme.example"))
 	lastUsed := func() *time.Time {
 		var at *time.Time
 		if err := w.owner.QueryRow(t.Context(), `SELECT last_used_at FROM identity.api_keys WHERE jti = $1`, jti).Scan(&at); err != nil {

@@ -29,7 +29,7 @@ func TestTargetIsDecidedUnderItsRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	acme := w.tenant("acme")
-	text, _ := w.session(acme, w.user(acme, "ada@acme.example"))
+	text, _ := w.session(acme, w.user(acme, "worker@acme.example"))
 	var s sink
 	engine, err := authz.New(t.Context(), authz.Config{Sink: &s})
 	if err != nil {

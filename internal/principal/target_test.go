@@ -15,14 +15,14 @@ func TestTargetTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{ttl: 30 * time.Second})
 	acme, globex, initech := w.tenant("acme"), w.tenant("globex"), w.tenant("initech")
-	ada := w.user(acme, "ada@acme.example")
-	w.member(globex, ada)
+	worker := w.user(acme, "worker@acme.example")
+	w.member(globex, worker)
 	acmeOrg, globexOrg, initechOrg := w.organisation(acme, "Acme"), w.organisation(globex, "Globex"), w.organisation(initech, "Initech")
-	w.assign(acme, ada, w.role(acme, "Admin", "user.read"))
-	w.assign(globex, ada, w.role(globex, "Member", "projects.read"))
+	w.assign(acme, worker, w.role(acme, "Admin", "user.read"))
+	w.assign(globex, worker, w.role(globex, "Member", "projects.read"))
 	w.role(globex, "Admin", "user.read", "role.assign")
-	session, _ := w.session(acme, ada, "Admin")
-	key, _ := w.key(acme, ada, "Admin")
+	session, _ := w.session(acme, worker, "Admin")
+	key, _ := w.key(acme, worker, "Admin")
 	for name, text := range map[string]string{"session": session, "key": key} {
 		for selector, want := range map[string]string{
 			string(acme): string(acme), string(acmeOrg): string(acme), string(globex): string(globex), string(globexOrg): string(globex),
@@ -57,9 +57,9 @@ func TestTheWikiHonoursTheHeaderForKeysAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
-	ada := w.user(acme, "ada@acme.example")
-	session, _ := w.session(acme, ada)
-	key, _ := w.key(acme, ada)
+	worker := w.user(acme, "worker@acme.example")
+	session, _ := w.session(acme, worker)
+	key, _ := w.key(acme, worker)
 	for _, c := range []struct {
 		token, module string
 		ok            bool
@@ -103,10 +103,10 @@ func TestRefreshFollowsTheRevision(t *testing.T) {
 	w := newWorld(t, options{ttl: 30 * time.Second})
 	ctx := t.Context()
 	acme := w.tenant("acme")
-	ada := w.user(acme, "ada@acme.example")
+	worker := w.user(acme, "worker@acme.example")
 	role := w.role(acme, "Member", "projects.read", "tasks.read")
-	w.assign(acme, ada, role)
-	text, _ := w.key(acme, ada, "Member")
+	w.assign(acme, worker, role)
+	text, _ := w.key(acme, worker, "Member")
 	p, err := w.ask(text)
 	if err != nil || !p.Subject.Holds("tasks.read") {
 		t.Fatalf("%v, %v", p, err)
@@ -143,7 +143,7 @@ func TestSubjectHasAnEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	acme := w.tenant("acme")
-	text, _ := w.key(acme, w.user(acme, "ada@acme.example"))
+	text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
 	first, err := w.ask(text)
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +166,11 @@ func TestTokensOfOneIDSpeakForThemselves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
-	ada := w.user(acme, "ada@acme.example")
+	worker := w.user(acme, "worker@acme.example")
 	w.role(acme, "Member", "projects.read")
 	w.role(acme, "Admin", "role.assign")
-	plain, jti := w.key(acme, ada, "Member")
-	narrow, more := w.claims(acme, ada, "Member"), w.claims(acme, ada, "Member", "Admin")
+	plain, jti := w.key(acme, worker, "Member")
+	narrow, more := w.claims(acme, worker, "Member"), w.claims(acme, worker, "Member", "Admin")
 	narrow.ID, narrow.Caveats, narrow.Clearance = jti, []string{"no-such-caveat"}, "INTERNAL"
 	more.ID = jti
 	for range 2 {
