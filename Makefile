@@ -65,7 +65,7 @@ fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s)
 	@grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' cmd internal jobs policies policytests 2>/dev/null | xargs -r -n1 dirname | sort -u | while read -r dir; do \
 	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | sed 's/^func //' | while read -r target; do \
 	    echo "$$dir $$target"; \
-	    go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "./$$dir"; \
+	    go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "./$$dir" </dev/null; \
 	  done; \
 	done
 
