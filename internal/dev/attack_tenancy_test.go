@@ -197,21 +197,8 @@ func databaseWalls(s *stage) {
 func (s *stage) foreign(url string, tenant op.UUID, table string) int {
 	s.t.Helper()
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	tx, err := conn.Begin(ctx)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(ctx) }()
-	if tenant != "" {
-		if _, err := tx.Exec(ctx, `SELECT set_config('app.tenant_id', $1, true)`, string(tenant)); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	tx, end := s.begin(ctx, url, tenant)
+	defer end()
 	n := 0
 	if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE tenant_id::text <> $1`, string(tenant)).Scan(&n); err != nil {
 		s.t.Fatal(err)

@@ -175,23 +175,32 @@ func (s *stage) key(session string) string {
 func (s *stage) sql(url string, tenant op.UUID, statement string) error {
 	s.t.Helper()
 	ctx := context.Background()
+	tx, end := s.begin(ctx, url, tenant)
+	defer end()
+	_, err := tx.Exec(ctx, statement)
+	return err
+}
+
+// begin opens a transaction of the role in the tenant; end rolls it back.
+func (s *stage) begin(ctx context.Context, url string, tenant op.UUID) (tx pgx.Tx, end func()) {
+	s.t.Helper()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(ctx) }()
-	tx, err := conn.Begin(ctx)
+	tx, err = conn.Begin(ctx)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(ctx) }()
 	if tenant != "" {
 		if _, err := tx.Exec(ctx, `SELECT set_config('app.tenant_id', $1, true)`, string(tenant)); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	_, err = tx.Exec(ctx, statement)
-	return err
+	return tx, func() {
+		_ = tx.Rollback(ctx)
+		_ = conn.Close(ctx)
+	}
 }
 
 // forge signs whatever it is given with the server's own secret.
