@@ -46,7 +46,11 @@ _in_caveat_projects if input.actor.all_projects == true
 
 _in_caveat_projects if input.resource.project in input.actor.projects
 
-_readable if input.resource.classification in input.actor.readable
+# A classification that is no text denies, whatever the list holds.
+_readable if {
+	is_string(input.resource.classification)
+	input.resource.classification in input.actor.readable
+}
 
 _readable if {
 	is_string(input.resource.classification)
