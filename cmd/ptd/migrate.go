@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"parapet/internal/postgres/migrate"
-	"parapet/jobs"
+	"parapet/internal/app"
 )
 
 func newMigrate(p *program) *cobra.Command {
@@ -24,14 +21,10 @@ func newMigrate(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			url, err := directURL(cfg)
-			if err != nil {
+			if _, err := directURL(cfg); err != nil {
 				return err
 			}
-			report, err := migrate.Up(cmd.Context(), url, migrate.Options{
-				RoleSecret: cfg.DBRoleSecret,
-				Extra:      []func(context.Context, *pgx.Conn) error{jobs.Migrate},
-			})
+			report, err := app.Migrate(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}

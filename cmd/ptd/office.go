@@ -32,7 +32,7 @@ func newOffice(p *program) *cobra.Command {
 			"It is what a new installation begins with: the office's administrator makes all other tenants over the HTTP API.\n" +
 			"The administrator's password, of 12 characters or more, is read from standard input.",
 		Example: "  DIRECT_URL=postgres://owner@db.example/parapet ptd db:create-office --slug head-office --name 'Head office' \\\n" +
-			"    --admin-email worker@example.com --admin-name 'Worker' < password.txt",
+			"    --admin-email admin@example.com --admin-name 'Administrator' < password.txt",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := p.config()

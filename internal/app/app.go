@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	a.api, err = httpapi.New(httpapi.Config{
 		Operations: a.operations, Auth: a.checker, Ready: a.ready, TrustedProxies: cfg.Proxies,
-		Registry: a.registry, Clock: clock.System{}, Log: log, Version: version,
+		Registry: a.registry, Log: log, Version: version,
 	})
 	if err != nil {
 		return nil, err

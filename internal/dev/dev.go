@@ -15,13 +15,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/jackc/pgx/v5"
-
 	"parapet/internal/app"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/embedded"
-	"parapet/internal/postgres/migrate"
-	"parapet/jobs"
 )
 
 // Options say what to run.
@@ -76,7 +72,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := migrate.Up(ctx, cfg.DirectURL, migrate.Options{RoleSecret: cfg.DBRoleSecret, Extra: []func(context.Context, *pgx.Conn) error{jobs.Migrate}}); err != nil {
+	if _, err := app.Migrate(ctx, cfg); err != nil {
 		return nil, err
 	}
 	tenants, err := seed(ctx, cfg.DirectURL, o.DataDir, kept)

@@ -21,7 +21,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"parapet/internal/clock"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/principal"
@@ -43,11 +42,8 @@ type Config struct {
 	// unless configured.
 	TrustedProxies []netip.Prefix
 	Registry       *prometheus.Registry
-	Clock          clock.Clock
 	Log            *slog.Logger
 	Version        string
-	// Extra mounts handlers that are no operations, such as pages.
-	Extra map[string]http.Handler
 }
 
 // API answers HTTP requests.
@@ -104,9 +100,6 @@ func (a *API) mount() error {
 	a.engine.GET("/healthz", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", []byte(`{"status":"ok"}`)) })
 	a.engine.GET("/readyz", a.ready)
 	a.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.cfg.Registry, promhttp.HandlerOpts{})))
-	for path, h := range a.cfg.Extra {
-		a.engine.Any(path, gin.WrapH(h))
-	}
 	return nil
 }
 

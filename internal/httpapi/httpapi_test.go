@@ -16,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parapet/internal/clock"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/principal"
@@ -74,7 +73,6 @@ func newTestAPI(t *testing.T, log io.Writer, change func(*Config)) *API {
 		},
 		Auth:     gatekeeper{},
 		Registry: prometheus.NewRegistry(),
-		Clock:    clock.System{},
 		Log:      slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Version:  "test",
 	}

@@ -133,16 +133,7 @@ func (c *Checker) Authenticate(ctx context.Context, cred Credential) (*Principal
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.subject(ctx, claims, record, target, 0)
-	if err != nil {
-		return nil, err
-	}
-	if cred.Cookie {
-		borne := *p
-		borne.CookieBorne = true
-		p = &borne
-	}
-	return p, nil
+	return c.subject(ctx, claims, record, target, 0)
 }
 
 // check is the principal check: the credential's record is live and its
@@ -236,16 +227,7 @@ func (c *Checker) Refresh(ctx context.Context, p *Principal, revision int64) (*P
 	record := liveRecord{
 		PrincipalKind: p.Kind, IntegrationKey: p.IntegrationKey, Email: p.Email, DisplayName: p.DisplayName,
 	}
-	fresh, err := c.subject(ctx, p.claims, record, p.Tenant, revision)
-	if err != nil {
-		return nil, err
-	}
-	if p.CookieBorne {
-		borne := *fresh
-		borne.CookieBorne = true
-		fresh = &borne
-	}
-	return fresh, nil
+	return c.subject(ctx, p.claims, record, p.Tenant, revision)
 }
 
 // subject gives the principal for one target tenant, from the cache when what is

@@ -51,8 +51,6 @@ type Principal struct {
 	TokenKind string
 	JTI       op.UUID
 	ExpiresAt time.Time
-	// CookieBorne says that a browser sent the credential by itself.
-	CookieBorne bool
 
 	// Subject is the caller as the policies see it in Tenant, made for Revision
 	// of the tenant's roles and memberships.
