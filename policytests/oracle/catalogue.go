@@ -17,6 +17,13 @@ var catalogue = setOf(
 	"decision_log.read", "events.read",
 	"projects.read", "project.create", "project.update", "project.update.own", "project.delete",
 	"tasks.read", "task.create", "task.update", "task.update.own", "tasks.update.any", "task.delete", "task.delete.own",
+	"task.claim", "decision.answer", "initiatives.read", "initiative.create", "initiative.update", "initiative.delete", "stages.read", "stage.create",
+	"stage.update", "stage.delete", "gate.create", "gate.update", "gate.delete", "gate.review", "gates.waive", "issues.read", "issue.create",
+	"issue.update", "issue.update.own", "issue.assign", "issue.escalate", "issue.delete", "deliverables.read", "deliverable.create", "deliverable.update",
+	"deliverable.update.own", "deliverable.review", "deliverable.delete", "comments.read", "comment.create", "comment.update.own", "comment.delete",
+	"comment.delete.own", "time_entries.read", "time_entries.read.own", "time_entry.create", "time_entry.create.own", "time_entry.update",
+	"time_entry.update.own", "time_entry.delete", "time_entry.delete.own", "delegations.read", "delegations.read.own", "delegation.create",
+	"delegation.create.own", "delegation.revoke", "delegation.revoke.own", "runs.read",
 	"wiki:page:write",
 )
 

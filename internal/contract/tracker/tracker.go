@@ -19,6 +19,52 @@ const (
 	PermTaskUpdate     = "task.update"
 	PermTaskDelete     = "task.delete"
 	PermTasksUpdateAny = "tasks.update.any"
+	PermTaskClaim      = "task.claim"
+	PermDecisionAnswer = "decision.answer"
+
+	PermInitiativesRead  = "initiatives.read"
+	PermInitiativeCreate = "initiative.create"
+	PermInitiativeUpdate = "initiative.update"
+	PermInitiativeDelete = "initiative.delete"
+
+	PermStagesRead  = "stages.read"
+	PermStageCreate = "stage.create"
+	PermStageUpdate = "stage.update"
+	PermStageDelete = "stage.delete"
+	PermGateCreate  = "gate.create"
+	PermGateUpdate  = "gate.update"
+	PermGateDelete  = "gate.delete"
+	PermGateReview  = "gate.review"
+	PermGatesWaive  = "gates.waive"
+
+	PermIssuesRead    = "issues.read"
+	PermIssueCreate   = "issue.create"
+	PermIssueUpdate   = "issue.update"
+	PermIssueAssign   = "issue.assign"
+	PermIssueEscalate = "issue.escalate"
+	PermIssueDelete   = "issue.delete"
+
+	PermDeliverablesRead  = "deliverables.read"
+	PermDeliverableCreate = "deliverable.create"
+	PermDeliverableUpdate = "deliverable.update"
+	PermDeliverableReview = "deliverable.review"
+	PermDeliverableDelete = "deliverable.delete"
+
+	PermCommentsRead  = "comments.read"
+	PermCommentCreate = "comment.create"
+	PermCommentUpdate = "comment.update"
+	PermCommentDelete = "comment.delete"
+
+	PermTimeEntriesRead = "time_entries.read"
+	PermTimeEntryCreate = "time_entry.create"
+	PermTimeEntryUpdate = "time_entry.update"
+	PermTimeEntryDelete = "time_entry.delete"
+
+	PermDelegationsRead  = "delegations.read"
+	PermDelegationCreate = "delegation.create"
+	PermDelegationRevoke = "delegation.revoke"
+
+	PermRunsRead = "runs.read"
 )
 
 // The events that the module emits. The payload is the resource's public form:
