@@ -28,26 +28,27 @@ const Redacted = "REDACTED"
 
 // TaskSummary is a task as a list shows it: all but its text.
 type TaskSummary struct {
-	ID             op.UUID    `json:"id" doc:"The task's id."`
-	Key            string     `json:"key" doc:"The task's key in its project, such as APOLLO-17."`
-	ProjectID      op.UUID    `json:"projectId" doc:"The project that the task belongs to."`
-	Title          string     `json:"title" doc:"The task's title. Untrusted text."`
-	Status         string     `json:"status" doc:"One of the project's statuses."`
-	StatusCategory string     `json:"statusCategory" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status."`
-	IssueType      string     `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"What kind of work it is."`
-	Priority       string     `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"How pressing it is."`
-	Progress       int        `json:"progress" doc:"How far it is, 0 to 100."`
-	Assignee       op.UUID    `json:"assignee,omitempty" doc:"The user who works on it; absent when nobody does."`
-	DueDate        op.Date    `json:"dueDate,omitempty" doc:"The day by which it is due."`
-	EpicID         op.UUID    `json:"epicId,omitempty" doc:"The epic that the task belongs to. An opaque id where the epic is in a project that the caller can't read."`
-	ParentTaskID   op.UUID    `json:"parentTaskId,omitempty" doc:"The task that this is a sub-task of."`
-	InitiativeID   op.UUID    `json:"initiativeId,omitempty" doc:"The initiative that an epic is tagged with."`
-	EstimatePoints *float64   `json:"estimatePoints,omitempty" doc:"The estimate, one of the project's story-point scale."`
-	Labels         []string   `json:"labels" doc:"Free labels, sorted. Untrusted text."`
-	CreatedBy      op.UUID    `json:"createdBy" doc:"The user who created the task."`
-	CreatedAt      time.Time  `json:"createdAt" doc:"When the work was first written down; for an imported item the moment that its source names."`
-	UpdatedAt      time.Time  `json:"updatedAt" doc:"When the task last changed."`
-	CompletedAt    *time.Time `json:"completedAt,omitempty" doc:"When the task became done or cancelled."`
+	ID                op.UUID    `json:"id" doc:"The task's id."`
+	Key               string     `json:"key" doc:"The task's key in its project, such as APOLLO-17."`
+	ProjectID         op.UUID    `json:"projectId" doc:"The project that the task belongs to."`
+	Title             string     `json:"title" doc:"The task's title. Untrusted text."`
+	Status            string     `json:"status" doc:"One of the project's statuses."`
+	StatusCategory    string     `json:"statusCategory" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status."`
+	IssueType         string     `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"What kind of work it is."`
+	Priority          string     `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"How pressing it is."`
+	Progress          int        `json:"progress" doc:"How far it is, 0 to 100."`
+	Assignee          op.UUID    `json:"assignee,omitempty" doc:"The user who works on it; absent when nobody does."`
+	DueDate           op.Date    `json:"dueDate,omitempty" doc:"The day by which it is due."`
+	EpicID            op.UUID    `json:"epicId,omitempty" doc:"The epic that the task belongs to. An opaque id where the epic is in a project that the caller can't read."`
+	ParentTaskID      op.UUID    `json:"parentTaskId,omitempty" doc:"The task that this is a sub-task of."`
+	InitiativeID      op.UUID    `json:"initiativeId,omitempty" doc:"The initiative that an epic is tagged with."`
+	EstimatePoints    *float64   `json:"estimatePoints,omitempty" doc:"The estimate, one of the project's story-point scale."`
+	Labels            []string   `json:"labels" doc:"Free labels, sorted. Untrusted text."`
+	CreatedBy         op.UUID    `json:"createdBy" doc:"The user who created the task."`
+	CreatedAt         time.Time  `json:"createdAt" doc:"When the work was first written down; for an imported item the moment that its source names."`
+	UpdatedAt         time.Time  `json:"updatedAt" doc:"When the task last changed."`
+	CompletedAt       *time.Time `json:"completedAt,omitempty" doc:"When the task became done or cancelled."`
+	DecisionRequestID op.UUID    `json:"decisionRequestId,omitempty" doc:"In a list of tasks that await a decision: the open decision request."`
 }
 
 // Task is a task in full.
@@ -55,6 +56,8 @@ type Task struct {
 	TaskSummary
 	Description string   `json:"description" doc:"The task's text, Markdown. Untrusted text."`
 	Epic        *EpicRef `json:"epic,omitempty" doc:"The epic that epicId names."`
+	// DecisionRequest is filled in by get-task alone.
+	DecisionRequest *DecisionRequest `json:"decisionRequest,omitempty" doc:"In get-task: the decision request that decisionRequestId names, else the task's latest one, if there is any."`
 }
 
 // EpicRef is an epic as one of its children shows it.
@@ -67,15 +70,16 @@ type EpicRef struct {
 
 // ListTasksIn asks for tasks of a project.
 type ListTasksIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Status    string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
-	Search    string  `query:"search" maxLength:"200" doc:"A part of the title or the description, or a task's key."`
-	Assignee  op.UUID `query:"assignee" format:"uuid" doc:"Only tasks of this user."`
-	EpicID    op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
-	IssueType string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
-	Priority  string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many tasks to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
+	Search           string  `query:"search" maxLength:"200" doc:"A part of the title or the description, or a task's key."`
+	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks of this user."`
+	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
+	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
+	Priority         string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
+	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, the oldest request first."`
+	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many tasks to return at most."`
+	Cursor           string  `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
 // ListTasks lists the tasks of a project, the highest number first.
@@ -110,8 +114,9 @@ var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 
 // GetTaskIn names a task.
 type GetTaskIn struct {
-	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
+	ProjectID         op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
+	Task              string  `path:"task" maxLength:"64" doc:"The task's key or id."`
+	DecisionRequestID op.UUID `query:"decisionRequestId" format:"uuid" doc:"The decision request to give with the task; its latest one when absent."`
 }
 
 // GetTask gives a task in full.
