@@ -52,7 +52,7 @@ const (
 
 	PermCommentsRead  = "comments.read"
 	PermCommentCreate = "comment.create"
-	PermCommentUpdate = "comment.update"
+	PermCommentUpdate = "comment.update.own"
 	PermCommentDelete = "comment.delete"
 
 	PermTimeEntriesRead = "time_entries.read"
