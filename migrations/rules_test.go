@@ -252,4 +252,9 @@ var exceptions = []exception{
 	{"policy", "events.outbox.publish_auth", zeroTenant},
 	{"policy", "events.*.dispatch", allTenants},
 	{"policy", "events.idempotency_keys.idempotency_keys_housekeeping", allTenants},
+
+	{"index", "projects.claims_lapsing", byAge},
+	{"policy", "projects.claims.jobs_read", allTenants},
+	{"reach", "projects", "parapet_jobs enters it for one question: in which tenants leases have lapsed"},
+	{"reach", "projects.claims.*", "parapet_jobs reads the tenant and the end of a lease, and nothing else"},
 }

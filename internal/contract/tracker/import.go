@@ -75,6 +75,7 @@ type ImportItemsOut struct {
 	Unchanged int            `json:"unchanged" doc:"How many items are as they were when last imported."`
 	Failed    int            `json:"failed" doc:"How many items could not be taken."`
 	Linked    int            `json:"linked" doc:"How many tasks found their epic or parent through this batch, those of earlier batches included."`
+	Waiting   int            `json:"waiting" doc:"How many dependencies the batch made: tasks that wait for another one, those of earlier batches included."`
 	Results   []ImportResult `json:"results" doc:"One result an item, in the order of the request."`
 }
 

@@ -56,6 +56,9 @@ type Task struct {
 	TaskSummary
 	Description string   `json:"description" doc:"The task's text, Markdown. Untrusted text."`
 	Epic        *EpicRef `json:"epic,omitempty" doc:"The epic that epicId names."`
+	BlockedBy   int      `json:"blockedBy" doc:"How many tasks it still waits for: those that are neither done nor cancelled. list-dependencies names them."`
+	Blocks      int      `json:"blocks" doc:"How many tasks wait for it."`
+	Claim       *Claim   `json:"claim,omitempty" doc:"Who took it for a limited time, where somebody did."`
 	// DecisionRequest is filled in by get-task alone.
 	DecisionRequest *DecisionRequest `json:"decisionRequest,omitempty" doc:"In get-task: the decision request that decisionRequestId names, else the task's latest one, if there is any."`
 }
@@ -77,7 +80,9 @@ type ListTasksIn struct {
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
 	Priority         string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
-	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, the oldest request first."`
+	Ready            bool    `query:"ready" doc:"Only the ready set: tasks to do that wait for nothing, have no open decision request, are no epic, and are unassigned or the caller's. The most pressing comes first: by priority, due date, age."`
+	Review           bool    `query:"review" doc:"Only the review queue: tasks whose status is of the category REVIEW, the most pressing first. Not together with ready."`
+	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, the oldest request first. Not together with ready or review."`
 	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many tasks to return at most."`
 	Cursor           string  `query:"cursor" doc:"The nextCursor of the page before."`
 }
@@ -86,7 +91,7 @@ type ListTasksIn struct {
 var ListTasks = op.New[ListTasksIn, op.Page[TaskSummary]](op.Spec{
 	Name: "list-tasks", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "List the tasks of a project.",
-	Description: "The newest key comes first. Tasks that the caller may not read are left out; the text of a task is in get-task.",
+	Description: "The newest key comes first, but in the ready set and the review queue the most pressing one. Tasks that the caller may not read are left out; the text of a task is in get-task.",
 })
 
 // CreateTaskIn describes a task to be.

@@ -76,6 +76,13 @@ const (
 	EventTaskCreated    = "projects.task.created"
 	EventTaskUpdated    = "projects.task.updated"
 	EventTaskDeleted    = "projects.task.deleted"
+
+	EventTaskClaimed           = "projects.task.claimed"
+	EventTaskClaimKept         = "projects.task.claim_kept"
+	EventTaskClaimReleased     = "projects.task.claim_released"
+	EventTaskClaimLapsed       = "projects.task.claim_lapsed"
+	EventTaskDependencyAdded   = "projects.task.dependency_added"
+	EventTaskDependencyRemoved = "projects.task.dependency_removed"
 )
 
 // Operations lists every operation of the module, in the order of its paths.
@@ -88,10 +95,17 @@ func Operations() []*op.Operation {
 		UpdateProject.Operation,
 		DeleteProject.Operation,
 		ImportItems.Operation,
+		ExportItems.Operation,
+		ClaimNextReady.Operation,
 		ListTasks.Operation,
 		CreateTask.Operation,
 		GetTask.Operation,
 		UpdateTask.Operation,
 		DeleteTask.Operation,
+		ListDependencies.Operation,
+		AddDependency.Operation,
+		RemoveDependency.Operation,
+		KeepClaim.Operation,
+		ReleaseClaim.Operation,
 	}
 }
