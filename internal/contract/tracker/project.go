@@ -34,10 +34,11 @@ type ProjectSummary struct {
 // Project is a project in full.
 type Project struct {
 	ProjectSummary
-	Description     string    `json:"description" doc:"What the project is about. Untrusted text."`
-	IssuePrefix     string    `json:"issuePrefix" doc:"The prefix of the project's issue keys; ISS unless the project has its own."`
-	CustomStatuses  []Status  `json:"customStatuses" doc:"The statuses that the project's tasks can have, in their order."`
-	StoryPointScale []float64 `json:"storyPointScale,omitempty" doc:"The values that a task's estimatePoints can take; absent when the scale is unknown. No default is ever assumed."`
+	Description     string     `json:"description" doc:"What the project is about. Untrusted text."`
+	IssuePrefix     string     `json:"issuePrefix" doc:"The prefix of the project's issue keys; ISS unless the project has its own."`
+	CustomStatuses  []Status   `json:"customStatuses" doc:"The statuses that the project's tasks can have, in their order."`
+	StoryPointScale []float64  `json:"storyPointScale,omitempty" doc:"The values that a task's estimatePoints can take; absent when the scale is unknown. No default is ever assumed."`
+	RepoPaths       []RepoPath `json:"repoPaths,omitempty" doc:"The repository paths that find the project; absent when there are none."`
 }
 
 // DefaultIssuePrefix is the prefix of issue keys where the project has none.
@@ -58,6 +59,12 @@ type Status struct {
 	Category string `json:"category" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"What the status means to the ready set, the review queue and progress."`
 }
 
+// StatusRename gives a status of a project another name.
+type StatusRename struct {
+	From string `json:"from" doc:"The name that the status has."`
+	To   string `json:"to" doc:"The name that it is to have."`
+}
+
 // DefaultStatuses are those of a project that was created without its own.
 func DefaultStatuses() []Status {
 	return []Status{
@@ -76,10 +83,11 @@ const DefaultStatus = "TODO"
 
 // ListProjectsIn asks for projects.
 type ListProjectsIn struct {
-	Search string `query:"search" maxLength:"200" doc:"A part of the name, the prefix or the description."`
-	Status string `query:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"Only projects with this status."`
-	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many projects to return at most."`
-	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
+	Search       string  `query:"search" maxLength:"200" doc:"A part of the name, the prefix or the description."`
+	Status       string  `query:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"Only projects with this status."`
+	InitiativeID op.UUID `query:"initiativeId" format:"uuid" doc:"Only projects of this initiative."`
+	Limit        int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many projects to return at most."`
+	Cursor       string  `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
 // ListProjects lists the projects that the caller may read, by name.
@@ -100,6 +108,7 @@ type CreateProjectIn struct {
 	Classification  string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" default:"UNCLASSIFIED" doc:"The tier of the project and of all that is in it."`
 	OrganisationID  op.UUID   `json:"organisationId" format:"uuid" doc:"The organisation that the project belongs to; the caller's own when absent."`
 	OwnerID         op.UUID   `json:"ownerId" format:"uuid" doc:"The user who answers for the project; the caller when absent."`
+	InitiativeID    op.UUID   `json:"initiativeId" format:"uuid" doc:"The initiative that the project is to belong to; it takes initiative.update as well."`
 	CustomStatuses  []Status  `json:"customStatuses" maxLength:"30" doc:"The statuses of the project's tasks, in their order; the default set when absent."`
 	StoryPointScale []float64 `json:"storyPointScale" maxLength:"50" doc:"The values that estimatePoints can take. Without it no task can have an estimate."`
 }
@@ -112,14 +121,14 @@ var CreateProject = op.New[CreateProjectIn, Project](op.Spec{
 
 // FindProjectIn holds a hint.
 type FindProjectIn struct {
-	Hint string `query:"hint" required:"true" maxLength:"200" doc:"A project's id, task-key prefix, name, or a part of its name."`
+	Hint string `query:"hint" required:"true" maxLength:"1000" doc:"A project's id, task-key prefix, name, a part of its name, or a repository path or git remote that is bound to it."`
 }
 
 // FindProject resolves a hint to exactly one project.
 var FindProject = op.New[FindProjectIn, Project](op.Spec{
 	Name: "find-project", Module: Module, Method: "GET", Path: "/api/projects/find", Permission: PermProjectsRead, Effect: op.Read,
 	Summary:     "Find the one project that a hint means.",
-	Description: "A hint that fits more than one project is a CONFLICT whose details.candidates list them (id, name, prefix); it is never a guess.",
+	Description: "A hint that fits more than one project is a CONFLICT whose details.candidates list them (id, name, prefix); it is never a guess. Of the bound repository paths that hold a path, the longest one counts.",
 })
 
 // ProjectCandidate is one of the projects that an ambiguous hint fits.
@@ -153,6 +162,8 @@ type UpdateProjectIn struct {
 	Classification  op.Opt[string]    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"A new tier."`
 	OrganisationID  op.Opt[op.UUID]   `json:"organisationId" format:"uuid" doc:"Another organisation; null for none."`
 	OwnerID         op.Opt[op.UUID]   `json:"ownerId" format:"uuid" doc:"Another user who answers for the project; null for none."`
+	InitiativeID    op.Opt[op.UUID]   `json:"initiativeId" format:"uuid" doc:"Another initiative, which takes initiative.update on it as well; null for none."`
+	RenameStatuses  []StatusRename    `json:"renameStatuses" maxLength:"30" doc:"New names for statuses of the project. Tasks follow. All happen at once, so that two can swap their names; customStatuses, where it is given too, uses the new names."`
 	CustomStatuses  op.Opt[[]Status]  `json:"customStatuses" minLength:"1" maxLength:"30" doc:"The whole new set of statuses, in their order. One that a task still has can't be left out: 409."`
 	StoryPointScale op.Opt[[]float64] `json:"storyPointScale" maxLength:"50" doc:"The new scale; null makes it unknown. Estimates that tasks have are kept."`
 }

@@ -107,6 +107,7 @@ type CreateTaskIn struct {
 	DueDate        op.Date  `json:"dueDate" format:"date" doc:"The day by which it is due."`
 	EpicID         op.UUID  `json:"epicId" format:"uuid" doc:"The epic that it belongs to, in any project of the tenant that the caller can read."`
 	ParentTaskID   op.UUID  `json:"parentTaskId" format:"uuid" doc:"The task of the same project that it is a sub-task of. A sub-task has no sub-tasks."`
+	InitiativeID   op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with, whatever its project belongs to."`
 	EstimatePoints *float64 `json:"estimatePoints" doc:"The estimate, one of the project's story-point scale."`
 	Labels         []string `json:"labels" maxLength:"50" doc:"Free labels of 1 to 50 characters."`
 }
@@ -144,6 +145,7 @@ type UpdateTaskIn struct {
 	DueDate        op.Opt[op.Date]  `json:"dueDate" format:"date" doc:"The day by which it is due; null clears it."`
 	EpicID         op.Opt[op.UUID]  `json:"epicId" format:"uuid" doc:"The epic that it belongs to; null takes it out."`
 	ParentTaskID   op.Opt[op.UUID]  `json:"parentTaskId" format:"uuid" doc:"The task that it is a sub-task of; null makes it a task of its own."`
+	InitiativeID   op.Opt[op.UUID]  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with; null takes the tag off."`
 	EstimatePoints op.Opt[float64]  `json:"estimatePoints" doc:"The estimate, one of the project's story-point scale; null clears it."`
 	Labels         op.Opt[[]string] `json:"labels" maxLength:"50" doc:"The whole new set of labels; null clears it."`
 }

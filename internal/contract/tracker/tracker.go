@@ -68,7 +68,7 @@ const (
 )
 
 // The events that the module emits. The payload is the resource's public form:
-// Project or Task.
+// Project, Task, Initiative, Stage or Gate.
 const (
 	EventProjectCreated = "projects.project.created"
 	EventProjectUpdated = "projects.project.updated"
@@ -83,6 +83,24 @@ const (
 	EventTaskClaimLapsed       = "projects.task.claim_lapsed"
 	EventTaskDependencyAdded   = "projects.task.dependency_added"
 	EventTaskDependencyRemoved = "projects.task.dependency_removed"
+	EventInitiativeCreated     = "projects.initiative.created"
+	// EventInitiativeUpdated also tells that projects came or went: the changed
+	// field is then projects.
+	EventInitiativeUpdated         = "projects.initiative.updated"
+	EventInitiativeDeleted         = "projects.initiative.deleted"
+	EventInitiativeProgressUpdated = "projects.initiative.progress_updated"
+	// EventProgrammeProgressUpdated is the legacy name of the same, emitted
+	// beside it while consumers move over.
+	EventProgrammeProgressUpdated = "projects.programme.progress_updated"
+
+	EventStageCreated    = "projects.stage.created"
+	EventStageUpdated    = "projects.stage.updated"
+	EventStageProgressed = "projects.stage.progressed"
+	EventStageDeleted    = "projects.stage.deleted"
+	EventGateCreated     = "projects.gate.created"
+	EventGateUpdated     = "projects.gate.updated"
+	EventGateReviewed    = "projects.gate.reviewed"
+	EventGateDeleted     = "projects.gate.deleted"
 )
 
 // Operations lists every operation of the module, in the order of its paths.
