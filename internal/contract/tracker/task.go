@@ -61,6 +61,8 @@ type Task struct {
 	Claim       *Claim   `json:"claim,omitempty" doc:"Who took it for a limited time, where somebody did."`
 	// DecisionRequest is filled in by get-task alone.
 	DecisionRequest *DecisionRequest `json:"decisionRequest,omitempty" doc:"In get-task: the decision request that decisionRequestId names, else the task's latest one, if there is any."`
+	// CustomFields are in the answers of get-task and set-custom-field-values.
+	CustomFields []CustomFieldValue `json:"customFields,omitempty" doc:"The custom fields of the project that have a value on this task, by name."`
 }
 
 // EpicRef is an epic as one of its children shows it.
@@ -110,6 +112,7 @@ type CreateTaskIn struct {
 	InitiativeID   op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with, whatever its project belongs to."`
 	EstimatePoints *float64 `json:"estimatePoints" doc:"The estimate, one of the project's story-point scale."`
 	Labels         []string `json:"labels" maxLength:"50" doc:"Free labels of 1 to 50 characters."`
+	AllowDuplicate bool     `json:"allowDuplicate" doc:"Create the task even where a similar one is open in the project: after the refusal DUPLICATE_TASK, whose details name the candidates."`
 }
 
 // CreateTask creates a task.
