@@ -85,6 +85,13 @@ SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repe
        100, CASE WHEN n % 10 = 0 THEN p.created_by END, p.created_by, now(), now()
 FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n,
      LATERAL (SELECT c AS name, c AS category FROM (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3]) x (c)) s`, each, p.ID, own)
+	// A third of the tasks had a decision request once, and some of these have one that is open.
+	w.exec(`
+INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, status, answer, raised_by, created_at, resolved_at, resolved_by)
+SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s WHEN 'answered' THEN 'Answer' END, t.created_by,
+       now() - number * interval '1 minute', CASE s WHEN 'answered' THEN now() END, CASE s WHEN 'answered' THEN t.created_by END
+FROM projects.tasks t, LATERAL (SELECT CASE WHEN t.number % 30 = 0 THEN 'open' ELSE 'answered' END) x (s)
+WHERE t.number % 3 = 0`)
 	w.exec(`ANALYZE`)
 }
 
@@ -124,6 +131,8 @@ func (w *world) plan(h heard, generic bool) string {
 
 func literal(v any) string {
 	switch v := v.(type) {
+	case nil:
+		return "NULL"
 	case []string:
 		return "'{" + strings.Join(v, ",") + "}'"
 	default:
@@ -156,7 +165,7 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	}
 	for _, in := range []fields{
 		{}, {"status": "DONE"}, {"assignee": w.acme}, {"epicId": epic.ID}, {"cursor": page.NextCursor},
-		{"search": "number 7"}, {"issueType": "BUG"}, {"priority": "LOW"},
+		{"search": "number 7"}, {"issueType": "BUG"}, {"priority": "LOW"}, {"awaitingDecision": true},
 	} {
 		do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", merge(fields{"projectId": p.ID, "limit": 50}, in))
 		h := last()
@@ -164,10 +173,15 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 			h = e.heard[i]
 		}
 		w.wantIndexed(fmt.Sprint("list-tasks ", in), h)
+		if in["awaitingDecision"] != nil {
+			if plan := w.plan(h, true); !strings.Contains(plan, "decision_requests_awaiting") || strings.Count(plan, "Sort Key") > 1 {
+				t.Errorf("the page is not read from the index of open requests, in its order:\n%s", plan)
+			}
+		}
 	}
 	for name, in := range map[string]fields{
 		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
-		"get-task": {"projectId": p.ID, "task": epic.Key},
+		"get-task": {"projectId": p.ID, "task": epic.Key}, "list-decision-requests": {"projectId": p.ID, "task": epic.Key},
 	} {
 		if _, err := w.try(member, name, in); err != nil {
 			t.Fatal(err)

@@ -52,5 +52,7 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.GetTask, s.getTask()),
 		gate.Handle(s.gate, contract.UpdateTask, s.updateTask()),
 		gate.Handle(s.gate, contract.DeleteTask, s.deleteTask()),
+		gate.Handle(s.gate, contract.ListDecisionRequests, s.listDecisions()),
+		gate.Handle(s.gate, contract.AnswerDecision, s.answerDecision()),
 	}
 }

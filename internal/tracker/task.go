@@ -106,8 +106,9 @@ func (s *Service) getTask() gate.Handler[contract.GetTaskIn, contract.Task, task
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
-			return row.show(ctx, c), nil
+		Do: func(ctx context.Context, c *gate.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
+			task := row.show(ctx, c)
+			return task, hydrate(ctx, c, &row, in.DecisionRequestID, task)
 		},
 	}
 }

@@ -31,6 +31,9 @@ SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.pri
 // and stops when the page is full. Only an empty page asks a second question:
 // whether there is nothing, or nothing for the caller.
 func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	if in.AwaitingDecision {
+		return s.listAwaiting(ctx, c, in, f)
+	}
 	before, err := readTaskCursor(c, in)
 	if err != nil {
 		return nil, err
@@ -53,53 +56,65 @@ func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.List
 		last, _ := parseTaskKey(page.Items[in.Limit-1].Key)
 		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, string(in.ProjectID), strconv.FormatInt(last.number, 10))
 	}
+	return page, emptyOrHidden(ctx, c, in.ProjectID, page)
+}
+
+// emptyOrHidden tells a page that is empty because there is nothing from one
+// that is empty because the caller may see nothing of the project.
+func emptyOrHidden(ctx context.Context, c *gate.Call, project op.UUID, page *op.Page[contract.TaskSummary]) error {
 	if len(page.Items) > 0 {
-		return page, nil
+		return nil
 	}
-	project, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
+	row, err := loadProject(ctx, c, loadProjectSQL, project)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return page, c.Decide(ctx, contract.PermTasksRead, project.taskToBe(c))
+	return c.Decide(ctx, contract.PermTasksRead, row.taskToBe(c))
 }
 
 func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, before int64) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	shown := func() {
-		st.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
-			` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
-	}
-	st.add(taskListSelect)
-	shown()
+	st.add(taskListSelect).epicShown(tenant, epics)
 	st.add(`
 FROM projects.tasks t
 WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(f)
 	if before > 0 {
 		st.add(` AND t.number < `, st.arg(before))
 	}
+	st.narrowTasks(in, tenant, epics)
+	return st.add(` ORDER BY t.number DESC LIMIT `, strconv.Itoa(in.Limit+1), `) page
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
+}
+
+// epicShown adds the condition under which a task's epic may be shown.
+func (s *statement) epicShown(tenant string, epics authz.Filter) *statement {
+	return s.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
+		` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
+}
+
+// narrowTasks adds what the caller wants of the tasks t of a project p, whatever
+// the list that they stand in.
+func (s *statement) narrowTasks(in *contract.ListTasksIn, tenant string, epics authz.Filter) {
 	for _, e := range []struct{ column, value string }{
 		{"t.status", in.Status}, {"t.assignee_id", string(in.Assignee)}, {"t.issue_type", in.IssueType}, {"t.priority", in.Priority},
 	} {
 		if e.value != "" {
-			st.add(` AND `, e.column, ` = `, st.arg(e.value))
+			s.add(` AND `, e.column, ` = `, s.arg(e.value))
 		}
 	}
 	if in.EpicID != "" {
 		// The children of an epic that the caller may not see tell of it.
-		st.add(` AND t.epic_id = `, st.arg(in.EpicID), ` AND `)
-		shown()
+		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).epicShown(tenant, epics)
 	}
 	if in.Search != "" {
-		part := st.arg(containing(in.Search))
-		st.add(` AND (t.title ILIKE `, part, ` OR t.description ILIKE `, part)
+		part := s.arg(containing(in.Search))
+		s.add(` AND (t.title ILIKE `, part, ` OR t.description ILIKE `, part)
 		if ref, ok := parseTaskKey(in.Search); ok {
-			st.add(` OR (t.number = `, st.arg(ref.number), ` AND p.prefix = `, st.arg(ref.prefix), `)`)
+			s.add(` OR (t.number = `, s.arg(ref.number), ` AND p.prefix = `, s.arg(ref.prefix), `)`)
 		}
-		st.add(`)`)
+		s.add(`)`)
 	}
-	return st.add(` ORDER BY t.number DESC LIMIT `, strconv.Itoa(in.Limit+1), `) page
-WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
 
 // readTaskPage scans by position, not by name: this is the busiest route.
@@ -112,11 +127,7 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, p
 	var r taskRow
 	var epicShown bool
 	last, sorted := int64(math.MaxInt64), true
-	_, err = pgx.ForEachRow(rows, []any{
-		&r.Prefix, &r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
-		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
-		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &epicShown,
-	}, func() error {
+	_, err = pgx.ForEachRow(rows, append(r.listed(), &epicShown), func() error {
 		item := r.summary()
 		if !epicShown {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
@@ -134,6 +145,15 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, p
 		})
 	}
 	return err
+}
+
+// listed are the places for the columns of taskListSelect, in their order.
+func (r *taskRow) listed() []any {
+	return []any{
+		&r.Prefix, &r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
+		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
+		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt,
+	}
 }
 
 // readTaskCursor gives the number below which the page begins; 0 is the start.

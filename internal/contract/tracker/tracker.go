@@ -125,5 +125,7 @@ func Operations() []*op.Operation {
 		RemoveDependency.Operation,
 		KeepClaim.Operation,
 		ReleaseClaim.Operation,
+		ListDecisionRequests.Operation,
+		AnswerDecision.Operation,
 	}
 }

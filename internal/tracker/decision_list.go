@@ -1,0 +1,160 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+const decisionPageSQL = `
+SELECT d.id, d.question, d.options, d.status, d.answer, d.chosen_option, d.raised_by, d.session_id, d.created_at,
+       d.resolved_at, d.resolved_by
+FROM projects.decision_requests d
+WHERE d.tenant_id = @tenant AND d.project_id = @project AND d.task_id = @task
+  AND (@status = '' OR d.status = @status)
+  AND (@before::timestamptz IS NULL OR (d.created_at, d.id) < (@before::timestamptz, @before_id::uuid))
+ORDER BY d.created_at DESC, d.id DESC
+LIMIT @limit`
+
+// listDecisions gives a page of a task's requests, the latest first. They are
+// read with the task: whoever may read it may read them all.
+func (s *Service) listDecisions() gate.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow] {
+	return gate.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.ListDecisionRequestsIn) (taskRow, authz.Resource, error) {
+			return taskOf(ctx, c, in.ProjectID, in.Task, false)
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *contract.ListDecisionRequestsIn, task taskRow) (*op.Page[contract.DecisionRequest], error) {
+			args := postgres.Args{
+				"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID, "status": in.Status,
+				"before": nil, "before_id": nil, "limit": in.Limit + 1,
+			}
+			after, err := readDecisionCursor(c, contract.ListDecisionRequests.Operation, in.Cursor)
+			if err != nil {
+				return nil, err
+			}
+			if after != nil {
+				args["before"], args["before_id"] = after.at, after.id
+			}
+			rows, err := postgres.Collect[decisionRow](ctx, c.DB, decisionPageSQL, args)
+			if err != nil {
+				return nil, err
+			}
+			page := &op.Page[contract.DecisionRequest]{Items: []contract.DecisionRequest{}}
+			for i := range rows[:min(len(rows), in.Limit)] {
+				page.Items = append(page.Items, *rows[i].request(&task))
+			}
+			if len(rows) > in.Limit {
+				last := rows[in.Limit-1]
+				page.NextCursor = op.NewCursor(contract.ListDecisionRequests.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+			}
+			return page, nil
+		},
+	}
+}
+
+// decisionCursor is the place in a list behind a decision request.
+type decisionCursor struct {
+	at time.Time
+	id op.UUID
+}
+
+// readDecisionCursor reads a cursor of the given list; nil is its start. more are
+// the keys that stand before the place and must be these.
+func readDecisionCursor(c *gate.Call, o *op.Operation, text string, more ...string) (*decisionCursor, error) {
+	keys, err := op.ReadCursor(text, o.Name, c.Tenant, len(more)+2)
+	if err != nil || keys == nil {
+		return nil, err
+	}
+	wrong := fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	if !slices.Equal(keys[:len(more)], more) {
+		return nil, wrong
+	}
+	at, err := op.ParseCursorTime(keys[len(more)])
+	if err != nil {
+		return nil, err
+	}
+	id, err := op.ParseUUID(keys[len(more)+1])
+	if err != nil {
+		return nil, wrong.WithCause(err)
+	}
+	return &decisionCursor{at, id}, nil
+}
+
+// awaiting stands in the cursor of the list of tasks that await a decision, so
+// that it is not taken for one of another order.
+const awaiting = "awaiting-decision"
+
+// listAwaiting gives a page of the tasks of a project that await a decision, the
+// oldest open request first: one statement, which walks the index of open
+// requests and stops when the page is full.
+func (s *Service) listAwaiting(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	after, err := readDecisionCursor(c, contract.ListTasks.Operation, in.Cursor, awaiting, string(in.ProjectID))
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
+	var places []decisionCursor
+	if !f.None() {
+		epics, err := c.Filter(ctx, contract.PermTasksRead, epicProjectColumns)
+		if err != nil {
+			return nil, err
+		}
+		if places, err = readAwaiting(ctx, c, awaitingStatement(c, in, f, epics, after), in, page); err != nil {
+			return nil, err
+		}
+	}
+	if n := in.Limit; len(page.Items) > n {
+		page.Items = page.Items[:n]
+		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, awaiting, string(in.ProjectID),
+			op.CursorTime(places[n-1].at), string(places[n-1].id))
+	}
+	return page, emptyOrHidden(ctx, c, in.ProjectID, page)
+}
+
+func awaitingStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {
+	st := &statement{}
+	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
+	st.add(taskListSelect).epicShown(tenant, epics)
+	st.add(`, d.id AS decision_id, d.created_at AS decision_at
+FROM projects.decision_requests d
+JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.id = d.task_id
+WHERE d.tenant_id = `, tenant, ` AND d.project_id = `, project, ` AND d.status = 'open' AND `).filter(f)
+	if after != nil {
+		st.add(` AND (d.created_at, d.id) > (`, st.arg(after.at), `, `, st.arg(after.id), `)`)
+	}
+	st.narrowTasks(in, tenant, epics)
+	return st.add(` ORDER BY d.created_at, d.id LIMIT `, strconv.Itoa(in.Limit+1), `) page
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, `
+ORDER BY page.decision_at, page.decision_id`)
+}
+
+func readAwaiting(ctx context.Context, c *gate.Call, st *statement, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
+	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	var r taskRow
+	var shown bool
+	var place decisionCursor
+	var places []decisionCursor
+	_, err = pgx.ForEachRow(rows, append(r.listed(), &shown, &place.id, &place.at), func() error {
+		item := r.summary()
+		item.ProjectID, item.DecisionRequestID = in.ProjectID, place.id
+		if !shown {
+			item.EpicID = opaqueID(c.Tenant, item.EpicID)
+		}
+		page.Items, places = append(page.Items, item), append(places, place)
+		return nil
+	})
+	return places, err
+}

@@ -1,0 +1,286 @@
+package tracker_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// asked puts an open decision request on a task, as it was raised a while ago.
+func (w *world) asked(task *contract.Task, ago time.Duration, options ...string) op.UUID {
+	w.t.Helper()
+	id := uid.New()
+	if options == nil {
+		options = []string{}
+	}
+	w.exec(`INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, options, raised_by, created_at)
+SELECT t.tenant_id, $1, t.project_id, t.id, 'Which way?', $2, coalesce(t.assignee_id, t.created_by), $3 FROM projects.tasks t WHERE t.id = $4`,
+		id, options, time.Now().Add(-ago), task.ID)
+	return id
+}
+
+// names are the path parts of a decision request.
+func names(task *contract.Task, request op.UUID, more ...fields) fields {
+	return merge(fields{"projectId": task.ProjectID, "task": task.Key, "requestId": request}, more...)
+}
+
+func TestADecisionIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	member := w.person(person{roles: []string{"Member"}})
+	task := w.task(p, "Land", fields{"assignee": member.id, "status": "IN_PROGRESS"})
+	request := w.asked(task, time.Hour, "left", "right")
+
+	for field, in := range map[string]fields{
+		"answer":            {},
+		"chosenOptionIndex": {"chosenOptionIndex": 2},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, request, in)); f.Field != field {
+			t.Errorf("%v names the field %q, want %q", in, f.Field, field)
+		}
+	}
+	for _, in := range []fields{{"answer": "x", "chosenOptionIndex": 0}, {"answer": " \n"}, {"answer": ""}, {"chosenOptionIndex": -1}, {"answer": strings.Repeat("x", 10001)}} {
+		w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, request, in))
+	}
+
+	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"chosenOptionIndex": 1}))
+	if d.Status != contract.DecisionAnswered || d.Answer != "right" || *d.ChosenOptionIndex != 1 || d.ResolvedBy != w.manager.id || d.ResolvedAt == nil {
+		t.Errorf("got %+v", d)
+	}
+	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
+	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
+	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
+		t.Errorf("the task changed: %+v", now)
+	}
+	if !reflect.DeepEqual(now.DecisionRequest, d) {
+		t.Errorf("get-task shows %+v, want %+v", now.DecisionRequest, d)
+	}
+
+	again := do[contract.DecisionRequest](w, member, "answer-decision", names(task, request, fields{"answer": "neither"}))
+	if !reflect.DeepEqual(again, d) {
+		t.Errorf("a second answer gives %+v, want the first unchanged: %+v", again, d)
+	}
+	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
+}
+
+func TestADecisionIsAnsweredInWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task := w.task(p, "Land")
+	free, bound := w.asked(task, time.Hour), op.UUID("")
+	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
+		t.Errorf("names %q", f.Field)
+	}
+	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, free, fields{"answer": "  by the book\n"}))
+	if d.Answer != "by the book" || d.ChosenOptionIndex != nil {
+		t.Errorf("got %+v", d)
+	}
+	// Words are an answer to a question with options too.
+	bound = w.asked(task, 0, "left", "right")
+	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestWhoAnswersADecision(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	secret := w.project("Secret", fields{"classification": "SECRET"})
+	task, hidden, other := w.task(p, "Land"), w.task(secret, "Launch"), w.task(p, "Other")
+	request, covert := w.asked(task, 0), w.asked(hidden, 0)
+	answer := fields{"answer": "yes"}
+	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Guest Customer"}}), "answer-decision", names(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
+		t.Errorf("names %q", f.Permission)
+	}
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Agent"}}), "answer-decision", names(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", names(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", names(task, request, answer))
+	w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Member"}}), "answer-decision", names(hidden, covert, answer))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", names(task, request, answer))
+	// Another task's request, and nobody's.
+	for _, in := range []fields{names(other, request, answer), names(hidden, request, answer), names(task, uid.New(), answer)} {
+		w.refused(fault.CodeNotFound, w.manager, "answer-decision", in)
+	}
+	if n := w.count(`SELECT count(*) FROM projects.decision_requests WHERE status <> 'open'`); n != 0 {
+		t.Errorf("%d requests were answered", n)
+	}
+}
+
+func TestSixtyFourAnswerersAtOnce(t *testing.T) {
+	t.Parallel()
+	const answerers = 64
+	w := newWorldOf(t, 16)
+	task := w.task(w.project("Apollo"), "Land")
+	request := w.asked(task, 0)
+	answers := make([]*contract.DecisionRequest, answerers)
+	errs := make([]error, answerers)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range answerers {
+		all.Go(func() {
+			<-start
+			out, err := w.try(w.manager, "answer-decision", names(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
+			answers[i], _ = out.(*contract.DecisionRequest)
+			errs[i] = err
+		})
+	}
+	close(start)
+	all.Wait()
+	for i, d := range answers {
+		switch {
+		case errs[i] != nil:
+			t.Errorf("answerer %d: %v", i, errs[i])
+		case !reflect.DeepEqual(d, answers[0]):
+			t.Errorf("answerer %d is given %+v, the first %+v", i, d, answers[0])
+		}
+	}
+	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
+	t.Logf("%d answerers at once: 1 answer, 1 audit entry, 1 event, the same row for all, no error", answerers)
+}
+
+func TestGetTaskGivesTheDecisionRequestThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	task := w.task(w.project("Apollo"), "Land")
+	other := w.task(&contract.Project{ProjectSummary: contract.ProjectSummary{ID: task.ProjectID}}, "Other")
+	get := func(more ...fields) *contract.DecisionRequest {
+		return do[contract.Task](w, w.manager, "get-task", merge(fields{"projectId": task.ProjectID, "task": task.Key}, more...)).DecisionRequest
+	}
+	if d := get(); d != nil {
+		t.Errorf("a task without requests shows %+v", d)
+	}
+	first := w.asked(task, time.Hour)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, first, fields{"answer": "yes"}))
+	second, foreign := w.asked(task, time.Minute, "a", "b"), w.asked(other, 0)
+	if d := get(); d == nil || d.ID != second || d.Status != contract.DecisionOpen || d.Question != "Which way?" || len(d.Options) != 2 || d.TaskKey != task.Key || d.Answer != "" {
+		t.Errorf("the latest is %+v, want %s", d, second)
+	}
+	if d := get(fields{"decisionRequestId": first}); d == nil || d.ID != first || d.Answer != "yes" {
+		t.Errorf("got %+v, want %s", d, first)
+	}
+	for _, id := range []op.UUID{foreign, uid.New()} {
+		w.refused(fault.CodeNotFound, w.manager, "get-task", fields{"projectId": task.ProjectID, "task": task.Key, "decisionRequestId": id})
+	}
+}
+
+func TestDecisionRequestsOfATaskAreListedLatestFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task, other := w.task(p, "Land"), w.task(p, "Other")
+	var want []op.UUID
+	for i := range 5 {
+		id := w.asked(task, time.Duration(10-i)*time.Minute)
+		want = append([]op.UUID{id}, want...)
+		if i < 4 {
+			do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, id, fields{"answer": "yes"}))
+		}
+	}
+	w.asked(other, 0)
+	var got []op.UUID
+	cursor := ""
+	for {
+		in := fields{"projectId": p.ID, "task": task.Key, "limit": 2}
+		if cursor != "" {
+			in["cursor"] = cursor
+		}
+		page := do[op.Page[contract.DecisionRequest]](w, w.manager, "list-decision-requests", in)
+		for _, d := range page.Items {
+			got = append(got, d.ID)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("listed %v, want %v", got, want)
+	}
+	open := do[op.Page[contract.DecisionRequest]](w, w.manager, "list-decision-requests", fields{"projectId": p.ID, "task": task.Key, "status": "open"})
+	if len(open.Items) != 1 || open.Items[0].ID != want[0] {
+		t.Errorf("open ones: %+v", open.Items)
+	}
+	w.refused(fault.CodeForbidden, w.person(person{}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
+	w.refused(fault.CodeValidation, w.manager, "list-decision-requests", fields{"projectId": p.ID, "task": task.Key, "cursor": "x"})
+}
+
+func TestTasksThatAwaitADecisionAreListedOldestFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, elsewhere := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
+	requests := map[string]op.UUID{}
+	for i, ago := range []int{1, 4, 2, 5, 3} {
+		task := w.task(p, fmt.Sprint("Task ", i), fields{"labels": []string{"x"}, "priority": "HIGH"})
+		requests[task.Key] = w.asked(task, time.Duration(ago)*time.Hour)
+	}
+	w.task(p, "Waits for nothing")
+	w.asked(w.task(elsewhere, "Elsewhere"), 9*time.Hour)
+	done := w.task(p, "Decided")
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(done, w.asked(done, 10*time.Hour), fields{"answer": "yes"}))
+
+	in := fields{"projectId": p.ID, "awaitingDecision": true, "limit": 2}
+	var got []contract.TaskSummary
+	for range 4 {
+		page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", in)
+		got = append(got, page.Items...)
+		if page.NextCursor == "" {
+			break
+		}
+		if len(page.Items) != 2 {
+			t.Errorf("a page of %d", len(page.Items))
+		}
+		in["cursor"] = page.NextCursor
+	}
+	if keys(got) != "APO-4 APO-2 APO-5 APO-3 APO-1" {
+		t.Errorf("got %s", keys(got))
+	}
+	for _, item := range got {
+		if item.DecisionRequestID != requests[item.Key] || item.ProjectID != p.ID || item.Priority != "HIGH" || len(item.Labels) != 1 {
+			t.Errorf("got %+v, want the request %s", item, requests[item.Key])
+		}
+	}
+	// The other conditions hold here as they do elsewhere.
+	for want, more := range map[string]fields{"APO-2": {"search": "Task 1"}, "": {"status": "DONE"}} {
+		page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", merge(fields{"projectId": p.ID, "awaitingDecision": true}, more))
+		if keys(page.Items) != want {
+			t.Errorf("%v: got %q, want %q", more, keys(page.Items), want)
+		}
+	}
+	// A cursor of one order is none of the other.
+	plain := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "limit": 1})
+	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true, "cursor": plain.NextCursor})
+	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "cursor": in["cursor"]})
+	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": elsewhere.ID, "awaitingDecision": true, "cursor": in["cursor"]})
+
+	// Who may see nothing of the project is told so, not an empty list.
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{elsewhere.ID}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
+}
+
+func TestADecisionGoesWithItsTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task := w.task(p, "Land")
+	w.asked(task, 0)
+	w.asked(w.task(p, "Other"), 0)
+	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
+	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 1 {
+		t.Errorf("%d requests are left, want 1", n)
+	}
+	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
+	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 0 {
+		t.Errorf("%d requests are left, want none", n)
+	}
+}
