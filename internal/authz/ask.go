@@ -79,16 +79,21 @@ func (s KeySettings) document() ast.Value {
 	return d.Object
 }
 
-func (p ServicePrincipal) document() ast.Value {
-	roles := make([]*ast.Term, len(p.Roles))
-	for i, r := range p.Roles {
+func heldRoles(held []HeldRole) ast.Value {
+	roles := make([]*ast.Term, len(held))
+	for i, r := range held {
 		d := newDocument()
 		d.text("name", r.Name)
 		d.text("kind", r.Kind)
 		d.text("scope", r.Scope)
+		d.optional("id", r.ScopeID)
 		d.texts("grants", r.Grants)
 		roles[i] = ast.NewTerm(d.Object)
 	}
+	return ast.NewArray(roles...)
+}
+
+func (p ServicePrincipal) document() ast.Value {
 	d := newDocument()
 	d.optional("id", p.ID)
 	d.optional("tenant", p.Tenant)
@@ -96,7 +101,7 @@ func (p ServicePrincipal) document() ast.Value {
 	d.text("status", p.Status)
 	d.text("membership", p.Membership)
 	d.optional("integration_key", p.IntegrationKey)
-	d.value("roles", ast.NewArray(roles...))
+	d.value("roles", heldRoles(p.Roles))
 	return d.Object
 }
 

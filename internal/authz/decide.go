@@ -81,28 +81,33 @@ func (s *set) input(in *Input) ast.Object {
 	if in.Effect == Read {
 		effect = inputKeys.read
 	}
-	r := &in.Resource
+	return ast.NewObject(
+		[2]*ast.Term{inputKeys.permission, s.term(in.Permission)},
+		[2]*ast.Term{inputKeys.effect, effect},
+		[2]*ast.Term{inputKeys.module, s.term(in.Module)},
+		[2]*ast.Term{inputKeys.actor, in.Actor.term},
+		[2]*ast.Term{inputKeys.resource, ast.NewTerm(in.Resource.object(s.term))},
+	)
+}
+
+// object is the resource as a document. tier gives a classification as a term.
+func (r *Resource) object(tier func(string) *ast.Term) ast.Object {
 	resource := ast.NewObject([2]*ast.Term{inputKeys.typ, ast.StringTerm(r.Type)})
 	insert := func(key *ast.Term, text string) {
 		if text != "" {
 			resource.Insert(key, ast.StringTerm(text))
 		}
 	}
+	insert(inputKeys.id, r.ID)
 	insert(inputKeys.tenant, r.Tenant)
 	insert(inputKeys.organisation, r.Organisation)
 	insert(inputKeys.project, r.Project)
 	insert(inputKeys.creator, r.Creator)
 	insert(inputKeys.owner, r.Owner)
 	if r.Classification != "" {
-		resource.Insert(inputKeys.classification, s.term(r.Classification))
+		resource.Insert(inputKeys.classification, tier(r.Classification))
 	} else if r.NullClassification {
 		resource.Insert(inputKeys.classification, inputKeys.null)
 	}
-	return ast.NewObject(
-		[2]*ast.Term{inputKeys.permission, s.term(in.Permission)},
-		[2]*ast.Term{inputKeys.effect, effect},
-		[2]*ast.Term{inputKeys.module, s.term(in.Module)},
-		[2]*ast.Term{inputKeys.actor, in.Actor.term},
-		[2]*ast.Term{inputKeys.resource, ast.NewTerm(resource)},
-	)
+	return resource
 }

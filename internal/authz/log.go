@@ -36,6 +36,8 @@ type MaskedInput struct {
 	ServiceOwned bool `json:"serviceOwned,omitempty"`
 	// ExpiresInDays is the wish of a question about a personal key.
 	ExpiresInDays *int `json:"expiresInDays,omitempty"`
+	// Candidate is who is meant beside the actor, in a question about work.
+	Candidate string `json:"candidate,omitempty"`
 	// Header tells that a request named its tenant itself.
 	Header bool `json:"header,omitempty"`
 }
@@ -124,6 +126,15 @@ func maskActor(actor *Subject) *MaskedActor {
 	}
 }
 
+// maskResource leaves the classification to whoever knows the tiers.
+func maskResource(r *Resource) *MaskedResource {
+	return &MaskedResource{
+		Type: maskNoun(r.Type), ID: maskID(r.ID), Tenant: maskID(r.Tenant),
+		Organisation: maskID(r.Organisation), Project: maskID(r.Project),
+		Creator: maskID(r.Creator), Owner: maskID(r.Owner),
+	}
+}
+
 func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	if e.sink == nil {
 		return
@@ -137,14 +148,10 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 		Input: MaskedInput{
 			Effect: in.Effect,
 			Actor:  maskActor(in.Actor),
-			Resource: &MaskedResource{
-				Type: maskNoun(r.Type), ID: maskID(r.ID), Tenant: maskID(r.Tenant),
-				Organisation: maskID(r.Organisation), Project: maskID(r.Project),
-				Creator: maskID(r.Creator), Owner: maskID(r.Owner),
-				Classification: s.maskTier(r.Classification),
-			},
+			Resource: maskResource(r),
 		},
 	}
+	record.Input.Resource.Classification = s.maskTier(r.Classification)
 	if in.Actor != nil {
 		record.Tenant, record.Actor = in.Actor.tenant, in.Actor.id
 	}
@@ -207,20 +214,20 @@ func principalResource(id, tenant string) *MaskedResource {
 
 func (q IssueServiceKey) about() about {
 	return about{
-		actor: q.Actor, permission: "api_key.issue_for_service", module: "identity", requestID: q.RequestID,
+		actor: q.Actor, permission: "api_key.issue_for_service", module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Target.ID, q.Target.Tenant), ServiceOwned: true},
 	}
 }
 
 func (q IssueSelfKey) about() about {
 	return about{
-		actor: q.Actor, permission: "api_key.issue", module: "identity", requestID: q.RequestID,
+		actor: q.Actor, permission: "api_key.issue", module: "identity",
 		input: MaskedInput{Effect: Write, ExpiresInDays: q.ExpiresInDays},
 	}
 }
 
 func (q ListKeys) about() about {
-	a := about{actor: q.Actor, permission: "api_key.read.own", module: "identity", requestID: q.RequestID, input: MaskedInput{Effect: Read}}
+	a := about{actor: q.Actor, permission: "api_key.read.own", module: "identity", input: MaskedInput{Effect: Read}}
 	if q.Owner != nil {
 		a.permission = "api_key.issue_for_service"
 		a.input.ServiceOwned = true
@@ -231,7 +238,7 @@ func (q ListKeys) about() about {
 
 func (q RevokeKey) about() about {
 	a := about{
-		actor: q.Actor, permission: "api_key.revoke.own", module: "identity", requestID: q.RequestID,
+		actor: q.Actor, permission: "api_key.revoke.own", module: "identity",
 		input: MaskedInput{Effect: Write, ServiceOwned: q.ServiceOwned, Resource: &MaskedResource{
 			Type: "api_key", ID: maskID(q.Key.JTI), Tenant: maskID(q.Key.Tenant), Owner: maskID(q.Key.Owner.ID),
 		}},
@@ -243,15 +250,15 @@ func (q RevokeKey) about() about {
 }
 
 func (q ValidateProfile) about() about {
-	return about{module: "identity", requestID: q.RequestID, input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
+	return about{module: "identity", input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
 }
 
 func (q Open) about() about {
-	return about{actor: q.Actor, module: q.Module, requestID: q.RequestID, input: MaskedInput{Effect: q.Effect}}
+	return about{actor: q.Actor, module: q.Module, input: MaskedInput{Effect: q.Effect}}
 }
 
 func (q ActAs) about() about {
-	return about{tenant: q.TokenTenant, user: q.User, module: q.Module, requestID: q.RequestID, input: MaskedInput{
+	return about{tenant: q.TokenTenant, user: q.User, module: q.Module, input: MaskedInput{
 		Header: q.Header, Resource: &MaskedResource{Type: "tenant", Tenant: maskID(q.Target)},
 	}}
 }

@@ -11,6 +11,21 @@ type Question interface {
 	about() about
 }
 
+// InRequest is the question as a request asks it: the id ties the decision log
+// to the request.
+func InRequest(id string, q Question) Question { return requested{q, id} }
+
+type requested struct {
+	Question
+	id string
+}
+
+func (r requested) about() about {
+	a := r.Question.about()
+	a.requestID = r.id
+	return a
+}
+
 // Verdict answers a Question.
 type Verdict struct {
 	Allow bool
@@ -36,9 +51,11 @@ type HeldRole struct {
 	Name string
 	// Kind is STANDARD or GLOBAL.
 	Kind string
-	// Scope is that of the assignment: tenant, organisation or project.
-	Scope  string
-	Grants []string
+	// Scope is that of the assignment: tenant, organisation or project. ScopeID
+	// names the latter two, for a Candidate.
+	Scope   string
+	ScopeID string
+	Grants  []string
 }
 
 // ServicePrincipal is the target of an on-behalf-of key, as stored.
@@ -68,8 +85,6 @@ type IssueServiceKey struct {
 	Actor    *Subject
 	Target   ServicePrincipal
 	Settings KeySettings
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (IssueServiceKey) entrypoint() string { return "parapet/keys/issue_service" }
@@ -81,8 +96,6 @@ type IssueSelfKey struct {
 	Actor         *Subject
 	ExpiresInDays *int
 	Settings      KeySettings
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }
@@ -92,8 +105,6 @@ func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }
 type ListKeys struct {
 	Actor *Subject
 	Owner *KeyOwner
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (ListKeys) entrypoint() string { return "parapet/keys/list" }
@@ -110,8 +121,6 @@ type RevokeKey struct {
 	Actor        *Subject
 	ServiceOwned bool
 	Key          Key
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (RevokeKey) entrypoint() string { return "parapet/keys/revoke" }
@@ -128,8 +137,6 @@ type Key struct {
 // is for provisioning.
 type ValidateProfile struct {
 	Target ServicePrincipal
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (ValidateProfile) entrypoint() string { return "parapet/profiles/validate" }
@@ -146,8 +153,6 @@ type ActAs struct {
 	Module string
 	Header bool
 	Target string
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (ActAs) entrypoint() string { return "parapet/actas/verdict" }
@@ -159,8 +164,6 @@ type Open struct {
 	Effect Effect
 	// Module is the module whose operation asks.
 	Module string
-	// RequestID ties the decision log to the request.
-	RequestID string
 }
 
 func (Open) entrypoint() string { return "parapet/open/verdict" }

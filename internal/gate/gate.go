@@ -248,7 +248,7 @@ func (c *Call) Filter(ctx context.Context, permission string, columns *authz.Col
 
 // Ask puts one of the rare questions to the policies.
 func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error) {
-	return c.module.cfg.Engine.Ask(ctx, q)
+	return c.module.cfg.Engine.Ask(ctx, authz.InRequest(op.RequestID(ctx), q))
 }
 
 // holds refuses a caller who has the operation's permission in no scope at all.
@@ -270,7 +270,7 @@ func (c *Call) holds(ctx context.Context) error {
 // open refuses a token whose caveats leave no room for an operation that needs no
 // permission.
 func (c *Call) open(ctx context.Context) error {
-	v, err := c.Ask(ctx, authz.Open{Actor: c.Actor.Subject, Effect: c.effect(), Module: c.module.cfg.Module, RequestID: op.RequestID(ctx)})
+	v, err := c.Ask(ctx, authz.Open{Actor: c.Actor.Subject, Effect: c.effect(), Module: c.module.cfg.Module})
 	switch {
 	case err == nil && v.Allow:
 		return nil

@@ -38,7 +38,7 @@ func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contrac
 		return nil, err
 	}
 	target, held, err := readPrincipal(ctx, c.DB, c.Tenant, in.TargetUserID)
-	ask := authz.IssueServiceKey{Actor: c.Actor.Subject, Settings: s.deps.Keys, RequestID: op.RequestID(ctx)}
+	ask := authz.IssueServiceKey{Actor: c.Actor.Subject, Settings: s.deps.Keys}
 	switch {
 	case err == nil:
 		ask.Target = servicePrincipal(c.Tenant, target, held)
@@ -61,7 +61,7 @@ func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contrac
 
 func (s *Service) issueKey(ctx context.Context, c *gate.Call, in *contract.IssueKeyIn) (*contract.IssuedKey, error) {
 	v, err := c.Ask(ctx, authz.IssueSelfKey{
-		Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, Settings: s.deps.Keys, RequestID: op.RequestID(ctx),
+		Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, Settings: s.deps.Keys,
 	})
 	if err := verdict(v, err, "key"); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (s *Service) issue(ctx context.Context, c *gate.Call, n newKey) (*contract.
 
 func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListKeysIn) (*op.Page[contract.Key], error) {
 	owner := c.Actor.UserID
-	ask := authz.ListKeys{Actor: c.Actor.Subject, RequestID: op.RequestID(ctx)}
+	ask := authz.ListKeys{Actor: c.Actor.Subject}
 	if in.ServiceUserID != "" {
 		owner = in.ServiceUserID
 		ask.Owner = &authz.KeyOwner{ID: string(owner)}
@@ -179,7 +179,7 @@ func keysAfter(cursor string, tenant op.UUID) (*keyPosition, error) {
 func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {
 	row, err := lockKey(ctx, c.DB, c.Tenant, in.KeyID)
 	ask := authz.RevokeKey{
-		Actor: c.Actor.Subject, ServiceOwned: in.ServiceOwned, Key: authz.Key{JTI: string(in.KeyID)}, RequestID: op.RequestID(ctx),
+		Actor: c.Actor.Subject, ServiceOwned: in.ServiceOwned, Key: authz.Key{JTI: string(in.KeyID)},
 	}
 	switch {
 	case err == nil:

@@ -77,7 +77,7 @@ func (s *Service) listOrgs(ctx context.Context, c *gate.Call, _ *contract.MeIn) 
 	for _, r := range rows {
 		v, err := c.Ask(ctx, authz.ActAs{
 			TokenKind: c.Actor.TokenKind, TokenTenant: string(c.Actor.TokenTenant), PrincipalKind: c.Actor.Kind,
-			Module: contract.Module, Header: true, Target: string(r.TenantID), RequestID: op.RequestID(ctx),
+			Module: contract.Module, Header: true, Target: string(r.TenantID),
 		})
 		if err != nil || !v.Allow {
 			continue

@@ -188,11 +188,11 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 			return "", err
 		}
 	}
-	v, err := c.cfg.Policies.Ask(ctx, authz.ActAs{
+	v, err := c.cfg.Policies.Ask(ctx, authz.InRequest(op.RequestID(ctx), authz.ActAs{
 		User:      string(claims.Subject),
 		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
-		Module: cred.Module, Header: true, Target: string(target), RequestID: op.RequestID(ctx),
-	})
+		Module: cred.Module, Header: true, Target: string(target),
+	}))
 	if err != nil {
 		return "", refusal(err)
 	}

@@ -117,3 +117,29 @@ _may_know if _readable
 
 # What an audit entry shows is a matter of scopes; it hides nothing else.
 _may_know if data.parapet.audit.scopes[input.permission]
+
+# METADATA
+# title: Whether the actor may know of the record
+# description: For questions of other packages, whatever the permission.
+# scope: document
+default known := false
+
+known if {
+	_in_tenant
+	_readable
+}
+
+# METADATA
+# title: Whether the record is within reach
+# description: >
+#   For questions of other packages that ask who somebody is instead of what they hold:
+#   all that stands between the actor and the record but the permission.
+# scope: document
+default reached := false
+
+reached if {
+	known
+	input.effect in input.actor.effects
+	input.module in input.actor.modules
+	_in_caveat_projects
+}

@@ -1,0 +1,166 @@
+package authz
+
+import "github.com/open-policy-agent/opa/v1/ast"
+
+// Candidate is a user whom work is to be given to, or an agent that somebody
+// speaks for, as the directory has it now. The zero Candidate is nobody.
+type Candidate struct {
+	ID     string
+	Tenant string
+	Kind   string
+	// Status is the user's status, Membership that of its membership in Tenant.
+	Status     string
+	Membership string
+	// Clearance is the membership's; empty when there is none.
+	Clearance string
+	// Roles are all that the tenant has on record for the user, in any scope.
+	Roles []HeldRole
+	// AgentsAllowed tells whether the tenant runs agents.
+	AgentsAllowed bool
+}
+
+// Assign asks whether work on Resource can be given to Candidate. A refusal is
+// VALIDATION, with why as its first reason; the field is the caller's to name.
+type Assign struct {
+	Actor     *Subject
+	Candidate Candidate
+	Resource  Resource
+}
+
+func (Assign) entrypoint() string { return "parapet/work/assign" }
+
+// ActAsAgent asks whether the actor may speak for Agent on Resource. It is
+// FORBIDDEN with the missing permission, or VALIDATION of the field agent.
+type ActAsAgent struct {
+	Actor    *Subject
+	Agent    Candidate
+	Resource Resource
+}
+
+func (ActAsAgent) entrypoint() string { return "parapet/work/act_as_agent" }
+
+// RaiseDecision asks whether a decision request may be raised on the task that
+// Resource is, as the identity Acting: the actor, or an agent that ActAsAgent
+// allowed.
+type RaiseDecision struct {
+	Actor    *Subject
+	Acting   string
+	Resource Resource
+	// Assignee is the task's, empty where it has none.
+	Assignee string
+	// Category is that of the task's status.
+	Category string
+}
+
+func (RaiseDecision) entrypoint() string { return "parapet/work/raise_decision" }
+
+// CancelDecision asks whether the actor may cancel a decision request on the
+// task that Resource is. RaisedBy is the identity that it was raised as.
+type CancelDecision struct {
+	Actor    *Subject
+	RaisedBy string
+	Resource Resource
+}
+
+func (CancelDecision) entrypoint() string { return "parapet/work/cancel_decision" }
+
+// ReleaseClaim asks whether the actor may give a claimed task back.
+type ReleaseClaim struct {
+	Actor    *Subject
+	Holder   string
+	Resource Resource
+}
+
+func (ReleaseClaim) entrypoint() string { return "parapet/work/release_claim" }
+
+// withRecord starts a document with the subject and the record in question.
+func withRecord(actor *Subject, r *Resource) (document, bool) {
+	d, ok := withActor(actor)
+	if ok {
+		d.value("resource", r.object(ast.StringTerm))
+	}
+	return d, ok
+}
+
+func (c Candidate) document() ast.Value {
+	d := newDocument()
+	d.optional("id", c.ID)
+	d.optional("tenant", c.Tenant)
+	d.text("kind", c.Kind)
+	d.text("status", c.Status)
+	d.text("membership", c.Membership)
+	d.optional("clearance", c.Clearance)
+	d.value("roles", heldRoles(c.Roles))
+	d.boolean("agents_allowed", c.AgentsAllowed)
+	return d.Object
+}
+
+func (q Assign) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	d.value("candidate", q.Candidate.document())
+	return d.Object
+}
+
+func (q ActAsAgent) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	d.value("candidate", q.Agent.document())
+	return d.Object
+}
+
+func (q RaiseDecision) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	d.optional("acting", q.Acting)
+	d.optional("assignee", q.Assignee)
+	d.text("category", q.Category)
+	return d.Object
+}
+
+func (q CancelDecision) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	d.optional("raised_by", q.RaisedBy)
+	return d.Object
+}
+
+func (q ReleaseClaim) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	d.optional("holder", q.Holder)
+	return d.Object
+}
+
+// aboutWork is what the decision log says of such a question: who is meant
+// stands beside the record.
+func aboutWork(actor *Subject, r *Resource, candidate string) about {
+	return about{
+		actor: actor, permission: "tasks.update.any", module: "tracker",
+		input: MaskedInput{Effect: Write, Resource: maskResource(r), Candidate: maskID(candidate)},
+	}
+}
+
+func (q Assign) about() about {
+	a := aboutWork(q.Actor, &q.Resource, q.Candidate.ID)
+	a.permission = ""
+	return a
+}
+
+func (q ActAsAgent) about() about { return aboutWork(q.Actor, &q.Resource, q.Agent.ID) }
+
+func (q RaiseDecision) about() about { return aboutWork(q.Actor, &q.Resource, q.Acting) }
+
+func (q CancelDecision) about() about { return aboutWork(q.Actor, &q.Resource, q.RaisedBy) }
+
+func (q ReleaseClaim) about() about { return aboutWork(q.Actor, &q.Resource, q.Holder) }

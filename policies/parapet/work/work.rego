@@ -1,0 +1,179 @@
+# METADATA
+# title: Work, and who does it
+# description: >
+#   To whom work can be given, who speaks for an agent, and who may end what somebody
+#   else began. The permission of the operation itself is decided by parapet.access;
+#   these questions come on top of it. Each verdict is an object: allow, and for a
+#   refusal the envelope's code and the reasons.
+# schemas:
+#   - input: schema.work.input
+package parapet.work
+
+import data.parapet.access
+import data.parapet.clearance
+
+# METADATA
+# title: Giving work
+# description: >
+#   To an active member of the record's tenant that is a person, or an agent where the
+#   tenant runs agents, is a guest customer nowhere, and has clearance for the record.
+# scope: document
+# entrypoint: true
+assign := _refused("VALIDATION", _unfit) if _unfit
+
+else := _allowed
+
+# METADATA
+# title: Speaking for an agent
+# description: >
+#   By whoever may act on the record for others; for an active agent of the tenant that
+#   could be given the record. One of another tenant does not exist.
+# scope: document
+# entrypoint: true
+act_as_agent := _lacking("permission_missing") if not _for_others
+
+else := _no_agent("no_such_agent") if not _of_tenant
+
+else := _no_agent("not_an_agent") if not _agent
+
+else := _no_agent("agent_not_active") if not _active
+
+else := _no_agent(_unfit) if _unfit
+
+else := _allowed
+
+# METADATA
+# title: Raising a decision request
+# description: >
+#   By the task's current assignee, oneself or an agent that one speaks for, while the
+#   task's status is of the category IN_PROGRESS.
+# scope: document
+# entrypoint: true
+raise_decision := _refused("NOT_FOUND", "no_such_record") if not _known
+
+else := _refused("FORBIDDEN", "out_of_reach") if not _reached
+
+else := _lacking("not_oneself") if not _speaks_for_acting
+
+else := _refused("FORBIDDEN", "not_the_assignee") if not _acting_is_assignee
+
+else := _refused("CONFLICT", "not_in_progress") if not input.category == "IN_PROGRESS"
+
+else := _allowed
+
+# METADATA
+# title: Cancelling a decision request
+# description: By whoever raised it, or whoever may act on the task for others.
+# scope: document
+# entrypoint: true
+cancel_decision := _ended_by("raised_by", "not_the_raiser")
+
+# METADATA
+# title: Giving a claimed task back
+# description: By whoever holds the claim, or whoever may act on the task for others.
+# scope: document
+# entrypoint: true
+release_claim := _ended_by("holder", "not_the_holder")
+
+_ended_by(who, reason) := _refused("NOT_FOUND", "no_such_record") if not _known
+
+else := _allowed if _for_others
+
+else := _refused("FORBIDDEN", "out_of_reach") if not _reached
+
+else := _allowed if _is_actor(input[who])
+
+else := _lacking(reason)
+
+_allowed := {"allow": true, "reasons": []}
+
+_refused(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
+
+_lacking(reason) := object.union(_refused("FORBIDDEN", reason), {"permission": "tasks.update.any"})
+
+_no_agent(reason) := object.union(_refused("VALIDATION", reason), {"field": "agent"})
+
+# What decides about the record itself: acting on it for others.
+_request := {
+	"permission": "tasks.update.any",
+	"effect": "write",
+	"module": "tracker",
+	"actor": input.actor,
+	"resource": input.resource,
+}
+
+_for_others if access.allow with input as _request
+
+_reached if access.reached with input as _request
+
+_known if access.known with input as _request
+
+_is_actor(id) if {
+	is_string(id)
+	id == input.actor.id
+}
+
+_speaks_for_acting if _is_actor(input.acting)
+
+_speaks_for_acting if _for_others
+
+_acting_is_assignee if {
+	is_string(input.acting)
+	input.assignee == input.acting
+}
+
+# The first thing that keeps the candidate from being given the record.
+_unfit := "not_an_active_member" if not _active_member
+
+else := "service_principal" if not _person_or_agent
+
+else := "guest_customer" if not _no_guest
+
+else := "agent_not_allowed" if not _may_run
+
+else := "clearance" if not _cleared
+
+_active_member if {
+	_of_tenant
+	_active
+}
+
+_of_tenant if {
+	is_string(input.resource.tenant)
+	input.resource.tenant == input.actor.tenant
+	input.candidate.tenant == input.resource.tenant
+}
+
+_active if {
+	input.candidate.status == "ACTIVE"
+	input.candidate.membership == "ACTIVE"
+}
+
+_agent if input.candidate.kind == "AGENT"
+
+_person_or_agent if input.candidate.kind in {"AGENT", "HUMAN"}
+
+# A role in any scope counts: a guest of one project is a guest. The list is always
+# there, and says of each role its name.
+_no_guest if {
+	is_array(input.candidate.roles)
+	every role in input.candidate.roles {
+		is_string(role.name)
+		role.name != data.parapet.roles.guest
+	}
+}
+
+_may_run if input.candidate.kind == "HUMAN"
+
+_may_run if {
+	_agent
+	input.candidate.agents_allowed == true
+}
+
+_cleared if input.resource.classification in clearance.tiers_up_to(_stored_clearance)
+
+_cleared if clearance.unrecognised(input.resource.classification)
+
+default _stored_clearance := null
+
+_stored_clearance := input.candidate.clearance

@@ -1,0 +1,41 @@
+package parapet.work_test
+
+import data.parapet.work
+
+test_verdict[case.note] if {
+	some case in data.tables.work.cases
+	request := json.patch(data.tables.work.request, case.patch)
+	verdict := _verdict(case.rule) with input as request
+	_told(verdict) == case.want
+}
+
+_verdict("assign") := work.assign
+
+_verdict("act_as_agent") := work.act_as_agent
+
+_verdict("raise_decision") := work.raise_decision
+
+_verdict("cancel_decision") := work.cancel_decision
+
+_verdict("release_claim") := work.release_claim
+
+# An allow is "allow"; a refusal is its code and reason, and what it names.
+_told(verdict) := "allow" if verdict == {"allow": true, "reasons": []}
+
+else := {"code": verdict.code, "reason": verdict.reasons[0], "permission": verdict.permission} if verdict.allow == false
+
+else := {"code": verdict.code, "reason": verdict.reasons[0], "field": verdict.field} if verdict.allow == false
+
+else := {"code": verdict.code, "reason": verdict.reasons[0]} if verdict.allow == false
+
+test_notes_are_unique if {
+	notes := [case.note | some case in data.tables.work.cases]
+	count(notes) == count({note | some note in notes})
+}
+
+test_an_empty_input_is_refused if {
+	every rule in ["assign", "act_as_agent", "raise_decision", "cancel_decision", "release_claim"] {
+		verdict := _verdict(rule) with input as {}
+		verdict.allow == false
+	}
+}
