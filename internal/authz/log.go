@@ -146,8 +146,8 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 		Allow: decision.Allow, Hidden: decision.Hidden, Reasons: decision.Reasons,
 		Revision: decision.Revision, RequestID: maskRequestID(in.RequestID),
 		Input: MaskedInput{
-			Effect: in.Effect,
-			Actor:  maskActor(in.Actor),
+			Effect:   in.Effect,
+			Actor:    maskActor(in.Actor),
 			Resource: maskResource(r),
 		},
 	}

@@ -68,14 +68,15 @@ func TestQuestionsAreLogged(t *testing.T) {
 	s := subject(t, e, person(e, "Admin"))
 	days := 31
 	for _, q := range []authz.Question{
-		authz.IssueServiceKey{Actor: s, RequestID: "req-1"},
-		authz.IssueSelfKey{Actor: s, ExpiresInDays: &days, RequestID: "req-1"},
-		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme}, RequestID: "req-1"},
-		authz.RevokeKey{Actor: s, ServiceOwned: true, RequestID: "req-1"},
-		authz.ValidateProfile{RequestID: "req-1"},
-		authz.ActAs{TokenKind: authz.TokenSession, Header: true, Target: globex, Module: "wiki", RequestID: "req-1"},
+		authz.IssueServiceKey{Actor: s},
+		authz.IssueSelfKey{Actor: s, ExpiresInDays: &days},
+		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme}},
+		authz.RevokeKey{Actor: s, ServiceOwned: true},
+		authz.ValidateProfile{},
+		authz.Assign{Actor: s}, authz.ActAsAgent{Actor: s}, authz.RaiseDecision{Actor: s}, authz.CancelDecision{Actor: s}, authz.ReleaseClaim{Actor: s},
+		authz.ActAs{TokenKind: authz.TokenSession, Header: true, Target: globex, Module: "wiki"},
 	} {
-		verdict, err := e.Ask(t.Context(), q)
+		verdict, err := e.Ask(t.Context(), authz.InRequest("req-1", q))
 		if err != nil {
 			t.Fatalf("%T: %v", q, err)
 		}

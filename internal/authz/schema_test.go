@@ -43,6 +43,10 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		ID: id, Tenant: id, Kind: KindService, Status: "ACTIVE", Membership: "ACTIVE", IntegrationKey: "spec-wiki-sync",
 		Roles: []HeldRole{{Name: "r", Kind: "GLOBAL", Scope: ScopeTenant, Grants: []string{"tasks.read"}}},
 	}
+	candidate := Candidate{
+		ID: id, Tenant: id, Kind: KindAgent, Status: "ACTIVE", Membership: "ACTIVE", Clearance: "SECRET", AgentsAllowed: true,
+		Roles: []HeldRole{{Name: "r", Kind: "STANDARD", Scope: ScopeProject, ScopeID: id, Grants: []string{"tasks.read"}}},
+	}
 	owner := KeyOwner{ID: id, Tenant: id, Kind: KindService}
 	empty := SubjectInput{}
 	for name, c := range map[string]struct {
@@ -59,6 +63,12 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		"a revocation":     {"keys", RevokeKey{Actor: actor, ServiceOwned: true, Key: Key{JTI: id, Tenant: id, Owner: owner}}.document()},
 		"a profile":        {"profiles", ValidateProfile{Target: principal}.document()},
 		"no permission":    {"open", Open{Actor: actor, Effect: Read, Module: "identity"}.document()},
+		"work to give":     {"work", Assign{Actor: actor, Candidate: candidate, Resource: whole}.document()},
+		"work for nobody":  {"work", Assign{Actor: actor, Resource: whole}.document()},
+		"an agent":         {"work", ActAsAgent{Actor: actor, Agent: candidate, Resource: whole}.document()},
+		"a request":        {"work", RaiseDecision{Actor: actor, Acting: id, Resource: whole, Assignee: id, Category: "TODO"}.document()},
+		"a request's end":  {"work", CancelDecision{Actor: actor, RaisedBy: id, Resource: whole}.document()},
+		"a claim's end":    {"work", ReleaseClaim{Actor: actor, Holder: id, Resource: whole}.document()},
 		"acting elsewhere": {"actas", ActAs{TokenKind: TokenSession, TokenTenant: id, PrincipalKind: KindHuman, Module: "wiki", Header: true, Target: id}.document()},
 	} {
 		value, err := ast.JSON(c.input)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"parapet/internal/authz"
-	"parapet/internal/contract/identity"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
@@ -305,24 +304,4 @@ func (s *Service) checkOrganisation(ctx context.Context, c *gate.Call, organisat
 		err = fault.Validation("organisationId", "The tenant has no such organisation.")
 	}
 	return err
-}
-
-// checkAssignable refuses a user who can't be given work of this classification.
-func (s *Service) checkAssignable(ctx context.Context, c *gate.Call, field string, user op.UUID, classification string) error {
-	a, err := s.directory.Assignable(ctx, c.Tenant, user, classification)
-	if err != nil || a.OK {
-		return err
-	}
-	message := "The user is not an active member of the organisation."
-	switch a.Reason {
-	case identity.NotAssignableGuest:
-		message = "A guest customer can't be given work."
-	case identity.NotAssignableClearance:
-		message = "The user has no clearance for this project."
-	case identity.NotAssignableAgent:
-		message = "Agents can't be given work in this tenant."
-	case identity.NotAssignableService:
-		message = "A service principal can't be given work."
-	}
-	return fault.Validation(field, message).WithReason(a.Reason)
 }

@@ -36,6 +36,8 @@ type person struct {
 	id, tenant, organisation op.UUID
 	clearance                string
 	roles                    []string
+	// kind is HUMAN unless told. An agent's address is agent+<id>@example.com.
+	kind string
 	// projects narrows all roles to these projects.
 	projects []op.UUID
 	caveats  []string
@@ -113,13 +115,33 @@ func (w *world) person(p person) *person {
 	if p.clearance == "" {
 		p.clearance = "UNCLASSIFIED"
 	}
-	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', $3, 'P', 'ACTIVE')`,
-		p.id, p.tenant, string(p.id)+"@example.com")
+	if p.kind == "" {
+		p.kind = authz.KindHuman
+	}
+	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, $3, $4, 'P', 'ACTIVE')`,
+		p.id, p.tenant, p.kind, p.email())
 	w.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', $3)`, p.tenant, p.id, p.clearance)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.people[p.id] = &p
 	return &p
+}
+
+// email is the address that the person was given.
+func (p *person) email() string {
+	if p.kind == authz.KindAgent {
+		return "agent+" + string(p.id) + "@example.com"
+	}
+	return string(p.id) + "@example.com"
+}
+
+// grants is what each role grants in every tenant.
+func (w *world) grants() map[string][]string {
+	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}}
+	for _, r := range w.engine.Catalogue().Roles {
+		grants[r.Name] = r.Grants
+	}
+	return grants
 }
 
 // Refresh makes the principal anew, as the principal check does.
@@ -130,12 +152,9 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, revision 
 	in := authz.SubjectInput{
 		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(p.tenant), Roles: p.roles, Clearance: p.clearance, Caveats: p.caveats, RoleScopes: map[string][]string{}},
 		Tenant: string(p.tenant), TenantType: "STANDARD",
-		User:   authz.User{ID: string(p.id), Kind: authz.KindHuman, Organisation: string(p.organisation)},
+		User:   authz.User{ID: string(p.id), Kind: p.kind, Organisation: string(p.organisation)},
 		Stored: authz.Stored{Clearance: p.clearance},
-		Roles:  map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}},
-	}
-	for _, r := range w.engine.Catalogue().Roles {
-		in.Roles[r.Name] = r.Grants
+		Roles:  w.grants(),
 	}
 	for _, role := range p.roles {
 		if len(p.projects) == 0 {
@@ -155,21 +174,26 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, revision 
 	return &fresh, nil
 }
 
-// Assignable answers from the rows of the directory, as the identity module does.
-func (w *world) Assignable(ctx context.Context, tenant, user op.UUID, classification string) (identity.Assignability, error) {
-	w.mu.Lock()
-	p := w.people[user]
-	w.mu.Unlock()
-	ladder := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
-	switch {
-	case p == nil || p.tenant != tenant:
-		return identity.Assignability{Reason: identity.NotAssignableMember}, nil
-	case slices.Contains(p.roles, "Guest Customer"):
-		return identity.Assignability{Reason: identity.NotAssignableGuest}, nil
-	case slices.Index(ladder, p.clearance) < slices.Index(ladder, classification):
-		return identity.Assignability{Reason: identity.NotAssignableClearance}, nil
+// Candidate answers from the rows of the directory, and from the roles that the
+// world gave, as the identity module does. Every tenant runs agents.
+func (w *world) Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (identity.Candidate, error) {
+	var c identity.Candidate
+	err := w.owner.QueryRow(ctx, `
+SELECT u.id, m.tenant_id, u.principal_kind, u.status, m.status, coalesce(m.clearance, '')
+FROM identity.memberships m JOIN identity.users u ON u.id = m.user_id
+WHERE m.tenant_id = $1 AND $2 IN (u.id::text, u.email)`, tenant, idOrEmail).Scan(&c.ID, &c.TenantID, &c.Kind, &c.Status, &c.Membership, &c.Clearance)
+	if postgres.IsNoRows(err) {
+		return identity.Candidate{}, nil
 	}
-	return identity.Assignability{OK: true}, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.people[c.ID]; p != nil {
+		for _, role := range p.roles {
+			c.Roles = append(c.Roles, identity.CandidateRole{Name: role, Kind: "STANDARD", Scope: authz.ScopeTenant, Grants: w.grants()[role]})
+		}
+	}
+	c.AgentsAllowed = true
+	return c, err
 }
 
 // OrganisationExists answers from the rows of the directory.
@@ -219,7 +243,7 @@ func (w *world) try(who *person, name string, in fields) (any, error) {
 // as is the context of a request of the person's.
 func (w *world) as(who *person) context.Context {
 	ctx := op.WithRequest(context.Background(), op.Request{ID: string(uid.Random())})
-	p := &principal.Principal{UserID: who.id, Kind: authz.KindHuman, Tenant: who.tenant, TokenTenant: who.tenant, TenantType: "STANDARD", Organisation: who.organisation}
+	p := &principal.Principal{UserID: who.id, Kind: who.kind, Tenant: who.tenant, TokenTenant: who.tenant, TenantType: "STANDARD", Organisation: who.organisation}
 	var revision int64
 	err := w.owner.QueryRow(ctx, `SELECT grants_revision FROM identity.tenants WHERE id = $1`, who.tenant).Scan(&revision)
 	if err == nil {

@@ -9,28 +9,38 @@ import (
 // Directory is what other modules may ask of the directory. The identity module
 // implements it; answers are live.
 type Directory interface {
-	// Assignable tells whether work on a record of this classification can be
-	// given to the user: an ACTIVE member of the tenant, not a Guest Customer,
-	// with clearance for the classification, and, for an agent, in a tenant that
-	// may run agents. The reason is one of the constants; NotAssignableMember
-	// also stands for a user that does not exist.
-	Assignable(ctx context.Context, tenant, user op.UUID, classification string) (Assignability, error)
+	// Candidate gives what the directory knows of a user whom work is to be given
+	// to, or who is to be spoken for: by id, any member of the tenant; by e-mail
+	// address, one at home in it. The zero Candidate is nobody, and stands for
+	// another tenant's as well.
+	Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (Candidate, error)
 	// OrganisationExists tells whether the tenant has this organisation.
 	OrganisationExists(ctx context.Context, tenant, organisation op.UUID) (bool, error)
 }
 
-// Assignability answers Assignable.
-type Assignability struct {
-	OK bool
-	// Reason is empty where OK is true.
-	Reason string
+// Candidate is a member of a tenant, whatever its state: the policies decide what
+// fits.
+type Candidate struct {
+	ID       op.UUID
+	TenantID op.UUID
+	Kind     string
+	// Status is the user's, Membership that of its membership in the tenant.
+	Status     string
+	Membership string
+	// Clearance is the membership's; empty when there is none.
+	Clearance string
+	// Roles are all that the user holds in the tenant, in any scope.
+	Roles []CandidateRole
+	// AgentsAllowed tells whether the tenant runs agents.
+	AgentsAllowed bool
 }
 
-// Why a user can't be given work.
-const (
-	NotAssignableMember    = "NOT_AN_ACTIVE_MEMBER"
-	NotAssignableGuest     = "GUEST_CUSTOMER"
-	NotAssignableClearance = "CLEARANCE"
-	NotAssignableAgent     = "AGENT_NOT_ALLOWED"
-	NotAssignableService   = "SERVICE_PRINCIPAL"
-)
+// CandidateRole is a role that a candidate holds, with what it grants now.
+type CandidateRole struct {
+	Name string
+	Kind string
+	// Scope is tenant, organisation or project; ScopeID names the latter two.
+	Scope   string
+	ScopeID string
+	Grants  []string
+}

@@ -1,0 +1,142 @@
+package tracker
+
+import (
+	"context"
+	"strings"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+)
+
+// candidate asks the directory for a user, in the policies' words.
+func (s *Service) candidate(ctx context.Context, c *gate.Call, idOrEmail string) (authz.Candidate, error) {
+	found, err := s.directory.Candidate(ctx, c.Tenant, idOrEmail)
+	if err != nil {
+		return authz.Candidate{}, err
+	}
+	who := authz.Candidate{
+		ID: string(found.ID), Tenant: string(found.TenantID), Kind: found.Kind, Status: found.Status, Membership: found.Membership,
+		Clearance: found.Clearance, AgentsAllowed: found.AgentsAllowed,
+	}
+	for _, r := range found.Roles {
+		who.Roles = append(who.Roles, authz.HeldRole{Name: r.Name, Kind: r.Kind, Scope: r.Scope, ScopeID: r.ScopeID, Grants: r.Grants})
+	}
+	return who, nil
+}
+
+// checkAssignable refuses a user who can't be given work of this classification.
+func (s *Service) checkAssignable(ctx context.Context, c *gate.Call, field string, user op.UUID, classification string) error {
+	who, err := s.candidate(ctx, c, string(user))
+	if err != nil {
+		return err
+	}
+	v, err := c.Ask(ctx, authz.Assign{
+		Actor: c.Actor.Subject, Candidate: who,
+		Resource: authz.Resource{Type: "task", Tenant: string(c.Tenant), Classification: classification},
+	})
+	if err == nil && v.Allow {
+		return nil
+	}
+	return refusal(v, err, field, "task")
+}
+
+// actingAgent is the agent that the caller speaks for on the resource, named by id
+// or e-mail address. Nobody but an ACTIVE synthetic agent of the tenant that could
+// be given the work fits; whoever may not act on the resource for others is told
+// which permission is missing.
+func (s *Service) actingAgent(ctx context.Context, c *gate.Call, agent string, resource authz.Resource) (op.UUID, error) {
+	who, err := s.candidate(ctx, c, agent)
+	if err != nil {
+		return "", err
+	}
+	v, err := c.Ask(ctx, authz.ActAsAgent{Actor: c.Actor.Subject, Agent: who, Resource: resource})
+	if err == nil && v.Allow {
+		return op.UUID(who.ID), nil
+	}
+	return "", refusal(v, err, "agent", resource.Type)
+}
+
+// mayRaise refuses a decision request that is not the acting identity's to raise.
+func mayRaise(ctx context.Context, c *gate.Call, acting op.UUID, assignee *op.UUID, category string, resource authz.Resource) error {
+	return ask(ctx, c, resource.Type, authz.RaiseDecision{
+		Actor: c.Actor.Subject, Acting: string(acting), Resource: resource, Assignee: text(assignee), Category: category,
+	})
+}
+
+// mayCancel refuses to cancel a decision request that the caller neither raised
+// nor may cancel for others.
+func mayCancel(ctx context.Context, c *gate.Call, raisedBy op.UUID, resource authz.Resource) error {
+	return ask(ctx, c, resource.Type, authz.CancelDecision{Actor: c.Actor.Subject, RaisedBy: string(raisedBy), Resource: resource})
+}
+
+// mayRelease refuses to give back a claim that the caller neither holds nor may
+// give back for others.
+func mayRelease(ctx context.Context, c *gate.Call, holder op.UUID, resource authz.Resource) error {
+	return ask(ctx, c, resource.Type, authz.ReleaseClaim{Actor: c.Actor.Subject, Holder: string(holder), Resource: resource})
+}
+
+// ask puts a question about work; a nil error is an allow.
+func ask(ctx context.Context, c *gate.Call, noun string, q authz.Question) error {
+	v, err := c.Ask(ctx, q)
+	if err == nil && v.Allow {
+		return nil
+	}
+	return refusal(v, err, "", noun)
+}
+
+// refusals say why in words, by the policies' first reason.
+func refusals(reason string) string {
+	switch reason {
+	case "not_an_active_member":
+		return "The user is not an active member of the organisation."
+	case "guest_customer":
+		return "A guest customer can't be given work."
+	case "clearance":
+		return "The user has no clearance for this project."
+	case "agent_not_allowed":
+		return "Agents can't be given work in this tenant."
+	case "service_principal":
+		return "A service principal can't be given work."
+	case "no_such_agent":
+		return "The tenant has no such agent. Name one by its id or its e-mail address."
+	case "not_an_agent":
+		return "Only a synthetic agent can be named here, not a person or an integration."
+	case "agent_not_active":
+		return "The agent is not active. An administrator can activate it."
+	case "not_the_assignee":
+		return "Only the task's current assignee may raise a decision request."
+	case "not_in_progress":
+		return "A decision request needs a task in progress. Move it to a status of the category IN_PROGRESS first."
+	}
+	return ""
+}
+
+// refusal is the answer to a question about work that the policies did not allow.
+// The field is the one that a VALIDATION names where the policies name none.
+func refusal(v authz.Verdict, err error, field, noun string) error {
+	if err != nil || len(v.Reasons) == 0 {
+		return fault.Forbidden(contract.PermTasksUpdateAny).WithCause(err)
+	}
+	reason := v.Reasons[0]
+	switch v.Code {
+	case "VALIDATION":
+		if v.Field != "" {
+			field = v.Field
+		}
+		return fault.Validation(field, refusals(reason)).WithReason(strings.ToUpper(reason))
+	case "NOT_FOUND":
+		return fault.NotFound(noun)
+	case "CONFLICT":
+		return fault.Conflict(refusals(reason)).WithReason(strings.ToUpper(reason))
+	}
+	if v.Permission != "" {
+		return fault.Forbidden(v.Permission)
+	}
+	if message := refusals(reason); message != "" {
+		return fault.Refused(message)
+	}
+	return fault.Refused("The token's caveats do not allow this.")
+}
