@@ -48,8 +48,10 @@ type App struct {
 	pools      *pools
 	engine     *authz.Engine
 	decisions  *decisionlog.Log
+	notices    *postgres.Notices
 	checker    *principal.Checker
 	identity   *identity.Service
+	tracker    *tracker.Service
 	api        *httpapi.API
 	operations []op.Bound
 	listener   net.Listener
@@ -105,13 +107,14 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 }
 
 func (a *App) newChecker(tokens *token.Keyring) error {
-	notices, err := a.pools.url(postgres.RoleAuth)
+	url, err := a.pools.url(postgres.RoleAuth)
 	if err != nil {
 		return err
 	}
+	a.notices = postgres.NewNotices(url, a.log)
 	a.checker, err = principal.New(principal.Config{
 		Pool: a.pools.byRole[postgres.RoleAuth], Tokens: tokens, Policies: a.engine, Log: a.log,
-		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, NoticeURL: notices,
+		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, Notices: a.notices,
 	})
 	return err
 }
@@ -141,8 +144,8 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		if err != nil {
 			return nil, err
 		}
-		t := tracker.New(tracker.Deps{Gate: a.gate(contracttracker.Module, pool), Directory: a.identity})
-		operations = append(operations, t.Operations()...)
+		a.tracker = tracker.New(tracker.Deps{Gate: a.gate(contracttracker.Module, pool), Directory: a.identity, Notices: a.notices})
+		operations = append(operations, a.tracker.Operations()...)
 	}
 	return operations, nil
 }
@@ -202,7 +205,8 @@ func (a *App) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, background := errgroup.WithContext(background)
-	parts.Go(func() error { return a.checker.Run(background) })
+	parts.Go(func() error { a.checker.Run(background); return nil })
+	parts.Go(func() error { a.notices.Run(background); return nil })
 	parts.Go(func() error { return a.runJobs(background) })
 	parts.Go(func() error { a.reloadPolicies(background); return nil })
 	a.log.InfoContext(ctx, "serving", slog.String("url", a.BaseURL()), slog.Any("modules", a.cfg.Modules), slog.String("policies", a.engine.Revision()))
@@ -210,6 +214,9 @@ func (a *App) Run(ctx context.Context) error {
 	defer cancel()
 	// A background part that fails ends the process: half a server is none.
 	context.AfterFunc(background, cancel)
+	if a.tracker != nil {
+		context.AfterFunc(serve, a.tracker.EndWaits)
+	}
 	err := httpapi.Serve(serve, a.listener, a.api, a.cfg.Drain, a.log)
 	stop()
 	if perr := parts.Wait(); perr != nil && !errors.Is(perr, context.Canceled) {

@@ -2,10 +2,11 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/postgres"
 )
 
 // leaderLock is the session-level advisory lock of the dispatching process. It
@@ -82,36 +83,14 @@ func (d *Dispatcher) term(ctx context.Context) error {
 		defer close(ended)
 		d.lead(leading, woken)
 	}()
-	err = d.listen(ctx, conn, woken)
+	// It returns when the connection, and so the lock, is gone.
+	err = postgres.Hear(ctx, conn, func(string, string) {
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
+	})
 	stop()
 	<-ended
 	return err
-}
-
-// listen passes notices on. It returns when the connection, and so the lock, is
-// gone.
-func (d *Dispatcher) listen(ctx context.Context, conn *pgx.Conn, woken chan<- struct{}) error {
-	for {
-		waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, err := conn.WaitForNotification(waiting)
-		late := waiting.Err() != nil
-		cancel()
-		switch {
-		case err == nil:
-			select {
-			case woken <- struct{}{}:
-			default:
-			}
-		case late && ctx.Err() == nil && !conn.IsClosed():
-			// Nothing came; make sure that the connection still is one.
-			probe, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := conn.Ping(probe)
-			cancel()
-			if err != nil {
-				return fmt.Errorf("events: ping: %w", err)
-			}
-		default:
-			return fmt.Errorf("events: listen: %w", err)
-		}
-	}
 }

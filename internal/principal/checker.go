@@ -64,10 +64,10 @@ type Config struct {
 	CacheTTLMax time.Duration
 	// CacheSize bounds each cache in entries; zero is 16,384.
 	CacheSize int
-	// NoticeURL is the address, with parapet_auth in it, of the connection that
-	// listens for changes. It must not go through a transaction-mode pooler.
-	// Empty listens for nothing: the times above are the bound then.
-	NoticeURL string
+	// Notices tell of changes. Without them, and while no connection listens, the
+	// times above are the bound; a new connection begins by dropping everything,
+	// since notices may have been missed.
+	Notices *postgres.Notices
 }
 
 // Checker authenticates. It is safe for concurrent use.
@@ -84,7 +84,7 @@ type targetKey struct{ user, selector op.UUID }
 
 type subjectKey struct{ tenant, user, jti op.UUID }
 
-// New makes a Checker. Run must be running for notices and last_used_at.
+// New makes a Checker. Run must be running for last_used_at.
 func New(cfg Config) (*Checker, error) {
 	if cfg.Pool == nil || cfg.Tokens == nil || cfg.Policies == nil {
 		return nil, errors.New("principal: pool, tokens and policies are required")
@@ -100,13 +100,17 @@ func New(cfg Config) (*Checker, error) {
 		size = defaultCacheSize
 	}
 	ttl := CacheTTL(cfg.CacheTTL, cfg.CacheTTLMax)
-	return &Checker{
+	c := &Checker{
 		cfg:      cfg,
 		live:     newCache[op.UUID, liveRecord](size, ttl),
 		targets:  newCache[targetKey, op.UUID](size, ttl),
 		subjects: newCache[subjectKey, *Principal](size, SubjectTTL),
 		used:     newUsage(),
-	}, nil
+	}
+	if cfg.Notices != nil {
+		cfg.Notices.On(postgres.Hearer{Channel: Channel, Missed: c.DropAll, Hear: c.hear})
+	}
+	return c, nil
 }
 
 // CacheTTL is the time that a success is remembered, for what the two settings

@@ -2,6 +2,7 @@ package principal_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type world struct {
 	engine  *authz.Engine
 	tokens  *token.Keyring
 	checker *principal.Checker
+	notices *postgres.Notices
 	clock   *hands
 }
 
@@ -62,7 +64,8 @@ func newWorld(t *testing.T, o options) *world {
 		CacheTTL: o.ttl, CacheTTLMax: o.max,
 	}
 	if o.listen {
-		cfg.NoticeURL = w.db.RoleURL(postgres.RoleAuth)
+		w.notices = postgres.NewNotices(w.db.RoleURL(postgres.RoleAuth), nil)
+		cfg.Notices = w.notices
 	}
 	if w.checker, err = principal.New(cfg); err != nil {
 		t.Fatal(err)
@@ -74,13 +77,14 @@ func newWorld(t *testing.T, o options) *world {
 func (w *world) run() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.checker.Run(ctx) }()
+	var running sync.WaitGroup
+	running.Go(func() { w.checker.Run(ctx) })
+	if w.notices != nil {
+		running.Go(func() { w.notices.Run(ctx) })
+	}
 	w.t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("Run: %v", err)
-		}
+		running.Wait()
 	})
 }
 

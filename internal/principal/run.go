@@ -3,12 +3,8 @@ package principal
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"parapet/internal/op"
 )
@@ -16,27 +12,10 @@ import (
 // Channel is where the database announces changes of the directory.
 const Channel = "parapet_identity"
 
-const (
-	listenRetryFirst = 200 * time.Millisecond
-	listenRetryMax   = 10 * time.Second
-	listenPing       = 20 * time.Second
-	flushAtEnd       = 3 * time.Second
-)
+const flushAtEnd = 3 * time.Second
 
-// Run listens for change notices and writes last_used_at until ctx ends; then it
-// writes what still waits. While no connection listens, the caches' times are
-// the bound; a new connection begins by dropping everything, since notices may
-// have been missed.
-func (c *Checker) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { c.writeUsage(ctx); return nil })
-	if c.cfg.NoticeURL != "" {
-		group.Go(func() error { c.listen(ctx); return nil })
-	}
-	return group.Wait()
-}
-
-func (c *Checker) writeUsage(ctx context.Context) {
+// Run writes last_used_at until ctx ends; then it writes what still waits.
+func (c *Checker) Run(ctx context.Context) {
 	flush := func(ctx context.Context) {
 		if err := c.used.flush(ctx, c.cfg.Pool, c.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
 			c.cfg.Log.WarnContext(ctx, "last_used_at not written", slog.Any("error", err))
@@ -58,65 +37,6 @@ func (c *Checker) writeUsage(ctx context.Context) {
 			flush(ctx)
 		}
 	}
-}
-
-func (c *Checker) listen(ctx context.Context) {
-	wait := listenRetryFirst
-	for ctx.Err() == nil {
-		began := c.cfg.Clock.Now()
-		err := c.listenOnce(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		c.cfg.Log.WarnContext(ctx, "change notices are not heard; listening again", slog.Any("error", err))
-		if c.cfg.Clock.Now().Sub(began) > listenRetryMax {
-			wait = listenRetryFirst
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, listenRetryMax)
-	}
-}
-
-func (c *Checker) listenOnce(ctx context.Context) error {
-	cfg, err := pgx.ParseConfig(c.cfg.NoticeURL)
-	if err != nil {
-		return err
-	}
-	cfg.RuntimeParams["application_name"] = "parapet-notices"
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
-		return err
-	}
-	c.DropAll()
-	for {
-		quiet, cancel := context.WithTimeout(ctx, listenPing)
-		n, err := conn.WaitForNotification(quiet)
-		cancel()
-		switch {
-		case err == nil:
-			c.hear(n.Payload)
-		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-			// Quiet, or cut off without a word: only an answer tells.
-			if err := ping(ctx, conn); err != nil {
-				return err
-			}
-		default:
-			return err
-		}
-	}
-}
-
-func ping(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
-	return conn.Ping(ctx)
 }
 
 // notice is what the database says of a change: ids alone.

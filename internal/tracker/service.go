@@ -18,6 +18,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/gate"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // Deps are what the module needs.
@@ -26,16 +27,25 @@ type Deps struct {
 	Gate *gate.Module
 	// Directory answers who can be given work.
 	Directory identity.Directory
+	// Notices tell of decisions. Without them a wait lasts its whole time.
+	Notices *postgres.Notices
 }
 
 // Service is the module.
 type Service struct {
 	gate      *gate.Module
 	directory identity.Directory
+	waiting   *waiters
 }
 
 // New makes the module.
-func New(d Deps) *Service { return &Service{gate: d.Gate, directory: d.Directory} }
+func New(d Deps) *Service {
+	s := &Service{gate: d.Gate, directory: d.Directory, waiting: newWaiters()}
+	if d.Notices != nil {
+		s.hearDecisions(d.Notices)
+	}
+	return s
+}
 
 // Operations binds every operation of the module.
 func (s *Service) Operations() []op.Bound {
@@ -54,5 +64,6 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.DeleteTask, s.deleteTask()),
 		gate.Handle(s.gate, contract.ListDecisionRequests, s.listDecisions()),
 		gate.Handle(s.gate, contract.AnswerDecision, s.answerDecision()),
+		s.waitDecision(),
 	}
 }

@@ -127,5 +127,6 @@ func Operations() []*op.Operation {
 		ReleaseClaim.Operation,
 		ListDecisionRequests.Operation,
 		AnswerDecision.Operation,
+		WaitDecision.Operation,
 	}
 }

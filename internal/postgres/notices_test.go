@@ -1,0 +1,69 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+)
+
+// TestNoticesShareOneConnectionAndComeBack: two channels, one connection, and
+// after its loss another, which says that notices may have been missed.
+func TestNoticesShareOneConnectionAndComeBack(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner := db.Owner(t)
+	notices := postgres.NewNotices(db.RoleURL(postgres.RoleAuth), nil)
+	heard := make(chan string, 100)
+	for _, channel := range []string{"parapet_one", "parapet_two"} {
+		notices.On(postgres.Hearer{
+			Channel: channel,
+			Missed:  func() { heard <- channel + " begins" },
+			Hear:    func(payload string) { heard <- channel + " " + payload },
+		})
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { notices.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	want := func(lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			select {
+			case got := <-heard:
+				if got != line {
+					t.Fatalf("heard %q, want %q", got, line)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatalf("not heard: %q", line)
+			}
+		}
+	}
+	say := func(channel, payload string) {
+		t.Helper()
+		if _, err := owner.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const listeners = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`
+	for round := range 2 {
+		want("parapet_one begins", "parapet_two begins")
+		for i := range 3 {
+			say("parapet_two", fmt.Sprint(round, i))
+			say("parapet_one", fmt.Sprint(round, i))
+			want(fmt.Sprintf("parapet_two %d %d", round, i), fmt.Sprintf("parapet_one %d %d", round, i))
+		}
+		var n int
+		if err := owner.QueryRow(ctx, `SELECT count(*) `+listeners).Scan(&n); err != nil || n != 1 {
+			t.Fatalf("%d connections listen, want 1 (%v)", n, err)
+		}
+		if _, err := owner.Exec(ctx, `SELECT pg_terminate_backend(pid) `+listeners); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("parapet_one begins", "parapet_two begins")
+}
