@@ -45,7 +45,7 @@ func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.
 		projectSummaryRow: projectSummaryRow{
 			ID: uid.New(), Name: strings.TrimSpace(in.Name), Status: contract.ProjectActive, Classification: in.Classification,
 			Prefix: strings.ToUpper(in.Prefix), StartDate: in.StartDate, EndDate: optional(in.EndDate),
-			OrganisationID: optional(organisation), OwnerID: &owner,
+			OrganisationID: optional(organisation), OwnerID: &owner, InitiativeID: optional(in.InitiativeID),
 			CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		},
 		Description: in.Description, IssuePrefix: issuePrefix(in.IssuePrefix), StoryPoints: in.StoryPointScale,
@@ -70,6 +70,9 @@ func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.
 			return nil, err
 		}
 	}
+	if err := joinInitiative(ctx, c, row.InitiativeID); err != nil {
+		return nil, err
+	}
 	if err := claimPrefix(ctx, c, &row); err != nil {
 		return nil, err
 	}
@@ -79,10 +82,10 @@ func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.
 	p := row.project()
 	c.Record(gate.Note{
 		Action: "project.created", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
-		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification},
+		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": row.InitiativeID},
 	})
 	c.Emit(gate.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: p})
-	return p, nil
+	return p, tellInitiatives(ctx, c, row.InitiativeID)
 }
 
 // prefixAttempts bounds the search for a free derived prefix.
@@ -133,7 +136,8 @@ func (s *Service) updateProject() gate.Handler[contract.UpdateProjectIn, contrac
 
 func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.UpdateProjectIn, old projectRow) (*contract.Project, error) {
 	row := old
-	if err := row.apply(in); err != nil {
+	renames, err := row.apply(in)
+	if err != nil {
 		return nil, err
 	}
 	if err := row.check(); err != nil {
@@ -160,31 +164,57 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 			return nil, err
 		}
 	}
+	moved := slices.Contains(changed, "initiativeId")
+	if moved {
+		if err := joinInitiative(ctx, c, row.InitiativeID); err != nil {
+			return nil, err
+		}
+	}
 	row.UpdatedAt = c.Now
 	if err := updateProjectRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	if slices.Contains(changed, "customStatuses") {
-		if err := replaceStatuses(ctx, c, row.ID, old.statuses(), row.statuses()); err != nil {
+		if err := renameStatuses(ctx, c, row.ID, renames); err != nil {
+			return nil, err
+		}
+		if err := replaceStatuses(ctx, c, row.ID, renamed(old.statuses(), renames), row.statuses(), renames); err != nil {
 			return nil, err
 		}
 	}
-	p := row.project()
-	note := gate.Note{
-		Action: "project.updated", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
-		Changes: map[string]any{"fields": changed},
-	}
+	more := map[string]any{}
 	if row.Classification != old.Classification {
-		note.Critical = true
-		note.Changes = map[string]any{"fields": changed, "classification": map[string]string{"from": old.Classification, "to": row.Classification}}
+		more["classification"] = map[string]string{"from": old.Classification, "to": row.Classification}
 	}
-	c.Record(note)
-	c.Emit(gate.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: row.ID, Payload: p, Changed: changed})
-	return p, nil
+	if moved {
+		more["initiative"] = map[string]*op.UUID{"from": old.InitiativeID, "to": row.InitiativeID}
+	}
+	recordProject(c, &row, changed, more)
+	if moved {
+		if err := tellInitiatives(ctx, c, old.InitiativeID, row.InitiativeID); err != nil {
+			return nil, err
+		}
+	}
+	return row.project(), nil
 }
 
-// apply sets the fields that were given.
-func (r *projectRow) apply(in *contract.UpdateProjectIn) error {
+// recordProject adds the audit entry and the event of a change. A change of tier
+// is a critical one.
+func recordProject(c *gate.Call, r *projectRow, changed []string, more map[string]any) {
+	changes := map[string]any{"fields": changed}
+	for name, v := range more {
+		changes[name] = v
+	}
+	c.Record(gate.Note{
+		Action: "project.updated", ResourceType: "project", ResourceID: string(r.ID), Classification: r.Classification,
+		Changes: changes, Critical: slices.Contains(changed, "classification"),
+	})
+	c.Emit(gate.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.project(), Changed: changed})
+}
+
+// apply sets the fields that were given, and gives the renamings of statuses that
+// tasks are to follow.
+func (r *projectRow) apply(in *contract.UpdateProjectIn) ([]contract.StatusRename, error) {
 	for _, f := range []struct {
 		name string
 		null bool
@@ -193,7 +223,7 @@ func (r *projectRow) apply(in *contract.UpdateProjectIn) error {
 		{"classification", in.Classification.Null}, {"customStatuses", in.CustomStatuses.Null},
 	} {
 		if f.null {
-			return cannotClear(f.name)
+			return nil, cannotClear(f.name)
 		}
 	}
 	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
@@ -205,6 +235,7 @@ func (r *projectRow) apply(in *contract.UpdateProjectIn) error {
 	r.EndDate = change(in.EndDate, r.EndDate)
 	r.OrganisationID = change(in.OrganisationID, r.OrganisationID)
 	r.OwnerID = change(in.OwnerID, r.OwnerID)
+	r.InitiativeID = change(in.InitiativeID, r.InitiativeID)
 	if in.IssuePrefix.Set {
 		r.IssuePrefix = issuePrefix(in.IssuePrefix.Value)
 	}
@@ -214,11 +245,16 @@ func (r *projectRow) apply(in *contract.UpdateProjectIn) error {
 			r.StoryPoints = nil
 		}
 	}
+	renames, err := checkRenames(r.statuses(), in.RenameStatuses)
+	if err != nil {
+		return nil, err
+	}
+	r.setStatuses(renamed(r.statuses(), renames))
 	if in.CustomStatuses.Set {
 		r.setStatuses(in.CustomStatuses.Value)
-		return checkStatuses(in.CustomStatuses.Value)
+		return renames, checkStatuses(in.CustomStatuses.Value)
 	}
-	return nil
+	return renames, nil
 }
 
 // differences names the fields in which r is not what old was.
@@ -238,6 +274,7 @@ func (r *projectRow) differences(old *projectRow) []string {
 		{"classification", r.Classification == old.Classification},
 		{"organisationId", value(r.OrganisationID) == value(old.OrganisationID)},
 		{"ownerId", value(r.OwnerID) == value(old.OwnerID)},
+		{"initiativeId", value(r.InitiativeID) == value(old.InitiativeID)},
 		{"customStatuses", slices.Equal(r.statuses(), old.statuses())},
 		{"storyPointScale", slices.Equal(r.StoryPoints, old.StoryPoints)},
 	} {

@@ -32,6 +32,9 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	if in.Status != "" {
 		st.add(` AND p.status = `, st.arg(in.Status))
 	}
+	if in.InitiativeID != "" {
+		st.add(` AND p.initiative_id = `, st.arg(in.InitiativeID), `::uuid`)
+	}
 	if in.Search != "" {
 		part := st.arg(containing(in.Search))
 		st.add(` AND (p.name ILIKE `, part, ` OR p.prefix ILIKE `, part, ` OR p.description ILIKE `, part, `)`)
@@ -146,5 +149,5 @@ func (s *Service) removeProject(ctx context.Context, c *gate.Call, _ *contract.D
 		Changes: map[string]any{"prefix": row.Prefix, "tasks": tasks},
 	})
 	c.Emit(gate.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.project()})
-	return &op.None{}, nil
+	return &op.None{}, tellInitiatives(ctx, c, row.InitiativeID)
 }

@@ -62,6 +62,8 @@ type projectRow struct {
 	StoryPoints      []float64
 	StatusNames      []string
 	StatusCategories []string
+	RepoIDs          []op.UUID
+	RepoPaths        []string
 }
 
 const projectSummarySelect = `
@@ -73,7 +75,11 @@ const projectSelect = projectSummarySelect + `,
        ARRAY(SELECT s.name FROM projects.statuses s
              WHERE s.tenant_id = p.tenant_id AND s.project_id = p.id ORDER BY s.position, s.name) AS status_names,
        ARRAY(SELECT s.category FROM projects.statuses s
-             WHERE s.tenant_id = p.tenant_id AND s.project_id = p.id ORDER BY s.position, s.name) AS status_categories`
+             WHERE s.tenant_id = p.tenant_id AND s.project_id = p.id ORDER BY s.position, s.name) AS status_categories,
+       ARRAY(SELECT b.id FROM projects.repo_paths b
+             WHERE b.tenant_id = p.tenant_id AND b.project_id = p.id ORDER BY b.path) AS repo_ids,
+       ARRAY(SELECT b.path FROM projects.repo_paths b
+             WHERE b.tenant_id = p.tenant_id AND b.project_id = p.id ORDER BY b.path) AS repo_paths`
 
 const loadProjectSQL = projectSelect + `
 FROM projects.projects p
@@ -130,14 +136,17 @@ func (r *projectRow) project() *contract.Project {
 	if r.IssuePrefix != nil {
 		p.IssuePrefix = *r.IssuePrefix
 	}
+	for i, path := range r.RepoPaths {
+		p.RepoPaths = append(p.RepoPaths, contract.RepoPath{ID: r.RepoIDs[i], Path: path})
+	}
 	return p
 }
 
 const insertProjectSQL = `
 INSERT INTO projects.projects (tenant_id, id, name, description, status, start_date, end_date, prefix, issue_prefix,
-                               story_points, organisation_id, classification, owner_id, created_by, created_at, updated_at)
+                               story_points, organisation_id, classification, owner_id, initiative_id, created_by, created_at, updated_at)
 VALUES (@tenant, @id, @name, @description, @status, @start, @end, @prefix, @issue_prefix,
-        @story_points, @organisation, @classification, @owner, @creator, @now, @now)
+        @story_points, @organisation, @classification, @owner, @initiative, @creator, @now, @now)
 ON CONFLICT ON CONSTRAINT projects_prefix_once DO NOTHING`
 
 // insertProject tells whether the prefix was free.
@@ -146,7 +155,7 @@ func insertProject(ctx context.Context, c *gate.Call, r *projectRow) (bool, erro
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
 		"start": r.StartDate, "end": r.EndDate, "prefix": r.Prefix, "issue_prefix": r.IssuePrefix,
 		"story_points": r.StoryPoints, "organisation": r.OrganisationID, "classification": r.Classification,
-		"owner": r.OwnerID, "creator": r.CreatedBy, "now": c.Now,
+		"owner": r.OwnerID, "initiative": r.InitiativeID, "creator": r.CreatedBy, "now": c.Now,
 	})
 	if err != nil {
 		return false, postgres.MapError(err, projectConstraints())
@@ -176,7 +185,7 @@ const updateProjectSQL = `
 UPDATE projects.projects p
 SET name = @name, description = @description, status = @status, start_date = @start, end_date = @end, prefix = @prefix,
     issue_prefix = @issue_prefix, story_points = @story_points, organisation_id = @organisation,
-    classification = @classification, owner_id = @owner, updated_at = @now
+    classification = @classification, owner_id = @owner, initiative_id = @initiative, updated_at = @now
 WHERE p.tenant_id = @tenant AND p.id = @id`
 
 func updateProjectRow(ctx context.Context, c *gate.Call, r *projectRow) error {
@@ -184,78 +193,9 @@ func updateProjectRow(ctx context.Context, c *gate.Call, r *projectRow) error {
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
 		"start": r.StartDate, "end": r.EndDate, "prefix": r.Prefix, "issue_prefix": r.IssuePrefix,
 		"story_points": r.StoryPoints, "organisation": r.OrganisationID, "classification": r.Classification,
-		"owner": r.OwnerID, "now": c.Now,
+		"owner": r.OwnerID, "initiative": r.InitiativeID, "now": c.Now,
 	})
 	return postgres.MapError(err, projectConstraints())
-}
-
-const usedStatusesSQL = `
-SELECT s.name FROM projects.statuses s
-WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = ANY(@gone::text[])
-  AND EXISTS (SELECT 1 FROM projects.tasks t
-              WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = s.name)
-ORDER BY s.position`
-
-const deleteStatusesSQL = `
-DELETE FROM projects.statuses s
-WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = ANY(@gone::text[])`
-
-// Done work is whole: before a status becomes one of the category DONE, because
-// the tasks follow the status's category at once.
-const finishTasksSQL = `
-UPDATE projects.tasks t SET progress = 100, updated_at = @now
-WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@done::text[]) AND t.progress <> 100`
-
-const restampTasksSQL = `
-UPDATE projects.tasks t
-SET completed_at = CASE WHEN t.status_category IN ('DONE', 'CANCELLED') THEN coalesce(t.completed_at, @now) END, updated_at = @now
-WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@moved::text[])`
-
-// replaceStatuses puts the new set in the place of the old one.
-func replaceStatuses(ctx context.Context, c *gate.Call, project op.UUID, old, statuses []contract.Status) error {
-	was := map[string]string{}
-	for _, s := range old {
-		was[s.Name] = s.Category
-	}
-	var names, categories, done, moved []string
-	for _, s := range statuses {
-		names, categories = append(names, s.Name), append(categories, s.Category)
-		if category, ok := was[s.Name]; ok && category != s.Category {
-			moved = append(moved, s.Name)
-			if s.Category == contract.CategoryDone {
-				done = append(done, s.Name)
-			}
-		}
-		delete(was, s.Name)
-	}
-	gone := make([]string, 0, len(was))
-	for name := range was {
-		gone = append(gone, name)
-	}
-	of := func(name string, value any) postgres.Args {
-		return postgres.Args{"tenant": c.Tenant, "project": project, name: value}
-	}
-	used, err := postgres.CollectScalars[string](ctx, c.DB, usedStatusesSQL, of("gone", gone))
-	if err != nil {
-		return err
-	}
-	if len(used) > 0 {
-		return fault.Conflict("Tasks still have a status that would go. Move them first.").
-			WithDetails(map[string]any{"statuses": used})
-	}
-	timed := func(name string, value any) postgres.Args {
-		a := of(name, value)
-		a["now"] = c.Now
-		return a
-	}
-	set := of("names", names)
-	set["categories"] = categories
-	batch := &pgx.Batch{}
-	batch.Queue(deleteStatusesSQL, of("gone", gone))
-	batch.Queue(finishTasksSQL, timed("done", done))
-	batch.Queue(insertStatusesSQL, set)
-	batch.Queue(restampTasksSQL, timed("moved", moved))
-	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), projectConstraints())
 }
 
 const countTasksSQL = `SELECT count(*) FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.project_id = @project`

@@ -21,8 +21,8 @@ func checkStatuses(statuses []contract.Status) error {
 	for i, s := range statuses {
 		at := fmt.Sprintf("%s.%d", field, i)
 		switch {
-		case s.Name == "" || utf8.RuneCountInString(s.Name) > 50 || s.Name != strings.TrimSpace(s.Name) || hasControl(s.Name):
-			return fault.Validation(at+".name", "A status needs a name of 1 to 50 characters, with no space around it and no control character in it.")
+		case !validStatusName(s.Name):
+			return fault.Validation(at+".name", statusNameRule)
 		case seen[strings.ToLower(s.Name)]:
 			return fault.Validation(at+".name", fmt.Sprintf("The status %s is named twice.", s.Name))
 		case !slices.Contains(statusCategories(), s.Category):
@@ -35,6 +35,55 @@ func checkStatuses(statuses []contract.Status) error {
 		return fault.Validation(field, "A project needs at least one status of the category TODO and one of the category DONE.")
 	}
 	return nil
+}
+
+// checkRenames holds renamings against the statuses that there are, and gives
+// those that change something.
+func checkRenames(statuses []contract.Status, renames []contract.StatusRename) ([]contract.StatusRename, error) {
+	var real []contract.StatusRename
+	given := map[string]bool{}
+	for i, r := range renames {
+		at := fmt.Sprintf("renameStatuses.%d", i)
+		switch {
+		case !slices.ContainsFunc(statuses, func(s contract.Status) bool { return s.Name == r.From }):
+			return nil, fault.Validation(at+".from", "The project has no status of this name.")
+		case given[r.From]:
+			return nil, fault.Validation(at+".from", "The status is renamed twice.")
+		case !validStatusName(r.To):
+			return nil, fault.Validation(at+".to", statusNameRule)
+		}
+		given[r.From] = true
+		if r.From != r.To {
+			real = append(real, r)
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range renamed(statuses, real) {
+		if seen[strings.ToLower(s.Name)] {
+			return nil, fault.Validation("renameStatuses", fmt.Sprintf("Two statuses would have the name %s.", s.Name))
+		}
+		seen[strings.ToLower(s.Name)] = true
+	}
+	return real, nil
+}
+
+// renamed gives the statuses under their new names.
+func renamed(statuses []contract.Status, renames []contract.StatusRename) []contract.Status {
+	out := slices.Clone(statuses)
+	for i := range out {
+		for _, r := range renames {
+			if statuses[i].Name == r.From {
+				out[i].Name = r.To
+			}
+		}
+	}
+	return out
+}
+
+const statusNameRule = "A status needs a name of 1 to 50 characters, with no space around it and no control character in it."
+
+func validStatusName(name string) bool {
+	return name != "" && utf8.RuneCountInString(name) <= 50 && name == strings.TrimSpace(name) && !hasControl(name)
 }
 
 func statusCategories() []string {

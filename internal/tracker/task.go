@@ -72,6 +72,9 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 	if err := setParent(ctx, c, &row, in.ParentTaskID); err != nil {
 		return nil, err
 	}
+	if err := setInitiative(ctx, c, &row, optional(in.InitiativeID)); err != nil {
+		return nil, err
+	}
 	if err := insertTask(ctx, c, &row); err != nil {
 		return nil, err
 	}
@@ -143,6 +146,14 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 			return nil, err
 		}
 	}
+	if in.InitiativeID.Set && in.InitiativeID.Or("") != value(old.InitiativeID) {
+		if err := setInitiative(ctx, c, &row, optional(in.InitiativeID.Or(""))); err != nil {
+			return nil, err
+		}
+	}
+	if row.IssueType != contract.TypeEpic && row.InitiativeID != nil {
+		return nil, taskConstraints()["tasks_initiative_is_for_epics"]
+	}
 	if row.IssueType == contract.TypeEpic && (row.EpicID != nil || row.ParentTaskID != nil) {
 		return nil, taskConstraints()["tasks_epic_stands_alone"]
 	}
@@ -169,6 +180,9 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 	}
 	if value(now.AssigneeID) != value(old.AssigneeID) {
 		more["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": now.AssigneeID}
+	}
+	if value(now.InitiativeID) != value(old.InitiativeID) {
+		more["initiative"] = map[string]*op.UUID{"from": old.InitiativeID, "to": now.InitiativeID}
 	}
 	recordTask(c, now, "task.updated", contract.EventTaskUpdated, changed, more)
 	return now.show(ctx, c), nil
@@ -239,6 +253,7 @@ func (r *taskRow) differences(old *taskRow) []string {
 		{"dueDate", value(r.DueDate) == value(old.DueDate)},
 		{"epicId", value(r.EpicID) == value(old.EpicID)},
 		{"parentTaskId", value(r.ParentTaskID) == value(old.ParentTaskID)},
+		{"initiativeId", value(r.InitiativeID) == value(old.InitiativeID)},
 		{"estimatePoints", (r.EstimatePoints == nil) == (old.EstimatePoints == nil) && value(r.EstimatePoints) == value(old.EstimatePoints)},
 		{"labels", slices.Equal(r.Labels, old.Labels)},
 	} {

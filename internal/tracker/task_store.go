@@ -244,10 +244,10 @@ WITH taken AS (
     RETURNING n.last_number
 )
 INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
-                            progress, assignee_id, due_date, epic_id, epic_project_id, parent_task_id, estimate_points, labels,
+                            progress, assignee_id, due_date, epic_id, epic_project_id, parent_task_id, initiative_id, estimate_points, labels,
                             created_by, created_at, updated_at, completed_at)
 SELECT @tenant, @id, @project, taken.last_number, @title, @description, @status, @category, @issue_type, @priority,
-       @progress, @assignee::uuid, @due::date, @epic::uuid, @epic_project::uuid, @parent::uuid, @points::double precision, @labels::text[],
+       @progress, @assignee::uuid, @due::date, @epic::uuid, @epic_project::uuid, @parent::uuid, @initiative::uuid, @points::double precision, @labels::text[],
        @creator, @now, @now, @completed::timestamptz
 FROM taken
 RETURNING number`
@@ -264,7 +264,7 @@ const updateTaskSQL = `
 UPDATE projects.tasks t
 SET title = @title, description = @description, status = @status, status_category = @category, issue_type = @issue_type,
     priority = @priority, progress = @progress, assignee_id = @assignee, due_date = @due, epic_id = @epic,
-    epic_project_id = @epic_project, parent_task_id = @parent, estimate_points = @points, labels = @labels,
+    epic_project_id = @epic_project, parent_task_id = @parent, initiative_id = @initiative, estimate_points = @points, labels = @labels,
     updated_at = @now, completed_at = @completed
 WHERE t.tenant_id = @tenant AND t.id = @id`
 
@@ -278,7 +278,7 @@ func (r *taskRow) args(c *gate.Call) postgres.Args {
 		"tenant": c.Tenant, "id": r.ID, "title": r.Title, "description": r.Description, "status": r.Status,
 		"category": r.StatusCategory, "issue_type": r.IssueType, "priority": r.Priority, "progress": r.Progress,
 		"assignee": r.AssigneeID, "due": r.DueDate, "epic": r.EpicID, "epic_project": r.EpicProjectID,
-		"parent": r.ParentTaskID, "points": r.EstimatePoints, "labels": r.Labels, "now": c.Now, "completed": r.CompletedAt,
+		"parent": r.ParentTaskID, "initiative": r.InitiativeID, "points": r.EstimatePoints, "labels": r.Labels, "now": c.Now, "completed": r.CompletedAt,
 	}
 }
 

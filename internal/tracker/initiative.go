@@ -1,0 +1,285 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// createInitiative checks the initiative to be where it is to belong.
+func (s *Service) createInitiative() gate.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID] {
+	return gate.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID]{
+		Load: func(_ context.Context, c *gate.Call, in *contract.CreateInitiativeIn) (op.UUID, authz.Resource, error) {
+			organisation := in.OrganisationID
+			if organisation == "" {
+				organisation = c.Actor.Organisation
+			}
+			return organisation, authz.Resource{
+				Type: "initiative", Tenant: string(c.Tenant), Organisation: string(organisation),
+				Creator: string(c.Actor.UserID), Classification: in.Classification,
+			}, nil
+		},
+		Do: s.insertInitiative,
+	}
+}
+
+// insertInitiative makes an ACTIVE initiative that nothing belongs to yet.
+func (s *Service) insertInitiative(ctx context.Context, c *gate.Call, in *contract.CreateInitiativeIn, organisation op.UUID) (*contract.Initiative, error) {
+	row := initiativeRow{
+		ID: uid.New(), Name: strings.TrimSpace(in.Name), Description: in.Description, Status: contract.InitiativeActive,
+		StartDate: in.StartDate, EndDate: optional(in.EndDate), Classification: in.Classification,
+		OrganisationID: optional(organisation), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if err := row.check(); err != nil {
+		return nil, err
+	}
+	if in.OrganisationID != "" {
+		if err := s.checkOrganisation(ctx, c, in.OrganisationID); err != nil {
+			return nil, err
+		}
+	}
+	if err := insertInitiative(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	recordInitiative(c, &row, "initiative.created", contract.EventInitiativeCreated, nil, map[string]any{
+		"organisationId": row.OrganisationID, "classification": row.Classification,
+	})
+	return row.initiative(), nil
+}
+
+func (s *Service) getInitiative() gate.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow] {
+	return gate.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.GetInitiativeIn) (initiativeRow, authz.Resource, error) {
+			row, err := loadInitiative(ctx, c, loadInitiativeSQL, in.InitiativeID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.GetInitiativeIn, row initiativeRow) (*contract.InitiativeDetail, error) {
+			return row.detail(ctx, c)
+		},
+	}
+}
+
+func (s *Service) updateInitiative() gate.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow] {
+	return gate.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateInitiativeIn) (initiativeRow, authz.Resource, error) {
+			row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: s.changeInitiative,
+	}
+}
+
+func (s *Service) changeInitiative(ctx context.Context, c *gate.Call, in *contract.UpdateInitiativeIn, old initiativeRow) (*contract.Initiative, error) {
+	row := old
+	if err := row.apply(in); err != nil {
+		return nil, err
+	}
+	if err := row.check(); err != nil {
+		return nil, err
+	}
+	changed := row.differences(&old)
+	if len(changed) == 0 {
+		return old.initiative(), nil
+	}
+	// As with a project: what it becomes has to be the caller's to change as well.
+	if row.Classification != old.Classification || text(row.OrganisationID) != text(old.OrganisationID) {
+		if err := c.Decide(ctx, contract.PermInitiativeUpdate, row.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(changed, "organisationId") && row.OrganisationID != nil {
+		if err := s.checkOrganisation(ctx, c, *row.OrganisationID); err != nil {
+			return nil, err
+		}
+	}
+	row.UpdatedAt = c.Now
+	if err := updateInitiativeRow(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	more := map[string]any{}
+	if row.Status != old.Status {
+		more["status"] = map[string]string{"from": old.Status, "to": row.Status}
+	}
+	if row.Classification != old.Classification {
+		more["classification"] = map[string]string{"from": old.Classification, "to": row.Classification}
+	}
+	recordInitiative(c, &row, "initiative.updated", contract.EventInitiativeUpdated, changed, more)
+	return row.initiative(), nil
+}
+
+// apply sets the fields that were given.
+func (r *initiativeRow) apply(in *contract.UpdateInitiativeIn) error {
+	for _, f := range []struct {
+		name string
+		null bool
+	}{
+		{"name", in.Name.Null}, {"status", in.Status.Null}, {"startDate", in.StartDate.Null}, {"classification", in.Classification.Null},
+	} {
+		if f.null {
+			return cannotClear(f.name)
+		}
+	}
+	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
+	r.Status = in.Status.Or(r.Status)
+	r.Description = in.Description.Or(r.Description)
+	r.StartDate = in.StartDate.Or(r.StartDate)
+	r.EndDate = change(in.EndDate, r.EndDate)
+	r.Classification = in.Classification.Or(r.Classification)
+	r.OrganisationID = change(in.OrganisationID, r.OrganisationID)
+	return nil
+}
+
+// differences names the fields in which r is not what old was.
+func (r *initiativeRow) differences(old *initiativeRow) []string {
+	var names []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"name", r.Name == old.Name},
+		{"status", r.Status == old.Status},
+		{"description", r.Description == old.Description},
+		{"startDate", r.StartDate == old.StartDate},
+		{"endDate", value(r.EndDate) == value(old.EndDate)},
+		{"classification", r.Classification == old.Classification},
+		{"organisationId", value(r.OrganisationID) == value(old.OrganisationID)},
+	} {
+		if !f.same {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// check holds the row against the rules that no tag says.
+func (r *initiativeRow) check() error {
+	if r.Name == "" {
+		return fault.Validation("name", "The field name is required and can't be blank.")
+	}
+	if r.EndDate != nil && *r.EndDate < r.StartDate {
+		return initiativeConstraints()["initiatives_dates_in_order"]
+	}
+	return nil
+}
+
+func (s *Service) deleteInitiative() gate.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow] {
+	return gate.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteInitiativeIn) (initiativeRow, authz.Resource, error) {
+			row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: removeInitiative,
+	}
+}
+
+// removeInitiative deletes the initiative alone. Its projects stay and lose it,
+// epics lose its tag, and each of them says so; they need no permission of the
+// caller's, as no child of a deleted epic does.
+func removeInitiative(ctx context.Context, c *gate.Call, _ *contract.DeleteInitiativeIn, row initiativeRow) (*op.None, error) {
+	projects, epics, err := emptyInitiative(ctx, c, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := loadTasks(ctx, c, epics)
+	if err != nil {
+		return nil, err
+	}
+	if err := deleteInitiative(ctx, c, row.ID); err != nil {
+		return nil, err
+	}
+	from := map[string]any{"initiative": map[string]any{"from": row.ID, "to": nil}}
+	for i := range projects {
+		recordProject(c, &projects[i], []string{"initiativeId"}, from)
+	}
+	for _, id := range epics {
+		recordTask(c, tasks[id], "task.updated", contract.EventTaskUpdated, []string{"initiativeId"}, from)
+	}
+	c.Record(gate.Note{
+		Action: "initiative.deleted", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
+		Changes: map[string]any{"projects": len(projects), "epics": len(epics)},
+	})
+	c.Emit(gate.Event{Type: contract.EventInitiativeDeleted, AggregateType: "initiative", AggregateID: row.ID, Payload: row.initiative()})
+	return &op.None{}, nil
+}
+
+// findInitiativeToJoin reads the initiative that something is to belong to, and
+// holds it against its deletion. One that the caller may not read does not exist,
+// in the same words.
+func findInitiativeToJoin(ctx context.Context, c *gate.Call, initiative op.UUID) (initiativeRow, error) {
+	nothing := fault.Validation("initiativeId", "There is no such initiative.")
+	row, err := loadInitiative(ctx, c, keepInitiativeSQL, initiative)
+	if fault.HasCode(err, fault.CodeNotFound) {
+		return row, nothing
+	}
+	if err != nil {
+		return row, err
+	}
+	if err := c.Decide(ctx, contract.PermInitiativesRead, row.resource(c.Tenant)); err != nil {
+		return row, nothing.WithCause(err)
+	}
+	return row, nil
+}
+
+// joinInitiative lets a project into an initiative: which projects belong to it
+// is the initiative's matter as well.
+func joinInitiative(ctx context.Context, c *gate.Call, initiative *op.UUID) error {
+	if initiative == nil {
+		return nil
+	}
+	row, err := findInitiativeToJoin(ctx, c, *initiative)
+	if err != nil {
+		return err
+	}
+	return c.Decide(ctx, contract.PermInitiativeUpdate, row.resource(c.Tenant))
+}
+
+// tellInitiatives says of initiatives that projects came or went; nil is none.
+func tellInitiatives(ctx context.Context, c *gate.Call, initiatives ...*op.UUID) error {
+	for _, id := range initiatives {
+		if id == nil {
+			continue
+		}
+		row, err := loadInitiative(ctx, c, loadInitiativeSQL, *id)
+		if err != nil {
+			return err
+		}
+		c.Emit(gate.Event{
+			Type: contract.EventInitiativeUpdated, AggregateType: "initiative", AggregateID: row.ID,
+			Payload: row.initiative(), Changed: []string{"projects"},
+		})
+	}
+	return nil
+}
+
+// setInitiative tags an epic, or takes the tag off with nil.
+func setInitiative(ctx context.Context, c *gate.Call, r *taskRow, initiative *op.UUID) error {
+	r.InitiativeID = initiative
+	if initiative == nil {
+		return nil
+	}
+	if r.IssueType != contract.TypeEpic {
+		return fault.Validation("initiativeId", "Only an epic is tagged with an initiative.")
+	}
+	_, err := findInitiativeToJoin(ctx, c, *initiative)
+	return err
+}
+
+// recordInitiative adds the audit entry and the event of a change. A change of
+// tier is a critical one.
+func recordInitiative(c *gate.Call, r *initiativeRow, action, event string, changed []string, changes map[string]any) {
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "initiative", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+		Critical: slices.Contains(changed, "classification"),
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "initiative", AggregateID: r.ID, Payload: r.initiative(), Changed: changed})
+}

@@ -1,0 +1,134 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// listInitiatives gives a page of the initiatives that the filter lets through,
+// by name. The page's cursor is the last one's sort name and id.
+func (s *Service) listInitiatives(ctx context.Context, c *gate.Call, in *contract.ListInitiativesIn, f authz.Filter) (*op.Page[contract.Initiative], error) {
+	after, err := op.ReadCursor(in.Cursor, contract.ListInitiatives.Name, c.Tenant, 2)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.Initiative]{Items: []contract.Initiative{}}
+	if f.None() {
+		return page, nil
+	}
+	st := &statement{}
+	st.add(initiativeSelect, `, i.sort_name
+FROM projects.initiatives i
+WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
+	if in.Status != "" {
+		st.add(` AND i.status = `, st.arg(in.Status))
+	}
+	if in.Search != "" {
+		part := st.arg(containing(in.Search))
+		st.add(` AND (i.name ILIKE `, part, ` OR i.description ILIKE `, part, `)`)
+	}
+	if after != nil {
+		id, err := op.ParseUUID(after[1])
+		if err != nil {
+			return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		}
+		st.add(` AND (i.sort_name, i.id) > (`, st.arg(after[0]), `::text COLLATE "C", `, st.arg(id), `::uuid)`)
+	}
+	st.add(` ORDER BY i.sort_name, i.id LIMIT `, st.arg(in.Limit+1))
+
+	type row struct {
+		initiativeRow
+		SortName string
+	}
+	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > in.Limit {
+		rows = rows[:in.Limit]
+		last := rows[len(rows)-1]
+		page.NextCursor = op.NewCursor(contract.ListInitiatives.Name, c.Tenant, last.SortName, string(last.ID))
+	}
+	for i := range rows {
+		page.Items = append(page.Items, *rows[i].initiative())
+	}
+	return page, nil
+}
+
+// findInitiative resolves a hint: an id, or else what fits the whole name, or
+// else a part of the name. Only the best rank that anything fits counts.
+func (s *Service) findInitiative(ctx context.Context, c *gate.Call, in *contract.FindInitiativeIn, f authz.Filter) (*contract.InitiativeDetail, error) {
+	if f.None() {
+		return nil, fault.NotFound("initiative")
+	}
+	st := &statement{}
+	st.add(initiativeSelect)
+	var rank string
+	if id, err := op.ParseUUID(in.Hint); err == nil {
+		rank = `CASE WHEN i.id = ` + st.arg(id) + `::uuid THEN 1 END`
+	} else {
+		rank = `CASE WHEN i.sort_name = lower(` + st.arg(in.Hint) + `::text) THEN 1 WHEN i.name ILIKE ` + st.arg(containing(in.Hint)) + ` THEN 2 END`
+	}
+	st.add(`, r.rank
+FROM projects.initiatives i, LATERAL (SELECT `, rank, ` AS rank) r
+WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(f)
+	st.add(` ORDER BY r.rank, i.sort_name, i.id LIMIT `, st.arg(maxCandidates+1))
+
+	type row struct {
+		initiativeRow
+		Rank int
+	}
+	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, fault.NotFound("initiative")
+	}
+	var candidates []contract.InitiativeCandidate
+	for _, r := range rows[:min(len(rows), maxCandidates)] {
+		if r.Rank == rows[0].Rank {
+			candidates = append(candidates, contract.InitiativeCandidate{ID: r.ID, Name: r.Name})
+		}
+	}
+	if len(candidates) > 1 {
+		return nil, fault.Conflict(fmt.Sprintf("The hint fits %d initiatives or more. Name one in full or by its id.", len(candidates))).
+			WithDetails(map[string]any{"candidates": candidates})
+	}
+	return rows[0].detail(ctx, c)
+}
+
+// maxDetailProjects bounds how many projects an initiative shows.
+const maxDetailProjects = 200
+
+// detail is the public form with the projects that the caller may read.
+func (r *initiativeRow) detail(ctx context.Context, c *gate.Call) (*contract.InitiativeDetail, error) {
+	detail := &contract.InitiativeDetail{Initiative: *r.initiative(), Projects: []contract.ProjectSummary{}}
+	f, err := c.Filter(ctx, contract.PermProjectsRead, projectColumns)
+	if err != nil || f.None() {
+		return detail, err
+	}
+	st := &statement{}
+	st.add(projectSummarySelect, `
+FROM projects.projects p
+WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.initiative_id = `, st.arg(r.ID), `::uuid AND `).filter(f)
+	st.add(` ORDER BY p.sort_name, p.id LIMIT `, st.arg(maxDetailProjects+1))
+	rows, err := postgres.Collect[projectSummaryRow](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > maxDetailProjects {
+		rows, detail.MoreProjects = rows[:maxDetailProjects], true
+	}
+	for i := range rows {
+		detail.Projects = append(detail.Projects, rows[i].summary())
+	}
+	return detail, nil
+}

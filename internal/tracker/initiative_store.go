@@ -1,0 +1,176 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// initiativeColumns say where the alias i keeps what the policies ask of an
+// initiative. It lies in no project: what is held in a project does not reach it.
+var initiativeColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("initiative"),
+	"resource.tenant":         authz.UUID("i.tenant_id"),
+	"resource.id":             authz.UUID("i.id"),
+	"resource.organisation":   authz.UUID("i.organisation_id"),
+	"resource.creator":        authz.UUID("i.created_by"),
+	"resource.classification": authz.Text("i.classification"),
+})
+
+func initiativeConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"initiatives_dates_in_order": fault.Validation("endDate", "The initiative can't end before it starts."),
+		"projects_initiative":        fault.Conflict("A project was put into the initiative meanwhile. Try again."),
+		"tasks_initiative":           fault.Conflict("An epic was tagged with the initiative meanwhile. Try again."),
+	}
+}
+
+type initiativeRow struct {
+	ID             op.UUID
+	Name           string
+	Description    string
+	Status         string
+	StartDate      op.Date
+	EndDate        *op.Date
+	Classification string
+	OrganisationID *op.UUID
+	Progress       int
+	CreatedBy      op.UUID
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+const initiativeSelect = `
+SELECT i.id, i.name, i.description, i.status, i.start_date::text AS start_date, i.end_date::text AS end_date, i.classification,
+       i.organisation_id, i.progress, i.created_by, i.created_at, i.updated_at`
+
+const loadInitiativeSQL = initiativeSelect + `
+FROM projects.initiatives i
+WHERE i.tenant_id = @tenant AND i.id = @initiative`
+
+// Whoever changes an initiative holds it alone; whoever puts something into it
+// holds it against its deletion.
+const (
+	lockInitiativeSQL = loadInitiativeSQL + ` FOR UPDATE OF i`
+	keepInitiativeSQL = loadInitiativeSQL + ` FOR KEY SHARE OF i`
+)
+
+// loadInitiative reads an initiative by one of the three statements above.
+func loadInitiative(ctx context.Context, c *gate.Call, sql string, initiative op.UUID) (initiativeRow, error) {
+	row, err := postgres.One[initiativeRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "initiative": initiative})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("initiative")
+	}
+	return row, err
+}
+
+// resource is the initiative as the policies know it.
+func (r *initiativeRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "initiative", Tenant: string(tenant), ID: string(r.ID), Organisation: text(r.OrganisationID),
+		Creator: string(r.CreatedBy), Classification: r.Classification,
+	}
+}
+
+// initiative is the public form.
+func (r *initiativeRow) initiative() *contract.Initiative {
+	return &contract.Initiative{
+		ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, StartDate: r.StartDate, EndDate: value(r.EndDate),
+		Classification: r.Classification, OrganisationID: value(r.OrganisationID), Progress: r.Progress,
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+const insertInitiativeSQL = `
+INSERT INTO projects.initiatives (tenant_id, id, name, description, status, start_date, end_date, classification, organisation_id,
+                                  created_by, created_at, updated_at)
+VALUES (@tenant, @id, @name, @description, @status, @start, @end, @classification, @organisation, @creator, @now, @now)`
+
+func insertInitiative(ctx context.Context, c *gate.Call, r *initiativeRow) error {
+	args := r.args(c)
+	args["creator"] = r.CreatedBy
+	_, err := c.DB.Exec(ctx, insertInitiativeSQL, args)
+	return postgres.MapError(err, initiativeConstraints())
+}
+
+const updateInitiativeSQL = `
+UPDATE projects.initiatives i
+SET name = @name, description = @description, status = @status, start_date = @start, end_date = @end,
+    classification = @classification, organisation_id = @organisation, updated_at = @now
+WHERE i.tenant_id = @tenant AND i.id = @id`
+
+func updateInitiativeRow(ctx context.Context, c *gate.Call, r *initiativeRow) error {
+	_, err := c.DB.Exec(ctx, updateInitiativeSQL, r.args(c))
+	return postgres.MapError(err, initiativeConstraints())
+}
+
+func (r *initiativeRow) args(c *gate.Call) postgres.Args {
+	return postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status, "start": r.StartDate,
+		"end": r.EndDate, "classification": r.Classification, "organisation": r.OrganisationID, "now": c.Now,
+	}
+}
+
+// What belongs to an initiative, held until it is taken out. Both statements run
+// under the initiative's lock, so that nothing comes in behind them.
+const (
+	projectsOfInitiativeSQL = `
+SELECT p.id FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.initiative_id = @initiative
+ORDER BY p.id FOR NO KEY UPDATE`
+
+	epicsOfInitiativeSQL = `
+SELECT t.id FROM projects.tasks t
+WHERE t.tenant_id = @tenant AND t.initiative_id = @initiative
+ORDER BY t.id FOR NO KEY UPDATE`
+
+	releaseProjectsSQL = `
+UPDATE projects.projects p SET initiative_id = NULL, updated_at = @now
+WHERE p.tenant_id = @tenant AND p.id = ANY(@ids::uuid[])`
+
+	releaseEpicsSQL = `
+UPDATE projects.tasks t SET initiative_id = NULL, updated_at = @now
+WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
+
+	projectsByIDsSQL = projectSelect + `
+FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.id = ANY(@ids::uuid[])
+ORDER BY p.id`
+
+	deleteInitiativeSQL = `DELETE FROM projects.initiatives i WHERE i.tenant_id = @tenant AND i.id = @initiative`
+)
+
+// emptyInitiative takes the projects and the epics out of the initiative and
+// gives both, the projects as they are then.
+func emptyInitiative(ctx context.Context, c *gate.Call, initiative op.UUID) ([]projectRow, []op.UUID, error) {
+	of := postgres.Args{"tenant": c.Tenant, "initiative": initiative}
+	projects, err := postgres.CollectScalars[op.UUID](ctx, c.DB, projectsOfInitiativeSQL, of)
+	if err != nil {
+		return nil, nil, err
+	}
+	epics, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicsOfInitiativeSQL, of)
+	if err != nil {
+		return nil, nil, err
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(releaseProjectsSQL, postgres.Args{"tenant": c.Tenant, "ids": projects, "now": c.Now})
+	batch.Queue(releaseEpicsSQL, postgres.Args{"tenant": c.Tenant, "ids": epics, "now": c.Now})
+	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, nil, err
+	}
+	rows, err := postgres.Collect[projectRow](ctx, c.DB, projectsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": projects})
+	return rows, epics, err
+}
+
+func deleteInitiative(ctx context.Context, c *gate.Call, initiative op.UUID) error {
+	_, err := c.DB.Exec(ctx, deleteInitiativeSQL, postgres.Args{"tenant": c.Tenant, "initiative": initiative})
+	return postgres.MapError(err, initiativeConstraints())
+}
