@@ -8,9 +8,37 @@ import (
 	"parapet/internal/op"
 )
 
-// requests gives, for every operation, a request on the project and its task
-// that a project manager of the tenant could make.
-func requests(p, task op.UUID) map[string]fields {
+// scene is what the denial test's requests are about: one of everything, in one
+// project where it lies in one. Each noun has a field and its requests in a
+// function beside its own tests.
+type scene struct {
+	project, task, initiative op.UUID
+}
+
+// scene makes one of everything in the tier.
+func (w *world) scene(name, tier string) scene {
+	w.t.Helper()
+	p := w.project(name, fields{"classification": tier})
+	return scene{
+		project: p.ID, task: w.task(p, "Land").ID,
+		initiative: w.initiative(name, fields{"classification": tier}).ID,
+	}
+}
+
+// requests gives, for every operation, a request on the scene that a project
+// manager of the tenant could make.
+func requests(s scene) map[string]fields {
+	all := map[string]fields{}
+	for _, of := range []func(scene) map[string]fields{projectRequests, initiativeRequests} {
+		for name, in := range of(s) {
+			all[name] = in
+		}
+	}
+	return all
+}
+
+func projectRequests(s scene) map[string]fields {
+	p, task := s.project, s.task
 	return map[string]fields{
 		"create-project": {"name": "New", "startDate": "2027-01-04"},
 		"list-projects":  {},
@@ -38,10 +66,7 @@ func (w *world) snapshot() [4]int {
 func TestEveryOperationIsDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
-	secret := w.project("Secret", fields{"classification": "SECRET"})
-	hush := w.task(secret, "Hush")
+	here, secret, nowhere := w.scene("Apollo", "UNCLASSIFIED"), w.scene("Secret", "SECRET"), sceneOf(w.acme)
 	nobody := w.person(person{})
 	elsewhere := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.project("Elsewhere"))}})
 	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
@@ -51,7 +76,7 @@ func TestEveryOperationIsDenied(t *testing.T) {
 	before := w.snapshot()
 
 	for name, o := range w.operations {
-		in := requests(p.ID, task.ID)[name]
+		in := requests(here)[name]
 		if in == nil {
 			t.Errorf("%s has no denial test", name)
 			continue
@@ -66,7 +91,7 @@ func TestEveryOperationIsDenied(t *testing.T) {
 			w.refused(fault.CodeForbidden, readOnly, name, in)
 		}
 		switch name {
-		case "create-project":
+		case "create-project", "create-initiative":
 			w.refused(fault.CodeForbidden, elsewhere, name, in)
 			continue
 		case "list-projects":
@@ -80,7 +105,14 @@ func TestEveryOperationIsDenied(t *testing.T) {
 				t.Errorf("without clearance %d projects show, want 2", len(got.Items))
 			}
 			continue
-		case "find-project":
+		case "list-initiatives":
+			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 1, w.manager: 2} {
+				if got := do[op.Page[contract.Initiative]](w, who, name, in); len(got.Items) != want {
+					t.Errorf("%v of %d initiatives show, want %d", who.roles, len(got.Items), want)
+				}
+			}
+			continue
+		case "find-project", "initiative":
 			w.refused(fault.CodeNotFound, elsewhere, name, in)
 		default:
 			if f := w.refused(fault.CodeForbidden, elsewhere, name, in); f.Permission != permission {
@@ -90,8 +122,8 @@ func TestEveryOperationIsDenied(t *testing.T) {
 		// What is another tenant's, above the clearance, or not there at all is
 		// one and the same.
 		foreign := w.refused(fault.CodeNotFound, stranger, name, in)
-		above := w.refused(fault.CodeNotFound, uncleared, name, requests(secret.ID, hush.ID)[name])
-		absent := w.refused(fault.CodeNotFound, w.manager, name, requests(w.acme, w.acme)[name])
+		above := w.refused(fault.CodeNotFound, uncleared, name, requests(secret)[name])
+		absent := w.refused(fault.CodeNotFound, w.manager, name, requests(nowhere)[name])
 		if foreign.Message != absent.Message || above.Message != absent.Message {
 			t.Errorf("%s: the answers differ: %q, %q, %q", name, foreign.Message, above.Message, absent.Message)
 		}
@@ -99,6 +131,11 @@ func TestEveryOperationIsDenied(t *testing.T) {
 	if after := w.snapshot(); after != before {
 		t.Errorf("refused requests left something: %v, before %v", after, before)
 	}
+}
+
+// sceneOf has the same id wherever one belongs.
+func sceneOf(id op.UUID) scene {
+	return scene{project: id, task: id, initiative: id}
 }
 
 func uidOf(p *contract.Project) op.UUID { return p.ID }

@@ -92,6 +92,20 @@ SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s
        now() - number * interval '1 minute', CASE s WHEN 'answered' THEN now() END, CASE s WHEN 'answered' THEN t.created_by END
 FROM projects.tasks t, LATERAL (SELECT CASE WHEN t.number % 30 = 0 THEN 'open' ELSE 'answered' END) x (s)
 WHERE t.number % 3 = 0`)
+	w.exec(`
+WITH i AS (INSERT INTO projects.initiatives (tenant_id, id, name, status, start_date, classification, created_by, created_at, updated_at)
+           SELECT DISTINCT ON (p.tenant_id, n) p.tenant_id, gen_random_uuid(), 'Crowd ' || n, 'ACTIVE', '2027-01-04', 'UNCLASSIFIED', p.created_by, now(), now()
+           FROM projects.projects p, generate_series(1, 10) n RETURNING tenant_id, id),
+r AS (INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, created_at)
+      SELECT p.tenant_id, gen_random_uuid(), p.id, '/src/' || p.id || '/' || n, p.created_by, now() FROM projects.projects p, generate_series(1, 3) n),
+s AS (INSERT INTO projects.stages (tenant_id, id, project_id, position, name, status, created_by, created_at, updated_at)
+      SELECT p.tenant_id, gen_random_uuid(), p.id, n, 'Stage ' || n, 'planned', p.created_by, now(), now()
+      FROM projects.projects p, generate_series(1, 3) n RETURNING tenant_id, project_id, id, created_by),
+g AS (INSERT INTO projects.gates (tenant_id, id, project_id, stage_id, name, status, created_by, created_at, updated_at)
+      SELECT s.tenant_id, s.id, s.project_id, s.id, 'Gate', 'PENDING', s.created_by, now(), now() FROM s RETURNING tenant_id, id, created_by)
+INSERT INTO projects.gate_reviews (tenant_id, gate_id, reviewer_id, id, vote, reviewed_at)
+SELECT g.tenant_id, g.id, g.created_by, gen_random_uuid(), 'HOLD', now() FROM g`)
+	w.exec(`UPDATE projects.projects p SET initiative_id = (SELECT i.id FROM projects.initiatives i WHERE i.tenant_id = p.tenant_id ORDER BY i.id LIMIT 1) WHERE p.prefix LIKE 'CRO%'`)
 	w.exec(`ANALYZE`)
 }
 

@@ -137,7 +137,7 @@ func (p *person) email() string {
 
 // grants is what each role grants in every tenant.
 func (w *world) grants() map[string][]string {
-	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}}
+	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}, "Initiative Reader": {"initiatives.read"}}
 	for _, r := range w.engine.Catalogue().Roles {
 		grants[r.Name] = r.Grants
 	}
