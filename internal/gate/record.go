@@ -81,6 +81,13 @@ const batchedEntries = 8
 // journal gives the call's notes and events their envelopes.
 func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, error) {
 	correlation := op.UUID(op.RequestID(ctx))
+	if correlation == "" {
+		correlation = uid.Random()
+	}
+	actor, kind := op.UUID(""), actorSystem
+	if c.Actor != nil {
+		actor, kind = c.Actor.UserID, actorType(c.Actor.Kind)
+	}
 	var told []events.Event
 	for _, e := range c.events {
 		payload, err := payloadOf(e)
@@ -89,13 +96,13 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 		}
 		told = append(told, events.Event{
 			ID: uid.New(), Type: e.Type, TenantID: c.Tenant, AggregateType: e.AggregateType, AggregateID: string(e.AggregateID),
-			OccurredAt: c.Now, ActorID: c.Actor.UserID, CorrelationID: correlation, Payload: payload,
+			OccurredAt: c.Now, ActorID: actor, CorrelationID: correlation, Payload: payload,
 		})
 	}
 	var entries []audit.Entry
 	for _, n := range c.notes {
 		entry := audit.Entry{
-			Tenant: c.Tenant, Actor: c.Actor.UserID, ActorType: actorType(c.Actor.Kind), Action: n.Action,
+			Tenant: c.Tenant, Actor: actor, ActorType: kind, Action: n.Action,
 			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
 			Changes: n.Changes, Correlation: correlation, Classification: n.Classification,
 		}
@@ -118,6 +125,9 @@ func payloadOf(e Event) (json.RawMessage, error) {
 	}{e.Payload, e.Changed}
 	return json.Marshal(payload)
 }
+
+// actorSystem is the audit log's word for the product itself.
+const actorSystem = "system"
 
 // actorType is the audit log's word for a principal kind.
 func actorType(kind string) string {

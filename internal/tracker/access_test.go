@@ -52,6 +52,10 @@ func projectRequests(s scene) map[string]fields {
 		"update-task":    {"projectId": p, "task": task, "title": "Renamed"},
 		"delete-task":    {"projectId": p, "task": task},
 		"import-items":   {"projectId": p, "items": []fields{{"id": "a", "title": "b"}}},
+
+		"claim-next-ready": {"projectId": p},
+		"keep-claim":       {"projectId": p, "task": task, "leaseId": p},
+		"release-claim":    {"projectId": p, "task": task, "leaseId": p},
 	}
 }
 

@@ -29,18 +29,21 @@ type Deps struct {
 	Directory identity.Directory
 	// Notices tell of decisions. Without them a wait lasts its whole time.
 	Notices *postgres.Notices
+	// Jobs is parapet_jobs' pool, which sees in which tenants leases have lapsed.
+	Jobs *postgres.Pool
 }
 
 // Service is the module.
 type Service struct {
 	gate      *gate.Module
 	directory identity.Directory
+	jobs      *postgres.Pool
 	waiting   *waiters
 }
 
 // New makes the module.
 func New(d Deps) *Service {
-	s := &Service{gate: d.Gate, directory: d.Directory, waiting: newWaiters()}
+	s := &Service{gate: d.Gate, directory: d.Directory, jobs: d.Jobs, waiting: newWaiters()}
 	if d.Notices != nil {
 		s.hearDecisions(d.Notices)
 	}
@@ -71,5 +74,8 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.ListDecisionRequests, s.listDecisions()),
 		gate.Handle(s.gate, contract.AnswerDecision, s.answerDecision()),
 		s.waitDecision(),
+		gate.Handle(s.gate, contract.ClaimNextReady, s.claimNextReady()),
+		gate.Handle(s.gate, contract.KeepClaim, s.keepClaim()),
+		gate.Handle(s.gate, contract.ReleaseClaim, s.releaseClaim()),
 	}
 }

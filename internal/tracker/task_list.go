@@ -1,9 +1,7 @@
 package tracker
 
 import (
-	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strconv"
 
@@ -25,26 +23,36 @@ SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.pri
        t.due_date::text, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id, t.estimate_points, t.labels,
        t.created_by, t.created_at, t.updated_at, t.completed_at, `
 
-// listTasks gives a page of a project's tasks, the highest number first, in one
-// round trip: the project, the filter over it and over each task, and the page
-// are one statement, which walks the index of numbers backwards from the cursor
-// and stops when the page is full. Only an empty page asks a second question:
-// whether there is nothing, or nothing for the caller.
+// listTasks gives a page of a project's tasks in one round trip: the project, the
+// filter over it and over each task, and the page are one statement, which walks
+// the index of the page's order from the cursor and stops when the page is full.
+// Only an empty page asks a second question: whether there is nothing, or nothing
+// for the caller. Before the ready set is read, what lapsed leases held goes back
+// to it.
 func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	if err := checkQueues(in); err != nil {
+		return nil, err
+	}
 	if in.AwaitingDecision {
 		return s.listAwaiting(ctx, c, in, f)
 	}
-	before, err := readTaskCursor(c, in)
+	order := orderOf(in)
+	after, err := order.read(c, in)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
 	if !f.None() {
+		if in.Ready {
+			if err := s.returnLapsedBefore(ctx, c, in.ProjectID); err != nil {
+				return nil, err
+			}
+		}
 		epics, err := c.Filter(ctx, contract.PermTasksRead, epicProjectColumns)
 		if err != nil {
 			return nil, err
 		}
-		if err := readTaskPage(ctx, c, taskListStatement(c, in, f, epics, before), in.Limit, page); err != nil {
+		if err := readTaskPage(ctx, c, taskListStatement(c, in, f, epics, order, after), order, in.Limit, page); err != nil {
 			return nil, err
 		}
 	}
@@ -53,10 +61,24 @@ func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.List
 	}
 	if n := len(page.Items); n > in.Limit {
 		page.Items = page.Items[:in.Limit]
-		last, _ := parseTaskKey(page.Items[in.Limit-1].Key)
-		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, string(in.ProjectID), strconv.FormatInt(last.number, 10))
+		keys := append([]string{string(in.ProjectID)}, order.keys(&page.Items[in.Limit-1])...)
+		page.NextCursor = op.NewCursor(order.name, c.Tenant, keys...)
 	}
 	return page, emptyOrHidden(ctx, c, in.ProjectID, page)
+}
+
+// checkQueues refuses more than one of the three queues: each has its own order,
+// and no task is in two of them but by chance.
+func checkQueues(in *contract.ListTasksIn) error {
+	switch {
+	case in.AwaitingDecision && in.Ready:
+		return fault.Validation("awaitingDecision", "Ask for ready or for awaitingDecision, not for both: a task that awaits a decision is not ready.")
+	case in.AwaitingDecision && in.Review:
+		return fault.Validation("awaitingDecision", "Ask for review or for awaitingDecision, not for both.")
+	case in.Ready && in.Review:
+		return fault.Validation("review", "Ask for ready or for review, not for both: a task in review is not ready.")
+	}
+	return nil
 }
 
 // emptyOrHidden tells a page that is empty because there is nothing from one
@@ -72,18 +94,24 @@ func emptyOrHidden(ctx context.Context, c *gate.Call, project op.UUID, page *op.
 	return c.Decide(ctx, contract.PermTasksRead, row.taskToBe(c))
 }
 
-func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, before int64) *statement {
+func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, after []string) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
 	st.add(taskListSelect).epicShown(tenant, epics)
 	st.add(`
 FROM projects.tasks t
 WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(f)
-	if before > 0 {
-		st.add(` AND t.number < `, st.arg(before))
+	switch {
+	case in.Ready:
+		ready(st, tenant, st.arg(c.Actor.UserID))
+	case in.Review:
+		st.add(` AND t.status_category = 'REVIEW'`)
+	}
+	if after != nil {
+		order.from(st, after)
 	}
 	st.narrowTasks(in, tenant, epics)
-	return st.add(` ORDER BY t.number DESC LIMIT `, strconv.Itoa(in.Limit+1), `) page
+	return st.add(` ORDER BY `, order.by, ` LIMIT `, strconv.Itoa(in.Limit+1), `) page
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
 
@@ -118,7 +146,7 @@ func (s *statement) narrowTasks(in *contract.ListTasksIn, tenant string, epics a
 }
 
 // readTaskPage scans by position, not by name: this is the busiest route.
-func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, page *op.Page[contract.TaskSummary]) error {
+func readTaskPage(ctx context.Context, c *gate.Call, st *statement, order *taskOrder, limit int, page *op.Page[contract.TaskSummary]) error {
 	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
 	if err != nil {
 		return err
@@ -126,23 +154,17 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, limit int, p
 	page.Items = make([]contract.TaskSummary, 0, limit+1)
 	var r taskRow
 	var epicShown bool
-	last, sorted := int64(math.MaxInt64), true
 	_, err = pgx.ForEachRow(rows, append(r.listed(), &epicShown), func() error {
 		item := r.summary()
 		if !epicShown {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
 		page.Items = append(page.Items, item)
-		sorted, last = sorted && r.Number < last, r.Number
 		return nil
 	})
-	if !sorted {
+	if !slices.IsSortedFunc(page.Items, order.compare) {
 		// The page is the right one, but SQL owes no order to what is around it.
-		slices.SortFunc(page.Items, func(a, b contract.TaskSummary) int {
-			x, _ := parseTaskKey(a.Key)
-			y, _ := parseTaskKey(b.Key)
-			return cmp.Compare(y.number, x.number)
-		})
+		slices.SortFunc(page.Items, order.compare)
 	}
 	return err
 }
@@ -154,17 +176,4 @@ func (r *taskRow) listed() []any {
 		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,
 		&r.CreatedBy, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt,
 	}
-}
-
-// readTaskCursor gives the number below which the page begins; 0 is the start.
-func readTaskCursor(c *gate.Call, in *contract.ListTasksIn) (int64, error) {
-	keys, err := op.ReadCursor(in.Cursor, contract.ListTasks.Name, c.Tenant, 2)
-	if err != nil || keys == nil {
-		return 0, err
-	}
-	number, err := strconv.ParseInt(keys[1], 10, 64)
-	if err != nil || number < 1 || keys[0] != string(in.ProjectID) {
-		return 0, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
-	}
-	return number, nil
 }

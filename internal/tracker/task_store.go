@@ -87,6 +87,11 @@ type taskRow struct {
 	EpicProject        *op.UUID
 	EpicOrganisationID *op.UUID
 	EpicClassification *string
+
+	BlockedBy      int
+	Blocks         int
+	ClaimHolder    *op.UUID
+	ClaimExpiresAt *time.Time
 }
 
 const taskSelect = `
@@ -99,9 +104,14 @@ SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_
        ARRAY(SELECT s.category FROM projects.statuses s
              WHERE s.tenant_id = @tenant AND s.project_id = p.id ORDER BY s.position, s.name) AS status_categories,
        e.number AS epic_number, e.title AS epic_title, ep.prefix AS epic_prefix, ep.id AS epic_project,
-       ep.organisation_id AS epic_organisation_id, ep.classification AS epic_classification
+       ep.organisation_id AS epic_organisation_id, ep.classification AS epic_classification,
+       (SELECT count(*) FROM projects.dependencies d JOIN projects.tasks b ON b.tenant_id = @tenant AND b.id = d.depends_on_id
+        WHERE d.tenant_id = @tenant AND d.task_id = t.id AND b.status_category NOT IN ('DONE', 'CANCELLED')) AS blocked_by,
+       (SELECT count(*) FROM projects.dependencies d WHERE d.tenant_id = @tenant AND d.depends_on_id = t.id) AS blocks,
+       cl.holder_id AS claim_holder, cl.expires_at AS claim_expires_at
 FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
+LEFT JOIN projects.claims cl ON cl.tenant_id = @tenant AND cl.task_id = t.id
 LEFT JOIN projects.tasks e ON e.tenant_id = @tenant AND e.id = t.epic_id
 LEFT JOIN projects.projects ep ON ep.tenant_id = @tenant AND ep.id = e.project_id
 WHERE p.tenant_id = @tenant`
@@ -207,7 +217,10 @@ func (r *taskRow) summary() contract.TaskSummary {
 // task is the public form, with the epic as it is: for events. For an answer it
 // goes through show.
 func (r *taskRow) task() *contract.Task {
-	t := &contract.Task{TaskSummary: r.summary(), Description: r.Description}
+	t := &contract.Task{TaskSummary: r.summary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
+	if r.ClaimHolder != nil {
+		t.Claim = &contract.Claim{Holder: *r.ClaimHolder, ExpiresAt: value(r.ClaimExpiresAt).UTC()}
+	}
 	if r.EpicID != nil {
 		t.Epic = &contract.EpicRef{
 			ID: *r.EpicID, Key: taskKey(value(r.EpicPrefix), value(r.EpicNumber)), Title: value(r.EpicTitle),

@@ -79,7 +79,7 @@ func newWorldOf(t testing.TB, conns int32) *world {
 		Module: contract.Module, Engine: e, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
 	})
-	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w}).Operations() {
+	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}).Operations() {
 		w.operations[b.Name] = b
 	}
 	w.manager = w.person(person{roles: []string{"Project Manager"}, clearance: "SECRET"})

@@ -1,0 +1,42 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// Own carries out a piece of the module's own work in a tenant, which nobody
+// asked for: what falls due by itself. It is one transaction that holds the
+// change, its audit entries and its events, or nothing; the entries name the
+// system as the actor. There is no caller, so that f must not ask the policies.
+// A collision with another transaction begins it again.
+func (m *Module) Own(ctx context.Context, tenant op.UUID, f func(ctx context.Context, c *Call) error) error {
+	for range attempts {
+		c := &Call{Tenant: tenant, Now: m.cfg.Clock.Now(), module: m}
+		err := m.own(ctx, c, f)
+		if !collided(err) || ctx.Err() != nil {
+			return postgres.MapError(err)
+		}
+	}
+	return fault.Unavailable(fmt.Errorf("gate: the module's own work kept colliding with other changes"))
+}
+
+func (m *Module) own(ctx context.Context, c *Call, f func(ctx context.Context, c *Call) error) error {
+	tx, err := m.cfg.Pool.Begin(ctx, string(c.Tenant), nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	c.DB, c.Tx = tx, tx
+	if err := f(ctx, c); err != nil {
+		return err
+	}
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}

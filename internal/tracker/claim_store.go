@@ -1,0 +1,107 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// claimRow is a claim with a lease.
+type claimRow struct {
+	ID           op.UUID
+	TaskID       op.UUID
+	HolderID     op.UUID
+	FormerStatus string
+	Seconds      int
+	ExpiresAt    time.Time
+}
+
+// extend lets the lease run for so long from now.
+func (r *claimRow) extend(c *gate.Call, seconds int) {
+	r.Seconds, r.ExpiresAt = seconds, c.Now.Add(time.Duration(seconds)*time.Second).UTC().Truncate(time.Microsecond)
+}
+
+// lease is the public form for the holder.
+func (r *claimRow) lease() *contract.Lease {
+	return &contract.Lease{ID: r.ID, ExpiresAt: r.ExpiresAt}
+}
+
+// nextReady gives the first task of the ready set and holds it, or the empty id.
+// It walks the index of the set's order past the tasks that others are taking at
+// this moment, so that claimers do not wait for each other. Only who finds
+// nothing free waits for those: an empty answer says that nothing was left, and
+// not that all of it was being looked at.
+func nextReady(ctx context.Context, c *gate.Call, project, who op.UUID) (op.UUID, error) {
+	f, err := c.Filter(ctx, contract.PermTasksRead, taskColumns)
+	if err != nil || f.None() {
+		return "", err
+	}
+	for _, wait := range []string{` SKIP LOCKED`, ``} {
+		st := &statement{}
+		tenant, of := st.arg(c.Tenant), st.arg(project)
+		st.add(`
+SELECT t.id FROM projects.tasks t, projects.projects p
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of, ` AND `).filter(f)
+		ready(st, tenant, st.arg(who))
+		// Not FOR UPDATE: a comment that is being written holds a task's key, and
+		// must not keep the task from being taken.
+		st.add(` ORDER BY `, pressure, ` LIMIT 1 FOR NO KEY UPDATE OF t`, wait)
+		ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
+		if err != nil {
+			return "", err
+		}
+		if len(ids) > 0 {
+			return ids[0], nil
+		}
+	}
+	return "", nil
+}
+
+const insertClaimSQL = `
+INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
+VALUES (@tenant, @id, @project, @task, @holder, @former, @seconds, @by, @now, @expires)`
+
+func insertClaim(ctx context.Context, c *gate.Call, task *taskRow, r *claimRow) error {
+	_, err := c.DB.Exec(ctx, insertClaimSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "project": task.ProjectID, "task": task.ID, "holder": r.HolderID, "former": r.FormerStatus,
+		"seconds": r.Seconds, "by": c.Actor.UserID, "now": c.Now, "expires": r.ExpiresAt,
+	})
+	return postgres.MapError(err)
+}
+
+const updateClaimSQL = `
+UPDATE projects.claims c SET seconds = @seconds, expires_at = @expires
+WHERE c.tenant_id = @tenant AND c.id = @id`
+
+func updateClaim(ctx context.Context, c *gate.Call, r *claimRow) error {
+	_, err := c.DB.Exec(ctx, updateClaimSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "seconds": r.Seconds, "expires": r.ExpiresAt})
+	return err
+}
+
+// The task is held by then: who changes a claim holds its task first.
+const claimOfTaskSQL = `
+SELECT c.id, c.task_id, c.holder_id, c.former_status, c.seconds, c.expires_at FROM projects.claims c
+WHERE c.tenant_id = @tenant AND c.task_id = @task`
+
+const lapsedTasksSQL = `
+SELECT t.id FROM projects.claims c
+JOIN projects.tasks t ON t.tenant_id = @tenant AND t.id = c.task_id
+WHERE c.tenant_id = @tenant AND c.expires_at <= @now AND (@project::uuid IS NULL OR c.project_id = @project)
+ORDER BY c.expires_at LIMIT @most
+FOR NO KEY UPDATE OF t SKIP LOCKED`
+
+const lapsedClaimsSQL = `
+SELECT c.id, c.task_id, c.holder_id, c.former_status, c.seconds, c.expires_at FROM projects.claims c
+WHERE c.tenant_id = @tenant AND c.task_id = ANY(@ids::uuid[]) AND c.expires_at <= @now
+ORDER BY c.expires_at, c.id`
+
+const anyLapsedSQL = `
+SELECT EXISTS (SELECT 1 FROM projects.claims c
+               WHERE c.tenant_id = @tenant AND c.project_id = @project AND c.expires_at <= @now)`
+
+// All tenants, by parapet_jobs, which reads nothing else of a claim.
+const lapsedTenantsSQL = `SELECT DISTINCT c.tenant_id FROM projects.claims c WHERE c.expires_at <= @now ORDER BY c.tenant_id`
