@@ -34,6 +34,11 @@ func schedules(d Deps, dispatcher drainer) []schedule {
 			add: worker(&retentionWorker{pool: d.Pool, clock: d.Clock, log: d.Log, keep: d.Retention, others: d.Housekeepers}),
 		},
 		{
+			args: choresArgs{}, every: time.Minute,
+			add:  worker(&choresWorker{clock: d.Clock, log: d.Log, chores: d.Chores}),
+			when: func(d Deps) bool { return len(d.Chores) > 0 },
+		},
+		{
 			args: checkpointArgs{}, every: time.Hour,
 			add:  worker(&checkpointWorker{pool: d.Pool, clock: d.Clock, cfg: d.Checkpoint}),
 			when: func(d Deps) bool { return d.Checkpoint.Key != "" && d.Checkpoint.Dir != "" },

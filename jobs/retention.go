@@ -43,7 +43,8 @@ func (r Retention) withDefaults() Retention {
 // schema, so it deletes what it need not keep (ended sessions, say) itself.
 type Housekeeper struct {
 	Name string
-	// Run deletes what is not needed at now and says how many rows those were.
+	// Run deletes what is not needed at now, or does what is due, and says how many
+	// rows those were.
 	Run func(ctx context.Context, now time.Time) (int64, error)
 }
 

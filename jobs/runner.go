@@ -30,10 +30,12 @@ type Deps struct {
 	DecisionLog *decisionlog.Log
 	// Housekeepers are the modules' own retention, run with ours every hour.
 	Housekeepers []Housekeeper
-	Retention    Retention
-	Checkpoint   CheckpointConfig
-	Clock        clock.Clock
-	Log          *slog.Logger
+	// Chores are what the modules do by themselves every minute.
+	Chores     []Housekeeper
+	Retention  Retention
+	Checkpoint CheckpointConfig
+	Clock      clock.Clock
+	Log        *slog.Logger
 }
 
 // What bounds a job. A job that is older than rescueAfter and whose process does

@@ -144,7 +144,10 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		if err != nil {
 			return nil, err
 		}
-		a.tracker = tracker.New(tracker.Deps{Gate: a.gate(contracttracker.Module, pool), Directory: a.identity, Notices: a.notices})
+		a.tracker = tracker.New(tracker.Deps{
+			Gate: a.gate(contracttracker.Module, pool), Directory: a.identity, Notices: a.notices,
+			Jobs: a.pools.byRole[postgres.RoleJobs],
+		})
 		operations = append(operations, a.tracker.Operations()...)
 	}
 	return operations, nil

@@ -53,10 +53,14 @@ func (a *App) runJobs(ctx context.Context) error {
 		case <-time.After(readyEvery):
 		}
 	}
+	var chores []jobs.Housekeeper
+	if a.tracker != nil {
+		chores = append(chores, jobs.Housekeeper{Name: "lapsed leases", Run: a.tracker.ReturnLapsed})
+	}
 	runner, err := jobs.Start(ctx, jobs.Deps{
 		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log,
-		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}},
-		Checkpoint:   jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
+		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}}, Chores: chores,
+		Checkpoint: jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
 	})
 	if err != nil {
 		if ctx.Err() != nil {

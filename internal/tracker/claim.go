@@ -118,7 +118,7 @@ func (s *Service) keepClaim() gate.Handler[contract.KeepClaimIn, contract.Lease,
 			if err := updateClaim(ctx, c, &lease); err != nil {
 				return nil, err
 			}
-			_, err = recordClaim(ctx, c, row.ID, "task.claim_kept", contract.EventTaskClaimKept, nil,
+			_, err = recordClaim(ctx, c, row.ID, "task.claim_renewed", contract.EventTaskClaimRenewed, nil,
 				map[string]any{"lease": lease.ID, "holder": lease.HolderID, "expiresAt": lease.ExpiresAt})
 			return lease.lease(), err
 		},

@@ -49,6 +49,7 @@ type world struct {
 	db           *pgtest.DB
 	owner        *postgres.Pool
 	engine       *authz.Engine
+	service      *tracker.Service
 	operations   map[string]op.Bound
 	acme, globex op.UUID
 	// orgA and orgB are organisations of acme, orgG one of globex.
@@ -79,7 +80,8 @@ func newWorldOf(t testing.TB, conns int32) *world {
 		Module: contract.Module, Engine: e, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
 	})
-	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}).Operations() {
+	w.service = tracker.New(tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)})
+	for _, b := range w.service.Operations() {
 		w.operations[b.Name] = b
 	}
 	w.manager = w.person(person{roles: []string{"Project Manager"}, clearance: "SECRET"})

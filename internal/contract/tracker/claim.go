@@ -45,7 +45,7 @@ type KeepClaimIn struct {
 	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task         string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	LeaseID      op.UUID `json:"leaseId" required:"true" format:"uuid" doc:"The lease's id."`
-	LeaseSeconds int     `json:"leaseSeconds" minimum:"1" maximum:"86400" doc:"For how long from now; as long as it was taken for when absent."`
+	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"For how long from now; as long as it was last kept for when absent."`
 }
 
 // KeepClaim keeps a lease alive.

@@ -78,7 +78,7 @@ const (
 	EventTaskDeleted    = "projects.task.deleted"
 
 	EventTaskClaimed           = "projects.task.claimed"
-	EventTaskClaimKept         = "projects.task.claim_kept"
+	EventTaskClaimRenewed      = "projects.task.claim_renewed"
 	EventTaskClaimReleased     = "projects.task.claim_released"
 	EventTaskClaimLapsed       = "projects.task.claim_lapsed"
 	EventTaskDependencyAdded   = "projects.task.dependency_added"

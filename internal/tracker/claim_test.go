@@ -1,0 +1,205 @@
+package tracker_test
+
+import (
+	"testing"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func (w *world) claim(who *person, p *contract.Project, more ...fields) *contract.ClaimNextReadyOut {
+	w.t.Helper()
+	return do[contract.ClaimNextReadyOut](w, who, "claim-next-ready", merge(fields{"projectId": p.ID}, more...))
+}
+
+// lapse lets all leases have ended a second ago.
+func (w *world) lapse() {
+	w.t.Helper()
+	w.exec(`UPDATE projects.claims SET expires_at = now() - interval '1 second'`)
+}
+
+func TestAClaimTakesTheMostPressingTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	w.task(p, "Low", fields{"priority": "LOW"})
+	w.task(p, "Backlog", fields{"priority": "HIGH", "status": "BACKLOG"})
+	w.task(p, "Not mine", fields{"priority": "URGENT", "assignee": w.manager.id})
+	member := w.person(person{roles: []string{"Member"}})
+	out := w.claim(member, p)
+	if !out.Claimed || out.Task.Key != "APO-2" || out.Task.Assignee != member.id || out.Task.Status != "IN_PROGRESS" || out.Lease != nil || out.Task.Claim != nil {
+		t.Fatalf("got %+v", out)
+	}
+	w.wantTrail(1, "task.claimed", contract.EventTaskClaimed, out.Task.ID)
+	if out := w.claim(member, p); out.Task.Key != "APO-1" {
+		t.Errorf("got %+v", out.Task)
+	}
+	entries := w.count(`SELECT count(*) FROM audit.entries`)
+	if out := w.claim(member, p); out.Claimed || out.Task != nil || out.Lease != nil {
+		t.Errorf("an empty set gives %+v", out)
+	}
+	if n := w.count(`SELECT count(*) FROM audit.entries`); n != entries {
+		t.Errorf("an empty answer wrote %d entries", n-entries)
+	}
+	if out := w.claim(w.manager, p); out.Task.Key != "APO-3" {
+		t.Errorf("got %+v", out.Task)
+	}
+}
+
+func TestWhoCannotHaveWorkClaimsNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	w.task(p, "Task")
+	guest := w.person(person{roles: []string{"Member", "Guest Customer"}})
+	if f := w.refused(fault.CodeForbidden, guest, "claim-next-ready", fields{"projectId": p.ID}); f.Reason != "GUEST_CUSTOMER" {
+		t.Errorf("got %v", f)
+	}
+	for field, v := range map[string]int{"leaseSeconds": 86401} {
+		if f := w.refused(fault.CodeValidation, w.manager, "claim-next-ready", fields{"projectId": p.ID, field: v}); f.Field != field {
+			t.Errorf("the refusal names %q", f.Field)
+		}
+	}
+	bare := w.project("Bare", fields{"customStatuses": []fields{{"name": "NEW", "category": "TODO"}, {"name": "OVER", "category": "DONE"}}})
+	w.task(bare, "Task")
+	w.refused(fault.CodeConflict, w.manager, "claim-next-ready", fields{"projectId": bare.ID})
+	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE status_category = 'TODO'`); n != 2 {
+		t.Errorf("%d tasks are left", n)
+	}
+}
+
+func TestALeaseIsKeptAndGivenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	w.task(p, "Task", fields{"status": "BACKLOG"})
+	member := w.person(person{roles: []string{"Member"}})
+	out := w.claim(member, p, fields{"leaseSeconds": 60})
+	if out.Lease == nil || time.Until(out.Lease.ExpiresAt) > time.Minute || time.Until(out.Lease.ExpiresAt) < 50*time.Second ||
+		out.Task.Claim == nil || out.Task.Claim.Holder != member.id || !out.Task.Claim.ExpiresAt.Equal(out.Lease.ExpiresAt) {
+		t.Fatalf("got %+v", out)
+	}
+	of := func(more fields) fields {
+		return merge(fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID}, more)
+	}
+	kept := do[contract.Lease](w, member, "keep-claim", of(fields{"leaseSeconds": 3600}))
+	if kept.ID != out.Lease.ID || time.Until(kept.ExpiresAt) < 59*time.Minute {
+		t.Errorf("kept: %+v", kept)
+	}
+	if again := do[contract.Lease](w, member, "keep-claim", of(nil)); time.Until(again.ExpiresAt) < 59*time.Minute {
+		t.Errorf("kept as long as before: %+v", again)
+	}
+	w.wantTrail(2, "task.claim_renewed", contract.EventTaskClaimRenewed, out.Task.ID)
+	for _, name := range []string{"keep-claim", "release-claim"} {
+		w.refused(fault.CodeConflict, member, name, of(fields{"leaseId": uid.New()}))
+	}
+	back := do[contract.Task](w, member, "release-claim", of(nil))
+	if back.Status != "BACKLOG" || back.Assignee != "" || back.Claim != nil {
+		t.Errorf("given back: %+v", back)
+	}
+	w.wantTrail(1, "task.claim_released", contract.EventTaskClaimReleased, out.Task.ID)
+	for _, name := range []string{"keep-claim", "release-claim"} {
+		w.refused(fault.CodeConflict, member, name, of(nil))
+	}
+	if n := w.count(`SELECT count(*) FROM projects.claims`); n != 0 {
+		t.Errorf("%d claims are left", n)
+	}
+}
+
+func TestALapsedLeaseReturnsItsTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
+	w.task(p, "Task", fields{"status": "BACKLOG"})
+	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	first := w.claim(member, p, fields{"leaseSeconds": 60})
+	if got := w.queue(member, p, "ready"); got != "" {
+		t.Errorf("while it is taken, %s is ready", got)
+	}
+	w.lapse()
+	of := fields{"projectId": p.ID, "task": first.Task.Key, "leaseId": first.Lease.ID}
+	w.refused(fault.CodeConflict, member, "keep-claim", of)
+	w.refused(fault.CodeConflict, member, "release-claim", of)
+	// The next look at the ready set finds it there again, and back for good.
+	if got := w.queue(colleague, p, "ready"); got != "APO-1" {
+		t.Errorf("after it lapsed, %q is ready", got)
+	}
+	task := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
+	if task.Status != "BACKLOG" || task.Assignee != "" || task.Claim != nil {
+		t.Errorf("it is %+v", task)
+	}
+	w.wantTrail(1, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.claim_lapsed' AND actor_type = 'system' AND actor_id IS NULL`); n != 1 {
+		t.Error("the entry does not name the system")
+	}
+	// The next claimer gets what the one before let lapse.
+	w.claim(member, p, fields{"leaseSeconds": 60})
+	w.lapse()
+	if out := w.claim(colleague, p, fields{"leaseSeconds": 60}); !out.Claimed || out.Task.Key != "APO-1" || out.Task.Assignee != colleague.id {
+		t.Errorf("got %+v", out)
+	}
+	w.wantTrail(2, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
+	// And what nobody looks at goes back by itself, in every tenant.
+	foreign := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
+	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Theirs"})
+	w.claim(foreign, theirs, fields{"leaseSeconds": 60})
+	w.task(other, "Alive")
+	alive := w.claim(member, other, fields{"leaseSeconds": 60})
+	w.lapse()
+	w.exec(`UPDATE projects.claims SET expires_at = now() + interval '1 minute' WHERE id = $1`, alive.Lease.ID)
+	n, err := w.service.ReturnLapsed(t.Context(), time.Now())
+	if err != nil || n != 2 {
+		t.Errorf("%d tasks returned: %v", n, err)
+	}
+	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE status_category = 'TODO' AND assignee_id IS NULL`); n != 2 {
+		t.Errorf("%d tasks are back", n)
+	}
+	if n, err := w.service.ReturnLapsed(t.Context(), time.Now()); err != nil || n != 0 {
+		t.Errorf("again, %d tasks returned: %v", n, err)
+	}
+}
+
+// A lease ends when its task leaves progress or changes hands, whatever does it.
+func TestALeaseEndsWithTheWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	member := w.person(person{roles: []string{"Project Manager"}})
+	for name, end := range map[string]func(p *contract.Project, key string){
+		"review": func(p *contract.Project, key string) {
+			do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": key, "status": "IN_REVIEW"})
+		},
+		"hands": func(p *contract.Project, key string) {
+			do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": key, "assignee": w.manager.id})
+		},
+		"nobody": func(p *contract.Project, key string) {
+			do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": key, "assignee": nil})
+		},
+		"statuses": func(p *contract.Project, _ string) {
+			do[contract.Project](w, member, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{
+				{"name": "BACKLOG", "category": "TODO"}, {"name": "TODO", "category": "TODO"}, {"name": "IN_PROGRESS", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"},
+			}})
+		},
+		"gone": func(p *contract.Project, key string) {
+			do[op.None](w, member, "delete-task", fields{"projectId": p.ID, "task": key})
+		},
+	} {
+		p := w.project("Project " + name)
+		w.task(p, "Task")
+		out := w.claim(member, p, fields{"leaseSeconds": 60})
+		do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": out.Task.Key, "title": "Renamed", "progress": 50})
+		if n := w.count(`SELECT count(*) FROM projects.claims`); n != 1 {
+			t.Fatalf("%s: a change of something else leaves %d claims", name, n)
+		}
+		end(p, out.Task.Key)
+		if n := w.count(`SELECT count(*) FROM projects.claims`); n != 0 {
+			t.Errorf("%s: %d claims are left", name, n)
+		}
+		if name != "gone" {
+			w.refused(fault.CodeConflict, member, "keep-claim", fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID})
+		}
+	}
+}
