@@ -21,7 +21,7 @@ func (w *world) queue(who *person, p *contract.Project, queue string, more ...fi
 	return keys(do[op.Page[contract.TaskSummary]](w, who, "list-tasks", merge(fields{"projectId": p.ID, queue: true}, more...)).Items)
 }
 
-func (w *world) wait(p *contract.Project, task, on *contract.Task) {
+func (w *world) depend(task, on *contract.Task) {
 	w.t.Helper()
 	w.exec(`INSERT INTO projects.dependencies (tenant_id, task_id, depends_on_id, created_by, created_at) VALUES ($1, $2, $3, $1, now())`, w.acme, task.ID, on.ID)
 }
@@ -41,11 +41,11 @@ func TestTheReadySetHoldsWhatCanBeBegun(t *testing.T) {
 	w.task(p, "Mine", fields{"assignee": member.id})
 	w.task(p, "Theirs", fields{"assignee": colleague.id})
 	waits, over, far := w.task(p, "Waits"), w.task(p, "Waits for what is over"), w.task(p, "Waits elsewhere")
-	w.wait(p, waits, free)
-	w.wait(p, over, done)
-	w.wait(p, over, cancelled)
+	w.depend(waits, free)
+	w.depend(over, done)
+	w.depend(over, cancelled)
 	elsewhere := w.task(other, "Elsewhere")
-	w.wait(p, far, elsewhere)
+	w.depend(far, elsewhere)
 	asks := w.task(p, "Asks")
 	w.exec(`INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, raised_by, created_at) VALUES ($1, $2, $3, $4, 'Which?', $1, now())`,
 		w.acme, uid.New(), p.ID, asks.ID)
