@@ -52,7 +52,8 @@ type Event struct {
 	ActorID       op.UUID   `json:"actorId,omitempty"`
 	CorrelationID op.UUID   `json:"correlationId"`
 	// Payload is {"resource": the changed resource's public form, "changed": for
-	// updates, the names of the changed fields}. Empty is {}.
+	// updates, the names of the changed fields, "notify": the users whom the feed
+	// of notifications is to tell, where the event names them}. Empty is {}.
 	Payload json.RawMessage `json:"payload"`
 }
 

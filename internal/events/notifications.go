@@ -14,6 +14,12 @@ import (
 // SERVICE principal is about to expire.
 const KeyExpiryWarned = "directory.user.key_expiry_warned"
 
+// The events about decision requests, which the tracker writes.
+const (
+	decisionEvents = "projects.decision_request.*"
+	decisionRaised = "projects.decision_request.raised"
+)
+
 // The audiences of a notification.
 const (
 	// ToUser is for one user.
@@ -24,11 +30,13 @@ const (
 
 // Notifications is the subscriber that writes the feed of what people should know
 // of: an expiring service key to the tenant's administrators; whatever somebody
-// else did to a user's record, memberships, roles or keys, to that user.
+// else did to a user's record, memberships, roles or keys, to that user; a raised
+// decision request to those whom it concerns, or to the administrators where that
+// is nobody, and its end to who raised it.
 func Notifications() Subscriber {
 	return Subscriber{
 		Name:   "notifications",
-		Types:  []string{"directory.user.*", "directory.membership.*", "directory.role.assigned", "directory.role.unassigned"},
+		Types:  []string{"directory.user.*", "directory.membership.*", "directory.role.assigned", "directory.role.unassigned", decisionEvents},
 		Handle: writeNotifications,
 	}
 }
@@ -62,6 +70,61 @@ func concerned(e *Event) (op.UUID, bool) {
 	return user, user != ""
 }
 
+// addressee is one whom an event is told.
+type addressee struct {
+	audience string
+	user     op.UUID
+}
+
+// addressees are those whom an event is told. Nobody needs to hear of what they
+// did themselves.
+func addressees(e *Event) []addressee {
+	if e.Type == KeyExpiryWarned {
+		return []addressee{{audience: ToAdministrators}}
+	}
+	if !Matches(decisionEvents, e.Type) {
+		if user, ok := concerned(e); ok && user != e.ActorID {
+			return []addressee{{ToUser, user}}
+		}
+		return nil
+	}
+	var payload struct {
+		Notify []op.UUID `json:"notify"`
+	}
+	_ = json.Unmarshal(e.Payload, &payload)
+	var list []addressee
+	for _, user := range payload.Notify {
+		if user != e.ActorID {
+			list = append(list, addressee{ToUser, user})
+		}
+	}
+	if e.Type == decisionRaised && len(payload.Notify) == 0 {
+		list = append(list, addressee{audience: ToAdministrators})
+	}
+	return list
+}
+
+// toldOf is what the feed keeps of an event. It is read without a look at the
+// project, so that of a decision request it holds ids and no words.
+func toldOf(e *Event) (json.RawMessage, error) {
+	if !Matches(decisionEvents, e.Type) {
+		return e.Payload, nil
+	}
+	// As above, a payload of another form says less and holds up nothing.
+	var payload struct {
+		Resource struct {
+			ID        op.UUID `json:"id"`
+			ProjectID op.UUID `json:"projectId"`
+			TaskID    op.UUID `json:"taskId"`
+			TaskKey   string  `json:"taskKey"`
+			Status    string  `json:"status"`
+			RaisedBy  op.UUID `json:"raisedBy"`
+		} `json:"resource"`
+	}
+	_ = json.Unmarshal(e.Payload, &payload)
+	return json.Marshal(payload)
+}
+
 func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) error {
 	var tenants, ids, eventIDs, audiences, users, types, subjects, payloads []string
 	var created []time.Time
@@ -69,18 +132,16 @@ func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) 
 		if e.TenantID == "" {
 			continue
 		}
-		audience, user := ToAdministrators, op.UUID("")
-		if e.Type != KeyExpiryWarned {
-			id, ok := concerned(&e)
-			if !ok || id == e.ActorID {
-				continue // nobody needs to hear of what they did themselves
-			}
-			audience, user = ToUser, id
+		told, err := toldOf(&e)
+		if err != nil {
+			return err
 		}
-		tenants, ids, eventIDs = append(tenants, string(e.TenantID)), append(ids, string(uid.New())), append(eventIDs, string(e.ID))
-		audiences, users, types = append(audiences, audience), append(users, string(user)), append(types, e.Type)
-		subjects, payloads = append(subjects, e.AggregateType+":"+e.AggregateID), append(payloads, string(e.Payload))
-		created = append(created, e.OccurredAt)
+		for _, to := range addressees(&e) {
+			tenants, ids, eventIDs = append(tenants, string(e.TenantID)), append(ids, string(uid.New())), append(eventIDs, string(e.ID))
+			audiences, users, types = append(audiences, to.audience), append(users, string(to.user)), append(types, e.Type)
+			subjects, payloads = append(subjects, e.AggregateType+":"+e.AggregateID), append(payloads, string(told))
+			created = append(created, e.OccurredAt)
+		}
 	}
 	if len(tenants) == 0 {
 		return nil

@@ -2,6 +2,8 @@ package events_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,5 +78,49 @@ func TestNotifications(t *testing.T) {
 	}
 	if mark(admin) || !mark(person) || feed(tenant, person, false)[0].ReadAt == nil {
 		t.Error("a notification is marked as read by its user and nobody else")
+	}
+}
+
+// TestDecisionRequestsAreTold: to those whom the event names, but for who did it;
+// to the administrators when it names nobody; in ids, without the words.
+func TestDecisionRequestsAreTold(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	module, reader := db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleIdentity)
+	tenant, agent, owner, creator, request := uid.New(), uid.New(), uid.New(), uid.New(), uid.New()
+	event := func(verb string, actor op.UUID, notify ...op.UUID) events.Event {
+		payload, err := json.Marshal(map[string]any{"resource": map[string]any{"id": request, "taskKey": "APO-1", "question": "Which way?"}, "notify": notify})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return events.Event{Type: "projects.decision_request." + verb, TenantID: tenant, AggregateType: "decision_request", AggregateID: string(request), ActorID: actor, Payload: payload}
+	}
+	publish(t, module, tenant,
+		event("raised", agent, owner, creator), event("raised", owner, owner), event("raised", agent), event("answered", owner, agent), event("cancelled", owner))
+	if _, err := dispatcher(t, db, nil, events.Notifications()).Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		user          op.UUID
+		administrator bool
+		want          []string
+	}{
+		{owner, false, []string{"raised"}}, {creator, false, []string{"raised"}}, {agent, false, []string{"answered"}},
+		{uid.New(), true, []string{"raised"}}, {uid.New(), false, nil},
+	} {
+		list, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, c.user, c.administrator, "", 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range list {
+			got = append(got, strings.TrimPrefix(n.Type, "projects.decision_request."))
+			if text := string(n.Payload); strings.Contains(text, "way") || !strings.Contains(text, "APO-1") || !strings.Contains(text, string(request)) {
+				t.Errorf("the feed keeps %s", text)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("told of %v, want %v", got, c.want)
+		}
 	}
 }

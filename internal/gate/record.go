@@ -41,6 +41,8 @@ type Event struct {
 	Payload any
 	// Changed are the names of the fields that an update changed.
 	Changed []string
+	// Notify are the users whom it concerns, for the feed of notifications.
+	Notify []op.UUID
 }
 
 // Record adds an entry to the audit log, written with the change.
@@ -117,12 +119,13 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 }
 
 // payloadOf is the changed resource's public form and, for an update, the names
-// of the fields that changed.
+// of the fields that changed, and whom it concerns.
 func payloadOf(e Event) (json.RawMessage, error) {
 	payload := struct {
-		Resource any      `json:"resource,omitempty"`
-		Changed  []string `json:"changed,omitempty"`
-	}{e.Payload, e.Changed}
+		Resource any       `json:"resource,omitempty"`
+		Changed  []string  `json:"changed,omitempty"`
+		Notify   []op.UUID `json:"notify,omitempty"`
+	}{e.Payload, e.Changed, e.Notify}
 	return json.Marshal(payload)
 }
 

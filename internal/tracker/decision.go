@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,6 +12,7 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
+	"parapet/internal/uid"
 )
 
 // maxOption is the length in characters of the longest option of a decision.
@@ -27,6 +29,102 @@ func checkOptions(given []string) ([]string, error) {
 		options = append(options, o)
 	}
 	return options, nil
+}
+
+func (s *Service) raiseDecision() gate.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow] {
+	return gate.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.MarkAwaitingDecisionIn) (taskRow, authz.Resource, error) {
+			// The task is held: its assignee and status stay what was decided on, and
+			// of two that raise at once the second finds the first one's request.
+			return taskOf(ctx, c, in.ProjectID, in.Task, true)
+		},
+		Do: s.raise,
+	}
+}
+
+func (s *Service) raise(ctx context.Context, c *gate.Call, in *contract.MarkAwaitingDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+	question := strings.TrimSpace(in.Question)
+	if question == "" {
+		return nil, fault.Validation("question", "The field question can't be blank.")
+	}
+	options, err := checkOptions(in.Options)
+	if err != nil {
+		return nil, err
+	}
+	acting, err := s.raisingAs(ctx, c, in.Agent, &task)
+	if err != nil {
+		return nil, err
+	}
+	open, err := findDecision(ctx, c, openDecisionSQL, &task, nil)
+	if err != nil {
+		return nil, err
+	}
+	if open != nil {
+		return open.request(&task), nil
+	}
+	row := &decisionRow{
+		ID: uid.New(), Question: question, Options: options, Status: contract.DecisionOpen, RaisedBy: acting,
+		SessionID: optional(strings.TrimSpace(in.SessionID)), CreatedAt: c.Now,
+	}
+	if err := insertDecision(ctx, c, &task, row); err != nil {
+		return nil, err
+	}
+	owner, err := projectOwner(ctx, c, task.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	row.record(c, &task, "decision_request.raised", contract.EventDecisionRaised,
+		map[string]any{"options": len(options)}, others(acting, value(owner), task.CreatedBy))
+	return row.request(&task), nil
+}
+
+// raisingAs is the identity that a request is raised as: the caller, or the agent
+// that it speaks for. The policies say whether it may.
+func (s *Service) raisingAs(ctx context.Context, c *gate.Call, agent string, task *taskRow) (op.UUID, error) {
+	resource := task.resource(c.Tenant)
+	if agent == "" {
+		if err := mayRaise(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource); err != nil {
+			return "", err
+		}
+		return c.Actor.UserID, c.Decide(ctx, contract.PermTaskUpdate, resource)
+	}
+	acting, err := s.actingAgent(ctx, c, agent, resource)
+	if err != nil {
+		return "", err
+	}
+	return acting, mayRaise(ctx, c, acting, task.AssigneeID, task.StatusCategory, resource)
+}
+
+// others are the users, each once, without the one who knows already.
+func others(knows op.UUID, users ...op.UUID) []op.UUID {
+	var list []op.UUID
+	for _, u := range users {
+		if u != "" && u != knows && !slices.Contains(list, u) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+func (s *Service) cancelDecision() gate.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow] {
+	return gate.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.CancelDecisionIn) (taskRow, authz.Resource, error) {
+			return taskOf(ctx, c, in.ProjectID, in.Task, false)
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *contract.CancelDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+			row, err := loadDecision(ctx, c, lockDecisionSQL, &task, in.RequestID)
+			if err != nil {
+				return nil, err
+			}
+			if err := mayCancel(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
+				return nil, err
+			}
+			if row.Status != contract.DecisionOpen {
+				return row.request(&task), nil
+			}
+			return row.resolve(ctx, c, &task, contract.DecisionCancelled)
+		},
+	}
 }
 
 func (s *Service) answerDecision() gate.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow] {
@@ -79,13 +177,14 @@ func (r *decisionRow) resolve(ctx context.Context, c *gate.Call, task *taskRow, 
 	if status == contract.DecisionCancelled {
 		action, event = "decision_request.cancelled", contract.EventDecisionCancelled
 	}
-	r.record(c, task, action, event, map[string]any{"chosenOptionIndex": r.ChosenOption})
+	r.record(c, task, action, event, map[string]any{"chosenOptionIndex": r.ChosenOption}, others(c.Actor.UserID, r.RaisedBy))
 	return r.request(task), nil
 }
 
-// record adds the audit entry and the event of a change. The entry's actor is
-// the caller; raisedBy is the identity that it acted as, or for.
-func (r *decisionRow) record(c *gate.Call, task *taskRow, action, event string, more map[string]any) {
+// record adds the audit entry and the event of a change, which tells notify of
+// it. The entry's actor is the caller; raisedBy is the identity that the request
+// was raised as.
+func (r *decisionRow) record(c *gate.Call, task *taskRow, action, event string, more map[string]any, notify []op.UUID) {
 	changes := map[string]any{"taskId": task.ID, "key": task.key(), "projectId": task.ProjectID, "raisedBy": r.RaisedBy}
 	for name, v := range more {
 		changes[name] = v
@@ -93,7 +192,7 @@ func (r *decisionRow) record(c *gate.Call, task *taskRow, action, event string, 
 	c.Record(gate.Note{
 		Action: action, ResourceType: "decision_request", ResourceID: string(r.ID), Changes: changes, Classification: task.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.request(task)})
+	c.Emit(gate.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.request(task), Notify: notify})
 }
 
 // hydrate puts the decision request that was asked for into the task, or else

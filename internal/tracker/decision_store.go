@@ -81,6 +81,15 @@ func (r *decisionRow) request(task *taskRow) *contract.DecisionRequest {
 	return d
 }
 
+const projectOwnerSQL = `SELECT p.owner_id FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
+
+// projectOwner is the user who answers for a project, if there is one.
+func projectOwner(ctx context.Context, c *gate.Call, project op.UUID) (*op.UUID, error) {
+	var owner *op.UUID
+	err := c.DB.QueryRow(ctx, projectOwnerSQL, postgres.Args{"tenant": c.Tenant, "project": project}).Scan(&owner)
+	return owner, err
+}
+
 const insertDecisionSQL = `
 INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, options, raised_by, session_id, created_at)
 VALUES (@tenant, @id, @project, @task, @question, @options, @raised_by, @session, @now)`

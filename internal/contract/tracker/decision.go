@@ -50,10 +50,11 @@ type MarkAwaitingDecisionIn struct {
 
 // MarkAwaitingDecision raises a decision request.
 var MarkAwaitingDecision = op.New[MarkAwaitingDecisionIn, DecisionRequest](op.Spec{
-	Name: "mark-awaiting-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTaskUpdate, Effect: op.Write,
+	// Whoever may see the task is told that it is the assignee who asks.
+	Name: "mark-awaiting-decision", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/decision-requests", Permission: PermTasksRead, Grant: PermTaskUpdate, Effect: op.Write,
 	Summary: "Raise a decision request on a task.",
 	Description: "The caller, or the agent that it names, must be the task's current assignee, and the task in a status of the category IN_PROGRESS. " +
-		"Status and assignee stay. While a request is open, a second call gives that same request.",
+		"A caller needs task.update, for an agent tasks.update.any. Status and assignee stay. While a request is open, a second call gives that same request.",
 })
 
 // ListDecisionRequestsIn asks for the decision requests of a task.

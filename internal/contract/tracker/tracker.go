@@ -131,8 +131,10 @@ func Operations() []*op.Operation {
 		RemoveDependency.Operation,
 		KeepClaim.Operation,
 		ReleaseClaim.Operation,
+		MarkAwaitingDecision.Operation,
 		ListDecisionRequests.Operation,
 		AnswerDecision.Operation,
+		CancelDecision.Operation,
 		WaitDecision.Operation,
 	}
 }
