@@ -55,6 +55,7 @@ func (v *evaluator) ask(ctx context.Context, q Question) (Verdict, *failure) {
 		Field:      text(o, "field"),
 		Days:       number(o, "days"),
 		Cap:        number(o, "cap"),
+		OnBehalfOf: behalfOf(field(o, "on_behalf")),
 	}, nil
 }
 

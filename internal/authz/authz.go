@@ -97,10 +97,12 @@ type Input struct {
 // resource (another tenant's, or above its clearance), so that the answer to
 // the caller is that it does not exist.
 type Decision struct {
-	Allow    bool
-	Hidden   bool
-	Reasons  []string
-	Revision string
+	Allow bool
+	// OnBehalfOf is set where the actor is allowed only through a delegation.
+	OnBehalfOf *Behalf
+	Hidden     bool
+	Reasons    []string
+	Revision   string
 }
 
 // Reason codes that the engine gives itself, when a rule gave no answer. The

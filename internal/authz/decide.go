@@ -54,6 +54,15 @@ func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision,
 	if allow {
 		return Decision{Allow: true}, nil
 	}
+	if len(in.Actor.faces) > 0 {
+		behalf, failed := v.behalf(ctx, input)
+		if failed != nil {
+			return deny(failed)
+		}
+		if behalf != nil {
+			return Decision{Allow: true, OnBehalfOf: behalf}, nil
+		}
+	}
 	return v.explain(ctx, input)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Column says where a row keeps an attribute of the resource: an SQL
@@ -53,15 +54,24 @@ type Filter struct {
 	bound *boundFilter
 }
 
-// boundFilter is the text for an actor's shape, with its values.
+// boundFilter is the text for an actor's shape, with its values. An actor that
+// acts on behalf of others has a part for each of them, of which one is enough.
 type boundFilter struct {
-	shape    *shape
+	parts    []boundPart
+	named    string
+	verdict  kind
 	revision string
 	args     []any
 }
 
+// boundPart is the text for one actor; its first value is args[at].
+type boundPart struct {
+	shape *shape
+	at    int
+}
+
 // None tells that no row can pass, so that the query need not run.
-func (f Filter) None() bool { return f.bound == nil || f.bound.shape.verdict == isFalse }
+func (f Filter) None() bool { return f.bound == nil || f.bound.verdict == isFalse }
 
 // SQL is the condition with named arguments (@policy_1, @policy_2 …), in
 // parentheses, ready to follow AND. AddTo gives the arguments.
@@ -69,7 +79,7 @@ func (f Filter) SQL() string {
 	if f.bound == nil {
 		return "(FALSE)"
 	}
-	return f.bound.shape.named
+	return f.bound.named
 }
 
 // AddTo adds the arguments of SQL to a statement's named arguments.
@@ -88,7 +98,23 @@ func (f Filter) Positional(offset int) (string, []any) {
 	if f.bound == nil {
 		return "(FALSE)", nil
 	}
-	return f.bound.shape.render("$", offset), f.bound.args
+	return f.bound.render("$", offset), f.bound.args
+}
+
+func (b *boundFilter) render(prefix string, offset int) string {
+	if len(b.parts) == 1 {
+		return b.parts[0].shape.render(prefix, offset+b.parts[0].at)
+	}
+	var text strings.Builder
+	text.WriteByte('(')
+	for i, part := range b.parts {
+		if i > 0 {
+			text.WriteString(" OR ")
+		}
+		text.WriteString(part.shape.render(prefix, offset+part.at))
+	}
+	text.WriteByte(')')
+	return text.String()
 }
 
 // filterKey names a plan among those of a set, and a bound filter among those

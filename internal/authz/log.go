@@ -38,6 +38,10 @@ type MaskedInput struct {
 	ExpiresInDays *int `json:"expiresInDays,omitempty"`
 	// Candidate is who is meant beside the actor, in a question about work.
 	Candidate string `json:"candidate,omitempty"`
+	// OnBehalfOf and Delegation tell whose authority it was, and by what, where
+	// the actor's own did not do.
+	OnBehalfOf string `json:"onBehalfOf,omitempty"`
+	Delegation string `json:"delegation,omitempty"`
 	// Header tells that a request named its tenant itself.
 	Header bool `json:"header,omitempty"`
 }
@@ -126,6 +130,12 @@ func maskActor(actor *Subject) *MaskedActor {
 	}
 }
 
+func (m *MaskedInput) onBehalfOf(b *Behalf) {
+	if b != nil {
+		m.OnBehalfOf, m.Delegation = maskID(b.Delegator), maskID(b.Delegation)
+	}
+}
+
 // maskResource leaves the classification to whoever knows the tiers.
 func maskResource(r *Resource) *MaskedResource {
 	return &MaskedResource{
@@ -152,6 +162,7 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 		},
 	}
 	record.Input.Resource.Classification = s.maskTier(r.Classification)
+	record.Input.onBehalfOf(decision.OnBehalfOf)
 	if in.Actor != nil {
 		record.Tenant, record.Actor = in.Actor.tenant, in.Actor.id
 	}
@@ -190,6 +201,7 @@ func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),
 	}
 	record.Input.Actor = maskActor(about.actor)
+	record.Input.onBehalfOf(verdict.OnBehalfOf)
 	record.Tenant, record.Actor = maskID(about.tenant), maskID(about.user)
 	if about.actor != nil {
 		record.Tenant, record.Actor = about.actor.tenant, about.actor.id

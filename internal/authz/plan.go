@@ -144,13 +144,46 @@ func isUUID(s string) bool {
 	return true
 }
 
-// bind decides the leaves for an actor.
+// bind decides the leaves for an actor, and for each of those on whose behalf it
+// acts: a row passes that one of them may see.
 func (p *plan) bind(actor *Subject) *boundFilter {
+	b := &boundFilter{}
+	own, args := p.bindOne(actor.term.Value)
+	if len(actor.faces) == 0 || own.verdict == isTrue {
+		b.parts, b.args, b.verdict, b.named = []boundPart{{shape: own}}, args, own.verdict, own.named
+		return b
+	}
+	// What lets nothing through stands only where all else does so too.
+	nothing := boundPart{shape: own}
+	add := func(s *shape, args []any) {
+		if s.verdict != isFalse {
+			b.parts = append(b.parts, boundPart{s, len(b.args)})
+			b.args = append(b.args, args...)
+		}
+	}
+	add(own, args)
+	for _, face := range actor.faces {
+		s, args := p.bindOne(face)
+		if s.verdict == isTrue {
+			return &boundFilter{parts: []boundPart{{shape: s}}, verdict: isTrue, named: s.named}
+		}
+		add(s, args)
+	}
+	b.verdict = anyOf
+	if len(b.parts) == 0 {
+		b.parts, b.verdict = []boundPart{nothing}, isFalse
+	}
+	b.named = b.render("@policy_", 0)
+	return b
+}
+
+// bindOne gives the text for one actor's document, and its values.
+func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 	var key uint64
 	states := make([]state, len(p.leaves))
 	values := make([][]string, len(p.leaves))
 	for i := range p.leaves {
-		states[i], values[i] = p.leaves[i].decide(actor.term.Value)
+		states[i], values[i] = p.leaves[i].decide(actor)
 		key = key<<stateBits | uint64(states[i])
 	}
 	var s *shape
@@ -173,7 +206,7 @@ func (p *plan) bind(actor *Subject) *boundFilter {
 			args[i] = values[source]
 		}
 	}
-	return &boundFilter{shape: s, args: args}
+	return s, args
 }
 
 // decide evaluates what is about the actor, and finds the values to compare a

@@ -42,6 +42,8 @@ type Verdict struct {
 	// Days is the lifetime that a key gets; Cap the most that it could have.
 	Days int
 	Cap  int
+	// OnBehalfOf is set where the actor is allowed only through a delegation.
+	OnBehalfOf *Behalf
 	// Revision is that of the policies that answered.
 	Revision string
 }

@@ -27,7 +27,7 @@ type Assign struct {
 	Resource  Resource
 }
 
-func (Assign) entrypoint() string { return "parapet/work/assign" }
+func (Assign) entrypoint() string { return "parapet/work/give" }
 
 // ActAsAgent asks whether the actor may speak for Agent on Resource. It is
 // FORBIDDEN with the missing permission, or VALIDATION of the field agent.

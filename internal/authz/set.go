@@ -17,6 +17,7 @@ import (
 // The entrypoints that the engine asks by name.
 const (
 	entryAllow   = "parapet/access/allow"
+	entryBehalf  = "parapet/access/behalf"
 	entryDenial  = "parapet/access/denial"
 	entrySubject = "parapet/subject/subject"
 )
@@ -28,6 +29,7 @@ type set struct {
 	txn       storage.Transaction
 	compiler  *ast.Compiler
 	allow     *rego.PreparedEvalQuery
+	behalf    *rego.PreparedEvalQuery
 	denial    *rego.PreparedEvalQuery
 	subject   *rego.PreparedEvalQuery
 	queries   map[string]*rego.PreparedEvalQuery
@@ -88,7 +90,7 @@ func (s *set) prepare(ctx context.Context) error {
 		s.queries[entry] = &query
 	}
 	for entry, field := range map[string]**rego.PreparedEvalQuery{
-		entryAllow: &s.allow, entryDenial: &s.denial, entrySubject: &s.subject,
+		entryAllow: &s.allow, entryBehalf: &s.behalf, entryDenial: &s.denial, entrySubject: &s.subject,
 	} {
 		if *field = s.queries[entry]; *field == nil {
 			return fmt.Errorf("authz: there is no entrypoint %s", entry)

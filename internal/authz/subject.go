@@ -32,8 +32,11 @@ type SubjectInput struct {
 	User       User
 	// Stored is what the target tenant has on record for the user.
 	Stored Stored
-	// Roles gives what each role of the target tenant grants, live.
+	// Roles gives what each role of the target tenant grants, live: those of the
+	// user, of its token and of its delegators.
 	Roles map[string][]string
+	// Delegations are those that the user received and that are in force now.
+	Delegations []Delegation
 }
 
 // Token is the verified token.
@@ -96,6 +99,8 @@ type Subject struct {
 	roles                                                 []string
 	permissions                                           []string
 	holds                                                 map[string]struct{}
+	// faces are the actors as which the subject acts on behalf of others.
+	faces []ast.Value
 }
 
 // ID is the user's id.
@@ -137,8 +142,8 @@ func (s *Subject) Roles() []string { return s.roles }
 // permission held as .own has that suffix.
 func (s *Subject) Permissions() []string { return s.permissions }
 
-// Holds tells whether the subject holds the permission in any scope, as .own
-// included. A caller who does not is refused before anything is loaded. An
+// Holds tells whether the subject holds the permission in any scope, as .own or on
+// another's behalf included. A caller who does not is refused before anything is loaded. An
 // unknown caveat, or one that never fits, makes it false.
 func (s *Subject) Holds(permission string) bool {
 	if s == nil {
@@ -182,10 +187,23 @@ func newSubject(o ast.Object, revision string) *Subject {
 		permissions:  texts(o, "permissions"),
 		holds:        map[string]struct{}{},
 	}
+	s.hold(o)
+	if delegations, ok := field(o, "delegations").(ast.Set); ok {
+		delegations.Foreach(func(t *ast.Term) {
+			if face, ok := t.Value.(ast.Object); ok {
+				s.faces = append(s.faces, face)
+				s.hold(face)
+			}
+		})
+	}
+	return s
+}
+
+// hold adds what an actor's document holds.
+func (s *Subject) hold(o ast.Object) {
 	for _, name := range texts(o, "holds") {
 		s.holds[name] = struct{}{}
 	}
-	return s
 }
 
 // document is the input of the subject rule. Lists and maps are always there,
@@ -205,16 +223,8 @@ func (in *SubjectInput) document() ast.Value {
 	user.optional("integration_key", in.User.IntegrationKey)
 	user.optional("organisation", in.User.Organisation)
 
-	assignments := make([]*ast.Term, len(in.Stored.Assignments))
-	for i, a := range in.Stored.Assignments {
-		d := newDocument()
-		d.text("role", a.Role)
-		d.text("scope", a.Scope)
-		d.optional("id", a.ID)
-		assignments[i] = ast.NewTerm(d.Object)
-	}
 	stored := newDocument()
-	stored.value("assignments", ast.NewArray(assignments...))
+	stored.value("assignments", assignments(in.Stored.Assignments))
 	stored.optional("clearance", in.Stored.Clearance)
 
 	d := newDocument()
@@ -224,5 +234,18 @@ func (in *SubjectInput) document() ast.Value {
 	d.value("user", user.Object)
 	d.value("stored", stored.Object)
 	d.lists("roles", in.Roles)
+	d.value("delegations", delegations(in.Delegations))
 	return d.Object
+}
+
+func assignments(held []Assignment) ast.Value {
+	terms := make([]*ast.Term, len(held))
+	for i, a := range held {
+		d := newDocument()
+		d.text("role", a.Role)
+		d.text("scope", a.Scope)
+		d.optional("id", a.ID)
+		terms[i] = ast.NewTerm(d.Object)
+	}
+	return ast.NewArray(terms...)
 }

@@ -9,7 +9,7 @@ test_verdict[case.note] if {
 	_told(verdict) == case.want
 }
 
-_verdict("assign") := work.assign
+_verdict("give") := work.give
 
 _verdict("act_as_agent") := work.act_as_agent
 
@@ -34,7 +34,7 @@ test_notes_are_unique if {
 }
 
 test_an_empty_input_is_refused if {
-	every rule in ["assign", "act_as_agent", "raise_decision", "cancel_decision", "release_claim"] {
+	every rule in ["give", "act_as_agent", "raise_decision", "cancel_decision", "release_claim"] {
 		verdict := _verdict(rule) with input as {}
 		verdict.allow == false
 	}

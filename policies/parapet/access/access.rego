@@ -46,6 +46,12 @@ _in_caveat_projects if input.actor.all_projects == true
 
 _in_caveat_projects if input.resource.project in input.actor.projects
 
+# A delegation for an initiative reaches the initiative itself, which is in no project.
+_in_caveat_projects if {
+	input.resource.type == "initiative"
+	input.resource.id in input.actor.initiatives
+}
+
 # A classification that is no text denies, whatever the list holds.
 _readable if {
 	is_string(input.resource.classification)
@@ -90,6 +96,18 @@ _own_granted if input.resource.organisation in input.actor.grants[input.permissi
 _own_granted if input.resource.project in input.actor.grants[input.permission].own.projects
 
 # METADATA
+# title: On whose behalf
+# description: >
+#   Asked where the actor itself is denied: the delegations by which the same rule
+#   allows it to whoever delegated, as far as they were given. One is enough to allow.
+# scope: document
+# entrypoint: true
+behalf contains {"delegation": face.delegation, "delegator": face.id} if {
+	some face in input.actor.delegations
+	allow with input.actor as face
+}
+
+# METADATA
 # title: Why not
 # description: >
 #   Asked after a denial only: the first thing that stands against the request, as a
@@ -101,7 +119,7 @@ denial := {"hidden": true, "reasons": ["foreign_tenant"]} if not _in_tenant
 
 else := {"hidden": true, "reasons": ["clearance"]} if not _may_know
 
-else := {"hidden": false, "reasons": ["permission_missing"]} if not input.permission in input.actor.holds
+else := {"hidden": false, "reasons": ["permission_missing"]} if not _holds
 
 else := {"hidden": false, "reasons": ["caveat_effect"]} if not input.effect in input.actor.effects
 
@@ -112,6 +130,13 @@ else := {"hidden": false, "reasons": ["caveat_project"]} if not _in_caveat_proje
 else := {"hidden": false, "reasons": ["programme_office_only"]} if not _office_allows
 
 else := {"hidden": false, "reasons": ["out_of_scope"]}
+
+_holds if input.permission in input.actor.holds
+
+_holds if {
+	some face in input.actor.delegations
+	input.permission in face.holds
+}
 
 _may_know if _readable
 

@@ -36,6 +36,7 @@ subject := object.union(
 		"holds": _holds,
 		"permissions": {held[0] | some held in _held},
 		"stored_permissions": _stored_permissions,
+		"delegations": _delegations,
 	},
 	_organisation,
 ) if {
@@ -124,14 +125,14 @@ _token_roles contains [role, kind, id] if {
 	_uuid(id)
 }
 
-_stored_roles contains [assignment.role, "tenant", ""] if {
-	some assignment in input.stored.assignments
+_stored_roles contains _assigned(assignment) if some assignment in input.stored.assignments
+
+_assigned(assignment) := [assignment.role, "tenant", ""] if {
 	is_string(assignment.role)
 	assignment.scope == "tenant"
 }
 
-_stored_roles contains [assignment.role, assignment.scope, assignment.id] if {
-	some assignment in input.stored.assignments
+_assigned(assignment) := [assignment.role, assignment.scope, assignment.id] if {
 	is_string(assignment.role)
 	assignment.scope in {"organisation", "project"}
 	_uuid(assignment.id)
@@ -193,25 +194,25 @@ _held contains [permission, scope, id] if {
 # A permission P.own counts under P, as own, and under its full name.
 _scopes[permission] contains [scope, id] if some [permission, scope, id] in _held
 
-_grants[permission] := _grant(_scopes[permission]) if {
-	some permission in object.keys(_scopes)
-	not endswith(permission, ".own")
-	not startswith(permission, "audit.read.")
-	not _scopes[concat(".", [permission, "own"])]
-}
+_grants := _grants_of(_scopes)
 
-_grants[permission] := object.union(_grant(object.get(_scopes, permission, set())), {"own": _grant(own)}) if {
-	some name, own in _scopes
-	endswith(name, ".own")
-	not startswith(name, "audit.read.")
-	permission := trim_suffix(name, ".own")
-}
+_grants_of(held) := object.union(
+	{permission: _grant(scopes) |
+		some permission, scopes in held
+		not endswith(permission, ".own")
+		not startswith(permission, "audit.read.")
+	},
+	{permission: object.union(_grant(_plain(held, permission)), {"own": _grant(scopes)}) |
+		some name, scopes in held
+		endswith(name, ".own")
+		not startswith(name, "audit.read.")
+		some permission in {name, trim_suffix(name, ".own")}
+	},
+)
 
-_grants[name] := object.union(_grant(set()), {"own": _grant(own)}) if {
-	some name, own in _scopes
-	endswith(name, ".own")
-	not startswith(name, "audit.read.")
-}
+_plain(held, permission) := set() if endswith(permission, ".own")
+
+else := object.get(held, permission, set())
 
 _audit[scope] := _grant(scopes) if {
 	some name, scopes in _scopes
@@ -314,3 +315,104 @@ _projects contains project if {
 	count(_caveat_projects) == 1
 	some project in _caveat_projects
 }
+
+# On another's behalf: for each delegation in force an actor of its own, who is the
+# delegator in what is held and in whose records are own, and the delegate in
+# everything else. There is none where the caller itself is nobody here.
+_delegations contains face if {
+	_caveats_known
+	_source != "none"
+	_kind in {"AGENT", "HUMAN"}
+	some delegation in input.delegations
+	_in_force(delegation)
+	scopes := _lent(delegation)
+	count(scopes) > 0
+	face := object.union(
+		{
+			"delegation": delegation.id,
+			"id": delegation.delegator.id,
+			"tenant": input.tenant,
+			"tenant_type": _tenant_type,
+			"readable": clearance.tiers_up_to(_clearance),
+			"effects": _effects,
+			"modules": _modules & {"tracker"},
+			"grants": _grants_of(scopes),
+			"audit": {},
+			"holds": _names(scopes),
+		},
+		_extent(delegation),
+	)
+}
+
+_in_force(delegation) if {
+	_uuid(delegation.id)
+	_uuid(delegation.delegator.id)
+	delegation.delegator.id != input.user.id
+	delegation.delegator.kind in {"AGENT", "HUMAN"}
+	delegation.delegator.status == "ACTIVE"
+	delegation.delegator.membership == "ACTIVE"
+}
+
+# What of the delegation the delegator's own assignments grant now: what was lent
+# to the delegator is not passed on. Who holds a permission can lend it for what is
+# its own alone.
+_lent(delegation) := {permission: scopes |
+	held := {[lent, scope, id] |
+		some assignment in delegation.delegator.assignments
+		[role, scope, id] := _assigned(assignment)
+		some permission in _granted_by(role)
+		some lent in {permission, concat(".", [permission, "own"])}
+		lent in delegation.permissions
+		_lendable(lent)
+	}
+	some permission in {entry[0] | some entry in held}
+	scopes := {[scope, id] | some [permission, scope, id] in held}
+}
+
+# METADATA
+# title: Permissions that can be lent
+# description: >
+#   Those of the tracker, but for those about delegations themselves: who acts on
+#   another's behalf does not send others to do so.
+# scope: document
+lendable contains name if {
+	some name, entry in data.parapet.catalogue.permissions
+	entry.module == "tracker"
+	not startswith(name, "delegation")
+}
+
+_lendable(name) if name in lendable
+
+_lendable(name) if trim_suffix(name, ".own") in lendable
+
+_names(scopes) := {name |
+	some held in object.keys(scopes)
+	some name in {held, trim_suffix(held, ".own")}
+}
+
+_extent(delegation) := {
+	"all_projects": _all_projects,
+	"projects": _projects,
+	"initiatives": set(),
+} if delegation.scope == "tenant"
+
+else := {
+	"all_projects": false,
+	"projects": {project |
+		some project in delegation.projects
+		_within(project)
+	},
+	"initiatives": {initiative |
+		_all_projects
+		some initiative in delegation.initiatives
+		_uuid(initiative)
+	},
+}
+
+# What the delegation covers and the caller's own token leaves.
+_within(project) if {
+	_all_projects
+	_uuid(project)
+}
+
+_within(project) if project in _projects

@@ -19,7 +19,7 @@ import data.parapet.clearance
 #   tenant runs agents, is a guest customer nowhere, and has clearance for the record.
 # scope: document
 # entrypoint: true
-assign := _refused("VALIDATION", _unfit) if _unfit
+give := _refused("VALIDATION", _unfit) if _unfit
 
 else := _allowed
 
@@ -40,7 +40,7 @@ else := _no_agent("agent_not_active") if not _active
 
 else := _no_agent(_unfit) if _unfit
 
-else := _allowed
+else := _for_others
 
 # METADATA
 # title: Raising a decision request
@@ -59,7 +59,9 @@ else := _refused("FORBIDDEN", "not_the_assignee") if not _acting_is_assignee
 
 else := _refused("CONFLICT", "not_in_progress") if not input.category == "IN_PROGRESS"
 
-else := _allowed
+else := _allowed if _is_actor(input.acting)
+
+else := _for_others
 
 # METADATA
 # title: Cancelling a decision request
@@ -77,11 +79,11 @@ release_claim := _ended_by("holder", "not_the_holder")
 
 _ended_by(who, reason) := _refused("NOT_FOUND", "no_such_record") if not _known
 
-else := _allowed if _for_others
-
 else := _refused("FORBIDDEN", "out_of_reach") if not _reached
 
 else := _allowed if _is_actor(input[who])
+
+else := _for_others if _for_others
 
 else := _lacking(reason)
 
@@ -102,7 +104,14 @@ _request := {
 	"resource": input.resource,
 }
 
-_for_others if access.allow with input as _request
+# Undefined where the actor may not. On whose behalf it is stands in the verdict,
+# unless the actor needs nobody's.
+_for_others := _allowed if access.allow with input as _request
+
+else := object.union(_allowed, {"on_behalf": min(lent)}) if {
+	lent := access.behalf with input as _request
+	count(lent) > 0
+}
 
 _reached if access.reached with input as _request
 
