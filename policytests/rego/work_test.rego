@@ -22,6 +22,8 @@ _verdict("release_claim") := work.release_claim
 # An allow is "allow"; a refusal is its code and reason, and what it names.
 _told(verdict) := "allow" if verdict == {"allow": true, "reasons": []}
 
+else := "lent" if verdict == {"allow": true, "on_behalf": {"delegation": "00000000-0000-7000-8000-0000000000f1", "delegator": "00000000-0000-7000-8000-0000000000c2"}, "reasons": []}
+
 else := {"code": verdict.code, "reason": verdict.reasons[0], "permission": verdict.permission} if verdict.allow == false
 
 else := {"code": verdict.code, "reason": verdict.reasons[0], "field": verdict.field} if verdict.allow == false

@@ -361,29 +361,20 @@ _lent(delegation) := {permission: scopes |
 		some assignment in delegation.delegator.assignments
 		[role, scope, id] := _assigned(assignment)
 		some permission in _granted_by(role)
+		_lendable(permission)
 		some lent in {permission, concat(".", [permission, "own"])}
 		lent in delegation.permissions
-		_lendable(lent)
 	}
 	some permission in {entry[0] | some entry in held}
 	scopes := {[scope, id] | some [permission, scope, id] in held}
 }
 
-# METADATA
-# title: Permissions that can be lent
-# description: >
-#   Those of the tracker, but for those about delegations themselves: who acts on
-#   another's behalf does not send others to do so.
-# scope: document
-lendable contains name if {
-	some name, entry in data.parapet.catalogue.permissions
-	entry.module == "tracker"
-	not startswith(name, "delegation")
+# Permissions of the tracker, but for those about delegations themselves: who acts on
+# another's behalf does not send others to do so.
+_lendable(permission) if {
+	data.parapet.catalogue.permissions[permission].module == "tracker"
+	not startswith(permission, "delegation")
 }
-
-_lendable(name) if name in lendable
-
-_lendable(name) if trim_suffix(name, ".own") in lendable
 
 _names(scopes) := {name |
 	some held in object.keys(scopes)

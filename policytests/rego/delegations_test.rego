@@ -1,0 +1,63 @@
+package parapet.delegations_test
+
+import data.parapet.access
+import data.parapet.subject
+
+# A subject with its one face, as JSON: sets become sorted arrays.
+test_subject[case.note] if {
+	some case in data.tables.delegations.subjects
+	caller := _patched(data.tables.delegations.caller, case)
+	whole := json.unmarshal(json.marshal(subject.subject)) with input as caller
+	_fits(whole, object.get(case, "whole", {}))
+	_one(whole, case)
+}
+
+_one(whole, case) if {
+	case.one == null
+	whole.delegations == []
+}
+
+_one(whole, case) if {
+	count(whole.delegations) == 1
+	_fits(whole.delegations[0], object.get(case, "one", {}))
+}
+
+_fits(got, want) if {
+	every key, value in want {
+		got[key] == value
+	}
+}
+
+test_decision[case.note] if {
+	some case in data.tables.delegations.decisions
+	request := _patched(data.tables.delegations.request, case)
+	own := access.allow with input as request
+	own == false
+	behalf := access.behalf with input as request
+	{entry.delegation | some entry in behalf} == {id | some id in case.want}
+	every entry in behalf {
+		entry.delegator == "00000000-0000-7000-8000-0000000000c2"
+	}
+	denial := access.denial with input as request
+	_reason(denial, case)
+}
+
+_reason(_, case) if count(case.want) > 0
+
+_reason(denial, case) if denial.reasons == [case.reason]
+
+# json.patch has no copy.
+_patched(doc, case) := json.patch(doc, [_step(doc, step) | some step in case.patch])
+
+_step(doc, step) := {"op": "add", "path": step.path, "value": _at(doc, step.from)} if step.op == "copy"
+
+else := step
+
+_at(doc, "/actor/delegations/0") := doc.actor.delegations[0]
+
+test_notes_are_unique if {
+	every cases in [data.tables.delegations.subjects, data.tables.delegations.decisions] {
+		notes := [case.note | some case in cases]
+		count(notes) == count({note | some note in notes})
+	}
+}
