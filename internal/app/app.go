@@ -32,6 +32,7 @@ import (
 	"parapet/internal/gate"
 	"parapet/internal/httpapi"
 	"parapet/internal/identity"
+	"parapet/internal/mcp"
 	"parapet/internal/op"
 	"parapet/internal/password"
 	"parapet/internal/postgres"
@@ -99,11 +100,28 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err != nil {
 		return nil, err
 	}
+	if err = a.mountTools(version); err != nil {
+		return nil, err
+	}
 	a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)))
 	if err != nil {
 		return nil, fmt.Errorf("setting PORT: %w", err)
 	}
 	return a, nil
+}
+
+// mountTools serves the operations as tools of the Model Context Protocol.
+func (a *App) mountTools(version string) error {
+	erased := make([]*op.Operation, len(a.operations))
+	for i, b := range a.operations {
+		erased[i] = b.Operation
+	}
+	tools, err := mcp.New(erased, version, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	a.api.Mount("/mcp", "mcp", tools.HTTP(a.api))
+	return nil
 }
 
 func (a *App) newChecker(tokens *token.Keyring) error {

@@ -231,7 +231,7 @@ func TestWallsBetweenPackages(t *testing.T) {
 
 // planned are the packages that rules name and that are still to come. One that has come must leave the list, so that
 // a misspelt or renamed package never turns a rule off unseen.
-var planned = []string{"internal/catalog", "internal/mcp", "internal/wiki"}
+var planned = []string{"internal/catalog", "internal/wiki"}
 
 func TestRulesNamePackagesThatExist(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	add(groupAccess,
 		newAuthCmd(inv), newListOrgsCmd(inv), newPermissionsCmd(inv),
 		newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv))
-	add(groupOther, newAPICmd(inv), newCompletionCmd(), newVersionCmd(inv))
+	add(groupOther, newAPICmd(inv), newMCPCmd(inv), newCompletionCmd(), newVersionCmd(inv))
 	root.AddCommand(helpTopics()...)
 	return root
 }

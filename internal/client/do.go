@@ -47,6 +47,9 @@ type Request struct {
 	IdempotencyKey string
 	// Repeatable says that sending it twice does no more than sending it once.
 	Repeatable bool
+	// Hold is how long the service itself may keep the request before it answers:
+	// the client's time limit comes on top.
+	Hold time.Duration
 }
 
 // Answer is a success as it came.
@@ -84,11 +87,12 @@ func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, o
 // Send sends a request and gives the answer of a 2xx status; every other answer
 // is a *fault.Error that wraps a *Refusal.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
+	limit := c.cfg.Timeout + r.Hold
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	repeatable := r.Repeatable || r.IdempotencyKey != ""
 	id := NewID()
-	end := c.cfg.Clock.Now().Add(c.cfg.Timeout)
+	end := c.cfg.Clock.Now().Add(limit)
 	for try := 1; ; try++ {
 		answer, err := c.once(ctx, r, id)
 		if err == nil {

@@ -9,14 +9,6 @@ import (
 	"parapet/internal/op"
 )
 
-// credentialOperations are those on sessions, the caller and keys.
-func credentialOperations() []*op.Operation {
-	return []*op.Operation{
-		contract.Login.Operation, contract.Logout.Operation, contract.ChangePassword.Operation,
-		contract.Me.Operation, contract.Permissions.Operation, contract.ListOrgs.Operation,
-		contract.IssueServiceKey.Operation, contract.IssueKey.Operation, contract.ListKeys.Operation, contract.RevokeKey.Operation,
-	}
-}
 
 // Each operation is refused to somebody; one that is not listed here fails.
 func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
@@ -43,7 +35,7 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 		"list-keys":         {request{token: member, query: url.Values{"serviceUserId": {string(service)}}}, fault.CodeForbidden, "api_key.issue_for_service"},
 		"revoke-key":        {request{token: foreign, path: map[string]string{"keyId": string(key.ID)}}, fault.CodeNotFound, ""},
 	}
-	for _, o := range credentialOperations() {
+	for _, o := range contract.CredentialOperations() {
 		d, ok := denials[o.Name]
 		if !ok {
 			t.Errorf("%s is refused to nobody", o.Name)

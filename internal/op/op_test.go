@@ -257,3 +257,48 @@ func FuzzReadCursor(f *testing.F) {
 		}
 	})
 }
+
+func TestWriteArguments(t *testing.T) {
+	t.Parallel()
+	o := thing().Operation
+	w, err := o.WriteArguments([]byte(`{"note":null,"title":"a/b","limit":7,"id":"` + thingID + `","after":"2027-03-31","for":null,"tags":["x"]}`))
+	if err != nil || w.Method != "PATCH" || w.Target != "/api/things/"+thingID+"?after=2027-03-31&limit=7" || string(w.Body) != `{"title":"a/b","note":null,"tags":["x"]}` {
+		t.Fatalf("%+v %s %v", w, w.Body, err)
+	}
+	for text, field := range map[string]string{
+		``: "id", `{"id":null}`: "id", `{"id":""}`: "id", `{"id":".."}`: "id", `{"id":1}`: "id", `{"id":"x","limit":"7"}`: "limit", `{"id":"x","limit":true}`: "limit",
+		`{"id":"x","stranger":1}`: "stranger", `{"id":"x","ID":"y"}`: "ID", `{"id":"x","id":"y"}`: "id", `[]`: "body", `{`: "body", `{"id":"x"} {}`: "body", `{"id":"x","after":"\u0000"}`: "after",
+	} {
+		if _, err := o.WriteArguments([]byte(text)); !fault.HasCode(err, fault.CodeValidation) || fault.From(err).Field != field {
+			t.Errorf("%s: %v, want a fault of %s", text, err, field)
+		}
+	}
+}
+
+func FuzzWriteArguments(f *testing.F) {
+	for _, seed := range []string{``, `{}`, `{"id":"` + thingID + `","title":"t"}`, `{"id":"a/../b","limit":9,"title":"x"}`, `{"id":"?#%2e%2e/{id}","tags":[]}`, `{"id":"x","id":"y"}`, `[]`, `{"id":"\ud800"}`} {
+		f.Add([]byte(seed))
+	}
+	o := thing().Operation
+	f.Fuzz(func(t *testing.T, text []byte) {
+		w, err := o.WriteArguments(text)
+		if err != nil {
+			if !fault.HasCode(err, fault.CodeValidation) {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		u, err := url.Parse(w.Target)
+		if err != nil || u.Host != "" || u.Fragment != "" {
+			t.Fatalf("%q asks for %q (%v)", text, w.Target, err)
+		}
+		if parts := strings.Split(u.EscapedPath(), "/"); len(parts) != 4 || parts[1] != "api" || parts[2] != "things" || parts[3] == "" || parts[3] == "." || parts[3] == ".." {
+			t.Fatalf("%q asks for %q", text, w.Target)
+		}
+		for name := range u.Query() {
+			if !slices.Contains([]string{"limit", "after", "for"}, name) {
+				t.Fatalf("%q asks for %q", text, w.Target)
+			}
+		}
+	})
+}

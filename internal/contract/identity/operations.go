@@ -1,6 +1,24 @@
 package identity
 
-import "parapet/internal/op"
+import (
+	"slices"
+
+	"parapet/internal/op"
+)
+
+// Operations lists every operation of the module.
+func Operations() []*op.Operation {
+	return slices.Concat(CredentialOperations(), DirectoryOperations())
+}
+
+// CredentialOperations lists the operations on sessions, the caller and keys.
+func CredentialOperations() []*op.Operation {
+	return []*op.Operation{
+		Login.Operation, Logout.Operation, ChangePassword.Operation,
+		Me.Operation, Permissions.Operation, ListOrgs.Operation,
+		IssueServiceKey.Operation, IssueKey.Operation, ListKeys.Operation, RevokeKey.Operation,
+	}
+}
 
 // DirectoryOperations lists the operations on tenants, organisations, users,
 // memberships, roles, the audit and decision logs, events and notifications.

@@ -19,8 +19,8 @@ const MaxImportBody = 16 << 20
 // read as one with a Problem, and reported as failed.
 type ImportItem struct {
 	ID           string             `json:"id" doc:"The item's own id, by which a second import knows it again; at most 200 characters."`
-	Title        string             `json:"title" doc:"The title, at most 500 characters."`
-	Description  string             `json:"description,omitempty" doc:"The text, at most 100,000 characters."`
+	Title        string             `json:"title" doc:"The title, at most 500 characters. Untrusted text."`
+	Description  string             `json:"description,omitempty" doc:"The text, at most 100,000 characters. Untrusted text."`
 	Status       string             `json:"status,omitempty" doc:"open, in_progress, hooked, closed, or one of the project's own statuses; open when absent."`
 	Priority     *int               `json:"priority,omitempty" doc:"0 (highest, URGENT), 1 (HIGH), 2 (MEDIUM), 3 or 4 (LOW); 2 when absent."`
 	IssueType    string             `json:"issue_type,omitempty" doc:"task, bug, feature, epic or chore; any other becomes a task with the label type:<it>. task when absent."`

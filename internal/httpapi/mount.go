@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"parapet/internal/fault"
+)
+
+// Mount serves h at the path, for what speaks a protocol of its own over HTTP
+// and does its work by operations. It has the request id, the log line, the
+// metrics and the headers of every route; a request without a live bearer
+// credential is a 401, and one that a page of another site makes a 403. A cookie
+// is no credential here.
+func (a *API) Mount(path, name string, h http.Handler) {
+	a.engine.Any(path, func(c *gin.Context) {
+		c.Set(operationKey, name)
+		r := c.Request
+		err := a.addressedHere(r)
+		if err == nil {
+			// The operations behind it look at the organisation.
+			own := r.Clone(r.Context())
+			own.Header.Del("X-Act-As-Org")
+			cred, cerr := credentialOf(own, "")
+			if cerr == nil && cred.Cookie {
+				cerr = fault.Unauthorized()
+			}
+			if err = cerr; err == nil {
+				_, err = a.cfg.Auth.Authenticate(r.Context(), cred)
+			}
+		}
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		h.ServeHTTP(c.Writer, r)
+	})
+}
+
+// addressedHere refuses what a page of another site sends through its reader's
+// browser: an Origin that is not this host, and a name that such a page has bound
+// to the address of a server on the reader's own machine.
+// Source: the Model Context Protocol, Transports, Security Warning.
+func (a *API) addressedHere(r *http.Request) error {
+	for _, value := range r.Header.Values("Origin") {
+		origin, err := url.Parse(value)
+		if err != nil || origin.Host == "" || origin.Host != r.Host {
+			return fault.Refused("The Origin is not this host: pages of other sites are not answered here.")
+		}
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	peer, _, err := net.SplitHostPort(r.RemoteAddr)
+	if local == nil || err != nil || a.trusted(peer) {
+		return nil
+	}
+	if here, err := netip.ParseAddrPort(local.String()); err != nil || !here.Addr().Unmap().IsLoopback() {
+		return nil
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if addr, err := netip.ParseAddr(host); host == "localhost" || (err == nil && addr.Unmap().IsLoopback()) {
+		return nil
+	}
+	return fault.Refused("The Host is not this machine. Behind a proxy on this machine, name the proxy in PT_TRUSTED_PROXIES.")
+}

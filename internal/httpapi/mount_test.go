@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+func TestMount(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, io.Discard, nil)
+	served := 0
+	a.Mount("/tool", "tool", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { served++; w.WriteHeader(http.StatusAccepted) }))
+	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 3000}
+	for name, tc := range map[string]struct {
+		token, host, origin, cookie string
+		local                       net.Addr
+		status                      int
+	}{
+		"a bearer":                            {token: goodToken, host: "parapet.example", status: 202},
+		"no credential":                       {host: "parapet.example", status: 401},
+		"a bad credential":                    {token: "bad", host: "parapet.example", status: 401},
+		"a cookie alone":                      {cookie: goodToken, host: "parapet.example", status: 401},
+		"a page of this host":                 {token: goodToken, host: "parapet.example", origin: "https://parapet.example", status: 202},
+		"a page of another site":              {token: goodToken, host: "parapet.example", origin: "https://elsewhere.example", status: 403},
+		"a page without a site":               {token: goodToken, host: "parapet.example", origin: "null", status: 403},
+		"this machine by name":                {token: goodToken, host: "localhost:3000", local: loopback, status: 202},
+		"this machine by number":              {token: goodToken, host: "[::1]:3000", local: loopback, status: 202},
+		"a name bound to this machine":        {token: goodToken, host: "elsewhere.example:3000", local: loopback, status: 403},
+		"a bound name that is its own origin": {token: goodToken, host: "elsewhere.example:3000", origin: "http://elsewhere.example:3000", local: loopback, status: 403},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/tool", nil)
+		r.Host = tc.host
+		if tc.local != nil {
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, tc.local))
+		}
+		if tc.token != "" {
+			r.Header.Set("Authorization", "Bearer "+tc.token)
+		}
+		if tc.origin != "" {
+			r.Header.Set("Origin", tc.origin)
+		}
+		if tc.cookie != "" {
+			r.AddCookie(&http.Cookie{Name: SessionCookie, Value: tc.cookie})
+		}
+		w := httptest.NewRecorder()
+		before := served
+		a.ServeHTTP(w, r)
+		if w.Code != tc.status || (served > before) != (tc.status == 202) || w.Header().Get("X-Request-Id") == "" || (w.Header().Get("WWW-Authenticate") != "") != (tc.status == 401) {
+			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
+		}
+	}
+}
