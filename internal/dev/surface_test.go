@@ -203,9 +203,14 @@ func TestForeignIsAbsent(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &project); err != nil || w.Code != 201 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
+	var initiative struct{ ID op.UUID }
+	w = d.ask(t, "POST", "/api/initiatives", manager, []byte(`{"name":"Hidden","startDate":"2027-01-01"}`))
+	if err := json.Unmarshal(w.Body.Bytes(), &initiative); err != nil || w.Code != 201 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
 	acme := d.info.Tenants[slices.IndexFunc(d.info.Tenants, func(t Tenant) bool { return t.Slug == "acme" })]
 	stranger := d.login(t, "admin@globex.example")
-	foreign := map[string]op.UUID{"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID}
+	foreign := map[string]op.UUID{"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID, "initiativeId": initiative.ID}
 	tried := 0
 	for _, b := range d.App().Operations() {
 		o := b.Operation

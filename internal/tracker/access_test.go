@@ -12,16 +12,18 @@ import (
 // project where it lies in one. Each noun has a field and its requests in a
 // function beside its own tests.
 type scene struct {
-	project, task, initiative op.UUID
+	project, task, initiative, stage, gate op.UUID
 }
 
 // scene makes one of everything in the tier.
 func (w *world) scene(name, tier string) scene {
 	w.t.Helper()
 	p := w.project(name, fields{"classification": tier})
+	stage := w.stage(p.ID, "Design").ID
 	return scene{
 		project: p.ID, task: w.task(p, "Land").ID,
 		initiative: w.initiative(name, fields{"classification": tier}).ID,
+		stage:      stage, gate: w.gateAfter(p.ID, stage, "Review").ID,
 	}
 }
 
@@ -29,7 +31,7 @@ func (w *world) scene(name, tier string) scene {
 // manager of the tenant could make.
 func requests(s scene) map[string]fields {
 	all := map[string]fields{}
-	for _, of := range []func(scene) map[string]fields{projectRequests, initiativeRequests} {
+	for _, of := range []func(scene) map[string]fields{projectRequests, initiativeRequests, stageRequests, gateRequests} {
 		for name, in := range of(s) {
 			all[name] = in
 		}
@@ -139,7 +141,7 @@ func TestEveryOperationIsDenied(t *testing.T) {
 
 // sceneOf has the same id wherever one belongs.
 func sceneOf(id op.UUID) scene {
-	return scene{project: id, task: id, initiative: id}
+	return scene{project: id, task: id, initiative: id, stage: id, gate: id}
 }
 
 func uidOf(p *contract.Project) op.UUID { return p.ID }

@@ -161,6 +161,10 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	member := w.person(person{roles: []string{"Member"}})
 	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
 	w.task(p, "Child", fields{"epicId": epic.ID})
+	moon := w.initiative("Moon")
+	gate := w.gateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review")
+	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p.ID, "gateId": gate.ID, "vote": "HOLD"})
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
 	w.crowd(p, 200, 25, 2000)
 	e := &ear{}
 	w.listening(e)
@@ -194,6 +198,7 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 		}
 	}
 	for name, in := range map[string]fields{
+		"list-stages": {"projectId": p.ID}, "list-initiatives": {"status": "ACTIVE"}, "initiative": {"hint": "Crowd 1"}, "get-initiative": {"initiativeId": moon.ID},
 		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
 		"get-task": {"projectId": p.ID, "task": epic.Key}, "list-decision-requests": {"projectId": p.ID, "task": epic.Key},
 	} {

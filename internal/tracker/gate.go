@@ -1,0 +1,236 @@
+package tracker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+func (s *Service) createGate() gate.Handler[contract.CreateGateIn, contract.Gate, projectRow] {
+	return onPipeline(func(in *contract.CreateGateIn) op.UUID { return in.ProjectID }, addGate)
+}
+
+func addGate(ctx context.Context, c *gate.Call, in *contract.CreateGateIn, p *pipeline) (*contract.Gate, error) {
+	if _, err := p.at(in.StageID); err != nil {
+		return nil, fault.Validation("stageId", "The project has no such stage.")
+	}
+	criteria, err := checkCriteria(in.Criteria)
+	if err != nil {
+		return nil, err
+	}
+	row := gateRow{
+		ID: uid.New(), ProjectID: p.project.ID, StageID: in.StageID, Name: strings.TrimSpace(in.Name), Criteria: criteria,
+		Status: contract.GatePending, CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if p.gateAfter(in.StageID) != nil {
+		return nil, stageConstraints()["gates_stage_once"]
+	}
+	if err := insertGate(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	p.recordGate(c, &row, "gate.created", contract.EventGateCreated, nil, map[string]any{"stageId": row.StageID})
+	return p.gate(&row), nil
+}
+
+// maxCriterion is the length in characters of the longest criterion of a gate.
+const maxCriterion = 500
+
+// checkCriteria gives a gate's criteria, trimmed; never nil.
+func checkCriteria(given []string) ([]string, error) {
+	criteria := make([]string, 0, len(given))
+	for i, text := range given {
+		text = strings.TrimSpace(text)
+		at := fmt.Sprintf("criteria.%d", i)
+		switch {
+		case text == "" || utf8.RuneCountInString(text) > maxCriterion:
+			return nil, fault.Validation(at, fmt.Sprintf("A criterion needs 1 to %d characters.", maxCriterion))
+		case slices.Contains(criteria, text):
+			return nil, fault.Validation(at, "The criterion is named twice.")
+		}
+		criteria = append(criteria, text)
+	}
+	return criteria, nil
+}
+
+func (s *Service) updateGate() gate.Handler[contract.UpdateGateIn, contract.Gate, projectRow] {
+	return onPipeline(func(in *contract.UpdateGateIn) op.UUID { return in.ProjectID }, changeGate)
+}
+
+func changeGate(ctx context.Context, c *gate.Call, in *contract.UpdateGateIn, p *pipeline) (*contract.Gate, error) {
+	row, err := p.gateOf(in.GateID)
+	if err != nil {
+		return nil, err
+	}
+	old := *row
+	if in.Name.Null {
+		return nil, cannotClear("name")
+	}
+	if row.Name = strings.TrimSpace(in.Name.Or(row.Name)); row.Name == "" {
+		return nil, fault.Validation("name", "The field name can't be blank.")
+	}
+	if in.Criteria.Set {
+		if row.Criteria, err = checkCriteria(in.Criteria.Or(nil)); err != nil {
+			return nil, err
+		}
+	}
+	var changed []string
+	if row.Name != old.Name {
+		changed = append(changed, "name")
+	}
+	if !slices.Equal(row.Criteria, old.Criteria) {
+		changed = append(changed, "criteria")
+	}
+	if len(changed) == 0 {
+		return p.gate(row), nil
+	}
+	row.UpdatedAt = c.Now
+	if err := updateGateRow(ctx, c, row); err != nil {
+		return nil, err
+	}
+	p.recordGate(c, row, "gate.updated", contract.EventGateUpdated, changed, map[string]any{})
+	return p.gate(row), nil
+}
+
+func (s *Service) deleteGate() gate.Handler[contract.DeleteGateIn, op.None, projectRow] {
+	return onPipeline(func(in *contract.DeleteGateIn) op.UUID { return in.ProjectID }, removeGate)
+}
+
+func removeGate(ctx context.Context, c *gate.Call, in *contract.DeleteGateIn, p *pipeline) (*op.None, error) {
+	row, err := p.gateOf(in.GateID)
+	if err != nil {
+		return nil, err
+	}
+	if err := deleteGateRow(ctx, c, row.ID); err != nil {
+		return nil, err
+	}
+	p.recordGate(c, row, "gate.deleted", contract.EventGateDeleted, nil, map[string]any{"stageId": row.StageID})
+	return &op.None{}, nil
+}
+
+func (s *Service) reviewGate() gate.Handler[contract.ReviewGateIn, contract.GateReviewOutcome, projectRow] {
+	return onPipeline(func(in *contract.ReviewGateIn) op.UUID { return in.ProjectID }, castVote)
+}
+
+// castVote writes the caller's vote and does what it does: PASS and WAIVE pass the
+// gate and start the stage behind it, in the same transaction; FAIL and HOLD mark
+// the gate and leave the stages.
+func castVote(ctx context.Context, c *gate.Call, in *contract.ReviewGateIn, p *pipeline) (*contract.GateReviewOutcome, error) {
+	if in.Vote == contract.VoteWaive {
+		if err := c.Decide(ctx, contract.PermGatesWaive, p.project.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
+	}
+	row, err := p.gateOf(in.GateID)
+	if err != nil {
+		return nil, err
+	}
+	reason := strings.TrimSpace(in.Reason)
+	if in.Vote == contract.VoteWaive && reason == "" {
+		return nil, fault.Validation("reason", "A gate is waived with a reason.")
+	}
+	findings, err := row.checkFindings(in.Criteria)
+	if err != nil {
+		return nil, err
+	}
+	review := reviewRow{
+		GateID: row.ID, ReviewerID: c.Actor.UserID, ID: uid.New(), Vote: in.Vote, Reason: reason, Criteria: findings, ReviewedAt: c.Now,
+	}
+	changes := map[string]any{"vote": in.Vote, "stageId": row.StageID, "status": map[string]string{"from": row.Status, "to": statusAfter(in.Vote)}}
+	if former := p.replace(&review); former != "" {
+		changes["replaced"] = former
+	}
+	if err := putReview(ctx, c, &review); err != nil {
+		return nil, err
+	}
+	row.Status, row.DecidedAt, row.UpdatedAt = statusAfter(in.Vote), &c.Now, c.Now
+	if err := updateGateRow(ctx, c, row); err != nil {
+		return nil, err
+	}
+	p.recordGate(c, row, "gate.reviewed", contract.EventGateReviewed, []string{"status", "reviews"}, changes)
+	out := &contract.GateReviewOutcome{}
+	if row.Status == contract.GatePassed {
+		if out.Progressed, err = p.startBehind(ctx, c, row); err != nil {
+			return nil, err
+		}
+	}
+	out.Gate = *p.gate(row)
+	return out, nil
+}
+
+func statusAfter(vote string) string {
+	switch vote {
+	case contract.VoteFail:
+		return contract.GateFailed
+	case contract.VoteHold:
+		return contract.GateHeld
+	default:
+		return contract.GatePassed
+	}
+}
+
+// checkFindings gives what was found of the gate's criteria as it is stored.
+func (r *gateRow) checkFindings(findings []contract.GateFinding) (json.RawMessage, error) {
+	seen := map[string]bool{}
+	for i := range findings {
+		at := fmt.Sprintf("criteria.%d.criterion", i)
+		findings[i].Criterion = strings.TrimSpace(findings[i].Criterion)
+		switch text := findings[i].Criterion; {
+		case !slices.Contains(r.Criteria, text):
+			return nil, fault.Validation(at, "The gate has no such criterion. Name one of its criteria by its text.")
+		case seen[text]:
+			return nil, fault.Validation(at, "The criterion is named twice.")
+		default:
+			seen[text] = true
+		}
+	}
+	if findings == nil {
+		findings = []contract.GateFinding{}
+	}
+	return json.Marshal(findings)
+}
+
+// replace puts a vote among those that count and gives the reviewer's former one,
+// whose id it keeps.
+func (p *pipeline) replace(review *reviewRow) (former string) {
+	p.reviews = slices.DeleteFunc(p.reviews, func(r reviewRow) bool {
+		mine := r.GateID == review.GateID && r.ReviewerID == review.ReviewerID
+		if mine {
+			former, review.ID = r.Vote, r.ID
+		}
+		return mine
+	})
+	p.reviews = append(p.reviews, *review)
+	return former
+}
+
+// startBehind starts the stage behind a gate, unless there is none or it is under
+// way already.
+func (p *pipeline) startBehind(ctx context.Context, c *gate.Call, row *gateRow) (*contract.Stage, error) {
+	i, err := p.at(row.StageID)
+	if err != nil || i+1 >= len(p.stages) || p.stages[i+1].Status != contract.StagePlanned {
+		return nil, err
+	}
+	return p.progress(ctx, c, &p.stages[i+1], row)
+}
+
+// recordGate adds the audit entry and the event of a change. The entry of a vote
+// keeps it when a later one has replaced it.
+func (p *pipeline) recordGate(c *gate.Call, r *gateRow, action, event string, changed []string, changes map[string]any) {
+	changes["projectId"] = p.project.ID
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "gate", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "gate", AggregateID: r.ID, Payload: p.gate(r), Changed: changed})
+}

@@ -1,0 +1,252 @@
+package tracker_test
+
+import (
+	"sync"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func (w *world) gateAfter(p, stage op.UUID, name string, more ...fields) *contract.Gate {
+	w.t.Helper()
+	return do[contract.Gate](w, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stage, "name": name}, more...))
+}
+
+func gateRequests(s scene) map[string]fields {
+	p, gate := s.project, s.gate
+	return map[string]fields{
+		"create-gate": {"projectId": p, "stageId": s.stage, "name": "New"},
+		"update-gate": {"projectId": p, "gateId": gate, "name": "Renamed"},
+		"delete-gate": {"projectId": p, "gateId": gate},
+		"review-gate": {"projectId": p, "gateId": gate, "vote": "PASS"},
+	}
+}
+
+// pipeline makes three stages with gates behind the first two.
+func (w *world) pipeline(p op.UUID) (stages [3]*contract.Stage, gates [2]*contract.Gate) {
+	w.t.Helper()
+	for i, name := range []string{"Design", "Build", "Launch"} {
+		stages[i] = w.stage(p, name)
+	}
+	for i := range gates {
+		gates[i] = w.gateAfter(p, stages[i].ID, "Review of "+stages[i].Name, fields{"criteria": []string{"drawn", "costed"}})
+	}
+	return stages, gates
+}
+
+// statuses gives the statuses of stages and gates, in the pipeline's order.
+func (w *world) statuses(p op.UUID) string {
+	w.t.Helper()
+	text := ""
+	for _, s := range do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages {
+		text += s.Status + " "
+		if s.Gate != nil {
+			text += s.Gate.Status + " "
+		}
+	}
+	return text
+}
+
+func TestAGateComesAfterAStage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo").ID
+	stages, gates := w.pipeline(p)
+	g := gates[0]
+	if g.Name != "Review of Design" || g.StageID != stages[0].ID || g.Status != "PENDING" || len(g.Criteria) != 2 || g.Reviews == nil || g.DecidedAt != nil {
+		t.Errorf("got %+v", g)
+	}
+	w.wantTrail(1, "gate.created", contract.EventGateCreated, g.ID)
+	w.refused(fault.CodeConflict, w.manager, "create-gate", fields{"projectId": p, "stageId": stages[0].ID, "name": "Second"})
+	other := w.project("Gemini").ID
+	for field, in := range map[string]fields{
+		"name": {"name": " "}, "stageId": {"stageId": w.acme}, "criteria.0": {"criteria": []string{" "}}, "criteria.1": {"criteria": []string{"a", "a "}},
+		"status": {"status": "PASSED"},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stages[2].ID, "name": "x"}, in)); f.Field != field {
+			t.Errorf("%v: the field %q is named", in, f.Field)
+		}
+	}
+	if f := w.refused(fault.CodeValidation, w.manager, "create-gate", fields{"projectId": other, "stageId": stages[2].ID, "name": "x"}); f.Field != "stageId" {
+		t.Errorf("the field %q is named", f.Field)
+	}
+	got := do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off", "criteria": nil})
+	if got.Name != "Sign-off" || got.Criteria == nil || len(got.Criteria) != 0 {
+		t.Errorf("got %+v", got)
+	}
+	w.wantTrail(1, "gate.updated", contract.EventGateUpdated, g.ID)
+	do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off"})
+	w.wantTrail(1, "gate.updated", contract.EventGateUpdated, g.ID)
+	w.refused(fault.CodeValidation, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": nil})
+	w.refused(fault.CodeValidation, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "stageId": stages[1].ID})
+	for _, name := range []string{"update-gate", "delete-gate"} {
+		w.refused(fault.CodeNotFound, w.manager, name, fields{"projectId": other, "gateId": g.ID})
+	}
+	w.refused(fault.CodeNotFound, w.manager, "review-gate", fields{"projectId": other, "gateId": g.ID, "vote": "PASS"})
+	do[op.None](w, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
+	w.wantTrail(1, "gate.deleted", contract.EventGateDeleted, g.ID)
+	w.refused(fault.CodeNotFound, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
+	// The gate goes with its stage, and says so.
+	do[op.None](w, w.manager, "delete-stage", fields{"projectId": p, "stageId": stages[1].ID})
+	w.wantTrail(1, "gate.deleted", contract.EventGateDeleted, gates[1].ID)
+}
+
+func TestPassStartsTheNextStage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo").ID
+	stages, gates := w.pipeline(p)
+	do[contract.Stage](w, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[0].ID})
+	// A gate that is not passed is one: nobody starts the stage behind it.
+	f := w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
+	if f.Details["gateId"] != gates[0].ID || f.Details["gateStatus"] != "PENDING" {
+		t.Errorf("got %v", f.Details)
+	}
+	reviewer := w.person(person{roles: []string{"Reviewer"}})
+	out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{
+		"projectId": p, "gateId": gates[0].ID, "vote": "PASS", "reason": " Good. ",
+		"criteria": []fields{{"criterion": "costed", "met": true}, {"criterion": "drawn", "met": false}},
+	})
+	if out.Gate.Status != "PASSED" || out.Gate.DecidedAt == nil || out.Progressed == nil || out.Progressed.ID != stages[1].ID || out.Progressed.Status != "in-progress" {
+		t.Errorf("got %+v", out)
+	}
+	if r := out.Gate.Reviews; len(r) != 1 || r[0].Reviewer != reviewer.id || r[0].Vote != "PASS" || r[0].Reason != "Good." || len(r[0].Criteria) != 2 || !r[0].Criteria[0].Met {
+		t.Errorf("got %+v", r)
+	}
+	w.wantTrail(1, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
+	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
+	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[0].ID)
+	if got := w.statuses(p); got != "in-progress PASSED in-progress PENDING planned " {
+		t.Errorf("got %s", got)
+	}
+	// A second PASS finds the stage under way and leaves it.
+	out = do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
+	if out.Progressed != nil || len(out.Gate.Reviews) != 2 {
+		t.Errorf("got %+v", out)
+	}
+	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
+	// A gate behind the last stage starts nothing.
+	last := w.gateAfter(p, stages[2].ID, "Landing")
+	if out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{"projectId": p, "gateId": last.ID, "vote": "PASS"}); out.Progressed != nil || out.Gate.Status != "PASSED" {
+		t.Errorf("got %+v", out)
+	}
+}
+
+func TestFailAndHoldMarkTheGateAndLeaveTheStages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo").ID
+	stages, gates := w.pipeline(p)
+	for vote, status := range map[string]string{"FAIL": "FAILED", "HOLD": "HELD"} {
+		out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
+		if out.Gate.Status != status || out.Progressed != nil {
+			t.Errorf("%s: got %+v", vote, out)
+		}
+		w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
+	}
+	if n := w.count(`SELECT count(*) FROM projects.stages WHERE status <> 'planned'`); n != 0 {
+		t.Errorf("%d stages moved", n)
+	}
+	// What a PASS has started stays, whatever is voted afterwards.
+	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
+	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "FAIL"})
+	if got := w.statuses(p); got != "planned FAILED in-progress PENDING planned " {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestALaterVoteReplacesTheFormerOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo").ID
+	_, gates := w.pipeline(p)
+	reviewer, second := w.person(person{roles: []string{"Reviewer"}}), w.person(person{roles: []string{"Reviewer"}})
+	vote := func(who *person, vote string) *contract.GateReviewOutcome {
+		return do[contract.GateReviewOutcome](w, who, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
+	}
+	first := vote(reviewer, "FAIL").Gate.Reviews[0]
+	vote(second, "HOLD")
+	out := vote(reviewer, "PASS")
+	if r := out.Gate.Reviews; len(r) != 2 || r[0].Reviewer != second.id || r[0].Vote != "HOLD" || r[1].Reviewer != reviewer.id || r[1].Vote != "PASS" || r[1].ID != first.ID {
+		t.Errorf("got %+v", r)
+	}
+	if listed := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages[0].Gate; len(listed.Reviews) != 2 || listed.Reviews[1].ID != first.ID || listed.Status != "PASSED" {
+		t.Errorf("read back %+v", listed)
+	}
+	// The log keeps all three, and which one was replaced.
+	w.wantTrail(3, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'gate.reviewed' AND changes->>'vote' = 'PASS' AND changes->>'replaced' = 'FAIL'`); n != 1 {
+		t.Error("the log does not say what was replaced")
+	}
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%drawn%'`); n != 0 {
+		t.Error("the log holds what people wrote")
+	}
+}
+
+func TestWaiveNeedsItsPermissionAndAReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo").ID
+	stages, gates := w.pipeline(p)
+	in := fields{"projectId": p, "gateId": gates[0].ID, "vote": "WAIVE", "reason": "Known good."}
+	reviewer := w.person(person{roles: []string{"Reviewer"}})
+	if f := w.refused(fault.CodeForbidden, reviewer, "review-gate", in); f.Permission != contract.PermGatesWaive {
+		t.Errorf("the refusal names %q", f.Permission)
+	}
+	for _, reason := range []any{nil, "  "} {
+		if f := w.refused(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, fields{"reason": reason})); f.Field != "reason" {
+			t.Errorf("the field %q is named", f.Field)
+		}
+	}
+	out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", in)
+	if out.Gate.Status != "PASSED" || out.Gate.Reviews[0].Vote != "WAIVE" || out.Progressed == nil || out.Progressed.ID != stages[1].ID {
+		t.Errorf("got %+v", out)
+	}
+	for field, more := range map[string]fields{
+		"vote": {"vote": "MAYBE"}, "criteria.0.criterion": {"criteria": []fields{{"criterion": "sung", "met": true}}},
+		"criteria.1.criterion": {"criteria": []fields{{"criterion": "drawn", "met": true}, {"criterion": "drawn", "met": false}}},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, more)); f.Field != field {
+			t.Errorf("%v: the field %q is named", more, f.Field)
+		}
+	}
+}
+
+// Two who pass a gate at once start the next stage once.
+func TestAGateIsPassedOnceHoweverManyPassIt(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, 16)
+	p := w.project("Apollo").ID
+	stages, gates := w.pipeline(p)
+	var all sync.WaitGroup
+	started := make(chan bool, 16)
+	reviewers := make([]*person, 16)
+	for i := range reviewers {
+		reviewers[i] = w.person(person{roles: []string{"Reviewer"}})
+	}
+	for _, reviewer := range reviewers {
+		all.Go(func() {
+			out, err := w.try(reviewer, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			started <- out.(*contract.GateReviewOutcome).Progressed != nil
+		})
+	}
+	all.Wait()
+	close(started)
+	times := 0
+	for s := range started {
+		if s {
+			times++
+		}
+	}
+	if times != 1 {
+		t.Errorf("the stage was started %d times", times)
+	}
+	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
+	w.wantTrail(16, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
+}
