@@ -55,6 +55,10 @@ func projectRequests(s scene) map[string]fields {
 		"delete-task":    {"projectId": p, "task": task},
 		"import-items":   {"projectId": p, "items": []fields{{"id": "a", "title": "b"}}},
 
+		"list-dependencies": {"projectId": p, "task": task},
+		"add-dependency":    {"projectId": p, "task": task, "dependsOn": task},
+		"remove-dependency": {"projectId": p, "task": task, "dependsOnId": task},
+
 		"claim-next-ready": {"projectId": p},
 		"keep-claim":       {"projectId": p, "task": task, "leaseId": p},
 		"release-claim":    {"projectId": p, "task": task, "leaseId": p},

@@ -21,11 +21,6 @@ func (w *world) queue(who *person, p *contract.Project, queue string, more ...fi
 	return keys(do[op.Page[contract.TaskSummary]](w, who, "list-tasks", merge(fields{"projectId": p.ID, queue: true}, more...)).Items)
 }
 
-func (w *world) depend(task, on *contract.Task) {
-	w.t.Helper()
-	w.exec(`INSERT INTO projects.dependencies (tenant_id, task_id, depends_on_id, created_by, created_at) VALUES ($1, $2, $3, $1, now())`, w.acme, task.ID, on.ID)
-}
-
 func TestTheReadySetHoldsWhatCanBeBegun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

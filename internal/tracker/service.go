@@ -87,6 +87,9 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.CancelDecision, s.cancelDecision()),
 		s.waitDecision(),
 		gate.Handle(s.gate, contract.ClaimNextReady, s.claimNextReady()),
+		gate.Handle(s.gate, contract.ListDependencies, s.listDependencies()),
+		gate.Handle(s.gate, contract.AddDependency, s.addDependency()),
+		gate.Handle(s.gate, contract.RemoveDependency, s.removeDependency()),
 		gate.Handle(s.gate, contract.KeepClaim, s.keepClaim()),
 		gate.Handle(s.gate, contract.ReleaseClaim, s.releaseClaim()),
 	}

@@ -1,0 +1,178 @@
+package tracker
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// otherColumns say where the aliases o (the task at the other end) and po (its
+// project) keep what the policies ask of a task.
+var otherColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("task"),
+	"resource.tenant":         authz.UUID("o.tenant_id"),
+	"resource.id":             authz.UUID("o.id"),
+	"resource.project":        authz.UUID("o.project_id"),
+	"resource.organisation":   authz.UUID("po.organisation_id"),
+	"resource.creator":        authz.UUID("o.created_by"),
+	"resource.owner":          authz.UUID("o.assignee_id"),
+	"resource.classification": authz.Text("po.classification"),
+})
+
+// dependencyRow is a dependency with the task at its other end.
+type dependencyRow struct {
+	ID        op.UUID
+	CreatedAt time.Time
+
+	TaskID         op.UUID
+	ProjectID      op.UUID
+	Prefix         string
+	Number         int64
+	Title          string
+	Status         string
+	StatusCategory string
+	Shown          bool
+}
+
+// show is the public form; what the caller may not read is redacted.
+func (r *dependencyRow) show(c *gate.Call, task *taskRow, direction string) *contract.Dependency {
+	d := &contract.Dependency{Direction: direction, CreatedAt: r.CreatedAt.UTC()}
+	if !r.Shown {
+		d.Task = contract.TaskRef{ID: opaqueID(c.Tenant, r.TaskID), Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
+		return d
+	}
+	d.Task = contract.TaskRef{
+		ID: r.TaskID, Key: taskKey(r.Prefix, r.Number), Title: r.Title, ProjectID: r.ProjectID, Status: r.Status,
+		StatusCategory: r.StatusCategory, IsCrossProject: r.ProjectID != task.ProjectID,
+	}
+	return d
+}
+
+// dependencies gives up to limit dependencies of the task in one direction, in
+// the order in which they were made, behind the one named by after.
+func dependencies(ctx context.Context, c *gate.Call, task *taskRow, direction string, after op.UUID, limit int) ([]dependencyRow, error) {
+	mine, other := "task_id", "depends_on_id"
+	if direction == contract.DirectionBlocks {
+		mine, other = other, mine
+	}
+	f, err := c.Filter(ctx, contract.PermTasksRead, otherColumns)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{}
+	tenant := st.arg(c.Tenant)
+	st.add(`
+SELECT d.id, d.created_at, o.id AS task_id, o.project_id, po.prefix, o.number, o.title, o.status, o.status_category, `).filter(f).add(` AS shown
+FROM projects.dependencies d
+JOIN projects.tasks o ON o.tenant_id = `, tenant, ` AND o.id = d.`, other, `
+JOIN projects.projects po ON po.tenant_id = `, tenant, ` AND po.id = o.project_id
+WHERE d.tenant_id = `, tenant, ` AND d.`, mine, ` = `, st.arg(task.ID))
+	if after != "" {
+		st.add(` AND d.id > `, st.arg(after))
+	}
+	st.add(` ORDER BY d.id LIMIT `, strconv.Itoa(limit))
+	return postgres.Collect[dependencyRow](ctx, c.DB, st.sql(), st.args...)
+}
+
+const taskOfKeySQL = `
+SELECT t.id FROM projects.projects p
+JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
+WHERE p.tenant_id = @tenant AND p.prefix = @prefix AND t.number = @number`
+
+// Whoever makes dependencies holds the tenant's whole graph: two that close a
+// circle only together would not see each other otherwise.
+const lockGraphSQL = `SELECT pg_advisory_xact_lock(hashtextextended('parapet dependencies ' || @tenant::text, 0))`
+
+// lockGraph holds the project and then the graph, before any task.
+func lockGraph(ctx context.Context, c *gate.Call, project op.UUID) error {
+	batch := &pgx.Batch{}
+	batch.Queue(holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
+	batch.Queue(lockGraphSQL, postgres.Args{"tenant": c.Tenant})
+	return c.Tx.SendBatch(ctx, batch).Close()
+}
+
+const reachableSQL = `
+WITH RECURSIVE reach (id) AS (
+    SELECT f.id FROM unnest(@from::uuid[]) AS f (id)
+    UNION
+    SELECT d.depends_on_id FROM reach r JOIN projects.dependencies d ON d.tenant_id = @tenant AND d.task_id = r.id
+)
+SELECT d.id, d.task_id, d.depends_on_id FROM reach r JOIN projects.dependencies d ON d.tenant_id = @tenant AND d.task_id = r.id`
+
+// dependencyEdge is a dependency as the database has it.
+type dependencyEdge struct {
+	ID          op.UUID `json:"id"`
+	TaskID      op.UUID `json:"task_id"`
+	DependsOnID op.UUID `json:"depends_on_id"`
+}
+
+// graph tells what each task waits for.
+type graph map[op.UUID][]op.UUID
+
+// loadGraph reads all that these tasks wait for, and what that waits for, to the
+// end.
+func loadGraph(ctx context.Context, c *gate.Call, from []op.UUID) (graph, error) {
+	edges, err := postgres.Collect[dependencyEdge](ctx, c.DB, reachableSQL, postgres.Args{"tenant": c.Tenant, "from": from})
+	g := graph{}
+	for _, e := range edges {
+		g[e.TaskID] = append(g[e.TaskID], e.DependsOnID)
+	}
+	return g, err
+}
+
+// path gives a shortest way from one task to another, both included, or nil.
+func (g graph) path(from, to op.UUID) []op.UUID {
+	came := map[op.UUID]op.UUID{from: ""}
+	for next := []op.UUID{from}; len(next) > 0; next = next[1:] {
+		if next[0] == to {
+			var path []op.UUID
+			for id := to; id != ""; id = came[id] {
+				path = append([]op.UUID{id}, path...)
+			}
+			return path
+		}
+		for _, id := range g[next[0]] {
+			if _, seen := came[id]; !seen {
+				came[id] = next[0]
+				next = append(next, id)
+			}
+		}
+	}
+	return nil
+}
+
+const insertDependenciesSQL = `
+INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
+SELECT @tenant, r.id, r.task_id, r.depends_on_id, @creator, @now
+FROM jsonb_to_recordset(@edges::jsonb) AS r (id uuid, task_id uuid, depends_on_id uuid)
+ON CONFLICT (tenant_id, task_id, depends_on_id) DO NOTHING`
+
+func insertDependencies(ctx context.Context, c *gate.Call, edges []dependencyEdge) error {
+	rows, err := json.Marshal(edges)
+	if err != nil {
+		return err
+	}
+	_, err = c.DB.Exec(ctx, insertDependenciesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "creator": c.Actor.UserID, "now": c.Now})
+	return postgres.MapError(err, dependencyConstraints())
+}
+
+func dependencyConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"dependencies_task":       fault.NotFound("task"),
+		"dependencies_depends_on": fault.Validation("dependsOn", "There is no such task."),
+	}
+}
+
+const deleteDependencySQL = `
+DELETE FROM projects.dependencies d
+WHERE d.tenant_id = @tenant AND d.task_id = @task AND d.depends_on_id = @depends_on`
