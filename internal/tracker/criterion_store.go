@@ -1,0 +1,129 @@
+package tracker
+
+import (
+	"context"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// criterionColumns say where the aliases k (criterion), d and t (the deliverable
+// or the task that bears it) and p (their project) keep what the policies ask of
+// a criterion: it is who made or owns what bears it that counts.
+var criterionColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("criterion"),
+	"resource.tenant":         authz.UUID("k.tenant_id"),
+	"resource.id":             authz.UUID("coalesce(k.deliverable_id, k.task_id)"),
+	"resource.project":        authz.UUID("k.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("coalesce(d.created_by, t.created_by)"),
+	"resource.owner":          authz.UUID("CASE WHEN d.id IS NULL THEN t.assignee_id ELSE d.owner_id END"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+const criterionSelect = `
+SELECT k.id, k.project_id, k.deliverable_id, k.task_id, k.text, k.met, k.met_by, k.met_at, k.failed,
+       k.created_by, k.created_at, k.updated_at
+FROM projects.criteria k`
+
+const criterionByIDSQL = criterionSelect + `
+WHERE k.tenant_id = @tenant AND k.project_id = @project AND k.id = @id`
+
+const criteriaOfSQL = criterionSelect + `
+WHERE k.tenant_id = @tenant AND k.project_id = @project AND k.deliverable_id = @deliverable
+ORDER BY k.id`
+
+// criteriaOf gives the criteria of a deliverable in their order; never nil.
+func criteriaOf(ctx context.Context, c *gate.Call, project, deliverable op.UUID) ([]contract.Criterion, error) {
+	rows, err := postgres.Collect[criterionRow](ctx, c.DB, criteriaOfSQL, postgres.Args{
+		"tenant": c.Tenant, "project": project, "deliverable": deliverable,
+	})
+	criteria := make([]contract.Criterion, len(rows))
+	for i := range rows {
+		criteria[i] = *rows[i].criterion()
+	}
+	return criteria, err
+}
+
+const countCriteriaSQL = `
+SELECT count(*) FROM projects.criteria k
+WHERE k.tenant_id = @tenant AND k.project_id = @project AND (k.deliverable_id = @deliverable::uuid OR k.task_id = @task::uuid)`
+
+const insertCriterionSQL = `
+INSERT INTO projects.criteria (tenant_id, id, project_id, deliverable_id, task_id, text, created_by, created_at, updated_at)
+VALUES (@tenant, @id, @project, @deliverable, @task, @text, @actor, @now, @now)`
+
+func insertCriterion(ctx context.Context, c *gate.Call, r *criterionRow) error {
+	_, err := c.DB.Exec(ctx, insertCriterionSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "deliverable": r.DeliverableID, "task": r.TaskID, "text": r.Text,
+		"actor": c.Actor.UserID, "now": c.Now,
+	})
+	return postgres.MapError(err, deliverableConstraints())
+}
+
+const updateCriterionSQL = `
+UPDATE projects.criteria k
+SET text = @text, met = @met, met_by = @met_by, met_at = @met_at, updated_at = @now
+WHERE k.tenant_id = @tenant AND k.id = @id`
+
+func updateCriterionRow(ctx context.Context, c *gate.Call, r *criterionRow) error {
+	_, err := c.DB.Exec(ctx, updateCriterionSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "text": r.Text, "met": r.Met, "met_by": r.MetBy, "met_at": r.MetAt, "now": c.Now,
+	})
+	return err
+}
+
+const failCriteriaSQL = `
+UPDATE projects.criteria k
+SET failed = true, met = false, met_by = NULL, met_at = NULL, updated_at = @now
+WHERE k.tenant_id = @tenant AND k.project_id = @project AND k.deliverable_id = @deliverable AND k.id = ANY(@ids::uuid[])`
+
+const deleteCriterionSQL = `DELETE FROM projects.criteria k WHERE k.tenant_id = @tenant AND k.id = @id`
+
+const criterionListFrom = `
+FROM projects.criteria k
+JOIN projects.projects p ON p.tenant_id = k.tenant_id AND p.id = k.project_id
+LEFT JOIN projects.deliverables d ON d.tenant_id = k.tenant_id AND d.project_id = k.project_id AND d.id = k.deliverable_id
+LEFT JOIN projects.tasks t ON t.tenant_id = k.tenant_id AND t.id = k.task_id
+WHERE k.tenant_id = `
+
+// listCriteria gives a page of the criteria in a project, the oldest first.
+func (s *Service) listCriteria(ctx context.Context, c *gate.Call, in *contract.ListCriteriaIn, f authz.Filter) (*op.Page[contract.Criterion], error) {
+	after, err := readIDCursor(in.Cursor, contract.ListCriteria.Name, c.Tenant, in.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.Criterion]{Items: []contract.Criterion{}}
+	if !f.None() {
+		st := &statement{}
+		st.add(`SELECT k.id, k.project_id, k.deliverable_id, k.task_id, k.text, k.met, k.met_by, k.met_at, k.failed,
+       k.created_by, k.created_at, k.updated_at`, criterionListFrom, st.arg(c.Tenant), ` AND k.project_id = `, st.arg(in.ProjectID), ` AND `).filter(f)
+		for _, e := range []struct {
+			test  string
+			value op.UUID
+		}{{"k.deliverable_id = ", in.DeliverableID}, {"k.task_id = ", in.TaskID}, {"k.id > ", after}} {
+			if e.value != "" {
+				st.add(` AND `, e.test, st.arg(e.value))
+			}
+		}
+		st.add(` ORDER BY k.id LIMIT `, st.arg(in.Limit+1))
+		rows, err := postgres.Collect[criterionRow](ctx, c.DB, st.sql(), st.args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > in.Limit {
+			rows = rows[:in.Limit]
+			page.NextCursor = op.NewCursor(contract.ListCriteria.Name, c.Tenant, string(in.ProjectID), string(rows[in.Limit-1].ID))
+		}
+		for i := range rows {
+			page.Items = append(page.Items, *rows[i].criterion())
+		}
+	}
+	if len(page.Items) > 0 {
+		return page, nil
+	}
+	return page, mayList(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
+}

@@ -1,0 +1,275 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// deliverableMoves says which status can follow which. What has no followers is
+// final.
+var deliverableMoves = map[string][]string{
+	contract.DeliverableDraft:       {contract.DeliverableSubmitted},
+	contract.DeliverableSubmitted:   {contract.DeliverableUnderReview},
+	contract.DeliverableUnderReview: {contract.DeliverableAccepted, contract.DeliverableRejected, contract.DeliverableRevised},
+	contract.DeliverableRevised:     {contract.DeliverableSubmitted},
+}
+
+// isDecided tells whether a deliverable stays as it is for good.
+func isDecided(status string) bool { return len(deliverableMoves[status]) == 0 }
+
+// errDecided refuses a change of what was decided.
+func errDecided(status string) error {
+	return fault.Conflict("The deliverable is " + status + ", so that it and its criteria stay as they were decided.")
+}
+
+func (s *Service) createDeliverable() gate.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow] {
+	return gate.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateDeliverableIn) (projectRow, authz.Resource, error) {
+			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			return project, project.taskToBe(c), err
+		},
+		Do: s.insertDeliverable,
+	}
+}
+
+func (s *Service) insertDeliverable(ctx context.Context, c *gate.Call, in *contract.CreateDeliverableIn, project projectRow) (*contract.Deliverable, error) {
+	owner := in.Owner
+	if owner == "" {
+		owner = c.Actor.UserID
+	}
+	row := deliverableRow{
+		ID: uid.New(), ProjectID: project.ID, TaskID: optional(in.TaskID), Title: strings.TrimSpace(in.Title), Description: in.Description,
+		Status: contract.DeliverableDraft, OwnerID: &owner, DueDate: optional(in.DueDate),
+		CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+		OrganisationID: project.OrganisationID, Classification: project.Classification,
+	}
+	criteria := make([]criterionRow, len(in.Criteria))
+	for i, text := range in.Criteria {
+		text = strings.TrimSpace(text)
+		if n := utf8.RuneCountInString(text); n == 0 || n > maxCriterion {
+			return nil, fault.Validation(fmt.Sprintf("criteria.%d", i), fmt.Sprintf("A criterion needs 1 to %d characters.", maxCriterion))
+		}
+		criteria[i] = criterionRow{ID: uid.New(), ProjectID: project.ID, DeliverableID: &row.ID, Text: text}
+	}
+	if in.Owner != "" {
+		if err := s.checkAssignable(ctx, c, "owner", in.Owner, project.Classification); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkTaskOf(ctx, c, project.ID, in.TaskID); err != nil {
+		return nil, err
+	}
+	if err := insertDeliverable(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	for i := range criteria {
+		if err := insertCriterion(ctx, c, &criteria[i]); err != nil {
+			return nil, err
+		}
+	}
+	return recordDeliverable(ctx, c, &row, "deliverable.created", contract.EventDeliverableCreated, nil,
+		map[string]any{"taskId": row.TaskID, "owner": row.OwnerID, "criteria": len(criteria)})
+}
+
+// checkTaskOf refuses a task that is not one of the project that the caller can
+// read. The empty id is fine.
+func checkTaskOf(ctx context.Context, c *gate.Call, project, task op.UUID) error {
+	if task == "" {
+		return nil
+	}
+	end, err := loadEnd(ctx, c, "taskId", "task", task)
+	if err == nil && end.ProjectID != project {
+		err = fault.Validation("taskId", "The project has no such task.")
+	}
+	return err
+}
+
+func (s *Service) getDeliverable() gate.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow] {
+	return gate.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
+			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, false)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeliverableIn, row deliverableRow) (*contract.Deliverable, error) {
+			return row.show(ctx, c)
+		},
+	}
+}
+
+func (s *Service) updateDeliverable() gate.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow] {
+	return gate.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateDeliverableIn) (deliverableRow, authz.Resource, error) {
+			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: s.changeDeliverable,
+	}
+}
+
+func (s *Service) changeDeliverable(ctx context.Context, c *gate.Call, in *contract.UpdateDeliverableIn, old deliverableRow) (*contract.Deliverable, error) {
+	if isDecided(old.Status) {
+		return nil, errDecided(old.Status)
+	}
+	row := old
+	if in.Title.Null {
+		return nil, cannotClear("title")
+	}
+	row.Title = strings.TrimSpace(in.Title.Or(row.Title))
+	if row.Title == "" {
+		return nil, fault.Validation("title", "The field title can't be blank.")
+	}
+	row.Description = in.Description.Or(row.Description)
+	row.TaskID = change(in.TaskID, row.TaskID)
+	row.OwnerID = change(in.Owner, row.OwnerID)
+	row.DueDate = change(in.DueDate, row.DueDate)
+	var changed []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"title", row.Title == old.Title},
+		{"description", row.Description == old.Description},
+		{"taskId", value(row.TaskID) == value(old.TaskID)},
+		{"owner", value(row.OwnerID) == value(old.OwnerID)},
+		{"dueDate", value(row.DueDate) == value(old.DueDate)},
+	} {
+		if !f.same {
+			changed = append(changed, f.name)
+		}
+	}
+	if len(changed) == 0 {
+		return old.show(ctx, c)
+	}
+	more := map[string]any{}
+	if slices.Contains(changed, "owner") {
+		more["owner"] = map[string]*op.UUID{"from": old.OwnerID, "to": row.OwnerID}
+		if row.OwnerID != nil {
+			if err := s.checkAssignable(ctx, c, "owner", *row.OwnerID, row.Classification); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if slices.Contains(changed, "taskId") {
+		if err := checkTaskOf(ctx, c, row.ProjectID, value(row.TaskID)); err != nil {
+			return nil, err
+		}
+	}
+	row.UpdatedAt = c.Now
+	if err := updateDeliverableRow(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	return recordDeliverable(ctx, c, &row, "deliverable.updated", contract.EventDeliverableUpdated, changed, more)
+}
+
+// moveDeliverable is an operation that moves a deliverable to a status. names
+// gives the path parts of its input; decide, where there is one, is what else
+// the move does, with what the audit entry says of it.
+func moveDeliverable[In any](to string, names func(*In) (project, id op.UUID, reason string),
+	decide func(ctx context.Context, c *gate.Call, in *In, row *deliverableRow) (map[string]any, error),
+) gate.Handler[In, contract.Deliverable, deliverableRow] {
+	return gate.Handler[In, contract.Deliverable, deliverableRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *In) (deliverableRow, authz.Resource, error) {
+			project, id, _ := names(in)
+			row, err := loadDeliverable(ctx, c, project, id, true)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *In, row deliverableRow) (*contract.Deliverable, error) {
+			from, allowed := row.Status, deliverableMoves[row.Status]
+			if !slices.Contains(allowed, to) {
+				return nil, refusedMove(from, to, allowed)
+			}
+			row.Status, row.UpdatedAt = to, c.Now
+			switch to {
+			case contract.DeliverableSubmitted:
+				row.SubmittedBy, row.SubmittedAt = &c.Actor.UserID, &c.Now
+			case contract.DeliverableUnderReview:
+			default:
+				row.ReviewedBy, row.ReviewedAt = &c.Actor.UserID, &c.Now
+				_, _, row.ReviewReason = names(in)
+			}
+			more := map[string]any{}
+			if decide != nil {
+				var err error
+				if more, err = decide(ctx, c, in, &row); err != nil {
+					return nil, err
+				}
+			}
+			more["status"] = map[string]string{"from": from, "to": to}
+			if err := updateDeliverableRow(ctx, c, &row); err != nil {
+				return nil, err
+			}
+			return recordDeliverable(ctx, c, &row, "deliverable.status_changed", contract.EventDeliverableStatusChanged, []string{"status"}, more)
+		},
+	}
+}
+
+func refusedMove(from, to string, allowed []string) error {
+	remedy := "That is final."
+	if len(allowed) > 0 {
+		remedy = "From there it can become " + strings.Join(allowed, ", ") + "."
+	}
+	return fault.Conflict(fmt.Sprintf("The deliverable is %s and can't become %s. %s", from, to, remedy)).
+		WithDetails(map[string]any{"status": from, "allowed": append([]string{}, allowed...)})
+}
+
+func deliverableNamed(in *contract.DeliverableIn) (op.UUID, op.UUID, string) {
+	return in.ProjectID, in.DeliverableID, ""
+}
+
+func reviewNamed(in *contract.ReviewDeliverableIn) (op.UUID, op.UUID, string) {
+	return in.ProjectID, in.DeliverableID, in.Reason
+}
+
+func rejectionNamed(in *contract.RejectDeliverableIn) (op.UUID, op.UUID, string) {
+	return in.ProjectID, in.DeliverableID, in.Reason
+}
+
+// citeFailed marks the criteria that a rejection cites: all of them are the
+// deliverable's own, or nothing is.
+func citeFailed(ctx context.Context, c *gate.Call, in *contract.RejectDeliverableIn, row *deliverableRow) (map[string]any, error) {
+	ids := slices.Clone(in.FailedCriteria)
+	for i, id := range ids {
+		if _, err := op.ParseUUID(string(id)); err != nil {
+			return nil, fault.Validation(fmt.Sprintf("failedCriteria.%d", i), "The field failedCriteria must hold ids of criteria.")
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	tag, err := c.DB.Exec(ctx, failCriteriaSQL, postgres.Args{
+		"tenant": c.Tenant, "project": row.ProjectID, "deliverable": row.ID, "ids": ids, "now": c.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if int(tag.RowsAffected()) != len(ids) {
+		return nil, fault.Validation("failedCriteria", "Each of the failed criteria must be one of this deliverable. Its criteria are in get-deliverable; create-criterion adds one.")
+	}
+	return map[string]any{"failedCriteria": ids}, nil
+}
+
+func (s *Service) deleteDeliverable() gate.Handler[contract.DeliverableIn, op.None, deliverableRow] {
+	return gate.Handler[contract.DeliverableIn, op.None, deliverableRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
+			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeliverableIn, row deliverableRow) (*op.None, error) {
+			if _, err := recordDeliverable(ctx, c, &row, "deliverable.deleted", contract.EventDeliverableDeleted, nil, map[string]any{"status": row.Status}); err != nil {
+				return nil, err
+			}
+			_, err := c.DB.Exec(ctx, deleteDeliverableSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
+			return &op.None{}, err
+		},
+	}
+}

@@ -1,0 +1,84 @@
+package tracker
+
+import (
+	"context"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+const deliverableListSelect = `
+SELECT d.id, d.project_id, d.task_id, d.title, '' AS description, d.status, d.owner_id, d.due_date::text AS due_date,
+       '' AS review_reason, d.created_by, d.created_at, d.updated_at, d.submitted_by, d.submitted_at, d.reviewed_by, d.reviewed_at,
+       p.organisation_id, p.classification
+FROM projects.projects p, LATERAL (
+SELECT * FROM projects.deliverables d
+WHERE d.tenant_id = `
+
+// listDeliverables gives a page of a project's deliverables, the newest id first.
+func (s *Service) listDeliverables(ctx context.Context, c *gate.Call, in *contract.ListDeliverablesIn, f authz.Filter) (*op.Page[contract.DeliverableSummary], error) {
+	before, err := readIDCursor(in.Cursor, contract.ListDeliverables.Name, c.Tenant, in.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.DeliverableSummary]{Items: []contract.DeliverableSummary{}}
+	if !f.None() {
+		st := &statement{}
+		tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
+		st.add(deliverableListSelect, tenant, ` AND d.project_id = `, project, ` AND `).filter(f)
+		if before != "" {
+			st.add(` AND d.id < `, st.arg(before))
+		}
+		if in.Status != "" {
+			st.add(` AND d.status = `, st.arg(in.Status))
+		}
+		if in.TaskID != "" {
+			st.add(` AND d.task_id = `, st.arg(in.TaskID))
+		}
+		st.add(` ORDER BY d.id DESC LIMIT `, st.arg(in.Limit+1), `) d
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
+		rows, err := postgres.Collect[deliverableRow](ctx, c.DB, st.sql(), st.args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > in.Limit {
+			rows = rows[:in.Limit]
+			page.NextCursor = op.NewCursor(contract.ListDeliverables.Name, c.Tenant, string(in.ProjectID), string(rows[in.Limit-1].ID))
+		}
+		for i := range rows {
+			page.Items = append(page.Items, rows[i].summary())
+		}
+	}
+	if len(page.Items) > 0 {
+		return page, nil
+	}
+	return page, mayList(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
+}
+
+// mayList tells an empty list of what is in a project from a project that is not
+// there, or not for the caller.
+func mayList(ctx context.Context, c *gate.Call, permission string, project op.UUID) error {
+	row, err := loadProject(ctx, c, loadProjectSQL, project)
+	if err != nil {
+		return err
+	}
+	return c.Decide(ctx, permission, row.taskToBe(c))
+}
+
+// readIDCursor reads the cursor of a list within a project that is ordered by
+// id; empty is the start.
+func readIDCursor(cursor, operation string, tenant, project op.UUID) (op.UUID, error) {
+	keys, err := op.ReadCursor(cursor, operation, tenant, 2)
+	if err != nil || keys == nil {
+		return "", err
+	}
+	id, err := op.ParseUUID(keys[1])
+	if err != nil || keys[0] != string(project) {
+		return "", fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	}
+	return id, nil
+}

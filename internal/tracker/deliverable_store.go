@@ -1,0 +1,199 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// deliverableColumns say where the aliases d (deliverable) and p (its project)
+// keep what the policies ask of a deliverable.
+var deliverableColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("deliverable"),
+	"resource.tenant":         authz.UUID("d.tenant_id"),
+	"resource.id":             authz.UUID("d.id"),
+	"resource.project":        authz.UUID("d.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("d.created_by"),
+	"resource.owner":          authz.UUID("d.owner_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+func deliverableConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"deliverables_of_project":      fault.NotFound("project"),
+		"deliverables_task_in_project": fault.Validation("taskId", "The project has no such task."),
+		"criteria_of_deliverable":      fault.NotFound("deliverable"),
+		"criteria_of_task":             fault.NotFound("task"),
+	}
+}
+
+// deliverableRow is a deliverable with what its project adds to it.
+type deliverableRow struct {
+	ID           op.UUID
+	ProjectID    op.UUID
+	TaskID       *op.UUID
+	Title        string
+	Description  string
+	Status       string
+	OwnerID      *op.UUID
+	DueDate      *op.Date
+	ReviewReason string
+	CreatedBy    op.UUID
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	SubmittedBy  *op.UUID
+	SubmittedAt  *time.Time
+	ReviewedBy   *op.UUID
+	ReviewedAt   *time.Time
+
+	OrganisationID *op.UUID
+	Classification string
+}
+
+const deliverableSelect = `
+SELECT d.id, d.project_id, d.task_id, d.title, d.description, d.status, d.owner_id, d.due_date::text AS due_date, d.review_reason,
+       d.created_by, d.created_at, d.updated_at, d.submitted_by, d.submitted_at, d.reviewed_by, d.reviewed_at,
+       p.organisation_id, p.classification
+FROM projects.projects p
+JOIN projects.deliverables d ON d.tenant_id = @tenant AND d.project_id = p.id
+WHERE p.tenant_id = @tenant AND p.id = @project AND d.project_id = @project`
+
+const (
+	deliverableByIDSQL = deliverableSelect + ` AND d.id = @id`
+	lockDeliverableSQL = deliverableByIDSQL + ` FOR UPDATE OF d`
+)
+
+// loadDeliverable reads a deliverable of a project, for a change when lock is set.
+func loadDeliverable(ctx context.Context, c *gate.Call, project, id op.UUID, lock bool) (deliverableRow, error) {
+	args := postgres.Args{"tenant": c.Tenant, "project": project, "id": id}
+	var row deliverableRow
+	var err error
+	if lock {
+		row, err = heldRow[deliverableRow](ctx, c, project, lockDeliverableSQL, args)
+	} else {
+		row, err = postgres.One[deliverableRow](ctx, c.DB, deliverableByIDSQL, args)
+	}
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("deliverable")
+	}
+	return row, err
+}
+
+// heldRow reads one row for a change and holds its project before it, against
+// its deletion: both statements travel at once.
+func heldRow[Row any](ctx context.Context, c *gate.Call, project op.UUID, sql string, args postgres.Args) (Row, error) {
+	var none Row
+	batch := &pgx.Batch{}
+	batch.Queue(holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
+	batch.Queue(sql, args)
+	results := c.Tx.SendBatch(ctx, batch)
+	defer func() { _ = results.Close() }()
+	if _, err := results.Exec(); err != nil {
+		return none, err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return none, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Row])
+}
+
+// resource is the deliverable as the policies know it.
+func (r *deliverableRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "deliverable", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
+		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.OwnerID),
+		Classification: r.Classification,
+	}
+}
+
+// summary is the public form of a list.
+func (r *deliverableRow) summary() contract.DeliverableSummary {
+	return contract.DeliverableSummary{
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), Title: r.Title, Status: r.Status, Owner: value(r.OwnerID),
+		DueDate: value(r.DueDate), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		SubmittedBy: value(r.SubmittedBy), SubmittedAt: inUTC(r.SubmittedAt),
+		ReviewedBy: value(r.ReviewedBy), ReviewedAt: inUTC(r.ReviewedAt),
+	}
+}
+
+// inUTC gives an optional moment in UTC.
+func inUTC(at *time.Time) *time.Time {
+	if at == nil {
+		return nil
+	}
+	utc := at.UTC()
+	return &utc
+}
+
+// show is the public form with the criteria as they are now.
+func (r *deliverableRow) show(ctx context.Context, c *gate.Call) (*contract.Deliverable, error) {
+	criteria, err := criteriaOf(ctx, c, r.ProjectID, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &contract.Deliverable{
+		DeliverableSummary: r.summary(), Description: r.Description, ReviewReason: r.ReviewReason, Criteria: criteria,
+	}, nil
+}
+
+const insertDeliverableSQL = `
+INSERT INTO projects.deliverables (tenant_id, id, project_id, task_id, title, description, status, owner_id, due_date,
+                                   created_by, created_at, updated_at)
+VALUES (@tenant, @id, @project, @task, @title, @description, @status, @owner, @due, @creator, @now, @now)`
+
+func insertDeliverable(ctx context.Context, c *gate.Call, r *deliverableRow) error {
+	_, err := c.DB.Exec(ctx, insertDeliverableSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "task": r.TaskID, "title": r.Title, "description": r.Description,
+		"status": r.Status, "owner": r.OwnerID, "due": r.DueDate, "creator": r.CreatedBy, "now": c.Now,
+	})
+	return postgres.MapError(err, deliverableConstraints())
+}
+
+const updateDeliverableSQL = `
+UPDATE projects.deliverables d
+SET task_id = @task, title = @title, description = @description, status = @status, owner_id = @owner, due_date = @due,
+    review_reason = @reason, submitted_by = @submitted_by, submitted_at = @submitted_at,
+    reviewed_by = @reviewed_by, reviewed_at = @reviewed_at, updated_at = @now
+WHERE d.tenant_id = @tenant AND d.id = @id`
+
+func updateDeliverableRow(ctx context.Context, c *gate.Call, r *deliverableRow) error {
+	_, err := c.DB.Exec(ctx, updateDeliverableSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "task": r.TaskID, "title": r.Title, "description": r.Description, "status": r.Status,
+		"owner": r.OwnerID, "due": r.DueDate, "reason": r.ReviewReason, "submitted_by": r.SubmittedBy, "submitted_at": r.SubmittedAt,
+		"reviewed_by": r.ReviewedBy, "reviewed_at": r.ReviewedAt, "now": c.Now,
+	})
+	return postgres.MapError(err, deliverableConstraints())
+}
+
+const deleteDeliverableSQL = `DELETE FROM projects.deliverables d WHERE d.tenant_id = @tenant AND d.id = @id`
+
+// recordDeliverable adds the audit entry and the event of a change, and gives
+// the deliverable's public form.
+func recordDeliverable(ctx context.Context, c *gate.Call, r *deliverableRow, action, event string, changed []string, more map[string]any) (*contract.Deliverable, error) {
+	d, err := r.show(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	changes := map[string]any{"projectId": r.ProjectID}
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	for name, v := range more {
+		changes[name] = v
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "deliverable", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: d, Changed: changed})
+	return d, nil
+}

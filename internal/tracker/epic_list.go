@@ -1,0 +1,136 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+const epicByIDSQL = taskSelect + ` AND t.id = @id AND t.issue_type = 'EPIC'`
+
+// loadEpic reads an epic of the tenant, for a caller who can read it. Whatever
+// else has the id is not there: the id alone, without a project, tells nothing.
+func loadEpic(ctx context.Context, c *gate.Call, id op.UUID) (taskRow, error) {
+	row, err := oneTask(c.DB.Query(ctx, epicByIDSQL, postgres.Args{"tenant": c.Tenant, "id": id}))
+	if err != nil {
+		return row, err
+	}
+	if err := c.Decide(ctx, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
+		return row, fault.NotFound("task").WithCause(err)
+	}
+	return row, nil
+}
+
+// epicChildRow is a child as the list reads it, and whether the caller may see
+// more than that it is there.
+type epicChildRow struct {
+	ID             op.UUID
+	ProjectID      op.UUID
+	Number         int64
+	Prefix         string
+	Title          string
+	Status         string
+	StatusCategory string
+	IssueType      string
+	Priority       string
+	Progress       int
+	AssigneeID     *op.UUID
+	DueDate        *op.Date
+	Shown          bool
+}
+
+// The page of children is cut before anything is read beside them, so that the
+// index of epics alone decides how much is read.
+const epicChildrenSelect = `
+SELECT t.id, t.project_id, t.number, p.prefix, t.title, t.status, t.status_category, t.issue_type, t.priority, t.progress,
+       t.assignee_id, t.due_date::text AS due_date, `
+
+// listEpicChildren gives a page of an epic's children in all projects of the
+// tenant, by project and number. None is left out: those that the filter does
+// not let through are masked.
+func (s *Service) listEpicChildren(ctx context.Context, c *gate.Call, in *contract.ListEpicChildrenIn, f authz.Filter) (*op.Page[contract.EpicChild], error) {
+	from, err := readChildCursor(c, in)
+	if err != nil {
+		return nil, err
+	}
+	epic, err := loadEpic(ctx, c, in.EpicID)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{}
+	tenant := st.arg(c.Tenant)
+	st.add(epicChildrenSelect, `coalesce(`).filter(f).add(`, FALSE) AS shown
+FROM (SELECT * FROM projects.tasks t
+      WHERE t.tenant_id = `, tenant, ` AND t.epic_id = `, st.arg(epic.ID))
+	if from.project != "" {
+		st.add(` AND (t.project_id, t.number) > (`, st.arg(from.project), `::uuid, `, st.arg(from.number), `::bigint)`)
+	}
+	st.add(` ORDER BY t.project_id, t.number LIMIT `, st.arg(in.Limit+1), ` OFFSET `, st.arg(from.skip), `) t
+JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = t.project_id
+ORDER BY t.project_id, t.number`)
+	rows, err := postgres.Collect[epicChildRow](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.EpicChild]{Items: make([]contract.EpicChild, 0, len(rows))}
+	for i := range rows[:min(len(rows), in.Limit)] {
+		r := &rows[i]
+		page.Items = append(page.Items, r.child(c.Tenant, epic.ProjectID))
+		from.skip++
+		if r.Shown {
+			from = childCursor{project: r.ProjectID, number: r.Number}
+		}
+	}
+	if len(rows) > in.Limit {
+		page.NextCursor = from.text(c.Tenant, in.EpicID)
+	}
+	return page, nil
+}
+
+// child is the public form.
+func (r *epicChildRow) child(tenant, epicProject op.UUID) contract.EpicChild {
+	if !r.Shown {
+		return contract.EpicChild{ID: opaqueID(tenant, r.ID), Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
+	}
+	return contract.EpicChild{
+		ID: r.ID, Key: taskKey(r.Prefix, r.Number), Title: r.Title, IsCrossProject: r.ProjectID != epicProject, ProjectID: r.ProjectID,
+		Status: r.Status, StatusCategory: r.StatusCategory, IssueType: r.IssueType, Priority: r.Priority, Progress: &r.Progress,
+		Assignee: value(r.AssigneeID), DueDate: value(r.DueDate),
+	}
+}
+
+// childCursor is where a page begins: behind the last child that the caller
+// could read, and so many masked ones. A cursor is no secret, so that it must
+// not name a child that is masked.
+type childCursor struct {
+	project op.UUID
+	number  int64
+	skip    int64
+}
+
+func (k childCursor) text(tenant, epic op.UUID) string {
+	return op.NewCursor(contract.ListEpicChildren.Name, tenant, string(epic), string(k.project),
+		strconv.FormatInt(k.number, 10), strconv.FormatInt(k.skip, 10))
+}
+
+func readChildCursor(c *gate.Call, in *contract.ListEpicChildrenIn) (childCursor, error) {
+	keys, err := op.ReadCursor(in.Cursor, contract.ListEpicChildren.Name, c.Tenant, 4)
+	if err != nil || keys == nil {
+		return childCursor{}, err
+	}
+	k := childCursor{project: op.UUID(keys[1])}
+	_, idErr := op.ParseUUID(keys[1])
+	number, numberErr := strconv.ParseInt(keys[2], 10, 64)
+	skip, skipErr := strconv.ParseInt(keys[3], 10, 64)
+	if keys[0] != string(in.EpicID) || (idErr != nil && keys[1] != "") || numberErr != nil || skipErr != nil || skip < 0 {
+		return k, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	}
+	k.number, k.skip = number, skip
+	return k, nil
+}
