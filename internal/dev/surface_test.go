@@ -210,7 +210,16 @@ func TestForeignIsAbsent(t *testing.T) {
 	}
 	acme := d.info.Tenants[slices.IndexFunc(d.info.Tenants, func(t Tenant) bool { return t.Slug == "acme" })]
 	stranger := d.login(t, "admin@globex.example")
-	foreign := map[string]op.UUID{"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID, "initiativeId": initiative.ID}
+	var epic struct{ ID op.UUID }
+	w = d.ask(t, "POST", "/api/projects/"+string(project.ID)+"/tasks", manager, []byte(`{"title":"Epic","issueType":"EPIC"}`))
+	if err := json.Unmarshal(w.Body.Bytes(), &epic); err != nil || w.Code != 201 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	foreign := map[string]op.UUID{
+		"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID,
+		"initiativeId": initiative.ID,
+		"epicId":       epic.ID,
+	}
 	tried := 0
 	for _, b := range d.App().Operations() {
 		o := b.Operation

@@ -12,7 +12,8 @@ import (
 // project where it lies in one. Each noun has a field and its requests in a
 // function beside its own tests.
 type scene struct {
-	project, task, initiative, stage, gate op.UUID
+	project, task, initiative, stage, gate                               op.UUID
+	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
 }
 
 // scene makes one of everything in the tier.
@@ -20,18 +21,23 @@ func (w *world) scene(name, tier string) scene {
 	w.t.Helper()
 	p := w.project(name, fields{"classification": tier})
 	stage := w.stage(p.ID, "Design").ID
-	return scene{
+	s := scene{
 		project: p.ID, task: w.task(p, "Land").ID,
 		initiative: w.initiative(name, fields{"classification": tier}).ID,
 		stage:      stage, gate: w.gateAfter(p.ID, stage, "Review").ID,
 	}
+	w.addDeliverables(p, &s)
+	return s
 }
 
 // requests gives, for every operation, a request on the scene that a project
 // manager of the tenant could make.
 func requests(s scene) map[string]fields {
 	all := map[string]fields{}
-	for _, of := range []func(scene) map[string]fields{projectRequests, initiativeRequests, stageRequests, gateRequests} {
+	for _, of := range []func(scene) map[string]fields{
+		projectRequests, initiativeRequests, stageRequests, gateRequests,
+		deliverableRequests,
+	} {
 		for name, in := range of(s) {
 			all[name] = in
 		}
@@ -122,7 +128,7 @@ func TestEveryOperationIsDenied(t *testing.T) {
 				}
 			}
 			continue
-		case "find-project", "initiative":
+		case "find-project", "initiative", "list-epic-children":
 			w.refused(fault.CodeNotFound, elsewhere, name, in)
 		default:
 			if f := w.refused(fault.CodeForbidden, elsewhere, name, in); f.Permission != permission {
@@ -145,7 +151,10 @@ func TestEveryOperationIsDenied(t *testing.T) {
 
 // sceneOf has the same id wherever one belongs.
 func sceneOf(id op.UUID) scene {
-	return scene{project: id, task: id, initiative: id, stage: id, gate: id}
+	return scene{
+		project: id, task: id, initiative: id, stage: id, gate: id,
+		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
+	}
 }
 
 func uidOf(p *contract.Project) op.UUID { return p.ID }
@@ -177,7 +186,7 @@ func TestTheDatabaseKeepsTenantsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"projects", "statuses", "counters", "tasks", "import_items", "import_links"} {
+		for _, table := range []string{"projects", "statuses", "counters", "tasks", "import_items", "import_links", "deliverables", "criteria", "custom_fields", "custom_field_values"} {
 			var n int
 			if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM projects.`+table).Scan(&n); err != nil || n != 0 {
 				t.Errorf("tenant %q sees %d rows of %s (%v)", tenant, n, table, err)

@@ -14,8 +14,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// maxCriterion is the length in characters of the longest criterion.
-const maxCriterion = 2000
+// maxCriterionText is the length in characters of the longest criterion.
+const maxCriterionText = 2000
 
 // maxCriteria is how many criteria a deliverable or a task can have: as many as
 // one rejection can cite.

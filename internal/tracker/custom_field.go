@@ -64,7 +64,7 @@ func (s *Service) createCustomField() gate.Handler[contract.CreateCustomFieldIn,
 				ID: uid.New(), ProjectID: project.ID, Name: strings.TrimSpace(in.Name), Type: in.Type,
 				CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 			}
-			options, err := checkOptions(in.Type, in.Options)
+			options, err := checkFieldOptions(in.Type, in.Options)
 			if err == nil {
 				row.Options = options
 				err = checkFieldName(row.Name)
@@ -95,8 +95,8 @@ func checkFieldName(name string) error {
 	return nil
 }
 
-// checkOptions holds the options of a field against its type; never nil.
-func checkOptions(kind string, given []string) ([]string, error) {
+// checkFieldOptions holds the options of a field against its type; never nil.
+func checkFieldOptions(kind string, given []string) ([]string, error) {
 	switch {
 	case kind != contract.FieldChoice && len(given) > 0:
 		return nil, fault.Validation("options", "Only a field of type CHOICE has options.")
@@ -143,7 +143,7 @@ func changeField(ctx context.Context, c *gate.Call, in *contract.UpdateCustomFie
 		changed = append(changed, "name")
 	}
 	if in.Options.Set {
-		options, err := checkOptions(row.Type, in.Options.Value)
+		options, err := checkFieldOptions(row.Type, in.Options.Value)
 		if err != nil {
 			return nil, err
 		}

@@ -57,8 +57,8 @@ func (s *Service) insertDeliverable(ctx context.Context, c *gate.Call, in *contr
 	criteria := make([]criterionRow, len(in.Criteria))
 	for i, text := range in.Criteria {
 		text = strings.TrimSpace(text)
-		if n := utf8.RuneCountInString(text); n == 0 || n > maxCriterion {
-			return nil, fault.Validation(fmt.Sprintf("criteria.%d", i), fmt.Sprintf("A criterion needs 1 to %d characters.", maxCriterion))
+		if n := utf8.RuneCountInString(text); n == 0 || n > maxCriterionText {
+			return nil, fault.Validation(fmt.Sprintf("criteria.%d", i), fmt.Sprintf("A criterion needs 1 to %d characters.", maxCriterionText))
 		}
 		criteria[i] = criterionRow{ID: uid.New(), ProjectID: project.ID, DeliverableID: &row.ID, Text: text}
 	}

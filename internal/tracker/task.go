@@ -111,6 +111,10 @@ func (s *Service) getTask() gate.Handler[contract.GetTaskIn, contract.Task, task
 		},
 		Do: func(ctx context.Context, c *gate.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
 			task := row.show(ctx, c)
+			var err error
+			if task.CustomFields, err = valuesOf(ctx, c, &row); err != nil {
+				return nil, err
+			}
 			return task, hydrate(ctx, c, &row, in.DecisionRequestID, task)
 		},
 	}

@@ -1,0 +1,121 @@
+package tracker_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func TestChildrenOfAnEpicComeFromAllProjectsAndAreMasked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	projects := []*contract.Project{
+		w.project("Open", fields{"prefix": "OPN"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"}), w.project("Third", fields{"prefix": "THI"}),
+	}
+	epic := w.task(projects[0], "Moon", fields{"issueType": "EPIC"})
+	hidden := w.task(projects[1], "Hush", fields{"issueType": "EPIC"})
+	plain := w.task(projects[0], "Plain")
+	byID := map[op.UUID]*contract.Task{}
+	for i := range 5 {
+		for _, p := range projects {
+			child := w.task(p, fmt.Sprintf("Child %d of %s", i, p.Name), fields{"epicId": epic.ID, "priority": "HIGH"})
+			byID[child.ID] = child
+		}
+	}
+	member := w.person(person{roles: []string{"Member"}})
+	all := func(who *person, limit int) (items []contract.EpicChild, cursors []string) {
+		for cursor := ""; ; {
+			page := do[op.Page[contract.EpicChild]](w, who, "list-epic-children", fields{"epicId": epic.ID, "limit": limit, "cursor": cursor})
+			items = append(items, page.Items...)
+			if cursor = page.NextCursor; cursor == "" {
+				return items, cursors
+			}
+			if len(page.Items) != limit {
+				t.Fatalf("a page of %d that is not the last", len(page.Items))
+			}
+			cursors = append(cursors, cursor)
+		}
+	}
+	full, _ := all(w.manager, 200)
+	if len(full) != 15 {
+		t.Fatalf("the manager sees %d children, want 15", len(full))
+	}
+	for i, item := range full {
+		child := byID[item.ID]
+		if child == nil || item.Key != child.Key || item.Title != child.Title || item.ProjectID != child.ProjectID || item.IsCrossProject != (child.ProjectID != epic.ProjectID) || item.Priority != "HIGH" || item.Status != "TODO" {
+			t.Errorf("got %+v", item)
+		}
+		if i > 0 && full[i-1].ProjectID == item.ProjectID && byID[full[i-1].ID].CreatedAt.After(child.CreatedAt) {
+			t.Errorf("%s comes after %s", item.Key, full[i-1].Key)
+		}
+	}
+	secrets := string(projects[1].ID) + " " + fmt.Sprint(projects[1].Prefix)
+	for _, limit := range []int{1, 2, 4, 200} {
+		items, cursors := all(member, limit)
+		if len(items) != 15 {
+			t.Fatalf("pages of %d give %d children, want 15", limit, len(items))
+		}
+		masked := 0
+		seen := map[op.UUID]bool{}
+		for i, item := range items {
+			if seen[item.ID] {
+				t.Errorf("%s comes twice", item.ID)
+			}
+			seen[item.ID] = true
+			if full[i].ProjectID != projects[1].ID {
+				if item.ID != full[i].ID || item.Key != full[i].Key {
+					t.Errorf("got %+v, want %+v", item, full[i])
+				}
+				continue
+			}
+			masked++
+			if item != (contract.EpicChild{ID: item.ID, Key: "REDACTED", Title: "REDACTED", IsCrossProject: true}) || byID[item.ID] != nil {
+				t.Errorf("a child of a hidden project shows as %+v", item)
+			}
+		}
+		if masked != 5 {
+			t.Errorf("%d children are masked, want 5", masked)
+		}
+		for _, cursor := range cursors {
+			text, _ := base64.RawURLEncoding.DecodeString(cursor)
+			for id, child := range byID {
+				if child.ProjectID == projects[1].ID && (strings.Contains(string(text), string(id)) || strings.Contains(string(text), strings.Fields(secrets)[0])) {
+					t.Errorf("the cursor tells of a hidden child: %s", text)
+				}
+			}
+		}
+	}
+	// An epic that can't be read, what is no epic, and nothing at all are one.
+	elsewhere := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[2].ID}})
+	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
+	messages := map[string]bool{}
+	for _, c := range []struct {
+		who *person
+		id  op.UUID
+	}{{member, hidden.ID}, {elsewhere, epic.ID}, {stranger, epic.ID}, {member, plain.ID}, {member, w.acme}} {
+		messages[w.refused(fault.CodeNotFound, c.who, "list-epic-children", fields{"epicId": c.id}).Message] = true
+	}
+	if len(messages) != 1 {
+		t.Errorf("the answers differ: %v", messages)
+	}
+	// Nothing of a project beyond one's own role: the epic's manager alone.
+	near := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[0].ID}})
+	items, _ := all(near, 3)
+	masked := 0
+	for _, item := range items {
+		if item.Key == "REDACTED" {
+			masked++
+		}
+	}
+	if len(items) != 15 || masked != 10 {
+		t.Errorf("%d children, %d of them masked, want 15 and 10", len(items), masked)
+	}
+	for _, cursor := range []string{"x", op.NewCursor("list-epic-children", w.acme, string(hidden.ID), "", "0", "0"), op.NewCursor("list-epic-children", w.acme, string(epic.ID), "y", "0", "0"), op.NewCursor("list-epic-children", w.acme, string(epic.ID), "", "0", "-1")} {
+		w.refused(fault.CodeValidation, member, "list-epic-children", fields{"epicId": epic.ID, "cursor": cursor})
+	}
+}
