@@ -86,7 +86,7 @@ func (s *Service) claimant(ctx context.Context, c *gate.Call, in *contract.Claim
 		}
 		return c.Actor.UserID, err
 	}
-	return "", fault.Validation("agent", "Claims for an agent are not there yet.")
+	return s.actingAgent(ctx, c, in.Agent, project.taskToBe(c))
 }
 
 // recordClaim gives the task as it is now, and tells of what was done with it.
@@ -155,7 +155,7 @@ func heldClaim(ctx context.Context, c *gate.Call, row *taskRow, lease op.UUID) (
 	if err != nil || claim.ID != lease || !claim.ExpiresAt.After(c.Now) {
 		return claim, fault.Conflict("The lease has ended: it lapsed, it was given back, or the task left progress or changed hands. Take another task with claim-next-ready.")
 	}
-	return claim, nil
+	return claim, mayRelease(ctx, c, claim.HolderID, row.resource(c.Tenant))
 }
 
 // giveBack returns a claimed task to the ready set: the status that it was taken

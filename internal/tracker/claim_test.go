@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -201,5 +202,64 @@ func TestALeaseEndsWithTheWork(t *testing.T) {
 		if name != "gone" {
 			w.refused(fault.CodeConflict, member, "keep-claim", fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID})
 		}
+	}
+}
+
+func TestATaskIsClaimedForAnAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	agent, human := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), w.person(person{roles: []string{"Member"}})
+	suspended, deleted := w.person(person{kind: authz.KindAgent}), w.person(person{kind: authz.KindAgent})
+	w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, suspended.id)
+	w.exec(`UPDATE identity.users SET status = 'DELETED' WHERE id = $1`, deleted.id)
+	foreign := w.person(person{tenant: w.globex, kind: authz.KindAgent})
+	w.task(p, "The manager's", fields{"assignee": w.manager.id, "priority": "URGENT"})
+	w.task(p, "The agent's", fields{"assignee": agent.id, "priority": "LOW"})
+	w.task(p, "Anybody's")
+	messages := map[string]string{}
+	for note, who := range map[string]string{
+		"human": string(human.id), "suspended": string(suspended.id), "deleted": string(deleted.id),
+		"foreign": string(foreign.id), "foreign address": foreign.email(), "absent": string(uid.New()), "no id": "somebody",
+	} {
+		f := w.refused(fault.CodeValidation, w.manager, "claim-next-ready", fields{"projectId": p.ID, "agent": who})
+		if f.Field != "agent" {
+			t.Errorf("%s: names %q", note, f.Field)
+		}
+		messages[note] = f.Message
+	}
+	if messages["foreign"] != messages["absent"] || messages["foreign address"] != messages["absent"] {
+		t.Errorf("a foreign agent is told from one that is not there: %v", messages)
+	}
+	for _, who := range []*person{human, agent} {
+		if f := w.refused(fault.CodeForbidden, who, "claim-next-ready", fields{"projectId": p.ID, "agent": agent.id}); f.Permission != contract.PermTasksUpdateAny {
+			t.Errorf("names %q", f.Permission)
+		}
+	}
+	out := w.claim(w.manager, p, fields{"agent": agent.email(), "leaseSeconds": 60})
+	if !out.Claimed || out.Task.Key != "APO-3" || out.Task.Assignee != agent.id || out.Task.Claim.Holder != agent.id {
+		t.Fatalf("got %+v", out)
+	}
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.claimed' AND actor_id = $1 AND changes->>'holder' = $2`, w.manager.id, string(agent.id)); n != 1 {
+		t.Errorf("%d entries name the caller and the agent", n)
+	}
+	// The agent keeps it, and who claimed it for the agent; nobody else may.
+	of := fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID}
+	do[contract.Lease](w, agent, "keep-claim", of)
+	do[contract.Lease](w, w.manager, "keep-claim", of)
+	for _, name := range []string{"keep-claim", "release-claim"} {
+		if f := w.refused(fault.CodeForbidden, human, name, of); f.Permission != contract.PermTasksUpdateAny {
+			t.Errorf("%s: names %q", name, f.Permission)
+		}
+	}
+	do[contract.Task](w, w.manager, "release-claim", of)
+	// What is assigned to the agent is ready for it, and what is the caller's is not.
+	for _, want := range []string{"APO-3", "APO-2"} {
+		if out := w.claim(w.manager, p, fields{"agent": agent.id}); !out.Claimed || out.Task.Key != want {
+			t.Errorf("got %+v, want %s", out, want)
+		}
+	}
+	if out := w.claim(w.manager, p, fields{"agent": agent.id}); out.Claimed {
+		t.Errorf("got %+v", out)
 	}
 }
