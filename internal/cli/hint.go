@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"parapet/internal/client"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/op"
+)
+
+// projectHelp ends the help of every command that takes a project.
+const projectHelp = `A project is named by its id, its task-key prefix, its name or a part of its
+name that fits no other, or a path of a repository that is bound to it. Where none
+is named PT_PROJECT is meant, else the prefix of a task's key, else the project
+that the current folder is bound to (pt bind-repo).`
+
+// hintKind says how a text becomes the id of a record.
+type hintKind int
+
+const (
+	// hintNone fields take their value as it is.
+	hintNone hintKind = iota
+	hintProject
+	hintTask
+	hintInitiative
+	hintIssue
+)
+
+// hintKindOf gives the kind of a field by its name: wherever a contract has a
+// field of that name, a person may type what it stands for.
+func hintKindOf(f op.Field) hintKind {
+	if f.Value() != reflect.TypeFor[op.UUID]() {
+		return hintNone
+	}
+	switch f.Name {
+	case "projectId":
+		return hintProject
+	case "taskId", "epicId", "parentTaskId":
+		return hintTask
+	case "initiativeId":
+		return hintInitiative
+	case "issueId":
+		return hintIssue
+	default:
+		return hintNone
+	}
+}
+
+// help says what a hint may be.
+func (k hintKind) help() string {
+	switch k {
+	case hintProject:
+		return "its id, prefix, name or repository path"
+	case hintTask, hintIssue:
+		return "its id or key"
+	case hintInitiative:
+		return "its id, name or a part of its name"
+	default:
+		return ""
+	}
+}
+
+// unresolved stands in a field for an id that is not known yet, so that the
+// rest of an input can be held against its declaration before any request.
+const unresolved = op.UUID("00000000-0000-4000-8000-000000000000")
+
+// argument is a field that the command line fills by an argument or a flag, and
+// that may name a record by something else than its id.
+type argument struct {
+	name  string
+	field op.Field
+	kind  hintKind
+	v     reflect.Value
+	// typed is the text as it was given; hint what is left to be looked up.
+	typed, hint string
+	given       bool
+}
+
+// newArgument makes the argument of a field of the input in.
+func newArgument(f op.Field, in reflect.Value) *argument {
+	name := kebab(strings.TrimSuffix(f.Name, "Id"))
+	return &argument{name: name, field: f, kind: hintKindOf(f), v: in.Field(f.Index)}
+}
+
+// take reads a text. An id, and the empty text that clears a field, are the
+// value; any other text of a field that takes hints is looked up later.
+func (a *argument) take(text string) error {
+	a.given, a.typed, a.hint = true, text, ""
+	value := &fieldValue{field: a.field, v: a.v}
+	_, err := op.ParseUUID(text)
+	if err == nil || text == "" || a.kind == hintNone {
+		return value.Set(text)
+	}
+	a.hint = text
+	return value.Set(string(unresolved))
+}
+
+// Set, String and Type make an argument a flag.
+func (a *argument) Set(text string) error { return a.take(text) }
+
+func (a *argument) String() string { return "" }
+
+// Type is the word that stands for the value in help.
+func (a *argument) Type() string { return a.name }
+
+// text is the value that the input holds.
+func (a *argument) text() string { return a.v.String() }
+
+// resolve looks up what the hint means and puts the id into the input.
+func (a *argument) resolve(ctx context.Context, c *client.Client) error {
+	if a.hint == "" {
+		return nil
+	}
+	id, err := a.kind.find(ctx, c, a.hint)
+	if err != nil {
+		return err
+	}
+	a.hint = ""
+	return (&fieldValue{field: a.field, v: a.v}).Set(string(id))
+}
+
+// find gives the id that a hint means. An id costs no request.
+func (k hintKind) find(ctx context.Context, c *client.Client, hint string) (op.UUID, error) {
+	switch k {
+	case hintTask:
+		return findTask(ctx, c, hint)
+	default:
+		return resolve(ctx, c, hint)
+	}
+}
+
+// resolve gives the id of the project that a hint means. An id costs no request.
+func resolve(ctx context.Context, c *client.Client, hint string) (op.UUID, error) {
+	if id, err := op.ParseUUID(hint); err == nil {
+		return id, nil
+	}
+	p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
+	if err != nil {
+		return "", err
+	}
+	return p.ID, nil
+}
+
+// findTask gives the id of the task that a key names.
+func findTask(ctx context.Context, c *client.Client, key string) (op.UUID, error) {
+	m := keyPattern.FindStringSubmatch(key)
+	if m == nil {
+		return "", usagef("%q is neither a task's id nor its key", key)
+	}
+	project, err := resolve(ctx, c, m[1])
+	if err != nil {
+		return "", err
+	}
+	t, err := do(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: project, Task: key})
+	if err != nil {
+		return "", err
+	}
+	return t.ID, nil
+}
