@@ -26,13 +26,17 @@ type streams struct {
 // run carries out the command line and gives the exit code. When ctx ends it
 // ends too, even where a command waits for input.
 func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // a folder that is gone tells no project
+	}
 	p := cli.Program{
 		Streams: cli.Streams{
 			In: s.in, Out: s.out, Err: s.err,
 			InTerminal: terminal(s.in), OutTerminal: terminal(s.out), ErrTerminal: terminal(s.err),
 			Width: width(s.out), ReadSecret: func(ctx context.Context) (string, error) { return readSecret(ctx, s.in) },
 		},
-		Getenv: getenv, Version: version, Clock: clock.System{},
+		Getenv: getenv, Version: version, Clock: clock.System{}, Dir: dir,
 	}
 	done := make(chan int, 1)
 	go func() { done <- p.Run(ctx, args) }()

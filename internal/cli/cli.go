@@ -38,6 +38,8 @@ type Program struct {
 	Getenv  func(string) string
 	Version string
 	Clock   clock.Clock
+	// Dir is the folder that pt is run in; without one no folder tells a project.
+	Dir string
 }
 
 // invocation is one run of the program.
@@ -103,7 +105,8 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of this profile, by its `name`")
 	f.StringVar(&inv.flags.timeout, "timeout", "", "how long a request may take, as a `duration` such as 10s (30s unless told)")
 	root.AddGroup(
-		&cobra.Group{ID: groupWork, Title: "Work:"},
+		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
+		&cobra.Group{ID: groupProjects, Title: "Projects:"},
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
@@ -114,10 +117,9 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 			root.AddCommand(c)
 		}
 	}
-	add(groupWork,
-		newListTasksCmd(inv), newGetTaskCmd(inv), newCreateTaskCmd(inv), newUpdateTaskCmd(inv), newDeleteTaskCmd(inv),
-		newListProjectsCmd(inv), newFindProjectCmd(inv), newCreateProjectCmd(inv), newUpdateProjectCmd(inv), newDeleteProjectCmd(inv),
-		newImportCmd(inv))
+	add(groupTasks, newTaskCmds(inv)...)
+	add(groupProjects, newProjectCmds(inv)...)
+	add(groupProjects, newImportCmd(inv))
 	add(groupAccess,
 		newAuthCmd(inv), newListOrgsCmd(inv), newPermissionsCmd(inv),
 		newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv))
@@ -140,7 +142,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 
 // The groups of the overview that pt --help gives.
 const (
-	groupWork   = "work"
-	groupAccess = "access"
-	groupOther  = "other"
+	groupTasks    = "tasks"
+	groupProjects = "projects"
+	groupAccess   = "access"
+	groupOther    = "other"
 )

@@ -25,8 +25,8 @@ type form[In any] struct {
 	// long is help beyond the short one; the operation's description unless told.
 	long    string
 	example string
-	// flags are the fields that are flags, named as bind takes them. limit and
-	// cursor are added by themselves.
+	// flags are the fields that are flags, named as bind takes them. --project,
+	// where the project is no part of the path, limit and cursor come by themselves.
 	flags []string
 	// question is asked before something is lost; %s is what names it.
 	question string
@@ -125,7 +125,7 @@ func (k *call[In]) long(short string) string {
 // bindFlags makes the flags: those that name a record by a hint, and the rest.
 func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 	for _, f := range k.op.Fields {
-		if f.Name == "projectId" && f.Source != op.FromPath {
+		if f.Name == "projectId" && (f.Source != op.FromPath || flagged(k.form.flags, f.Name)) {
 			k.project = newArgument(f, v)
 			k.hints = append(k.hints, k.project)
 			k.bindHint(cmd, k.project, "project")
@@ -135,6 +135,9 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 	for _, name := range k.form.flags {
 		fieldName, flag, renamed := strings.Cut(strings.TrimSuffix(name, "!"), ":")
 		f := fieldNamed(k.op, fieldName)
+		if f.Name == "projectId" {
+			continue
+		}
 		if hintKindOf(f) == hintNone {
 			plain = append(plain, name)
 			if longText(f) {
@@ -237,8 +240,13 @@ func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, er
 func (k *call[In]) readTexts() error {
 	var read bool
 	for _, v := range k.texts {
-		if v.Kind() == reflect.Struct {
+		switch {
+		case v.Kind() == reflect.Struct:
 			v = v.FieldByName("Value")
+		case v.Kind() == reflect.Pointer && v.IsNil():
+			continue
+		case v.Kind() == reflect.Pointer:
+			v = v.Elem()
 		}
 		if v.String() != "-" {
 			continue
@@ -283,26 +291,29 @@ func (k *call[In]) place(args []string, s settings) error {
 		named = named[1:]
 	}
 	for i, a := range named {
-		if err := a.take(args[i]); err != nil {
+		if err := k.take(a, args[i]); err != nil {
 			return usagef("the %s %q: %w", a.name, args[i], err)
 		}
-		if a.kind == hintProject {
-			a.hint = k.inv.projectHint(a.hint)
-		}
 	}
-	p := k.project
-	switch {
+	switch p := k.project; {
 	case p == nil:
 		return nil
 	case p.given:
-		p.hint = k.inv.projectHint(p.hint)
-		return nil
+		return k.take(p, p.typed)
 	case p.field.Required:
 		return k.inv.defaultProject(p, s, "")
 	case s.project != "":
-		return p.take(s.project)
+		return k.take(p, s.project)
+	default:
+		return nil
 	}
-	return nil
+}
+
+func (k *call[In]) take(a *argument, text string) error {
+	if a.kind == hintProject {
+		return k.inv.takeProject(a, text)
+	}
+	return a.take(text)
 }
 
 // mayLose asks the person before something is lost.
@@ -310,8 +321,9 @@ func (k *call[In]) mayLose(ctx context.Context, c *client.Client) error {
 	if k.op.Effect != op.Destroy || k.yes {
 		return nil
 	}
-	name := k.args[len(k.args)-1].typed
-	if k.form.naming != nil {
+	last := k.args[len(k.args)-1]
+	name := first(last.found, last.typed)
+	if k.form.naming != nil && last.found == "" {
 		var err error
 		if name, err = k.form.naming(ctx, c, &k.in); err != nil {
 			return err

@@ -60,6 +60,14 @@ func (inv *invocation) completeProject(cmd *cobra.Command, args []string, _ stri
 	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeArgument offers projects where the first argument is one.
+func (inv *invocation) completeArgument(args []*argument) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	if args[0].kind == hintProject {
+		return inv.completeProject
+	}
+	return cobra.NoFileCompletions
+}
+
 // completeStatus offers the statuses of the project that the command line names.
 func (inv *invocation) completeStatus(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)

@@ -53,6 +53,7 @@ func (e *notLoggedIn) Error() string { return e.message }
 func exitCode(err error) int {
 	var wrong *usageError
 	var nobody *notLoggedIn
+	var folder *unbound
 	var f *fault.Error
 	switch {
 	case err == nil:
@@ -63,6 +64,8 @@ func exitCode(err error) int {
 		return ExitUsage
 	case errors.As(err, &nobody):
 		return ExitAuthentication
+	case errors.As(err, &folder):
+		return ExitNotFound
 	case errors.As(err, &f):
 		return faultCode(f)
 	default:
@@ -136,6 +139,7 @@ func (inv *invocation) exit(err error, args []string) int {
 func describe(err error, code int) problem {
 	var wrong *usageError
 	var nobody *notLoggedIn
+	var folder *unbound
 	var f *fault.Error
 	switch {
 	case code == ExitCancelled:
@@ -148,6 +152,8 @@ func describe(err error, code int) problem {
 		return p
 	case errors.As(err, &nobody):
 		return problem{Code: string(fault.CodeUnauthorized), Message: nobody.message, Hint: "pt auth login, or set PT_AUTH_TOKEN (pt help environment)."}
+	case errors.As(err, &folder):
+		return problem{Code: string(fault.CodeNotFound), Message: folder.Error(), Hint: "Name a project, set PT_PROJECT, or bind the folder: pt bind-repo <project>."}
 	case !errors.As(err, &f):
 		return problem{Code: "ERROR", Message: err.Error()}
 	}

@@ -256,17 +256,19 @@ func (l *listFlags) bind(cmd *cobra.Command) {
 const maxPage = 200
 
 // list carries out an operation that answers pages: one, or with --all all of
-// them. limit and cursor point into in. A list that was cut says so.
-func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o op.Op[In, op.Page[T]], in *In, l listFlags, limit *int, cursor *string) (*op.Page[T], error) {
+// them. A list that was cut says so.
+func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o op.Op[In, op.Page[T]], in *In, l listFlags) (*op.Page[T], error) {
+	v := reflect.ValueOf(in).Elem()
+	cursor := v.Field(fieldNamed(o.Operation, "cursor").Index)
 	if l.all {
-		*limit = maxPage
+		v.Field(fieldNamed(o.Operation, "limit").Index).SetInt(maxPage)
 	}
 	page, err := do(ctx, c, o, in)
 	if err != nil {
 		return nil, err
 	}
 	for l.all && page.NextCursor != "" {
-		*cursor = page.NextCursor
+		cursor.SetString(page.NextCursor)
 		more, err := do(ctx, c, o, in)
 		if err != nil {
 			return nil, err

@@ -76,6 +76,10 @@ type argument struct {
 	// typed is the text as it was given; hint what is left to be looked up.
 	typed, hint string
 	given       bool
+	// folder are the hints of the folder, where that is what was meant.
+	folder []string
+	// found is what the record is called, where it was looked up.
+	found string
 }
 
 // newArgument makes the argument of a field of the input in.
@@ -113,49 +117,50 @@ func (a *argument) resolve(ctx context.Context, c *client.Client) error {
 	if a.hint == "" {
 		return nil
 	}
-	id, err := a.kind.find(ctx, c, a.hint)
+	id, name, err := a.find(ctx, c)
 	if err != nil {
 		return err
 	}
-	a.hint = ""
+	a.hint, a.found = "", name
 	return (&fieldValue{field: a.field, v: a.v}).Set(string(id))
 }
 
-// find gives the id that a hint means. An id costs no request.
-func (k hintKind) find(ctx context.Context, c *client.Client, hint string) (op.UUID, error) {
-	switch k {
+// find gives the id that the hint means, and what the record is called.
+func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string, error) {
+	switch a.kind {
 	case hintTask:
-		return findTask(ctx, c, hint)
+		return findTask(ctx, c, a.hint)
 	default:
-		return resolve(ctx, c, hint)
+		hints := a.folder
+		if hints == nil {
+			p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.hint})
+			return projectFound(p, err)
+		}
+		p, err := findFolder(ctx, c, hints)
+		return projectFound(p, err)
 	}
 }
 
-// resolve gives the id of the project that a hint means. An id costs no request.
-func resolve(ctx context.Context, c *client.Client, hint string) (op.UUID, error) {
-	if id, err := op.ParseUUID(hint); err == nil {
-		return id, nil
-	}
-	p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
+func projectFound(p *tracker.Project, err error) (op.UUID, string, error) {
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return p.ID, nil
+	return p.ID, p.Name + " (" + p.Prefix + ")", nil
 }
 
-// findTask gives the id of the task that a key names.
-func findTask(ctx context.Context, c *client.Client, key string) (op.UUID, error) {
+// findTask gives the id and the title of the task that a key names.
+func findTask(ctx context.Context, c *client.Client, key string) (op.UUID, string, error) {
 	m := keyPattern.FindStringSubmatch(key)
 	if m == nil {
-		return "", usagef("%q is neither a task's id nor its key", key)
+		return "", "", usagef("%q is neither a task's id nor its key", key)
 	}
-	project, err := resolve(ctx, c, m[1])
+	p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: m[1]})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	t, err := do(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: project, Task: key})
+	t, err := do(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: p.ID, Task: key})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return t.ID, nil
+	return t.ID, t.Key + " " + t.Title, nil
 }

@@ -98,7 +98,7 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	id, err := resolve(ctx, c, args[0])
+	id, err := o.inv.projectID(ctx, c, args[0])
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (o *listKeysOptions) run(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	page, err := list(ctx, o.inv, c, identity.ListKeys, &o.in, o.listFlags, &o.in.Limit, &o.in.Cursor)
+	page, err := list(ctx, o.inv, c, identity.ListKeys, &o.in, o.listFlags)
 	if err != nil {
 		return err
 	}

@@ -104,14 +104,19 @@ func (inv *invocation) connect() (*client.Client, settings, error) {
 	if err != nil {
 		return nil, s, err
 	}
+	c, err := inv.connectWith(s)
+	return c, s, err
+}
+
+// connectWith makes that client from settings.
+func (inv *invocation) connectWith(s settings) (*client.Client, error) {
 	if !s.known && first(inv.flags.profile, inv.Getenv("PT_PROFILE")) != "" && s.tokenFrom != "PT_AUTH_TOKEN" {
-		return nil, s, usagef("there is no profile %q; pt auth login --profile %s makes it", s.profile, s.profile)
+		return nil, usagef("there is no profile %q; pt auth login --profile %s makes it", s.profile, s.profile)
 	}
 	if s.token == "" {
-		return nil, s, &notLoggedIn{fmt.Sprintf("There is no credential for %s.", s.baseURL)}
+		return nil, &notLoggedIn{fmt.Sprintf("There is no credential for %s.", s.baseURL)}
 	}
-	c, err := inv.dial(s)
-	return c, s, err
+	return inv.dial(s)
 }
 
 // dial makes a client from settings.

@@ -26,6 +26,16 @@ type Place struct {
 	Remote string
 }
 
+// Address gives the address of the folder: that of the remote, and the folder's
+// place below the top of the repository. It is "" where there is no remote.
+func (p Place) Address() string {
+	below, err := filepath.Rel(p.Root, p.Dir)
+	if p.Remote == "" || err != nil || below == "." {
+		return p.Remote
+	}
+	return strings.TrimSuffix(strings.TrimRight(p.Remote, "/"), ".git") + "/" + filepath.ToSlash(below)
+}
+
 // maxFile bounds what is read of a file of git.
 const maxFile = 1 << 20
 
@@ -67,7 +77,7 @@ func IsPath(text string) bool {
 	if text == "." || text == ".." || filepath.IsAbs(text) {
 		return true
 	}
-	return strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.HasPrefix(text, "~/")
+	return strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
 }
 
 // Address gives the address of a repository as it may be told to others, or ""
@@ -124,11 +134,11 @@ func gitDir(folder string) string {
 	if !ok {
 		return ""
 	}
-	return from(folder, strings.TrimSpace(target))
+	return From(folder, strings.TrimSpace(target))
 }
 
-// from gives a path that is meant from a folder unless it is absolute.
-func from(folder, name string) string {
+// From gives a path that is meant from a folder unless it is absolute.
+func From(folder, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
@@ -138,7 +148,7 @@ func from(folder, name string) string {
 // remote gives the address of the remote origin, else of the only one there is.
 func remote(git string) string {
 	if common := strings.TrimSpace(string(read(filepath.Join(git, "commondir")))); common != "" {
-		git = from(git, common)
+		git = From(git, common)
 	}
 	addresses := remotes(read(filepath.Join(git, "config")))
 	if origin := addresses["origin"]; origin != "" {

@@ -60,6 +60,20 @@ func TestAt(t *testing.T) {
 	}
 }
 
+func TestAddressOfAFolder(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]Place{
+		"https://example.org/a/b.git":      {"/src/b", "/src/b", "https://example.org/a/b.git"},
+		"https://example.org/a/b/sub/deep": {"/src/b/sub/deep", "/src/b", "https://example.org/a/b.git"},
+		"git@example.org:a/b/sub":          {"/src/b/sub", "/src/b", "git@example.org:a/b.git"},
+		"":                                 {"/src/b", "/src/b", ""},
+	} {
+		if got := p.Address(); got != want {
+			t.Errorf("%+v: got %q, want %q", p, got, want)
+		}
+	}
+}
+
 func TestTheOnlyRemoteIsMeant(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
@@ -103,7 +117,7 @@ func TestAddress(t *testing.T) {
 
 func TestIsPath(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{".": true, "..": true, "./x": true, "/x": true, "~/x": true, "../x": true, "x/y": false, "APOLLO": false, ".x": false, "": false} {
+	for text, want := range map[string]bool{".": true, "..": true, "./x": true, "/x": true, "../x": true, "x/y": false, "APOLLO": false, ".x": false, "": false} {
 		if got := IsPath(text); got != want {
 			t.Errorf("%q: got %v", text, got)
 		}
