@@ -42,7 +42,7 @@ The body is made from --field (name=text, or name:=json), or read from a file by
 	}
 	cmd.Flags().StringArrayVar(&o.fields, "field", nil, "a member of the body: `name=text`, or name:=json")
 	cmd.Flags().StringVar(&o.input, "input", "", "read the body from a `file`, or from the input with -")
-	cmd.MarkFlagsMutuallyExclusive("field", "input")
+	atMostOne(cmd, "field", "input")
 	o.bind(cmd)
 	return inv.runs(cmd, nil, o.run)
 }

@@ -74,9 +74,8 @@ address of the service: it is sent nowhere else.`,
 	f.StringVar(&o.email, "email", "", "log in with this e-mail `address` and its password")
 	f.StringVar(&o.tenant, "tenant", "", "the tenant's `id` to log in to, where it is not the account's own")
 	f.BoolVar(&o.withToken, "with-token", false, "read a token from the input")
-	cmd.MarkFlagsMutuallyExclusive("email", "with-token")
-	cmd.MarkFlagsOneRequired("email", "with-token")
-	cmd.MarkFlagsMutuallyExclusive("tenant", "with-token")
+	oneOf(cmd, "email", "with-token")
+	atMostOne(cmd, "tenant", "with-token")
 	return inv.runs(cmd, reflect.TypeFor[loggedIn](), o.run)
 }
 

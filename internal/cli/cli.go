@@ -106,7 +106,11 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.StringVar(&inv.flags.timeout, "timeout", "", "how long a request may take, as a `duration` such as 10s (30s unless told)")
 	root.AddGroup(
 		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
+		&cobra.Group{ID: groupDecisions, Title: "Decisions:"},
+		&cobra.Group{ID: groupIssues, Title: "Issues:"},
 		&cobra.Group{ID: groupProjects, Title: "Projects:"},
+		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages and gates:"},
+		&cobra.Group{ID: groupRecords, Title: "Comments and time:"},
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
@@ -118,12 +122,24 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		}
 	}
 	add(groupTasks, newTaskCmds(inv)...)
+	add(groupTasks, newClaimCmds(inv)...)
+	add(groupTasks, newDependencyCmds(inv)...)
+	add(groupDecisions, newDecisionCmds(inv)...)
+	add(groupIssues, newIssueCmds(inv)...)
+	add(groupProjects, newWorkspaceCmd(inv))
 	add(groupProjects, newProjectCmds(inv)...)
-	add(groupProjects, newImportCmd(inv))
+	add(groupProjects, newOverviewCmd(inv))
+	add(groupProjects, newBindCmds(inv)...)
+	add(groupProjects, newImportCmd(inv), newExportCmd(inv))
+	add(groupPlanning, newInitiativeCmds(inv)...)
+	add(groupPlanning, newStageCmds(inv)...)
+	add(groupPlanning, newGateCmds(inv)...)
+	add(groupRecords, newCommentCmds(inv)...)
+	add(groupRecords, newTimeEntryCmds(inv)...)
 	add(groupAccess,
-		newAuthCmd(inv), newListOrgsCmd(inv), newPermissionsCmd(inv),
+		newAuthCmd(inv), newListOrgsCmd(inv), newListPeopleCmd(inv), newPermissionsCmd(inv),
 		newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv))
-	add(groupOther, newAPICmd(inv), newMCPCmd(inv), newCompletionCmd(), newVersionCmd(inv))
+	add(groupOther, newPrimeCmd(inv), newAPICmd(inv), newMCPCmd(inv), newCompletionCmd(), newManCmd(inv), newVersionCmd(inv))
 	root.AddCommand(helpTopics()...)
 	return root
 }
@@ -142,8 +158,12 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 
 // The groups of the overview that pt --help gives.
 const (
-	groupTasks    = "tasks"
-	groupProjects = "projects"
-	groupAccess   = "access"
-	groupOther    = "other"
+	groupTasks     = "tasks"
+	groupDecisions = "decisions"
+	groupIssues    = "issues"
+	groupProjects  = "projects"
+	groupPlanning  = "planning"
+	groupRecords   = "records"
+	groupAccess    = "access"
+	groupOther     = "other"
 )

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,6 +29,14 @@ type form[In any] struct {
 	// flags are the fields that are flags, named as bind takes them. --project,
 	// where the project is no part of the path, limit and cursor come by themselves.
 	flags []string
+	// args are the fields that are arguments besides the parts of the path, each
+	// as "field:word"; they stand at the end.
+	args []string
+	// optional are flags that are required by the declaration, but not of a
+	// person: fill has a default for them.
+	optional []string
+	// whole says that all pages are asked for: how they are cut is pt's matter.
+	whole bool
 	// question is asked before something is lost; %s is what names it.
 	question string
 	// naming gives a better name for the question than what was typed.
@@ -71,6 +80,14 @@ func newCall[In any](inv *invocation, o *op.Operation, f form[In]) (*call[In], *
 		k.args = append(k.args, a)
 		k.hints = append(k.hints, a)
 	}
+	for _, name := range f.args {
+		fieldName, word, _ := strings.Cut(name, ":")
+		a := newArgument(fieldNamed(o, fieldName), v)
+		a.name = word
+		use += " <" + word + ">"
+		k.args = append(k.args, a)
+		k.hints = append(k.hints, a)
+	}
 	cmd := &cobra.Command{
 		Use: use, Short: first(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
 		Args: cobra.RangeArgs(k.fewest(), len(k.args)),
@@ -88,6 +105,9 @@ func newCall[In any](inv *invocation, o *op.Operation, f form[In]) (*call[In], *
 	}
 	if f.setup != nil {
 		f.setup(cmd, &k.in)
+	}
+	for _, flag := range f.optional {
+		must(cmd.Flags().SetAnnotation(flag, cobra.BashCompOneRequiredFlag, []string{"false"}))
 	}
 	return k, cmd
 }
@@ -112,7 +132,7 @@ func (k *call[In]) long(short string) string {
 		parts = nil
 	}
 	if text != "" {
-		parts = append(parts, text)
+		parts = append(parts, wrapped(text))
 	}
 	for _, h := range k.hints {
 		if h.kind == hintProject {
@@ -120,6 +140,27 @@ func (k *call[In]) long(short string) string {
 		}
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// helpWidth is how wide a line of help is at most.
+const helpWidth = 84
+
+// wrapped breaks the lines of help that are too long; those that are short
+// enough stay, so that lists and examples keep their form.
+func wrapped(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for len(line) > helpWidth {
+			at := strings.LastIndexByte(line[:helpWidth], ' ')
+			if at <= 0 {
+				break
+			}
+			b.WriteString(line[:at] + "\n")
+			line = line[at+1:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // bindFlags makes the flags: those that name a record by a hint, and the rest.
@@ -153,7 +194,7 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 		k.bindHint(cmd, a, flag)
 	}
 	for _, name := range []string{"limit", "cursor"} {
-		if slices.ContainsFunc(k.op.Fields, func(f op.Field) bool { return f.Name == name }) {
+		if !k.form.whole && slices.ContainsFunc(k.op.Fields, func(f op.Field) bool { return f.Name == name }) {
 			plain = append(plain, name)
 		}
 	}
@@ -206,7 +247,7 @@ func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, er
 			return nil, err
 		}
 	}
-	if k.op.Method == "PATCH" && changes(&k.in) == 0 {
+	if k.changesNothing() {
 		return nil, usagef("nothing to change: name a flag such as --%s", k.aFlag())
 	}
 	s, err := k.inv.settings()
@@ -264,6 +305,16 @@ func (k *call[In]) readTexts() error {
 	return nil
 }
 
+// changesNothing tells of a change that names no field.
+func (k *call[In]) changesNothing() bool {
+	for _, f := range k.op.Fields {
+		if f.Source == op.FromBody && f.Required {
+			return false
+		}
+	}
+	return k.op.Method == http.MethodPatch && changes(&k.in) == 0
+}
+
 // aFlag names a flag that changes something.
 func (k *call[In]) aFlag() string {
 	name, flag, renamed := strings.Cut(strings.TrimSuffix(k.form.flags[0], "!"), ":")
@@ -302,11 +353,17 @@ func (k *call[In]) place(args []string, s settings) error {
 		return k.take(p, p.typed)
 	case p.field.Required:
 		return k.inv.defaultProject(p, s, "")
-	case s.project != "":
+	case s.project != "" && !k.namesOther(p):
 		return k.take(p, s.project)
 	default:
 		return nil
 	}
+}
+
+// namesOther tells whether a flag names a record that has a project of its own,
+// so that PT_PROJECT has no say.
+func (k *call[In]) namesOther(project *argument) bool {
+	return slices.ContainsFunc(k.hints, func(a *argument) bool { return a != project && a.given })
 }
 
 func (k *call[In]) take(a *argument, text string) error {
@@ -348,13 +405,20 @@ func shows[In, Out any](inv *invocation, o op.Op[In, Out], f form[In], render fu
 	})
 }
 
-// table is how a list is shown: the columns, of which flex may be cut on a
-// narrow terminal, and what stands there when nothing is.
+// column is a column of a list.
+type column[T any] struct {
+	name  string
+	value func(*T) string
+	// seldom columns are left out where no item has a value.
+	seldom bool
+}
+
+// table is how a list is shown: its columns, of which flex may be cut on a
+// narrow terminal, and what stands there when nothing is listed.
 type table[T any] struct {
 	empty   string
-	columns []string
 	flex    int
-	row     func(T) []string
+	columns []column[T]
 }
 
 func (t table[T]) write(d *markdown.Doc, items []T) {
@@ -362,11 +426,23 @@ func (t table[T]) write(d *markdown.Doc, items []T) {
 		d.Line(t.empty)
 		return
 	}
-	rows := make([][]string, 0, len(items))
-	for _, item := range items {
-		rows = append(rows, t.row(item))
+	var names []string
+	rows := make([][]string, len(items))
+	for _, c := range t.columns {
+		values, any := make([]string, len(items)), false
+		for i := range items {
+			values[i] = c.value(&items[i])
+			any = any || values[i] != ""
+		}
+		if c.seldom && !any {
+			continue
+		}
+		names = append(names, c.name)
+		for i := range rows {
+			rows[i] = append(rows[i], values[i])
+		}
 	}
-	d.Table(t.columns, rows, t.flex)
+	d.Table(names, rows, t.flex)
 }
 
 // lists makes the command of an operation that answers pages.

@@ -34,6 +34,9 @@ var errCancelled = errors.New("cancelled")
 // errReported ends a command with ExitError after it said all there is to say.
 var errReported = errors.New("reported")
 
+// errNoAnswer ends the wait for a decision that was cancelled, after that was said.
+var errNoAnswer = errors.New("the decision request was cancelled")
+
 // usageError is a command line that can't be carried out.
 type usageError struct{ err error }
 
@@ -54,11 +57,12 @@ func exitCode(err error) int {
 	var wrong *usageError
 	var nobody *notLoggedIn
 	var folder *unbound
+	var pending *pendingError
 	var f *fault.Error
 	switch {
 	case err == nil:
 		return ExitDone
-	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
+	case errors.Is(err, errCancelled), errors.Is(err, errNoAnswer), errors.Is(err, context.Canceled):
 		return ExitCancelled
 	case errors.As(err, &wrong):
 		return ExitUsage
@@ -66,6 +70,8 @@ func exitCode(err error) int {
 		return ExitAuthentication
 	case errors.As(err, &folder):
 		return ExitNotFound
+	case errors.As(err, &pending):
+		return ExitPending
 	case errors.As(err, &f):
 		return faultCode(f)
 	default:
@@ -108,7 +114,7 @@ type problem struct {
 // exit tells of an error on the error stream and gives the exit code.
 func (inv *invocation) exit(err error, args []string) int {
 	code := exitCode(err)
-	if err == nil || errors.Is(err, errReported) {
+	if err == nil || errors.Is(err, errReported) || errors.Is(err, errNoAnswer) {
 		return code
 	}
 	p := describe(err, code)
@@ -140,6 +146,7 @@ func describe(err error, code int) problem {
 	var wrong *usageError
 	var nobody *notLoggedIn
 	var folder *unbound
+	var pending *pendingError
 	var f *fault.Error
 	switch {
 	case code == ExitCancelled:
@@ -154,6 +161,11 @@ func describe(err error, code int) problem {
 		return problem{Code: string(fault.CodeUnauthorized), Message: nobody.message, Hint: "pt auth login, or set PT_AUTH_TOKEN (pt help environment)."}
 	case errors.As(err, &folder):
 		return problem{Code: string(fault.CodeNotFound), Message: folder.Error(), Hint: "Name a project, set PT_PROJECT, or bind the folder: pt bind-repo <project>."}
+	case errors.As(err, &pending):
+		return problem{
+			Code: "DECISION_PENDING", Message: pending.Error(), Retryable: true,
+			Hint: "The same command again; --timeout says how long it waits. pt list-tasks --awaiting-decision shows what waits.",
+		}
 	case !errors.As(err, &f):
 		return problem{Code: "ERROR", Message: err.Error()}
 	}
@@ -184,10 +196,7 @@ func hint(f *fault.Error, r *client.Refusal) string {
 	case fault.CodeNotFound:
 		return "Look for a typing error, or another organisation (--org). What you may not see answers like this too."
 	case fault.CodeConflict:
-		if len(candidates(f.Details)) > 0 {
-			return "Name one of them by its id or prefix."
-		}
-		return ""
+		return candidateHint(f.Details)
 	case fault.CodeDuplicateTask:
 		return "Look at the tasks above first."
 	case fault.CodeUnavailable, fault.CodeRateLimited:
@@ -202,6 +211,18 @@ func hint(f *fault.Error, r *client.Refusal) string {
 	default:
 		return "Give the request id to whoever runs the service."
 	}
+}
+
+// candidateHint says how one of several candidates is named.
+func candidateHint(details map[string]any) string {
+	list, _ := details["candidates"].([]any)
+	if len(list) == 0 {
+		return ""
+	}
+	if m, ok := list[0].(map[string]any); ok && m["prefix"] != nil {
+		return "Name one of them by its id or prefix."
+	}
+	return "Name one of them by its id."
 }
 
 // candidates lists what details.candidates offers, one line each.

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	fastjson "github.com/go-json-experiment/json"
+
 	"parapet/internal/clock"
 )
 
@@ -75,6 +77,15 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, a.body)
 }
 
+// answer is a success with a value of a contract as its body.
+func answer(v any) reply {
+	body, err := fastjson.Marshal(v, fastjson.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	return reply{status: 200, body: string(body)}
+}
+
 func ok(body string) reply { return reply{status: 200, body: body} }
 
 // refuse is an error in the service's envelope; more is further members.
@@ -110,6 +121,8 @@ type world struct {
 	terminal bool
 	secret   string
 	width    int
+	// dir is the folder that pt is run in; none unless told.
+	dir string
 }
 
 func invoke(t *testing.T, s *service, w world, args ...string) invoked {
@@ -134,7 +147,7 @@ func invokeContext(ctx context.Context, t *testing.T, s *service, w world, args 
 			ReadSecret: func(context.Context) (string, error) { return w.secret, nil },
 		},
 		Getenv: func(k string) string { return env[k] }, Version: "1.2.3",
-		Clock: clock.Func(func() time.Time { return now }),
+		Clock: clock.Func(func() time.Time { return now }), Dir: w.dir,
 	}
 	code := p.Run(ctx, args)
 	got := invoked{code: code, out: out.String(), err: errs.String()}

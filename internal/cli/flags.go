@@ -248,41 +248,97 @@ type listFlags struct {
 
 func (l *listFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.all, "all", false, "list all, not one page")
-	cmd.MarkFlagsMutuallyExclusive("all", "cursor")
-	cmd.MarkFlagsMutuallyExclusive("all", "limit")
+	atMostOne(cmd, "all", "cursor")
+	atMostOne(cmd, "all", "limit")
 }
 
 // maxPage is the largest page that a list gives.
 const maxPage = 200
 
+// pages asks for one page, or with all for every one: ask gives the cursor of
+// the next. limit and cursor point into what it asks with. What pages gives is
+// the cursor of what was not asked for.
+func pages(all bool, limit *int, cursor *string, ask func() (string, error)) (string, error) {
+	if all {
+		*limit = maxPage
+	}
+	for {
+		next, err := ask()
+		if err != nil || next == "" || !all {
+			return next, err
+		}
+		*cursor = next
+	}
+}
+
+// tellCut says that a list goes on.
+func (inv *invocation) tellCut(shown int, next string) {
+	if next != "" {
+		inv.note("%d shown, more follow: --all, or --cursor %s", shown, next)
+	}
+}
+
 // list carries out an operation that answers pages: one, or with --all all of
 // them. A list that was cut says so.
 func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o op.Op[In, op.Page[T]], in *In, l listFlags) (*op.Page[T], error) {
 	v := reflect.ValueOf(in).Elem()
-	cursor := v.Field(fieldNamed(o.Operation, "cursor").Index)
-	if l.all {
-		v.Field(fieldNamed(o.Operation, "limit").Index).SetInt(maxPage)
+	limit, hasLimit := v.Field(fieldNamed(o.Operation, "limit").Index).Addr().Interface().(*int)
+	cursor, hasCursor := v.Field(fieldNamed(o.Operation, "cursor").Index).Addr().Interface().(*string)
+	if !hasLimit || !hasCursor {
+		return nil, fmt.Errorf("the operation %s has no limit and cursor", o.Name)
 	}
-	page, err := do(ctx, c, o, in)
+	out := &op.Page[T]{Items: []T{}}
+	var err error
+	out.NextCursor, err = pages(l.all, limit, cursor, func() (string, error) {
+		page, err := do(ctx, c, o, in)
+		if err != nil {
+			return "", err
+		}
+		out.Items = append(out.Items, page.Items...)
+		return page.NextCursor, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	for l.all && page.NextCursor != "" {
-		cursor.SetString(page.NextCursor)
-		more, err := do(ctx, c, o, in)
-		if err != nil {
-			return nil, err
-		}
-		page.Items, page.NextCursor = append(page.Items, more.Items...), more.NextCursor
-	}
-	if page.Items == nil {
-		page.Items = []T{}
-	}
-	if page.NextCursor != "" {
-		inv.note("%d shown, more follow: --all, or --cursor %s", len(page.Items), page.NextCursor)
-	}
-	return page, nil
+	inv.tellCut(len(out.Items), out.NextCursor)
+	return out, nil
 }
+
+// oneOf makes exactly one of some flags required.
+func oneOf(cmd *cobra.Command, flags ...string) {
+	cmd.MarkFlagsOneRequired(flags...)
+	atMostOne(cmd, flags...)
+}
+
+// atMostOne lets only one of some flags be given. cobra keeps the groups, so
+// that completion knows of them; its messages are held back by clearer ones.
+func atMostOne(cmd *cobra.Command, flags ...string) {
+	cmd.MarkFlagsMutuallyExclusive(flags...)
+	words := "--" + strings.Join(flags, ", --")
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		given := 0
+		for _, name := range flags {
+			flag := cmd.Flags().Lookup(name)
+			if flag.Changed {
+				given++
+			}
+		}
+		_, required := cmd.Flags().Lookup(flags[0]).Annotations[requiredGroup]
+		switch {
+		case given > 1:
+			return usagef("only one of %s can be given", words)
+		case given == 0 && required:
+			return usagef("one of %s is needed", words)
+		case before != nil:
+			return before(cmd, args)
+		}
+		return nil
+	}
+}
+
+// requiredGroup is the mark that cobra puts on the flags of such a group.
+const requiredGroup = "cobra_annotation_one_required"
 
 // stdinFor gives the text of a flag, which is the input where the flag is "-".
 func (inv *invocation) stdinFor(value string) (string, error) {

@@ -61,10 +61,8 @@ func (inv *invocation) findProject(ctx context.Context, c *client.Client, hint s
 	if err := inv.takeProject(a, hint); err != nil {
 		return nil, err
 	}
-	if a.folder != nil {
-		return findFolder(ctx, c, a.folder)
-	}
-	return do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.typed})
+	a.hint = a.typed
+	return a.findProject(ctx, c)
 }
 
 // findFolder gives the project that a folder is bound to, by the first of its

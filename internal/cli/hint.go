@@ -26,6 +26,8 @@ const (
 	hintTask
 	hintInitiative
 	hintIssue
+	hintStage
+	hintGate
 )
 
 // hintKindOf gives the kind of a field by its name: wherever a contract has a
@@ -43,6 +45,10 @@ func hintKindOf(f op.Field) hintKind {
 		return hintInitiative
 	case "issueId":
 		return hintIssue
+	case "stageId":
+		return hintStage
+	case "gateId":
+		return hintGate
 	default:
 		return hintNone
 	}
@@ -57,6 +63,10 @@ func (k hintKind) help() string {
 		return "its id or key"
 	case hintInitiative:
 		return "its id, name or a part of its name"
+	case hintStage:
+		return "its id, name or place"
+	case hintGate:
+		return "its id or name"
 	default:
 		return ""
 	}
@@ -73,6 +83,8 @@ type argument struct {
 	field op.Field
 	kind  hintKind
 	v     reflect.Value
+	// in is the input that the field belongs to.
+	in reflect.Value
 	// typed is the text as it was given; hint what is left to be looked up.
 	typed, hint string
 	given       bool
@@ -85,7 +97,7 @@ type argument struct {
 // newArgument makes the argument of a field of the input in.
 func newArgument(f op.Field, in reflect.Value) *argument {
 	name := kebab(strings.TrimSuffix(f.Name, "Id"))
-	return &argument{name: name, field: f, kind: hintKindOf(f), v: in.Field(f.Index)}
+	return &argument{name: name, field: f, kind: hintKindOf(f), v: in.Field(f.Index), in: in}
 }
 
 // take reads a text. An id, and the empty text that clears a field, are the
@@ -130,22 +142,34 @@ func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string,
 	switch a.kind {
 	case hintTask:
 		return findTask(ctx, c, a.hint)
-	default:
-		hints := a.folder
-		if hints == nil {
-			p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.hint})
-			return projectFound(p, err)
+	case hintIssue:
+		i, err := do(ctx, c, tracker.GetIssue, &tracker.GetIssueIn{Issue: a.hint})
+		if err != nil {
+			return "", "", err
 		}
-		p, err := findFolder(ctx, c, hints)
-		return projectFound(p, err)
+		return i.ID, i.Key + " " + i.Title, nil
+	case hintInitiative:
+		i, err := do(ctx, c, tracker.FindInitiative, &tracker.FindInitiativeIn{Hint: a.hint})
+		if err != nil {
+			return "", "", err
+		}
+		return i.ID, i.Name, nil
+	case hintStage, hintGate:
+		return a.findInPipeline(ctx, c)
+	default:
+		p, err := a.findProject(ctx, c)
+		if err != nil {
+			return "", "", err
+		}
+		return p.ID, p.Name + " (" + p.Prefix + ")", nil
 	}
 }
 
-func projectFound(p *tracker.Project, err error) (op.UUID, string, error) {
-	if err != nil {
-		return "", "", err
+func (a *argument) findProject(ctx context.Context, c *client.Client) (*tracker.Project, error) {
+	if a.folder != nil {
+		return findFolder(ctx, c, a.folder)
 	}
-	return p.ID, p.Name + " (" + p.Prefix + ")", nil
+	return do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.hint})
 }
 
 // findTask gives the id and the title of the task that a key names.

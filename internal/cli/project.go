@@ -19,13 +19,13 @@ import (
 var keyPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]+$`)
 
 func newProjectCmds(inv *invocation) []*cobra.Command {
-	var created, changed []string
+	var created, changed, renamed []string
 	return []*cobra.Command{
 		lists(inv, tracker.ListProjects, form[tracker.ListProjectsIn]{
 			example: `  pt list-projects
   pt list-projects --status ACTIVE --search apollo
   pt list-projects --all --json --fields id,prefix`,
-			flags: []string{"search", "status"},
+			flags: []string{"search", "status", "initiativeId:initiative"},
 		}, projectTable),
 		newFindProjectCmd(inv),
 		shows(inv, tracker.CreateProject, form[tracker.CreateProjectIn]{
@@ -33,7 +33,7 @@ func newProjectCmds(inv *invocation) []*cobra.Command {
   pt create-project --name Billing --start 2027-01-04 --story-point-scale 1,2,3,5,8 --description - < billing.md`,
 			flags: []string{
 				"name", "startDate:start", "endDate:end", "prefix", "issuePrefix",
-				"description", "classification", "organisationId:organisation", "ownerId:owner", "storyPointScale",
+				"description", "classification", "organisationId:organisation", "ownerId:owner", "initiativeId:initiative", "storyPointScale",
 			},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateProjectIn) { bindStatuses(cmd, &created) },
 			fill: func(in *tracker.CreateProjectIn) (err error) {
@@ -45,13 +45,25 @@ func newProjectCmds(inv *invocation) []*cobra.Command {
 			long: `Changes what the flags name and leaves the rest. An empty value clears a field
 that can be empty.`,
 			example: `  pt update-project LUNA --status COMPLETED
-  pt update-project LUNA --end "" --name "Lunar lander 2"`,
+  pt update-project LUNA --end "" --name "Lunar lander 2"
+  pt update-project LUNA --initiative "Moon 2030"
+  pt update-project LUNA --rename-status "TODO=PLANNED"`,
 			flags: []string{
 				"name", "status", "description", "startDate:start", "endDate:end", "prefix",
-				"issuePrefix", "classification", "organisationId:organisation", "ownerId:owner", "storyPointScale",
+				"issuePrefix", "classification", "organisationId:organisation", "ownerId:owner", "initiativeId:initiative", "storyPointScale",
 			},
-			setup: func(cmd *cobra.Command, _ *tracker.UpdateProjectIn) { bindStatuses(cmd, &changed) },
+			setup: func(cmd *cobra.Command, _ *tracker.UpdateProjectIn) {
+				bindStatuses(cmd, &changed)
+				cmd.Flags().StringArrayVar(&renamed, "rename-status", nil, "Give a status another name, as `OLD=NEW`; the tasks follow")
+			},
 			fill: func(in *tracker.UpdateProjectIn) error {
+				for _, text := range renamed {
+					from, to, ok := strings.Cut(text, "=")
+					if !ok {
+						return usagef("the renaming %q is not OLD=NEW", text)
+					}
+					in.RenameStatuses = append(in.RenameStatuses, tracker.StatusRename{From: strings.TrimSpace(from), To: strings.TrimSpace(to)})
+				}
 				statuses, err := parseStatuses(changed)
 				if statuses != nil {
 					in.CustomStatuses = op.Some(statuses)
@@ -79,9 +91,13 @@ named: neither PT_PROJECT nor the folder counts here.`,
 
 var projectTable = table[tracker.ProjectSummary]{
 	empty: "No projects.", flex: 1,
-	columns: []string{"Prefix", "Name", "Status", "Start", "End", "ID"},
-	row: func(p tracker.ProjectSummary) []string {
-		return []string{p.Prefix, p.Name, p.Status, string(p.StartDate), string(p.EndDate), string(p.ID)}
+	columns: []column[tracker.ProjectSummary]{
+		{name: "Prefix", value: func(p *tracker.ProjectSummary) string { return p.Prefix }},
+		{name: "Name", value: func(p *tracker.ProjectSummary) string { return p.Name }},
+		{name: "Status", value: func(p *tracker.ProjectSummary) string { return p.Status }},
+		{name: "Start", value: func(p *tracker.ProjectSummary) string { return string(p.StartDate) }},
+		{name: "End", value: func(p *tracker.ProjectSummary) string { return string(p.EndDate) }},
+		{name: "ID", value: func(p *tracker.ProjectSummary) string { return string(p.ID) }},
 	},
 }
 
@@ -161,6 +177,9 @@ func showProject(d *markdown.Doc, p *tracker.Project) {
 	d.Field("Story-point scale", scale(p.StoryPointScale))
 	d.Field("Created", moment(p.CreatedAt)+" by "+string(p.CreatedBy))
 	d.Field("Updated", moment(p.UpdatedAt))
+	for _, r := range p.RepoPaths {
+		d.Field("Repository", r.Path+" (binding "+string(r.ID)+")")
+	}
 	d.Quote(p.Description)
 	showStatuses(d, p.CustomStatuses)
 }

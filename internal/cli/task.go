@@ -17,8 +17,12 @@ func newTaskCmds(inv *invocation) []*cobra.Command {
 		lists(inv, tracker.ListTasks, form[tracker.ListTasksIn]{
 			example: `  pt list-tasks APOLLO
   pt list-tasks APOLLO --status IN_PROGRESS --limit 10
+  pt list-tasks APOLLO --ready
   pt list-tasks APOLLO --search "flight plan" --json --jq '.data[].key'`,
-			flags: []string{"status!", "search", "assignee", "epicId:epic", "issueType:type", "priority"},
+			flags: []string{"status!", "search", "assignee", "epicId:epic", "issueType:type", "priority", "ready", "review", "awaitingDecision"},
+			setup: func(cmd *cobra.Command, _ *tracker.ListTasksIn) {
+				atMostOne(cmd, "ready", "review", "awaiting-decision")
+			},
 		}, taskTable),
 		shows(inv, tracker.GetTask, form[tracker.GetTaskIn]{
 			example: `  pt get-task APOLLO APOLLO-17
@@ -31,7 +35,7 @@ func newTaskCmds(inv *invocation) []*cobra.Command {
   pt create-task --project APOLLO --title "Fix the hatch" --type BUG --priority HIGH --description - < hatch.md`,
 			flags: []string{
 				"projectId:project", "title", "description", "assignee", "dueDate:due", "status!", "issueType:type", "priority",
-				"progress", "epicId:epic", "parentTaskId:parent", "estimatePoints", "labels",
+				"progress", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels",
 			},
 		}, showTask),
 		shows(inv, tracker.UpdateTask, form[tracker.UpdateTaskIn]{
@@ -43,7 +47,7 @@ statuses is allowed.`,
   pt update-task APOLLO-17 --assignee ""`,
 			flags: []string{
 				"title", "status!", "progress", "assignee", "dueDate:due", "description",
-				"issueType:type", "priority", "epicId:epic", "parentTaskId:parent", "estimatePoints", "labels",
+				"issueType:type", "priority", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels",
 			},
 		}, showTask),
 		removes(inv, tracker.DeleteTask, "task", form[tracker.DeleteTaskIn]{
@@ -63,9 +67,15 @@ lose the epic. It asks on a terminal; without one it needs --yes.`,
 
 var taskTable = table[tracker.TaskSummary]{
 	empty: "No tasks.", flex: 1,
-	columns: []string{"Key", "Title", "Status", "Type", "Priority", "Due", "Assignee"},
-	row: func(t tracker.TaskSummary) []string {
-		return []string{t.Key, t.Title, t.Status, t.IssueType, t.Priority, string(t.DueDate), string(t.Assignee)}
+	columns: []column[tracker.TaskSummary]{
+		{name: "Key", value: func(t *tracker.TaskSummary) string { return t.Key }},
+		{name: "Title", value: func(t *tracker.TaskSummary) string { return t.Title }},
+		{name: "Status", value: func(t *tracker.TaskSummary) string { return t.Status }},
+		{name: "Type", value: func(t *tracker.TaskSummary) string { return t.IssueType }},
+		{name: "Priority", value: func(t *tracker.TaskSummary) string { return t.Priority }},
+		{name: "Due", value: func(t *tracker.TaskSummary) string { return string(t.DueDate) }},
+		{name: "Assignee", value: func(t *tracker.TaskSummary) string { return string(t.Assignee) }},
+		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, seldom: true},
 	},
 }
 
@@ -90,7 +100,27 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 	d.Field("Created", moment(t.CreatedAt)+" by "+string(t.CreatedBy))
 	d.Field("Updated", moment(t.UpdatedAt))
 	d.Field("Completed", optMoment(t.CompletedAt))
+	if t.BlockedBy > 0 {
+		d.Field("Waits for", count(t.BlockedBy, "task"))
+	}
+	if t.Blocks > 0 {
+		d.Field("Holds up", count(t.Blocks, "task"))
+	}
+	if t.Claim != nil {
+		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+moment(t.Claim.ExpiresAt))
+	}
 	d.Quote(t.Description)
+	if t.DecisionRequest != nil {
+		writeDecision(d, 2, t.DecisionRequest)
+	}
+}
+
+// count says how many there are of a thing.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 func epicText(t *tracker.Task) string {

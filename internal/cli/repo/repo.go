@@ -213,3 +213,23 @@ func read(name string) []byte {
 	}
 	return text
 }
+
+// Normal gives a path or an address in the form in which two of the same can be
+// held against each other: an absolute path, or host/owner/name.
+func Normal(text string) string {
+	text = strings.TrimSpace(text)
+	if filepath.IsAbs(text) {
+		return filepath.Clean(text)
+	}
+	if host, rest, ok := scp(text); ok {
+		text = host + "/" + rest
+	} else if u, err := url.Parse(text); err == nil && u.Host != "" {
+		text = u.Hostname() + "/" + u.Path
+	}
+	_, host, ok := strings.Cut(text, "@")
+	if !ok {
+		host = text
+	}
+	host, rest, _ := strings.Cut(host, "/")
+	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(rest, "/"), ".git")
+}

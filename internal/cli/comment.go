@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/contract/tracker"
+)
+
+func newCommentCmds(inv *invocation) []*cobra.Command {
+	return []*cobra.Command{
+		lists(inv, tracker.ListComments, form[tracker.ListCommentsIn]{
+			example: `  pt list-comments --task APOLLO-17
+  pt list-comments --issue ISS-4 --json --jq '.data[].body'`,
+			flags: []string{"taskId:task", "issueId:issue"},
+			setup: func(cmd *cobra.Command, _ *tracker.ListCommentsIn) { oneOf(cmd, "task", "issue") },
+		}, commentTable),
+		shows(inv, tracker.CreateComment, form[tracker.CreateCommentIn]{
+			example: `  pt create-comment --task APOLLO-17 --body "The draft is in the repository."
+  pt create-comment --issue ISS-4 --body - < answer.md`,
+			flags: []string{"taskId:task", "issueId:issue", "body"},
+			setup: func(cmd *cobra.Command, _ *tracker.CreateCommentIn) { oneOf(cmd, "task", "issue") },
+		}, showComment),
+		shows(inv, tracker.UpdateComment, form[tracker.UpdateCommentIn]{
+			example: `  pt update-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --body "The draft is ready."`,
+			flags:   []string{"body"},
+		}, showComment),
+		removes(inv, tracker.DeleteComment, "comment", form[tracker.DeleteCommentIn]{
+			example: `  pt delete-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
+		}),
+	}
+}
+
+var commentTable = table[tracker.Comment]{
+	empty: "No comments.", flex: 2,
+	columns: []column[tracker.Comment]{
+		{name: "Written", value: func(c *tracker.Comment) string { return moment(c.CreatedAt) }},
+		{name: "By", value: func(c *tracker.Comment) string { return string(c.AuthorID) }},
+		{name: "Comment", value: func(c *tracker.Comment) string { return c.Body }},
+		{name: "Edited", value: func(c *tracker.Comment) string { return yes(c.Edited) }, seldom: true},
+		{name: "ID", value: func(c *tracker.Comment) string { return string(c.ID) }},
+	},
+}
+
+func showComment(d *markdown.Doc, c *tracker.Comment) {
+	d.Heading(1, "Comment")
+	d.Field("ID", string(c.ID))
+	d.Field("Task", string(c.TaskID))
+	d.Field("Issue", string(c.IssueID))
+	d.Field("By", string(c.AuthorID))
+	d.Field("Written", moment(c.CreatedAt))
+	if c.Edited {
+		d.Field("Edited", moment(c.UpdatedAt))
+	}
+	d.Quote(c.Body)
+}
+
+// yes shows what is true, and nothing of what is not.
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}

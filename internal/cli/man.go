@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/manual"
+	"parapet/internal/cli/markdown"
+)
+
+// manualOut is what is told of pages that were written.
+type manualOut struct {
+	Dir   string   `json:"dir"`
+	Pages []string `json:"pages"`
+}
+
+func newManCmd(inv *invocation) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "man [command]",
+		Short: "Print the manual page of a command, or write all pages",
+		Long: `Prints the manual page of a command, or that of pt where none is named, in the
+language that man reads. With --dir it writes the pages of all commands to a folder.`,
+		Example: `  pt man list-tasks | man -l -
+  pt man --dir /usr/local/share/man/man1`,
+		Args: cobra.ArbitraryArgs,
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "write the pages of all commands to this `folder`")
+	return inv.runs(cmd, reflect.TypeFor[manualOut](), func(ctx context.Context, args []string) error {
+		if dir == "" {
+			return inv.printPage(cmd.Root(), args)
+		}
+		if len(args) > 0 {
+			return usagef("--dir writes the pages of all commands: it goes without a command")
+		}
+		out := manualOut{Dir: dir}
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manuals are for everybody
+			return usage(err)
+		}
+		for _, c := range manual.Pages(cmd.Root()) {
+			var page bytes.Buffer
+			if err := manual.Write(&page, c, inv.Version); err != nil {
+				return err
+			}
+			name := manual.Name(c) + "." + manual.Section
+			if err := os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644); err != nil { //nolint:gosec // the same
+				return usage(err)
+			}
+			out.Pages = append(out.Pages, name)
+		}
+		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
+			d.Line(count(len(out.Pages), "page") + " written to " + out.Dir + ".")
+		}})
+	})
+}
+
+// printPage prints the page of a command, which is named by its words.
+func (inv *invocation) printPage(root *cobra.Command, words []string) error {
+	if inv.wantsJSON() {
+		return usagef("a manual page is no JSON: --json goes with --dir")
+	}
+	cmd, rest, err := root.Find(words)
+	if err != nil || len(rest) > 0 {
+		return usagef("there is no command %q", strings.Join(words, " "))
+	}
+	return manual.Write(inv.Out, cmd, inv.Version)
+}

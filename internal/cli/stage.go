@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/client"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func newStageCmds(inv *invocation) []*cobra.Command {
+	return []*cobra.Command{
+		shows(inv, tracker.ListStages, form[tracker.ListStagesIn]{
+			example: `  pt list-stages APOLLO
+  pt list-stages APOLLO --json --jq '.data.stages[] | {name, status, gate: .gate.status}'`,
+		}, showPipeline),
+		shows(inv, tracker.CreateStage, form[tracker.CreateStageIn]{
+			example: `  pt create-stage APOLLO --name Design
+  pt create-stage APOLLO --name "Dry run" --position 2 --start 2027-02-01 --end 2027-02-28`,
+			flags: []string{"name", "description", "position", "startDate:start", "endDate:end"},
+		}, showStage),
+		shows(inv, tracker.UpdateStage, form[tracker.UpdateStageIn]{
+			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
+can be empty. start-stage and complete-stage move its status.
+
+A stage is named by its id, its name or its place in the pipeline.`,
+			example: `  pt update-stage APOLLO Design --end 2027-03-31
+  pt update-stage APOLLO 3 --position 2`,
+			flags: []string{"name", "description", "position", "startDate:start", "endDate:end"},
+		}, showStage),
+		shows(inv, tracker.StartStage, form[tracker.StageIn]{
+			example: `  pt start-stage APOLLO Design`,
+		}, showStage),
+		shows(inv, tracker.CompleteStage, form[tracker.StageIn]{
+			example: `  pt complete-stage APOLLO Design`,
+		}, showStage),
+		removes(inv, tracker.DeleteStage, "stage", form[tracker.StageIn]{
+			example: `  pt delete-stage APOLLO Design --yes`,
+		}),
+	}
+}
+
+// showPipeline shows the stages of a project with their gates.
+func showPipeline(d *markdown.Doc, p *tracker.Pipeline) { stageTable.write(d, p.Stages) }
+
+var stageTable = table[tracker.Stage]{
+	empty: "No stages.", flex: 1,
+	columns: []column[tracker.Stage]{
+		{name: "Place", value: func(s *tracker.Stage) string { return strconv.Itoa(s.Position) }},
+		{name: "Stage", value: func(s *tracker.Stage) string { return s.Name }},
+		{name: "Status", value: func(s *tracker.Stage) string { return s.Status }},
+		{name: "Start", value: func(s *tracker.Stage) string { return string(s.StartDate) }, seldom: true},
+		{name: "End", value: func(s *tracker.Stage) string { return string(s.EndDate) }, seldom: true},
+		{name: "Gate", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return g.Name }) }, seldom: true},
+		{name: "Gate status", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return g.Status }) }, seldom: true},
+		{name: "Votes", value: func(s *tracker.Stage) string { return ofGate(s, votes) }, seldom: true},
+		{name: "Stage ID", value: func(s *tracker.Stage) string { return string(s.ID) }},
+		{name: "Gate ID", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return string(g.ID) }) }, seldom: true},
+	},
+}
+
+func ofGate(s *tracker.Stage, value func(*tracker.Gate) string) string {
+	if s.Gate == nil {
+		return ""
+	}
+	return value(s.Gate)
+}
+
+// votes counts the votes at a gate by kind.
+func votes(g *tracker.Gate) string {
+	var parts []string
+	for _, vote := range []string{tracker.VotePass, tracker.VoteWaive, tracker.VoteHold, tracker.VoteFail} {
+		n := 0
+		for _, r := range g.Reviews {
+			if r.Vote == vote {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, strconv.Itoa(n)+" "+vote)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func showStage(d *markdown.Doc, s *tracker.Stage) {
+	d.Heading(1, s.Name)
+	d.Field("ID", string(s.ID))
+	d.Field("Project", string(s.ProjectID))
+	d.Field("Place", strconv.Itoa(s.Position))
+	d.Field("Status", s.Status)
+	d.Field("Start", string(s.StartDate))
+	d.Field("End", string(s.EndDate))
+	d.Field("Started", optMoment(s.StartedAt))
+	d.Field("Completed", optMoment(s.CompletedAt))
+	d.Quote(s.Description)
+	if s.Gate != nil {
+		writeGate(d, 2, s.Gate)
+	}
+}
+
+// findInPipeline gives the id and the name of the stage or gate that a hint
+// means: its name, a part of it that fits no other, or a stage's place.
+func (a *argument) findInPipeline(ctx context.Context, c *client.Client) (op.UUID, string, error) {
+	project := op.UUID(a.in.FieldByName("ProjectID").String())
+	p, err := do(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: project})
+	if err != nil {
+		return "", "", err
+	}
+	var exact, parts []any
+	for _, s := range p.Stages {
+		id, name := s.ID, s.Name
+		if a.kind == hintGate {
+			if s.Gate == nil {
+				continue
+			}
+			id, name = s.Gate.ID, s.Gate.Name
+		}
+		found := map[string]any{"id": string(id), "name": name}
+		switch {
+		case strings.EqualFold(name, a.hint), a.kind == hintStage && strconv.Itoa(s.Position) == a.hint:
+			exact = append(exact, found)
+		case strings.Contains(strings.ToLower(name), strings.ToLower(a.hint)):
+			parts = append(parts, found)
+		}
+	}
+	if len(exact) == 0 {
+		exact = parts
+	}
+	what := a.name
+	switch len(exact) {
+	case 0:
+		return "", "", fault.NotFound(what + " " + strconv.Quote(a.hint))
+	case 1:
+		found, _ := exact[0].(map[string]any)
+		id, _ := found["id"].(string)
+		name, _ := found["name"].(string)
+		return op.UUID(id), name, nil
+	default:
+		f := fault.Conflict("The " + what + " " + strconv.Quote(a.hint) + " fits more than one.")
+		f.Details = map[string]any{"candidates": exact}
+		return "", "", f
+	}
+}

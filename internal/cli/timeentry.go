@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/op"
+)
+
+func newTimeEntryCmds(inv *invocation) []*cobra.Command {
+	return []*cobra.Command{
+		newListTimeEntriesCmd(inv),
+		shows(inv, tracker.CreateTimeEntry, form[tracker.CreateTimeEntryIn]{
+			long: `Records time spent on a project, a task or an issue; today's unless --date tells
+another day.`,
+			example: `  pt create-time-entry --task APOLLO-17 --minutes 90 --note "First draft"
+  pt create-time-entry --project APOLLO --minutes 30 --date 2027-03-31 --billable`,
+			flags:    []string{"taskId:task", "issueId:issue", "userId:user", "date", "minutes", "note", "billable"},
+			optional: []string{"date"},
+			setup: func(cmd *cobra.Command, _ *tracker.CreateTimeEntryIn) {
+				atMostOne(cmd, "task", "issue")
+			},
+			fill: func(in *tracker.CreateTimeEntryIn) error {
+				if in.Date == "" {
+					in.Date = op.Date(inv.Clock.Now().Format("2006-01-02"))
+				}
+				return nil
+			},
+		}, showTimeEntry),
+		shows(inv, tracker.UpdateTimeEntry, form[tracker.UpdateTimeEntryIn]{
+			example: `  pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --minutes 120
+  pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --billable=false`,
+			flags: []string{"minutes", "date", "note", "billable"},
+		}, showTimeEntry),
+		removes(inv, tracker.DeleteTimeEntry, "time entry", form[tracker.DeleteTimeEntryIn]{
+			example: `  pt delete-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
+		}),
+	}
+}
+
+// timeEntries is what is told of time: the entries, and the minutes of all that
+// fit, whether they are shown or not.
+type timeEntries struct {
+	Items        []tracker.TimeEntry `json:"items"`
+	TotalMinutes *int64              `json:"totalMinutes,omitempty"`
+}
+
+func newListTimeEntriesCmd(inv *invocation) *cobra.Command {
+	k, cmd := newCall(inv, tracker.ListTimeEntries.Operation, form[tracker.ListTimeEntriesIn]{
+		example: `  pt list-time-entries --project APOLLO --from 2027-03-01 --to 2027-03-31
+  pt list-time-entries --task APOLLO-17 --json --jq .data.totalMinutes`,
+		flags: []string{"taskId:task", "issueId:issue", "userId:user", "from", "to"},
+	})
+	k.listFlags.bind(cmd)
+	return inv.runs(cmd, reflect.TypeFor[timeEntries](), func(ctx context.Context, args []string) error {
+		c, err := k.ready(ctx, args)
+		if err != nil {
+			return err
+		}
+		out := timeEntries{Items: []tracker.TimeEntry{}}
+		next, err := pages(k.all, &k.in.Limit, &k.in.Cursor, func() (string, error) {
+			page, err := do(ctx, c, tracker.ListTimeEntries, &k.in)
+			if err != nil {
+				return "", err
+			}
+			out.Items = append(out.Items, page.Items...)
+			if page.TotalMinutes != nil {
+				out.TotalMinutes = page.TotalMinutes
+			}
+			return page.NextCursor, nil
+		})
+		if err != nil {
+			return err
+		}
+		inv.tellCut(len(out.Items), next)
+		return inv.show(ctx, view{data: out, next: next, markdown: func(d *markdown.Doc) {
+			timeTable.write(d, out.Items)
+			if out.TotalMinutes != nil && len(out.Items) > 0 {
+				d.Line("All that fit: " + minutes(*out.TotalMinutes) + ".")
+			}
+		}})
+	})
+}
+
+var timeTable = table[tracker.TimeEntry]{
+	empty: "No time entries.", flex: 4,
+	columns: []column[tracker.TimeEntry]{
+		{name: "Day", value: func(e *tracker.TimeEntry) string { return string(e.Date) }},
+		{name: "Minutes", value: func(e *tracker.TimeEntry) string { return strconv.Itoa(e.Minutes) }},
+		{name: "User", value: func(e *tracker.TimeEntry) string { return string(e.UserID) }},
+		{name: "On", value: func(e *tracker.TimeEntry) string {
+			return first(string(e.TaskID), string(e.IssueID), string(e.ProjectID))
+		}},
+		{name: "Note", value: func(e *tracker.TimeEntry) string { return e.Note }},
+		{name: "Billable", value: func(e *tracker.TimeEntry) string { return yes(e.Billable) }},
+		{name: "ID", value: func(e *tracker.TimeEntry) string { return string(e.ID) }},
+	},
+}
+
+func showTimeEntry(d *markdown.Doc, e *tracker.TimeEntry) {
+	d.Heading(1, minutes(int64(e.Minutes))+" on "+string(e.Date))
+	d.Field("ID", string(e.ID))
+	d.Field("Project", string(e.ProjectID))
+	d.Field("Task", string(e.TaskID))
+	d.Field("Issue", string(e.IssueID))
+	d.Field("User", string(e.UserID))
+	d.Field("Billable", yes(e.Billable))
+	d.Field("Recorded", moment(e.CreatedAt)+" by "+string(e.CreatedBy))
+	d.Quote(e.Note)
+}
+
+// minutes shows a time in hours and minutes.
+func minutes(n int64) string {
+	if n < 60 {
+		return fmt.Sprintf("%d min", n)
+	}
+	return fmt.Sprintf("%d h %d min", n/60, n%60)
+}
