@@ -307,28 +307,29 @@ func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o o
 // oneOf makes exactly one of some flags required.
 func oneOf(cmd *cobra.Command, flags ...string) {
 	cmd.MarkFlagsOneRequired(flags...)
-	atMostOne(cmd, flags...)
+	checkGroup(cmd, 1, flags)
 }
 
-// atMostOne lets only one of some flags be given. cobra keeps the groups, so
-// that completion knows of them; its messages are held back by clearer ones.
-func atMostOne(cmd *cobra.Command, flags ...string) {
+// atMostOne lets only one of some flags be given.
+func atMostOne(cmd *cobra.Command, flags ...string) { checkGroup(cmd, 0, flags) }
+
+// checkGroup asks for least to one of some flags. cobra keeps the group too, so
+// that completion knows of it; this check comes first and says it more clearly.
+func checkGroup(cmd *cobra.Command, least int, flags []string) {
 	cmd.MarkFlagsMutuallyExclusive(flags...)
 	words := "--" + strings.Join(flags, ", --")
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		given := 0
 		for _, name := range flags {
-			flag := cmd.Flags().Lookup(name)
-			if flag.Changed {
+			if cmd.Flags().Changed(name) {
 				given++
 			}
 		}
-		_, required := cmd.Flags().Lookup(flags[0]).Annotations[requiredGroup]
 		switch {
 		case given > 1:
 			return usagef("only one of %s can be given", words)
-		case given == 0 && required:
+		case given < least:
 			return usagef("one of %s is needed", words)
 		case before != nil:
 			return before(cmd, args)
@@ -336,9 +337,6 @@ func atMostOne(cmd *cobra.Command, flags ...string) {
 		return nil
 	}
 }
-
-// requiredGroup is the mark that cobra puts on the flags of such a group.
-const requiredGroup = "cobra_annotation_one_required"
 
 // stdinFor gives the text of a flag, which is the input where the flag is "-".
 func (inv *invocation) stdinFor(value string) (string, error) {

@@ -155,7 +155,6 @@ func otherStory() story {
 	return story{cases: []goldenCase{
 		{"prime", []string{"prime"}, world{}},
 		{"man", []string{"man", "list-tasks"}, world{}},
-		{"help", []string{"--help"}, world{}},
 		{"help-answer-decision", []string{"answer-decision", "--help"}, world{}},
 	}}
 }

@@ -165,7 +165,7 @@ func TestGolden(t *testing.T) {
 func TestEveryCommandHasAGoldenFile(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
-		"pt": "its help", "pt auth": "its help", "pt completion": "TestCompletion", "pt import": "import_test.go",
+		"pt": "its help", "pt auth": "its help", "pt completion": "TestCompletion", "pt mcp": "the tests of package mcp", "pt import": "import_test.go",
 	}
 	covered := map[string]bool{}
 	for _, tc := range goldenCases() {
