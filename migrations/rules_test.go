@@ -45,7 +45,8 @@ WITH extension_member AS (
 	('parapet_wiki',     ARRAY['wiki', 'audit', 'events', 'parapet']),
 	('parapet_auth',     ARRAY['identity', 'audit', 'events', 'parapet']),
 	('parapet_jobs',     ARRAY['identity', 'audit', 'events', 'river', 'parapet']),
-	('parapet_context',  ARRAY['identity'])
+	('parapet_context',  ARRAY['identity']),
+	('parapet_search',   ARRAY['projects'])
 ), grants AS (
 	SELECT r.name, r.schema, x.grantee, x.privilege_type, x.is_grantable, r.relowner AS owner
 	FROM relation r, aclexplode(r.relacl) x
@@ -133,10 +134,10 @@ var catalogueRules = []catalogueRule{
 	{"role attributes", "the application's roles are nobody special",
 		`SELECT name, 'is more than it may be' FROM app_role
 		WHERE rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolinherit OR rolreplication
-		   OR rolcanlogin <> (name <> 'parapet_context')`},
+		   OR rolcanlogin <> (name NOT IN ('parapet_context', 'parapet_search'))`},
 	{"role list", "every role is known here",
 		`SELECT wanted, 'does not exist' FROM unnest(ARRAY['parapet_identity', 'parapet_tracker', 'parapet_catalog', 'parapet_wiki',
-			'parapet_auth', 'parapet_jobs', 'parapet_app', 'parapet_context']) AS wanted
+			'parapet_auth', 'parapet_jobs', 'parapet_app', 'parapet_context', 'parapet_search']) AS wanted
 		WHERE wanted NOT IN (SELECT name FROM app_role)
 		UNION ALL
 		SELECT name, 'is not a role of the product' FROM app_role
@@ -186,6 +187,7 @@ const (
 	chain       = "chain_id is the tenant, or the zero uuid for entries without one, which tenant_id NOT NULL could not be"
 	allTenants  = "parapet_jobs goes through all tenants: dispatching, retention, verification, expiry"
 	credentials = "parapet_auth checks a credential before a tenant is known"
+	searchRead  = "projects.search_tasks, whose owner cannot log in and reads this table alone, looks terms up by an operator that is not leakproof"
 	contextRead = "identity.tenant_context, whose owner cannot log in, answers for one user and one tenant"
 	zeroTenant  = "parapet_auth also records what happens before a tenant is known, under the zero uuid"
 	byAge       = "one pass by age or in order through all tenants, by parapet_jobs"
@@ -226,6 +228,11 @@ var exceptions = []exception{
 	{"ownership", "parapet_context", "owns identity.tenant_context and cannot log in"},
 	{"reach", "identity", "all modules may call identity.tenant_context; the schema's tables are not granted to them"},
 	{"reach", "identity.tenant_context", "the one function that all modules call"},
+
+	{"index", "projects.search_terms_by_term", "every term begins with a part of the tenant's id"},
+	{"policy", "projects.search_terms.search_read", searchRead},
+	{"security definer", "projects.search_tasks", searchRead},
+	{"ownership", "parapet_search", "owns projects.search_tasks and cannot log in"},
 
 	{"tenant column", "audit.entries", chain},
 	{"primary key", "audit.entries", chain},

@@ -139,6 +139,11 @@ func fill(t *testing.T, f op.Field, v reflect.Value) {
 			n = max(1, *f.MinLength)
 		}
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		if v.Type().Elem() == reflect.TypeFor[op.UUID]() {
+			for i := range n {
+				v.Index(i).SetString(string(uid.New()))
+			}
+		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if field := v.Field(i); field.Kind() == reflect.String && field.CanSet() {

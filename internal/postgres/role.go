@@ -22,8 +22,10 @@ const (
 	// RoleApp may connect and nothing else; it is the user of DATABASE_URL where
 	// nobody named another.
 	RoleApp = "parapet_app"
-	// RoleContext cannot log in; it owns the one SECURITY DEFINER function.
+	// RoleContext and RoleSearch cannot log in; each owns a SECURITY DEFINER
+	// function, and can read what that function needs and nothing else.
 	RoleContext = "parapet_context"
+	RoleSearch  = "parapet_search"
 )
 
 // RolePassword is the password of a role, derived from the installation's

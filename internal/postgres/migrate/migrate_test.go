@@ -218,8 +218,10 @@ func TestFreshCluster(t *testing.T) {
 			t.Errorf("%s with another password", role)
 		}
 	}
-	if err := connect(postgres.RoleContext, secret); err == nil {
-		t.Error("parapet_context may log in")
+	for _, role := range []string{postgres.RoleContext, postgres.RoleSearch} {
+		if err := connect(role, secret); err == nil {
+			t.Errorf("%s may log in", role)
+		}
 	}
 	// A role that was given too much is put right, and a new secret takes effect.
 	if _, err := admin.Exec(t.Context(), `ALTER ROLE parapet_wiki SUPERUSER CREATEDB`); err != nil {

@@ -40,6 +40,7 @@ func roles() []role {
 		{name: postgres.RoleJobs, login: true, settings: []string{"idle_in_transaction_session_timeout = '300s'"}},
 		{name: postgres.RoleApp, login: true},
 		{name: postgres.RoleContext},
+		{name: postgres.RoleSearch},
 	}
 }
 
@@ -75,7 +76,15 @@ func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
 			return fmt.Errorf("migrate: role %s: %w", r.name, err)
 		}
 	}
-	return grantContext(ctx, conn)
+	for _, r := range roles() {
+		if r.login {
+			continue
+		}
+		if err := grantOwner(ctx, conn, r.name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func ensureRole(ctx context.Context, conn *pgx.Conn, want role, secret string) error {
@@ -135,19 +144,19 @@ func ensureSettings(ctx context.Context, conn *pgx.Conn, want role, have []strin
 	return nil
 }
 
-// grantContext lets a migrating role that is no superuser give a function to
-// parapet_context.
-func grantContext(ctx context.Context, conn *pgx.Conn) error {
+// grantOwner lets a migrating role that is no superuser give a function to a
+// role that cannot log in.
+func grantOwner(ctx context.Context, conn *pgx.Conn, owner string) error {
 	var member bool
-	err := conn.QueryRow(ctx, `SELECT pg_has_role(current_user, $1, 'USAGE')`, postgres.RoleContext).Scan(&member)
+	err := conn.QueryRow(ctx, `SELECT pg_has_role(current_user, $1, 'USAGE')`, owner).Scan(&member)
 	if err != nil {
-		return fmt.Errorf("migrate: role %s: %w", postgres.RoleContext, err)
+		return fmt.Errorf("migrate: role %s: %w", owner, err)
 	}
 	if member {
 		return nil
 	}
-	if _, err := conn.Exec(ctx, fmt.Sprintf("GRANT %s TO CURRENT_USER", postgres.RoleContext)); err != nil {
-		return fmt.Errorf("migrate: grant %s: %w", postgres.RoleContext, err)
+	if _, err := conn.Exec(ctx, fmt.Sprintf("GRANT %s TO CURRENT_USER", owner)); err != nil {
+		return fmt.Errorf("migrate: grant %s: %w", owner, err)
 	}
 	return nil
 }
