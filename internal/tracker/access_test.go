@@ -14,6 +14,7 @@ import (
 type scene struct {
 	project, task, initiative, stage, gate                               op.UUID
 	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
+	issue, comment, timeEntry                                            op.UUID
 }
 
 // scene makes one of everything in the tier.
@@ -27,6 +28,7 @@ func (w *world) scene(name, tier string) scene {
 		stage:      stage, gate: w.gateAfter(p.ID, stage, "Review").ID,
 	}
 	w.addDeliverables(p, &s)
+	w.addIssue(p, &s)
 	return s
 }
 
@@ -37,6 +39,7 @@ func requests(s scene) map[string]fields {
 	for _, of := range []func(scene) map[string]fields{
 		projectRequests, initiativeRequests, stageRequests, gateRequests,
 		deliverableRequests,
+		issueRequests,
 	} {
 		for name, in := range of(s) {
 			all[name] = in
@@ -154,6 +157,7 @@ func sceneOf(id op.UUID) scene {
 	return scene{
 		project: id, task: id, initiative: id, stage: id, gate: id,
 		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
+		issue: id, comment: id, timeEntry: id,
 	}
 }
 

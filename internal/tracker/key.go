@@ -14,7 +14,8 @@ func taskKey(prefix string, number int64) string {
 }
 
 // taskRef is how a request names a task within a project: by id, or by number
-// with the prefix that the caller believes the project to have.
+// with the prefix that the caller believes the project to have. An issue is named
+// likewise, within the tenant.
 type taskRef struct {
 	id     op.UUID
 	prefix string
@@ -22,14 +23,19 @@ type taskRef struct {
 }
 
 // parseTaskRef reads a task's key (in any case) or id.
-func parseTaskRef(text string) (taskRef, error) {
+func parseTaskRef(text string) (taskRef, error) { return parseRef("task", "APOLLO-17", text) }
+
+// parseIssueRef reads an issue's key (in any case) or id.
+func parseIssueRef(text string) (taskRef, error) { return parseRef("issue", "ISS-17", text) }
+
+func parseRef(noun, example, text string) (taskRef, error) {
 	if id, err := op.ParseUUID(text); err == nil {
 		return taskRef{id: id}, nil
 	}
 	if r, ok := parseTaskKey(text); ok {
 		return r, nil
 	}
-	return taskRef{}, fault.Validation("task", "The task must be named by its key, such as APOLLO-17, or by its id.")
+	return taskRef{}, fault.Validation(noun, "The "+noun+" must be named by its key, such as "+example+", or by its id.")
 }
 
 func parseTaskKey(text string) (taskRef, bool) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parapet/internal/clock"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/gate"
 	"parapet/internal/op"
@@ -59,7 +58,7 @@ func (e *ear) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {
 func (w *world) listening(e *ear) {
 	w.t.Helper()
 	module := gate.New(gate.Config{
-		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
+		Module: contract.Module, Engine: w.engine, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: 2, Tracer: e}),
 	})
 	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w}).Operations() {

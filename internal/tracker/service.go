@@ -112,5 +112,15 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.UpdateCustomField, s.updateCustomField()),
 		gate.Handle(s.gate, contract.DeleteCustomField, s.deleteCustomField()),
 		gate.Handle(s.gate, contract.SetCustomFieldValues, s.setCustomFieldValues()),
+		gate.List(s.gate, contract.ListIssues, issueColumns, s.listIssues),
+		gate.Handle(s.gate, contract.CreateIssue, s.createIssue()),
+		gate.Handle(s.gate, contract.GetIssue, s.getIssue()),
+		gate.Handle(s.gate, contract.UpdateIssue, s.updateIssue()),
+		gate.Handle(s.gate, contract.DeleteIssue, s.deleteIssue()),
+		gate.Handle(s.gate, contract.AssignIssue, s.assignIssue()),
+		gate.Handle(s.gate, contract.EscalateIssue, s.escalateIssue()),
+		gate.Handle(s.gate, contract.TransitionIssue, s.transitionIssue()),
+		gate.Handle(s.gate, contract.ResolveIssue, s.resolveIssue()),
+		gate.Handle(s.gate, contract.PromoteIssue, s.promoteIssue()),
 	}
 }

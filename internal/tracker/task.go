@@ -278,7 +278,8 @@ func (s *Service) deleteTask() gate.Handler[contract.DeleteTaskIn, op.None, task
 	}
 }
 
-// removeTask deletes a task with its sub-tasks. An epic's children stay.
+// removeTask deletes a task with its sub-tasks. An epic's children stay, and so do
+// the issues that were promoted to what goes.
 func removeTask(ctx context.Context, c *gate.Call, _ *contract.DeleteTaskIn, row taskRow) (*op.None, error) {
 	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
 	if err != nil {
@@ -293,6 +294,9 @@ func removeTask(ctx context.Context, c *gate.Call, _ *contract.DeleteTaskIn, row
 	}
 	subTasks, err := loadTasks(ctx, c, ids)
 	if err != nil {
+		return nil, err
+	}
+	if err := forgetPromotions(ctx, c, row.ProjectID, append(ids, row.ID)); err != nil {
 		return nil, err
 	}
 	if _, err := c.DB.Exec(ctx, deleteTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": append(ids, row.ID)}); err != nil {

@@ -92,6 +92,9 @@ type taskRow struct {
 	Blocks         int
 	ClaimHolder    *op.UUID
 	ClaimExpiresAt *time.Time
+	IssueID     *op.UUID
+	IssuePrefix *string
+	IssueNumber *int64
 }
 
 const taskSelect = `
@@ -108,12 +111,14 @@ SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_
        (SELECT count(*) FROM projects.dependencies d JOIN projects.tasks b ON b.tenant_id = @tenant AND b.id = d.depends_on_id
         WHERE d.tenant_id = @tenant AND d.task_id = t.id AND b.status_category NOT IN ('DONE', 'CANCELLED')) AS blocked_by,
        (SELECT count(*) FROM projects.dependencies d WHERE d.tenant_id = @tenant AND d.depends_on_id = t.id) AS blocks,
-       cl.holder_id AS claim_holder, cl.expires_at AS claim_expires_at
+       cl.holder_id AS claim_holder, cl.expires_at AS claim_expires_at,
+       i.id AS issue_id, i.prefix AS issue_prefix, i.number AS issue_number
 FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
 LEFT JOIN projects.claims cl ON cl.tenant_id = @tenant AND cl.task_id = t.id
 LEFT JOIN projects.tasks e ON e.tenant_id = @tenant AND e.id = t.epic_id
 LEFT JOIN projects.projects ep ON ep.tenant_id = @tenant AND ep.id = e.project_id
+LEFT JOIN projects.issues i ON i.tenant_id = @tenant AND i.project_id = t.project_id AND i.promoted_task_id = t.id
 WHERE p.tenant_id = @tenant`
 
 const (
@@ -226,6 +231,9 @@ func (r *taskRow) task() *contract.Task {
 			ID: *r.EpicID, Key: taskKey(value(r.EpicPrefix), value(r.EpicNumber)), Title: value(r.EpicTitle),
 			IsCrossProject: r.EpicProjectID != nil,
 		}
+	}
+	if r.IssueID != nil {
+		t.Issue = &contract.IssueRef{ID: *r.IssueID, Key: taskKey(value(r.IssuePrefix), value(r.IssueNumber))}
 	}
 	return t
 }

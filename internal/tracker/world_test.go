@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -58,6 +59,35 @@ type world struct {
 
 	mu     sync.Mutex
 	people map[op.UUID]*person
+	// roles are what role added to those of the policies.
+	roles map[string][]string
+	// moment is when it is; zero is what the machine says.
+	moment time.Time
+}
+
+// role adds a role that every tenant has, before anybody has it.
+func (w *world) role(name string, grants ...string) {
+	if w.roles == nil {
+		w.roles = map[string][]string{}
+	}
+	w.roles[name] = grants
+}
+
+// Now is the world's clock: the machine's until at sets it.
+func (w *world) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.moment.IsZero() {
+		return clock.System{}.Now()
+	}
+	return w.moment
+}
+
+// at makes it this moment, until the next call of at.
+func (w *world) at(moment time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.moment = moment.UTC().Truncate(time.Microsecond)
 }
 
 func newWorld(t testing.TB) *world {
@@ -77,7 +107,7 @@ func newWorldOf(t testing.TB, conns int32) *world {
 	w.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD'), ($2, 'globex', 'Globex', 'STANDARD')`, w.acme, w.globex)
 	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Works'), ($1, $3, 'Yard'), ($4, $5, 'Labs')`, w.acme, w.orgA, w.orgB, w.globex, w.orgG)
 	module := gate.New(gate.Config{
-		Module: contract.Module, Engine: e, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
+		Module: contract.Module, Engine: e, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
 	})
 	w.service = tracker.New(tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)})
@@ -140,6 +170,7 @@ func (p *person) email() string {
 // grants is what each role grants in every tenant.
 func (w *world) grants() map[string][]string {
 	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}, "Initiative Reader": {"initiatives.read"}}
+	maps.Copy(grants, w.roles)
 	for _, r := range w.engine.Catalogue().Roles {
 		grants[r.Name] = r.Grants
 	}

@@ -73,6 +73,12 @@ type Issue struct {
 	PromotedTaskKey string `json:"promotedTaskKey,omitempty" doc:"The key of the task that the issue was promoted to."`
 }
 
+// IssueRef is an issue as the task that it was promoted to shows it.
+type IssueRef struct {
+	ID  op.UUID `json:"id" doc:"The issue's id."`
+	Key string  `json:"key" doc:"The issue's key."`
+}
+
 // ListIssuesIn asks for issues.
 type ListIssuesIn struct {
 	ProjectID op.UUID `query:"projectId" format:"uuid" doc:"Only issues of this project."`

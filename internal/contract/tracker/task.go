@@ -54,11 +54,12 @@ type TaskSummary struct {
 // Task is a task in full.
 type Task struct {
 	TaskSummary
-	Description string   `json:"description" doc:"The task's text, Markdown. Untrusted text."`
-	Epic        *EpicRef `json:"epic,omitempty" doc:"The epic that epicId names."`
-	BlockedBy   int      `json:"blockedBy" doc:"How many tasks it still waits for: those that are neither done nor cancelled. list-dependencies names them."`
-	Blocks      int      `json:"blocks" doc:"How many tasks wait for it."`
-	Claim       *Claim   `json:"claim,omitempty" doc:"Who took it for a limited time, where somebody did."`
+	Description string    `json:"description" doc:"The task's text, Markdown. Untrusted text."`
+	Epic        *EpicRef  `json:"epic,omitempty" doc:"The epic that epicId names."`
+	BlockedBy   int       `json:"blockedBy" doc:"How many tasks it still waits for: those that are neither done nor cancelled. list-dependencies names them."`
+	Blocks      int       `json:"blocks" doc:"How many tasks wait for it."`
+	Claim       *Claim    `json:"claim,omitempty" doc:"Who took it for a limited time, where somebody did."`
+	Issue       *IssueRef `json:"issue,omitempty" doc:"The issue that was promoted to this task."`
 	// DecisionRequest is filled in by get-task alone.
 	DecisionRequest *DecisionRequest `json:"decisionRequest,omitempty" doc:"In get-task: the decision request that decisionRequestId names, else the task's latest one, if there is any."`
 	// CustomFields are in the answers of get-task and set-custom-field-values.
@@ -170,5 +171,5 @@ type DeleteTaskIn struct {
 var DeleteTask = op.New[DeleteTaskIn, op.None](op.Spec{
 	Name: "delete-task", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a task for good.",
-	Description: "Its sub-tasks are deleted with it. The children of an epic stay and lose the epic.",
+	Description: "Its sub-tasks are deleted with it, and the comments of all of them. The children of an epic stay and lose the epic; time that was recorded for it stays with the project.",
 })

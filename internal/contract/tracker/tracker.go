@@ -166,5 +166,15 @@ func Operations() []*op.Operation {
 		UpdateCustomField.Operation,
 		DeleteCustomField.Operation,
 		SetCustomFieldValues.Operation,
+		ListIssues.Operation,
+		CreateIssue.Operation,
+		GetIssue.Operation,
+		UpdateIssue.Operation,
+		DeleteIssue.Operation,
+		AssignIssue.Operation,
+		EscalateIssue.Operation,
+		TransitionIssue.Operation,
+		ResolveIssue.Operation,
+		PromoteIssue.Operation,
 	}
 }

@@ -1,0 +1,252 @@
+package tracker
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// deadlines are those of the SLA: by when an issue of this severity is to have its
+// first response, and by when it is to be resolved.
+func deadlines(severity string, created time.Time) (respond, resolve time.Time) {
+	first, whole := 24, 168
+	switch severity {
+	case contract.SeverityCritical:
+		first, whole = 1, 8
+	case contract.SeverityHigh:
+		first, whole = 4, 24
+	case contract.SeverityMedium:
+		first, whole = 8, 72
+	}
+	return created.Add(time.Duration(first) * time.Hour), created.Add(time.Duration(whole) * time.Hour)
+}
+
+func (s *Service) createIssue() gate.Handler[contract.CreateIssueIn, contract.Issue, projectRow] {
+	return gate.Handler[contract.CreateIssueIn, contract.Issue, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateIssueIn) (projectRow, authz.Resource, error) {
+			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			return project, project.taskToBe(c), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
+			row := issueRow{
+				issueSummaryRow: issueSummaryRow{
+					ID: uid.New(), ProjectID: project.ID, Prefix: project.project().IssuePrefix, Title: strings.TrimSpace(in.Title),
+					Severity: in.Severity, Status: contract.IssueOpen, DueDate: optional(in.DueDate),
+					CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+				},
+				Description: in.Description, OrganisationID: project.OrganisationID, Classification: project.Classification,
+			}
+			row.FirstResponseDueAt, row.ResolutionDueAt = deadlines(row.Severity, row.CreatedAt)
+			if err := insertIssue(ctx, c, &row); err != nil {
+				return nil, err
+			}
+			recordIssue(c, &row, "issue.created", contract.EventIssueCreated, nil, map[string]any{"severity": row.Severity})
+			return row.issue(c.Now), nil
+		},
+	}
+}
+
+func (s *Service) getIssue() gate.Handler[contract.GetIssueIn, contract.Issue, issueRow] {
+	return gate.Handler[contract.GetIssueIn, contract.Issue, issueRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.GetIssueIn) (issueRow, authz.Resource, error) {
+			row, err := loadIssue(ctx, c, in.Issue, false)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(_ context.Context, c *gate.Call, _ *contract.GetIssueIn, row issueRow) (*contract.Issue, error) {
+			return row.issue(c.Now), nil
+		},
+	}
+}
+
+// issueChange is one of the ways in which an issue changes.
+type issueChange[In any] struct {
+	// name gives the issue's key or id.
+	name func(in *In) string
+	// apply sets what was asked for.
+	apply         func(ctx context.Context, c *gate.Call, in *In, r *issueRow) error
+	action, event string
+	// responds says that such a change by another than the creator is a response.
+	responds bool
+}
+
+func changeIssue[In any](h issueChange[In]) gate.Handler[In, contract.Issue, issueRow] {
+	return gate.Handler[In, contract.Issue, issueRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *In) (issueRow, authz.Resource, error) {
+			row, err := loadIssue(ctx, c, h.name(in), true)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *In, old issueRow) (*contract.Issue, error) {
+			row := old
+			if err := h.apply(ctx, c, in, &row); err != nil {
+				return nil, err
+			}
+			changed := row.differences(&old)
+			if len(changed) == 0 {
+				return old.issue(c.Now), nil
+			}
+			if h.responds && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {
+				row.FirstRespondedAt = &c.Now
+				changed = append(changed, "firstRespondedAt")
+			}
+			row.UpdatedAt = c.Now
+			if err := updateIssueRow(ctx, c, &row); err != nil {
+				return nil, err
+			}
+			recordIssue(c, &row, h.action, h.event, changed, row.moves(&old))
+			return row.issue(c.Now), nil
+		},
+	}
+}
+
+func (s *Service) updateIssue() gate.Handler[contract.UpdateIssueIn, contract.Issue, issueRow] {
+	return changeIssue(issueChange[contract.UpdateIssueIn]{
+		name: func(in *contract.UpdateIssueIn) string { return in.Issue },
+		apply: func(_ context.Context, _ *gate.Call, in *contract.UpdateIssueIn, r *issueRow) error {
+			if in.Title.Null {
+				return cannotClear("title")
+			}
+			r.Title = strings.TrimSpace(in.Title.Or(r.Title))
+			if r.Title == "" {
+				return fault.Validation("title", "The field title can't be blank.")
+			}
+			r.Description = in.Description.Or(r.Description)
+			r.DueDate = change(in.DueDate, r.DueDate)
+			return nil
+		},
+		action: "issue.updated", event: contract.EventIssueUpdated,
+	})
+}
+
+func (s *Service) assignIssue() gate.Handler[contract.AssignIssueIn, contract.Issue, issueRow] {
+	return changeIssue(issueChange[contract.AssignIssueIn]{
+		name: func(in *contract.AssignIssueIn) string { return in.Issue },
+		apply: func(ctx context.Context, c *gate.Call, in *contract.AssignIssueIn, r *issueRow) error {
+			if !in.Assignee.Set {
+				return fault.Validation("assignee", "The field assignee is required: a user's id, or an empty text to unassign.")
+			}
+			if in.Assignee.Or("") == "" {
+				r.AssigneeID = nil
+				return nil
+			}
+			user, err := op.ParseUUID(in.Assignee.Value)
+			if err != nil {
+				return fault.Validation("assignee", "The field assignee must be a UUID.").WithCause(err)
+			}
+			if user == value(r.AssigneeID) {
+				return nil
+			}
+			r.AssigneeID = &user
+			return s.checkAssignable(ctx, c, "assignee", user, r.Classification)
+		},
+		action: "issue.assigned", event: contract.EventIssueAssigned, responds: true,
+	})
+}
+
+func (s *Service) escalateIssue() gate.Handler[contract.EscalateIssueIn, contract.Issue, issueRow] {
+	return changeIssue(issueChange[contract.EscalateIssueIn]{
+		name: func(in *contract.EscalateIssueIn) string { return in.Issue },
+		apply: func(_ context.Context, _ *gate.Call, in *contract.EscalateIssueIn, r *issueRow) error {
+			r.Severity = in.Severity
+			r.FirstResponseDueAt, r.ResolutionDueAt = deadlines(r.Severity, r.CreatedAt)
+			return nil
+		},
+		action: "issue.escalated", event: contract.EventIssueEscalated,
+	})
+}
+
+func (s *Service) transitionIssue() gate.Handler[contract.TransitionIssueIn, contract.Issue, issueRow] {
+	return changeIssue(issueChange[contract.TransitionIssueIn]{
+		name: func(in *contract.TransitionIssueIn) string { return in.Issue },
+		apply: func(_ context.Context, c *gate.Call, in *contract.TransitionIssueIn, r *issueRow) error {
+			r.move(c, in.To)
+			return nil
+		},
+		action: "issue.transitioned", event: contract.EventIssueTransitioned, responds: true,
+	})
+}
+
+func (s *Service) resolveIssue() gate.Handler[contract.ResolveIssueIn, contract.Issue, issueRow] {
+	return changeIssue(issueChange[contract.ResolveIssueIn]{
+		name: func(in *contract.ResolveIssueIn) string { return in.Issue },
+		apply: func(_ context.Context, c *gate.Call, in *contract.ResolveIssueIn, r *issueRow) error {
+			r.move(c, contract.IssueResolved)
+			r.Resolution = &in.Resolution
+			return nil
+		},
+		action: "issue.resolved", event: contract.EventIssueResolved, responds: true,
+	})
+}
+
+// move puts the issue into a status, with what follows from it: work that begins
+// again takes back the resolution.
+func (r *issueRow) move(c *gate.Call, status string) {
+	r.Status = status
+	switch {
+	case status != contract.IssueResolved && status != contract.IssueClosed:
+		r.Resolution, r.ResolvedAt = nil, nil
+	case r.ResolvedAt == nil:
+		r.ResolvedAt = &c.Now
+	}
+}
+
+// differences names the fields in which r is not what old was.
+func (r *issueRow) differences(old *issueRow) []string {
+	var names []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"title", r.Title == old.Title},
+		{"description", r.Description == old.Description},
+		{"severity", r.Severity == old.Severity},
+		{"status", r.Status == old.Status},
+		{"resolution", value(r.Resolution) == value(old.Resolution)},
+		{"assignee", value(r.AssigneeID) == value(old.AssigneeID)},
+		{"dueDate", value(r.DueDate) == value(old.DueDate)},
+	} {
+		if !f.same {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// moves says of each code that changed what it was and is.
+func (r *issueRow) moves(old *issueRow) map[string]any {
+	moves := map[string]any{}
+	for _, f := range []struct{ name, from, to string }{
+		{"severity", old.Severity, r.Severity},
+		{"status", old.Status, r.Status},
+		{"resolution", value(old.Resolution), value(r.Resolution)},
+		{"assignee", text(old.AssigneeID), text(r.AssigneeID)},
+	} {
+		if f.from != f.to {
+			moves[f.name] = map[string]*string{"from": optional(f.from), "to": optional(f.to)}
+		}
+	}
+	return moves
+}
+
+func (s *Service) deleteIssue() gate.Handler[contract.DeleteIssueIn, op.None, issueRow] {
+	return gate.Handler[contract.DeleteIssueIn, op.None, issueRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteIssueIn) (issueRow, authz.Resource, error) {
+			row, err := loadIssue(ctx, c, in.Issue, true)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteIssueIn, row issueRow) (*op.None, error) {
+			if _, err := c.DB.Exec(ctx, deleteIssueSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+				return nil, postgres.MapError(err, issueConstraints())
+			}
+			recordIssue(c, &row, "issue.deleted", contract.EventIssueDeleted, nil, nil)
+			return &op.None{}, nil
+		},
+	}
+}

@@ -1,0 +1,107 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// listIssues gives a page of the issues that the filter lets through, the newest
+// first: it walks an index backwards and stops when the page is full. The page's
+// cursor is the last one's moment of creation and id. Only the empty page of a
+// project asks a second question: whether there is nothing, or nothing for the
+// caller.
+func (s *Service) listIssues(ctx context.Context, c *gate.Call, in *contract.ListIssuesIn, f authz.Filter) (*op.Page[contract.IssueSummary], error) {
+	before, err := readInstant(in.Cursor, contract.ListIssues.Name, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.IssueSummary]{Items: []contract.IssueSummary{}}
+	if !f.None() {
+		st := issueListStatement(c, in, f, before)
+		rows, err := postgres.Collect[issueSummaryRow](ctx, c.DB, st.sql(), st.args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > in.Limit {
+			rows = rows[:in.Limit]
+			last := rows[len(rows)-1]
+			page.NextCursor = op.NewCursor(contract.ListIssues.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+		}
+		for i := range rows {
+			page.Items = append(page.Items, rows[i].summary(c.Now))
+		}
+	}
+	if len(page.Items) > 0 || in.ProjectID == "" {
+		return page, nil
+	}
+	return page, decideInProject(ctx, c, contract.PermIssuesRead, in.ProjectID)
+}
+
+func issueListStatement(c *gate.Call, in *contract.ListIssuesIn, f authz.Filter, before *instant) *statement {
+	st := &statement{}
+	tenant := st.arg(c.Tenant)
+	st.add(issueSummarySelect, `
+FROM projects.issues i
+JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = i.project_id
+WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
+	if before != nil {
+		st.add(` AND (i.created_at, i.id) < (`, st.arg(before.at), `::timestamptz, `, st.arg(before.id), `::uuid)`)
+	}
+	for _, e := range []struct{ column, value string }{
+		{"i.project_id", string(in.ProjectID)}, {"i.severity", in.Severity}, {"i.status", in.Status}, {"i.assignee_id", string(in.Assignee)},
+	} {
+		if e.value != "" {
+			st.add(` AND `, e.column, ` = `, st.arg(e.value))
+		}
+	}
+	if in.Search != "" {
+		part := st.arg(containing(in.Search))
+		st.add(` AND (i.title ILIKE `, part, ` OR i.description ILIKE `, part)
+		if ref, ok := parseTaskKey(in.Search); ok {
+			st.add(` OR (i.prefix = `, st.arg(ref.prefix), ` AND i.number = `, st.arg(ref.number), `)`)
+		}
+		st.add(`)`)
+	}
+	return st.add(` ORDER BY i.created_at DESC, i.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+}
+
+// instant is where a page by time begins: behind the record that was made then and
+// has this id.
+type instant struct {
+	at time.Time
+	id op.UUID
+}
+
+// readInstant reads a cursor of a moment and an id; nil is the start.
+func readInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
+	keys, err := op.ReadCursor(cursor, operation, tenant, 2)
+	if err != nil || keys == nil {
+		return nil, err
+	}
+	at, err := op.ParseCursorTime(keys[0])
+	if err != nil {
+		return nil, err
+	}
+	id, err := op.ParseUUID(keys[1])
+	if err != nil {
+		return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+	}
+	return &instant{at, id}, nil
+}
+
+// decideInProject asks whether the caller has the permission in a project at all.
+func decideInProject(ctx context.Context, c *gate.Call, permission string, id op.UUID) error {
+	project, err := loadProject(ctx, c, loadProjectSQL, id)
+	if err != nil {
+		return err
+	}
+	return c.Decide(ctx, permission, project.taskToBe(c))
+}

@@ -1,0 +1,239 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// issueColumns say where the aliases i (issue) and p (its project) keep what the
+// policies ask of an issue.
+var issueColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("issue"),
+	"resource.tenant":         authz.UUID("i.tenant_id"),
+	"resource.id":             authz.UUID("i.id"),
+	"resource.project":        authz.UUID("i.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("i.created_by"),
+	"resource.owner":          authz.UUID("i.assignee_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+func issueConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"issues_of_project":    fault.NotFound("project"),
+		"issues_promoted_task": fault.Conflict("The task was deleted meanwhile. Try again."),
+	}
+}
+
+// issueSummaryRow is an issue as a list reads it.
+type issueSummaryRow struct {
+	ID                 op.UUID
+	ProjectID          op.UUID
+	Prefix             string
+	Number             int64
+	Title              string
+	Severity           string
+	Status             string
+	Resolution         *string
+	AssigneeID         *op.UUID
+	DueDate            *op.Date
+	FirstResponseDueAt time.Time
+	ResolutionDueAt    time.Time
+	FirstRespondedAt   *time.Time
+	ResolvedAt         *time.Time
+	PromotedTaskID     *op.UUID
+	CreatedBy          op.UUID
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+}
+
+// issueRow is an issue in full, with what its project and the task that it was
+// promoted to add to it.
+type issueRow struct {
+	issueSummaryRow
+	Description    string
+	OrganisationID *op.UUID
+	Classification string
+	TaskPrefix     string
+	TaskNumber     *int64
+}
+
+const issueSummarySelect = `
+SELECT i.id, i.project_id, i.prefix, i.number, i.title, i.severity, i.status, i.resolution, i.assignee_id,
+       i.due_date::text AS due_date, i.first_response_due_at, i.resolution_due_at, i.first_responded_at, i.resolved_at,
+       i.promoted_task_id, i.created_by, i.created_at, i.updated_at`
+
+const issueSelect = issueSummarySelect + `,
+       i.description, p.organisation_id, p.classification, p.prefix AS task_prefix, t.number AS task_number
+FROM projects.issues i
+JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = i.project_id
+LEFT JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = i.project_id AND t.id = i.promoted_task_id
+WHERE i.tenant_id = @tenant`
+
+const (
+	issueByIDSQL  = issueSelect + ` AND i.id = @id`
+	issueByKeySQL = issueSelect + ` AND i.prefix = @prefix AND i.number = @number`
+	lockIssue     = ` FOR UPDATE OF i`
+	// The project is held before the issue, as before a task: see keepProjectSQL.
+	// Whose an issue is never changes.
+	holdProjectOfIssueSQL = `
+SELECT 1 FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.id = (SELECT i.project_id FROM projects.issues i WHERE i.tenant_id = @tenant AND i.id = @id)
+FOR KEY SHARE`
+	holdProjectOfIssueKeySQL = `
+SELECT 1 FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.id = (SELECT i.project_id FROM projects.issues i
+                                        WHERE i.tenant_id = @tenant AND i.prefix = @prefix AND i.number = @number)
+FOR KEY SHARE`
+)
+
+// loadIssue reads an issue of the tenant, for a change when lock is set.
+func loadIssue(ctx context.Context, c *gate.Call, name string, lock bool) (issueRow, error) {
+	ref, err := parseIssueRef(name)
+	if err != nil {
+		return issueRow{}, err
+	}
+	sql, hold, args := issueByIDSQL, holdProjectOfIssueSQL, postgres.Args{"tenant": c.Tenant}
+	if ref.id != "" {
+		args["id"] = ref.id
+	} else {
+		sql, hold = issueByKeySQL, holdProjectOfIssueKeySQL
+		args["prefix"], args["number"] = ref.prefix, ref.number
+	}
+	if !lock {
+		return oneIssue(c.DB.Query(ctx, sql, args))
+	}
+	// Both travel at once. The issue is read with what the project is by then.
+	batch := &pgx.Batch{}
+	batch.Queue(hold, args)
+	batch.Queue(sql+lockIssue, args)
+	results := c.Tx.SendBatch(ctx, batch)
+	defer func() { _ = results.Close() }()
+	if _, err := results.Exec(); err != nil {
+		return issueRow{}, err
+	}
+	return oneIssue(results.Query())
+}
+
+func oneIssue(rows pgx.Rows, err error) (issueRow, error) {
+	if err != nil {
+		return issueRow{}, err
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[issueRow])
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("issue")
+	}
+	return row, err
+}
+
+// resource is the issue as the policies know it.
+func (r *issueRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "issue", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
+		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.AssigneeID),
+		Classification: r.Classification,
+	}
+}
+
+func (r *issueSummaryRow) key() string { return taskKey(r.Prefix, r.Number) }
+
+// summary is the public form of a list, as of now.
+func (r *issueSummaryRow) summary(now time.Time) contract.IssueSummary {
+	s := contract.IssueSummary{
+		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Severity: r.Severity, Status: r.Status,
+		Resolution: value(r.Resolution), Assignee: value(r.AssigneeID), DueDate: value(r.DueDate),
+		FirstResponseDueAt: r.FirstResponseDueAt.UTC(), FirstRespondedAt: inUTC(r.FirstRespondedAt),
+		ResolutionDueAt: r.ResolutionDueAt.UTC(), ResolvedAt: inUTC(r.ResolvedAt), PromotedTaskID: value(r.PromotedTaskID),
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+	ended := now
+	if r.ResolvedAt != nil {
+		ended = *r.ResolvedAt
+	}
+	answered := ended
+	if r.FirstRespondedAt != nil {
+		answered = *r.FirstRespondedAt
+	}
+	s.ResolutionOverdue = ended.After(r.ResolutionDueAt)
+	// What its creator resolved alone waits for no response any more.
+	s.FirstResponseOverdue = answered.After(r.FirstResponseDueAt)
+	return s
+}
+
+// issue is the public form, as of now.
+func (r *issueRow) issue(now time.Time) *contract.Issue {
+	i := &contract.Issue{IssueSummary: r.summary(now), Description: r.Description}
+	if r.TaskNumber != nil {
+		i.PromotedTaskKey = taskKey(r.TaskPrefix, *r.TaskNumber)
+	}
+	return i
+}
+
+// A number is taken and the issue written in one statement; the counter's row is
+// held until the commit, so that the next creator under the prefix gets the next
+// number, and gives it back when the creation fails.
+const insertIssueSQL = `
+WITH taken AS (
+    INSERT INTO projects.issue_counters AS n (tenant_id, prefix, last_number) VALUES (@tenant, @prefix, 1)
+    ON CONFLICT (tenant_id, prefix) DO UPDATE SET last_number = n.last_number + 1
+    RETURNING n.last_number
+)
+INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, description, severity, status, due_date,
+                             first_response_due_at, resolution_due_at, created_by, created_at, updated_at)
+SELECT @tenant, @id, @project, @prefix, taken.last_number, @title, @description, @severity, @status, @due::date,
+       @respond::timestamptz, @resolve::timestamptz, @creator, @now, @now
+FROM taken
+RETURNING number`
+
+// insertIssue writes the issue under the next number of its prefix.
+func insertIssue(ctx context.Context, c *gate.Call, r *issueRow) error {
+	err := c.DB.QueryRow(ctx, insertIssueSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "prefix": r.Prefix, "title": r.Title, "description": r.Description,
+		"severity": r.Severity, "status": r.Status, "due": r.DueDate, "respond": r.FirstResponseDueAt, "resolve": r.ResolutionDueAt,
+		"creator": r.CreatedBy, "now": c.Now,
+	}).Scan(&r.Number)
+	return postgres.MapError(err, issueConstraints())
+}
+
+const updateIssueSQL = `
+UPDATE projects.issues i
+SET title = @title, description = @description, severity = @severity, status = @status, resolution = @resolution,
+    assignee_id = @assignee, due_date = @due, first_response_due_at = @respond, resolution_due_at = @resolve,
+    first_responded_at = @responded, resolved_at = @resolved, promoted_task_id = @task, updated_at = @now
+WHERE i.tenant_id = @tenant AND i.id = @id`
+
+func updateIssueRow(ctx context.Context, c *gate.Call, r *issueRow) error {
+	_, err := c.DB.Exec(ctx, updateIssueSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "title": r.Title, "description": r.Description, "severity": r.Severity, "status": r.Status,
+		"resolution": r.Resolution, "assignee": r.AssigneeID, "due": r.DueDate, "respond": r.FirstResponseDueAt,
+		"resolve": r.ResolutionDueAt, "responded": r.FirstRespondedAt, "resolved": r.ResolvedAt, "task": r.PromotedTaskID, "now": c.Now,
+	})
+	return postgres.MapError(err, issueConstraints())
+}
+
+const deleteIssueSQL = `DELETE FROM projects.issues i WHERE i.tenant_id = @tenant AND i.id = @id`
+
+// recordIssue adds the audit entry and the event of a change. Codes and ids go
+// into the entry; texts that people wrote do not.
+func recordIssue(c *gate.Call, r *issueRow, action, event string, changed []string, more map[string]any) {
+	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	for name, v := range more {
+		changes[name] = v
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "issue", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "issue", AggregateID: r.ID, Payload: r.issue(c.Now), Changed: changed})
+}

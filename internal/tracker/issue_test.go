@@ -1,0 +1,599 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func (w *world) issue(p *contract.Project, title string, more ...fields) *contract.Issue {
+	w.t.Helper()
+	return do[contract.Issue](w, w.manager, "create-issue", merge(fields{"projectId": p.ID, "title": title}, more...))
+}
+
+func issueKeys(page *op.Page[contract.IssueSummary]) string {
+	names := make([]string, len(page.Items))
+	for i, item := range page.Items {
+		names[i] = item.Key
+	}
+	return strings.Join(names, " ")
+}
+
+func TestAnIssueIsCreatedReadAndChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	member := w.person(person{roles: []string{"Member"}})
+	issue := w.issue(p, " Leak ", fields{"description": "Drips.", "severity": "HIGH", "dueDate": "2027-03-01"})
+	switch {
+	case issue.Key != "ISS-1" || issue.Title != "Leak" || issue.Description != "Drips." || issue.ProjectID != p.ID || issue.CreatedBy != w.manager.id:
+		t.Errorf("got %+v", issue)
+	case issue.Status != "OPEN" || issue.Severity != "HIGH" || issue.Assignee != "" || issue.Resolution != "" || issue.DueDate != "2027-03-01":
+		t.Errorf("got %+v", issue)
+	case issue.FirstRespondedAt != nil || issue.ResolvedAt != nil || issue.PromotedTaskID != "" || issue.PromotedTaskKey != "":
+		t.Errorf("got %+v", issue)
+	}
+	w.wantTrail(1, "issue.created", contract.EventIssueCreated, issue.ID)
+	if plain := w.issue(p, "Plain"); plain.Severity != "MEDIUM" {
+		t.Errorf("without a severity it is %s", plain.Severity)
+	}
+	for _, name := range []string{"ISS-1", "iss-1", string(issue.ID), strings.ToUpper(string(issue.ID))} {
+		if got := do[contract.Issue](w, member, "get-issue", fields{"issue": name}); got.ID != issue.ID || got.Description != "Drips." {
+			t.Errorf("%s is %+v", name, got)
+		}
+	}
+	changed := do[contract.Issue](w, member, "update-issue", fields{"issue": "ISS-1", "title": "Wet", "description": nil, "dueDate": nil})
+	if changed.Title != "Wet" || changed.Description != "" || changed.DueDate != "" || changed.Severity != "HIGH" || changed.Status != "OPEN" {
+		t.Errorf("changed, it is %+v", changed)
+	}
+	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	do[contract.Issue](w, member, "update-issue", fields{"issue": "ISS-1", "title": "Wet"})
+	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	do[op.None](w, w.manager, "delete-issue", fields{"issue": "ISS-1"})
+	w.wantTrail(1, "issue.deleted", contract.EventIssueDeleted, issue.ID)
+	w.refused(fault.CodeNotFound, member, "get-issue", fields{"issue": "ISS-1"})
+	w.refused(fault.CodeNotFound, member, "update-issue", fields{"issue": "ISS-1", "title": "x"})
+	// Texts that people wrote are in no audit entry.
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text ~ 'Leak|Drips|Wet'`); n != 0 {
+		t.Errorf("%d audit entries hold the text", n)
+	}
+}
+
+func TestAnIssueIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"classification": "INTERNAL"})
+	issue := w.issue(p, "Leak")
+	guest := w.person(person{roles: []string{"Guest Customer"}, clearance: "SECRET"})
+	uncleared := w.person(person{roles: []string{"Member"}})
+	foreigner := w.person(person{roles: []string{"Member"}, tenant: w.globex, clearance: "SECRET"})
+	for _, c := range []struct {
+		operation, field string
+		in               fields
+	}{
+		{"create-issue", "title", fields{"projectId": p.ID, "title": " "}},
+		{"create-issue", "title", fields{"projectId": p.ID, "title": strings.Repeat("x", 501)}},
+		{"create-issue", "title", fields{"projectId": p.ID}},
+		{"create-issue", "projectId", fields{"title": "x"}},
+		{"create-issue", "projectId", fields{"projectId": "APO", "title": "x"}},
+		{"create-issue", "severity", fields{"projectId": p.ID, "title": "x", "severity": "URGENT"}},
+		{"create-issue", "dueDate", fields{"projectId": p.ID, "title": "x", "dueDate": "soon"}},
+		{"create-issue", "description", fields{"projectId": p.ID, "title": "x", "description": strings.Repeat("x", 100001)}},
+		{"create-issue", "assignee", fields{"projectId": p.ID, "title": "x", "assignee": w.manager.id}},
+		{"create-issue", "status", fields{"projectId": p.ID, "title": "x", "status": "CLOSED"}},
+		{"create-issue", "key", fields{"projectId": p.ID, "title": "x", "key": "ISS-9"}},
+		{"update-issue", "title", fields{"issue": issue.Key, "title": ""}},
+		{"update-issue", "title", fields{"issue": issue.Key, "title": " "}},
+		{"update-issue", "title", fields{"issue": issue.Key, "title": nil}},
+		{"update-issue", "severity", fields{"issue": issue.Key, "severity": "LOW"}},
+		{"update-issue", "assignee", fields{"issue": issue.Key, "assignee": w.manager.id}},
+		{"update-issue", "status", fields{"issue": issue.Key, "status": "CLOSED"}},
+		{"update-issue", "dueDate", fields{"issue": issue.Key, "dueDate": "2027-02-30"}},
+		{"assign-issue", "assignee", fields{"issue": issue.Key}},
+		{"assign-issue", "assignee", fields{"issue": issue.Key, "assignee": "me"}},
+		{"assign-issue", "assignee", fields{"issue": issue.Key, "assignee": guest.id}},
+		{"assign-issue", "assignee", fields{"issue": issue.Key, "assignee": uncleared.id}},
+		{"assign-issue", "assignee", fields{"issue": issue.Key, "assignee": foreigner.id}},
+		{"assign-issue", "assignee", fields{"issue": issue.Key, "assignee": w.acme}},
+		{"escalate-issue", "severity", fields{"issue": issue.Key}},
+		{"escalate-issue", "severity", fields{"issue": issue.Key, "severity": ""}},
+		{"escalate-issue", "severity", fields{"issue": issue.Key, "severity": "WORSE"}},
+		{"transition-issue", "to", fields{"issue": issue.Key}},
+		{"transition-issue", "to", fields{"issue": issue.Key, "to": "RESOLVED"}},
+		{"transition-issue", "to", fields{"issue": issue.Key, "to": "open"}},
+		{"resolve-issue", "resolution", fields{"issue": issue.Key}},
+		{"resolve-issue", "resolution", fields{"issue": issue.Key, "resolution": "DONE"}},
+		{"list-issues", "severity", fields{"severity": "URGENT"}},
+		{"list-issues", "status", fields{"status": "DONE"}},
+		{"list-issues", "assignee", fields{"assignee": "me"}},
+		{"list-issues", "projectId", fields{"projectId": "APO"}},
+		{"list-issues", "limit", fields{"limit": 201}},
+		{"list-issues", "cursor", fields{"cursor": "x"}},
+		{"list-issues", "order", fields{"order": "asc"}},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field || f.Message == "" {
+			t.Errorf("%s %.80s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+		}
+	}
+	for _, name := range []string{"x", "ISS-", "ISS-0", "ISS-1x", "-1", "ISS-+1", "ISS-99999999999999999999"} {
+		if f := w.refused(fault.CodeValidation, w.manager, "get-issue", fields{"issue": name}); f.Field != "issue" {
+			t.Errorf("%s: the field %q is named", name, f.Field)
+		}
+	}
+	for _, name := range []string{"ISS-2", "XYZ-1", string(w.acme)} {
+		w.refused(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": name})
+	}
+	w.refused(fault.CodeNotFound, w.manager, "create-issue", fields{"projectId": w.acme, "title": "x"})
+	w.refused(fault.CodeNotFound, w.manager, "list-issues", fields{"projectId": w.acme})
+	if again := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}); !again.UpdatedAt.Equal(issue.UpdatedAt) || w.count(`SELECT count(*) FROM projects.issues`) != 1 {
+		t.Error("refused requests left something")
+	}
+	// A refused creation gives its number back.
+	if next := w.issue(p, "Next"); next.Key != "ISS-2" {
+		t.Errorf("the next one is %s", next.Key)
+	}
+}
+
+// The deadlines of the SLA by severity, in hours from the creation.
+func TestDeadlinesFollowFromTheSeverityAndTheCreation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	created := time.Date(2027, 3, 1, 9, 30, 0, 123456000, time.UTC)
+	for severity, hours := range map[string][2]int{"CRITICAL": {1, 8}, "HIGH": {4, 24}, "MEDIUM": {8, 72}, "LOW": {24, 168}} {
+		w.at(created)
+		issue := w.issue(p, severity, fields{"severity": severity})
+		want := func(note string, i *contract.Issue) {
+			respond, resolve := created.Add(time.Duration(hours[0])*time.Hour), created.Add(time.Duration(hours[1])*time.Hour)
+			if !i.CreatedAt.Equal(created) || !i.FirstResponseDueAt.Equal(respond) || !i.ResolutionDueAt.Equal(resolve) {
+				t.Errorf("%s %s: created %s, due %s and %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt)
+			}
+		}
+		want("created", issue)
+		// However late it becomes this severity: the clock runs from the creation.
+		for _, other := range []string{"LOW", "CRITICAL", "MEDIUM", "HIGH"} {
+			if other == severity {
+				continue
+			}
+			w.at(created.Add(30 * time.Hour))
+			do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": other})
+			back := do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
+			if back.Severity != severity {
+				t.Errorf("it is %s", back.Severity)
+			}
+			want("escalated from "+other, back)
+		}
+		want("read", do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}))
+		w.wantTrail(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
+		do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
+		w.wantTrail(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
+	}
+}
+
+func TestPastDeadlinesShow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	member := w.person(person{roles: []string{"Member"}})
+	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
+	issue := func() *contract.Issue {
+		w.at(created)
+		return w.issue(p, "Leak", fields{"severity": "CRITICAL"})
+	}
+	want := func(note string, i *contract.Issue, response, resolution bool) {
+		t.Helper()
+		for _, at := range []*contract.Issue{i, do[contract.Issue](w, member, "get-issue", fields{"issue": i.Key})} {
+			if at.FirstResponseOverdue != response || at.ResolutionOverdue != resolution {
+				t.Errorf("%s: the response is overdue: %v, the resolution %v", note, at.FirstResponseOverdue, at.ResolutionOverdue)
+			}
+		}
+		list := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"projectId": p.ID, "limit": 200})
+		for _, item := range list.Items {
+			if item.ID == i.ID && (item.FirstResponseOverdue != response || item.ResolutionOverdue != resolution) {
+				t.Errorf("%s: the list says otherwise", note)
+			}
+		}
+	}
+	quiet := issue()
+	want("new", quiet, false, false)
+	for _, c := range []struct {
+		after                time.Duration
+		response, resolution bool
+	}{{time.Hour, false, false}, {time.Hour + time.Microsecond, true, false}, {8 * time.Hour, true, false}, {8*time.Hour + time.Microsecond, true, true}} {
+		w.at(created.Add(c.after))
+		want(c.after.String(), do[contract.Issue](w, member, "get-issue", fields{"issue": quiet.Key}), c.response, c.resolution)
+	}
+
+	// What was in time stays in time, and what was late stays late.
+	for _, c := range []struct {
+		note                     string
+		respondAfter, closeAfter time.Duration
+		response, resolution     bool
+	}{
+		{"both in time", 30 * time.Minute, 7 * time.Hour, false, false},
+		{"late to respond", 2 * time.Hour, 7 * time.Hour, true, false},
+		{"late to resolve", 30 * time.Minute, 9 * time.Hour, false, true},
+	} {
+		i := issue()
+		w.at(created.Add(c.respondAfter))
+		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "IN_PROGRESS"})
+		if i.FirstRespondedAt == nil || !i.FirstRespondedAt.Equal(created.Add(c.respondAfter)) {
+			t.Errorf("%s: responded at %v", c.note, i.FirstRespondedAt)
+		}
+		w.at(created.Add(c.closeAfter))
+		i = do[contract.Issue](w, member, "resolve-issue", fields{"issue": i.Key, "resolution": "FIXED"})
+		if i.ResolvedAt == nil || !i.ResolvedAt.Equal(created.Add(c.closeAfter)) {
+			t.Errorf("%s: resolved at %v", c.note, i.ResolvedAt)
+		}
+		w.at(created.Add(1000 * time.Hour))
+		want(c.note, i, c.response, c.resolution)
+		// Reopened, its clock runs on.
+		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "REOPENED"})
+		want(c.note+", reopened", i, c.response, true)
+	}
+	// What its creator closed alone needs no response any more.
+	i := issue()
+	w.at(created.Add(time.Minute))
+	i = do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": i.Key, "to": "CLOSED"})
+	w.at(created.Add(1000 * time.Hour))
+	want("closed by its creator", i, false, false)
+}
+
+// The first response is that of another than the creator, and only the first.
+func TestTheFirstResponseIsAnothers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	member := w.person(person{roles: []string{"Member"}})
+	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
+	for name, in := range map[string]fields{
+		"assign-issue": {"assignee": member.id}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"},
+	} {
+		w.at(created)
+		issue := w.issue(p, "Leak")
+		ask := merge(fields{"issue": issue.Key}, in)
+		if own := do[contract.Issue](w, w.manager, name, ask); own.FirstRespondedAt != nil {
+			t.Errorf("%s by the creator is a response", name)
+		}
+		do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"})
+		do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": ""})
+		w.at(created.Add(time.Hour))
+		for other, in := range map[string]fields{"escalate-issue": {"severity": "LOW"}, "update-issue": {"title": "x"}} {
+			if got := do[contract.Issue](w, member, other, merge(fields{"issue": issue.Key}, in)); got.FirstRespondedAt != nil {
+				t.Errorf("%s is a response", other)
+			}
+		}
+		// What changes nothing is none.
+		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": ""}); got.FirstRespondedAt != nil {
+			t.Error("assigning an issue to whom it belongs is a response")
+		}
+		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"}); got.FirstRespondedAt != nil {
+			t.Error("moving an issue to where it is is a response")
+		}
+		w.at(created.Add(2 * time.Hour))
+		if got := do[contract.Issue](w, member, name, ask); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
+			t.Errorf("%s by another gives %v", name, got.FirstRespondedAt)
+		}
+		w.at(created.Add(3 * time.Hour))
+		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "OPEN"}); !got.FirstRespondedAt.Equal(created.Add(2 * time.Hour)) {
+			t.Errorf("a second response moves the first to %v", got.FirstRespondedAt)
+		}
+	}
+}
+
+// Every row of the table of an issue's status: from each status to each of the
+// four, and to RESOLVED with each resolution.
+func TestAnIssueMovesFromAnyStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	member := w.person(person{roles: []string{"Member"}})
+	statuses := []string{"OPEN", "IN_PROGRESS", "CLOSED", "RESOLVED", "REOPENED"}
+	into := func(status string) *contract.Issue {
+		issue := w.issue(p, "From "+status)
+		switch status {
+		case "OPEN":
+			return issue
+		case "RESOLVED":
+			return do[contract.Issue](w, w.manager, "resolve-issue", fields{"issue": issue.Key, "resolution": "FIXED"})
+		default:
+			return do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": status})
+		}
+	}
+	over := func(status string) bool { return status == "CLOSED" || status == "RESOLVED" }
+	for _, from := range statuses {
+		for _, to := range []string{"OPEN", "IN_PROGRESS", "CLOSED", "REOPENED"} {
+			issue := into(from)
+			got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": to})
+			resolution := ""
+			if over(from) && over(to) {
+				resolution = issue.Resolution
+			}
+			if got.Status != to || got.Resolution != resolution || (got.ResolvedAt != nil) != over(to) {
+				t.Errorf("from %s to %s: %s %q %v", from, to, got.Status, got.Resolution, got.ResolvedAt)
+			}
+			if over(from) && over(to) && !got.ResolvedAt.Equal(*issue.ResolvedAt) {
+				t.Errorf("from %s to %s it is resolved anew", from, to)
+			}
+			times := 1
+			if to == from {
+				times = 0
+			}
+			if over(from) || from == "OPEN" {
+				w.wantTrail(times+w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.transitioned' AND resource_id = $1 AND actor_id = $2`, string(issue.ID), w.manager.id),
+					"issue.transitioned", contract.EventIssueTransitioned, issue.ID)
+			}
+		}
+		for _, resolution := range []string{"FIXED", "WONT_FIX", "DUPLICATE", "DEFERRED"} {
+			issue := into(from)
+			got := do[contract.Issue](w, member, "resolve-issue", fields{"issue": issue.Key, "resolution": resolution})
+			if got.Status != "RESOLVED" || got.Resolution != resolution || got.ResolvedAt == nil {
+				t.Errorf("from %s as %s: %s %q", from, resolution, got.Status, got.Resolution)
+			}
+			if again := do[contract.Issue](w, member, "get-issue", fields{"issue": issue.Key}); again.Resolution != resolution {
+				t.Errorf("read, it is %+v", again)
+			}
+		}
+	}
+}
+
+func TestAnIssueIsAssignedAndUnassigned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	issue := w.issue(p, "Leak")
+	member := w.person(person{roles: []string{"Member"}})
+	got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": strings.ToUpper(string(member.id))})
+	if got.Assignee != member.id || got.Status != "OPEN" {
+		t.Errorf("assigned, it is %+v", got)
+	}
+	do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
+	w.wantTrail(1, "issue.assigned", contract.EventIssueAssigned, issue.ID)
+	for _, nobody := range []any{"", nil} {
+		do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
+		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": nobody}); got.Assignee != "" {
+			t.Errorf("%v leaves it with %s", nobody, got.Assignee)
+		}
+	}
+	w.wantTrail(4, "issue.assigned", contract.EventIssueAssigned, issue.ID)
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.assigned' AND changes->'assignee'->>'to' = $1`, string(member.id)); n != 2 {
+		t.Errorf("%d entries name the new assignee", n)
+	}
+}
+
+func TestKeysAreTheTenantsByPrefix(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own, other := w.project("Apollo", fields{"issuePrefix": "BUG"}), w.project("Gemini")
+	third := w.project("Vostok")
+	for _, c := range []struct {
+		p    *contract.Project
+		want string
+	}{{own, "BUG-1"}, {other, "ISS-1"}, {third, "ISS-2"}, {own, "BUG-2"}, {other, "ISS-3"}} {
+		if got := w.issue(c.p, "x"); got.Key != c.want {
+			t.Errorf("%s gives %s, want %s", c.p.Name, got.Key, c.want)
+		}
+	}
+	// A changed prefix is for new issues; the keys that were given stay, and no
+	// other project gives one of them again.
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": own.ID, "issuePrefix": "CRASH"})
+	if got := w.issue(own, "x"); got.Key != "CRASH-1" {
+		t.Errorf("got %s", got.Key)
+	}
+	if got := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": "bug-2"}); got.ProjectID != own.ID {
+		t.Errorf("BUG-2 is in %s", got.ProjectID)
+	}
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": other.ID, "issuePrefix": "BUG"})
+	if got := w.issue(other, "x"); got.Key != "BUG-3" {
+		t.Errorf("got %s", got.Key)
+	}
+	// A deleted project takes its issues along and leaves the numbers.
+	do[op.None](w, w.manager, "delete-project", fields{"projectId": other.ID})
+	w.refused(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": "BUG-3"})
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": third.ID, "issuePrefix": "BUG"})
+	if got := w.issue(third, "x"); got.Key != "BUG-4" {
+		t.Errorf("got %s", got.Key)
+	}
+	// Another tenant counts for itself.
+	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	p := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
+	if got := do[contract.Issue](w, foreign, "create-issue", fields{"projectId": p.ID, "title": "x"}); got.Key != "ISS-1" {
+		t.Errorf("got %s", got.Key)
+	}
+}
+
+func TestSixtyFourCreatorsAtOnceNumberIssuesWithoutDoubleOrGap(t *testing.T) {
+	t.Parallel()
+	const creators = 64
+	w := newWorldOf(t, 16)
+	// Several projects under the tenant's prefix, none of which has ever used it.
+	projects := []*contract.Project{w.project("Apollo"), w.project("Gemini"), w.project("Vostok")}
+	issues, errs := make([]*contract.Issue, creators), make([]error, creators)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range creators {
+		all.Go(func() {
+			<-start
+			out, err := w.try(w.manager, "create-issue", fields{"projectId": projects[i%3].ID, "title": fmt.Sprint("Issue ", i)})
+			issues[i], _ = out.(*contract.Issue)
+			errs[i] = err
+		})
+	}
+	close(start)
+	all.Wait()
+	seen := map[string]bool{}
+	for i, issue := range issues {
+		if errs[i] != nil {
+			t.Errorf("creator %d: %v", i, errs[i])
+			continue
+		}
+		seen[issue.Key] = true
+	}
+	for n := 1; n <= creators; n++ {
+		if !seen[fmt.Sprintf("ISS-%d", n)] {
+			t.Errorf("ISS-%d is missing", n)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.created'`); n != creators {
+		t.Errorf("%d audit entries", n)
+	}
+	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = 'projects.issue.created'`); n != creators {
+		t.Errorf("%d events", n)
+	}
+}
+
+func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, other := w.project("Apollo"), w.project("Gemini", fields{"issuePrefix": "GEM"})
+	member := w.person(person{roles: []string{"Member"}})
+	w.issue(p, "Leak in the tank", fields{"severity": "CRITICAL"})
+	w.issue(p, "100% load", fields{"description": "Hay with a needle in it"})
+	w.issue(other, "Smoke", fields{"severity": "LOW"})
+	w.issue(p, "Noise")
+	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": "ISS-2", "assignee": member.id})
+	do[contract.Issue](w, w.manager, "resolve-issue", fields{"issue": "ISS-3", "resolution": "FIXED"})
+	for _, c := range []struct {
+		in   fields
+		want string
+	}{
+		{fields{}, "ISS-3 GEM-1 ISS-2 ISS-1"},
+		{fields{"projectId": p.ID}, "ISS-3 ISS-2 ISS-1"},
+		{fields{"severity": "CRITICAL"}, "ISS-1"},
+		{fields{"severity": "MEDIUM", "projectId": other.ID}, ""},
+		{fields{"status": "RESOLVED"}, "ISS-3"},
+		{fields{"status": "OPEN", "projectId": p.ID}, "ISS-2 ISS-1"},
+		{fields{"assignee": member.id}, "ISS-2"},
+		{fields{"search": "NEEDLE"}, "ISS-2"},
+		{fields{"search": "leak in"}, "ISS-1"},
+		{fields{"search": "gem-1"}, "GEM-1"},
+		{fields{"search": "nothing"}, ""},
+		{fields{"search": "needle", "severity": "LOW"}, ""},
+	} {
+		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", c.in)); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
+		}
+	}
+	// Pages are full, in order, without doubles, though the moments are the same.
+	w.at(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
+	for i := range 7 {
+		w.issue(p, fmt.Sprint("Same ", i))
+	}
+	whole := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{}))
+	for _, limit := range []int{1, 3, 4, 11} {
+		var got []string
+		cursor := ""
+		for {
+			ask := fields{"limit": limit}
+			if cursor != "" {
+				ask["cursor"] = cursor
+			}
+			page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", ask)
+			got = append(got, strings.Fields(issueKeys(page))...)
+			if cursor = page.NextCursor; cursor == "" {
+				break
+			}
+			if len(page.Items) != limit {
+				t.Errorf("a page of %d that is not the last, want %d", len(page.Items), limit)
+			}
+		}
+		if strings.Join(got, " ") != whole {
+			t.Errorf("by %d: %v, want %s", limit, got, whole)
+		}
+	}
+	// A cursor belongs to its list and its tenant.
+	page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"limit": 1})
+	stranger := w.person(person{roles: []string{"Member"}, tenant: w.globex})
+	w.refused(fault.CodeValidation, stranger, "list-issues", fields{"cursor": page.NextCursor})
+	w.refused(fault.CodeValidation, member, "list-projects", fields{"cursor": page.NextCursor})
+	if got := do[op.Page[contract.IssueSummary]](w, stranger, "list-issues", fields{}); len(got.Items) != 0 {
+		t.Errorf("a stranger lists %s", issueKeys(got))
+	}
+}
+
+// The list and the single read cannot disagree.
+func TestAListOfIssuesHoldsWhatItsReaderMayRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tiers := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
+	var projects []*contract.Project
+	var names []string
+	for i, tier := range tiers {
+		p := w.project("P"+tier, fields{"classification": tier, "organisationId": []op.UUID{w.orgA, w.orgB}[i%2]})
+		projects, names = append(projects, p), append(names, w.issue(p, tier).Key)
+	}
+	slices.Reverse(names)
+	readers := []*person{w.manager, w.person(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"}),
+		w.person(person{roles: []string{"Member"}, projects: []op.UUID{projects[0].ID, projects[1].ID}, clearance: "SECRET"}),
+		w.person(person{roles: []string{"Member"}, clearance: "SECRET", caveats: []string{"project:" + string(projects[2].ID)}})}
+	for _, tier := range tiers {
+		readers = append(readers, w.person(person{roles: []string{"Auditor"}, clearance: tier}))
+	}
+	for i, who := range readers {
+		var want []string
+		for _, name := range names {
+			if _, err := w.try(who, "get-issue", fields{"issue": name}); err == nil {
+				want = append(want, name)
+			}
+		}
+		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{})); got != strings.Join(want, " ") {
+			t.Errorf("reader %d lists %q, single reads give %q", i, got, want)
+		}
+	}
+	if got := len(strings.Fields(issueKeys(do[op.Page[contract.IssueSummary]](w, readers[2], "list-issues", fields{})))); got != 2 {
+		t.Errorf("a member of two projects lists %d issues", got)
+	}
+	guest := w.person(person{roles: []string{"Guest Customer"}})
+	if f := w.refused(fault.CodeForbidden, guest, "list-issues", fields{}); f.Permission != "issues.read" {
+		t.Errorf("the refusal names %q", f.Permission)
+	}
+}
+
+// addIssue puts an issue into the scene.
+func (w *world) addIssue(p *contract.Project, s *scene) {
+	w.t.Helper()
+	s.issue = w.issue(p, "Leak").ID
+}
+
+func issueRequests(s scene) map[string]fields {
+	return map[string]fields{
+		"list-issues":      {"projectId": s.project},
+		"create-issue":     {"projectId": s.project, "title": "x"},
+		"get-issue":        {"issue": s.issue},
+		"update-issue":     {"issue": s.issue, "title": "Renamed"},
+		"delete-issue":     {"issue": s.issue},
+		"assign-issue":     {"issue": s.issue, "assignee": ""},
+		"escalate-issue":   {"issue": s.issue, "severity": "LOW"},
+		"transition-issue": {"issue": s.issue, "to": "CLOSED"},
+		"resolve-issue":    {"issue": s.issue, "resolution": "FIXED"},
+		"promote-issue":    {"issue": s.issue},
+	}
+}
+
+func TestOwnIssuesAreChangedAndNotPromoted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	w.role("Own Issues", "issues.read", "issue.update.own", "task.create", "tasks.read")
+	own := w.person(person{roles: []string{"Own Issues"}})
+	mine, theirs := w.issue(p, "Mine"), w.issue(p, "Theirs")
+	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": mine.Key, "assignee": own.id})
+	for name, in := range map[string]fields{"update-issue": {"title": "x"}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"}} {
+		do[contract.Issue](w, own, name, merge(fields{"issue": mine.Key}, in))
+		if f := w.refused(fault.CodeForbidden, own, name, merge(fields{"issue": theirs.Key}, in)); f.Permission != "issue.update" {
+			t.Errorf("%s: the refusal names %q", name, f.Permission)
+		}
+	}
+	for name, permission := range map[string]string{"assign-issue": "issue.assign", "escalate-issue": "issue.escalate", "delete-issue": "issue.delete", "promote-issue": "issue.update"} {
+		if f := w.refused(fault.CodeForbidden, own, name, issueRequests(scene{issue: mine.ID})[name]); f.Permission != permission {
+			t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
+		}
+	}
+}

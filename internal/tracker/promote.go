@@ -1,0 +1,115 @@
+package tracker
+
+import (
+	"context"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// promoteIssue makes a task of an issue. It takes issue.update in full: one's own
+// issue is for others to plan. And it is no way round task.create.
+func (s *Service) promoteIssue() gate.Handler[contract.PromoteIssueIn, contract.Task, issueRow] {
+	return gate.Handler[contract.PromoteIssueIn, contract.Task, issueRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
+			row, err := loadIssue(ctx, c, in.Issue, true)
+			resource := row.resource(c.Tenant)
+			resource.Creator, resource.Owner = "", ""
+			return row, resource, err
+		},
+		Do: s.makeTaskOfIssue,
+	}
+}
+
+func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract.PromoteIssueIn, issue issueRow) (*contract.Task, error) {
+	project, err := loadProject(ctx, c, loadProjectSQL, issue.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Decide(ctx, contract.PermTaskCreate, project.taskToBe(c)); err != nil {
+		return nil, err
+	}
+	if issue.PromotedTaskID != nil {
+		task, err := loadTask(ctx, c, issue.ProjectID, string(*issue.PromotedTaskID), false)
+		if err != nil {
+			return nil, err
+		}
+		return task.show(ctx, c), nil
+	}
+	row := taskRow{
+		ID: uid.New(), ProjectID: issue.ProjectID, Title: issue.Title, Description: issue.Description, IssueType: contract.TypeBug,
+		Priority: priorityOf(issue.Severity), AssigneeID: issue.AssigneeID, DueDate: issue.DueDate, Labels: []string{},
+		CreatedBy: c.Actor.UserID,
+	}
+	row.move(c, initialStatus(project.statuses()))
+	if row.AssigneeID != nil {
+		// Who had the issue may have left, or lost its clearance, since.
+		err := s.checkAssignable(ctx, c, "assignee", *row.AssigneeID, project.Classification)
+		if fault.HasCode(err, fault.CodeValidation) {
+			row.AssigneeID, err = nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := insertTask(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	issue.PromotedTaskID, issue.TaskNumber, issue.UpdatedAt = &row.ID, &row.Number, c.Now
+	if err := updateIssueRow(ctx, c, &issue); err != nil {
+		return nil, err
+	}
+	rows, err := loadTasks(ctx, c, []op.UUID{row.ID})
+	if err != nil {
+		return nil, err
+	}
+	task := rows[row.ID]
+	recordTask(c, task, "task.created", contract.EventTaskCreated, nil, map[string]any{
+		"issueType": task.IssueType, "priority": task.Priority, "status": task.Status, "assignee": task.AssigneeID, "issueId": issue.ID,
+	})
+	recordIssue(c, &issue, "issue.promoted", contract.EventIssuePromoted, []string{"promotedTaskId"}, map[string]any{"taskId": task.ID})
+	return task.show(ctx, c), nil
+}
+
+// priorityOf is how pressing a task is that was an issue of this severity.
+func priorityOf(severity string) string {
+	switch severity {
+	case contract.SeverityCritical:
+		return contract.PriorityUrgent
+	case contract.SeverityHigh:
+		return contract.PriorityHigh
+	case contract.SeverityLow:
+		return contract.PriorityLow
+	default:
+		return contract.PriorityMedium
+	}
+}
+
+const promotedIssuesSQL = `
+UPDATE projects.issues i SET promoted_task_id = NULL, updated_at = @now
+WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.promoted_task_id = ANY(@tasks::uuid[])
+RETURNING i.id`
+
+// forgetPromotions takes the link from the issues whose task is about to go, and
+// says so: they can be promoted again.
+func forgetPromotions(ctx context.Context, c *gate.Call, project op.UUID, tasks []op.UUID) error {
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, promotedIssuesSQL, postgres.Args{
+		"tenant": c.Tenant, "project": project, "tasks": tasks, "now": c.Now,
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		row, err := loadIssue(ctx, c, string(id), false)
+		if err != nil {
+			return err
+		}
+		recordIssue(c, &row, "issue.updated", contract.EventIssueUpdated, []string{"promotedTaskId"}, nil)
+	}
+	return nil
+}
