@@ -45,6 +45,9 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 	if err := lockCounter(ctx, c, project.ID); err != nil {
 		return nil, err
 	}
+	if err := b.lockGraph(ctx, c, &project, tasks); err != nil {
+		return nil, err
+	}
 	known, ends, err := loadItems(ctx, c, project.ID, b.sources)
 	if err != nil {
 		return nil, err
@@ -127,14 +130,17 @@ func (b *importBatch) fail(i int, err error) {
 	b.out.Failed++
 }
 
-// finish makes the edges that the batch makes possible, and writes an audit
-// entry and an event for every task, as it is in the end.
+// finish makes the edges and dependencies that the batch makes possible, and
+// writes an audit entry and an event for every task, as it is in the end.
 func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *projectRow) error {
 	linked, err := linkImported(ctx, c, project, b.sources, b.places)
 	if err != nil {
 		return err
 	}
 	b.out.Linked = len(linked)
+	if linked, err = b.waitImported(ctx, c, project, linked); err != nil {
+		return err
+	}
 	ids := make([]op.UUID, 0, len(b.places)+len(linked))
 	for _, t := range b.created {
 		ids = append(ids, t.ID)
@@ -176,5 +182,5 @@ func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *project
 
 // importedFields are those that an item decides.
 func importedFields() []string {
-	return []string{"title", "description", "status", "progress", "issueType", "priority", "labels", "epicId", "parentTaskId"}
+	return []string{"title", "description", "status", "progress", "issueType", "priority", "labels", "epicId", "parentTaskId", "blockedBy"}
 }

@@ -18,16 +18,23 @@ import (
 type droppedLink struct {
 	SourceID    string
 	DependsOnID string
-	// Edge says that the link had become one.
-	Edge bool
+	Type        string
+	// Applied says that the link had become part of the tasks.
+	Applied bool
 }
 
 const dropEdgesSQL = `
 UPDATE projects.tasks t SET epic_id = NULL, epic_project_id = NULL, parent_task_id = NULL
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
 
-// dropLinks forgets the links that changed items have no more. An edge that was
-// made of one goes as well, unless a person has put another in its place.
+const dropDependenciesSQL = `
+DELETE FROM projects.dependencies d
+USING jsonb_to_recordset(@edges::jsonb) AS r (task_id uuid, depends_on_id uuid)
+WHERE d.tenant_id = @tenant AND d.task_id = r.task_id AND d.depends_on_id = r.depends_on_id`
+
+// dropLinks forgets the links that changed items have no more. What was made of
+// one goes as well: a dependency, and an edge unless a person has put another in
+// its place.
 func dropLinks(ctx context.Context, c *gate.Call, project op.UUID, updated []*importedTask) error {
 	if len(updated) == 0 {
 		return nil
@@ -48,7 +55,7 @@ func dropLinks(ctx context.Context, c *gate.Call, project op.UUID, updated []*im
 	}
 	var names []string
 	for _, d := range dropped {
-		if d.Edge {
+		if d.Applied {
 			names = append(names, d.SourceID, d.DependsOnID)
 		}
 	}
@@ -60,30 +67,83 @@ func dropLinks(ctx context.Context, c *gate.Call, project op.UUID, updated []*im
 		return err
 	}
 	var ids []op.UUID
+	waits := []dependencyEdge{}
 	for _, d := range dropped {
-		child, parent := ends[items[d.SourceID].TaskID], items[d.DependsOnID].TaskID
-		if d.Edge && child != nil && parent != "" && (value(child.EpicID) == parent || value(child.ParentTaskID) == parent) {
+		child, other := ends[items[d.SourceID].TaskID], items[d.DependsOnID].TaskID
+		switch {
+		case !d.Applied || child == nil || other == "":
+		case d.Type == contract.LinkBlocks:
+			waits = append(waits, dependencyEdge{TaskID: child.ID, DependsOnID: other})
+		case value(child.EpicID) == other || value(child.ParentTaskID) == other:
 			ids = append(ids, child.ID)
 		}
 	}
-	_, err = c.DB.Exec(ctx, dropEdgesSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
-	return err
+	edges, err := json.Marshal(waits)
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(dropEdgesSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	batch.Queue(dropDependenciesSQL, postgres.Args{"tenant": c.Tenant, "edges": edges})
+	return c.Tx.SendBatch(ctx, batch).Close()
 }
 
-// The links to a parent that are no edge yet and have an end in the batch.
+// The links of one kind that have come to nothing yet and have an end in the batch.
 const openLinksSQL = `
 SELECT l.source_id, l.depends_on_id, l.position FROM projects.import_links l
-WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = 'parent-child' AND l.applied_at IS NULL
+WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = @type AND l.applied_at IS NULL
   AND l.source_id = ANY(@sources::text[])
 UNION
 SELECT l.source_id, l.depends_on_id, l.position FROM projects.import_links l
-WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = 'parent-child' AND l.applied_at IS NULL
+WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = @type AND l.applied_at IS NULL
   AND l.depends_on_id = ANY(@sources::text[])`
 
+// openLink is such a link, with the tasks at both ends.
 type openLink struct {
+	linkRow
+	child, parent *end
+}
+
+type linkRow struct {
 	SourceID    string
 	DependsOnID string
 	Position    int
+}
+
+// openLinks gives those that have both ends by now, in the order of their items:
+// where an item can have but one, its first link is the one.
+func openLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string, sources []string) ([]openLink, map[op.UUID]*end, error) {
+	rows, err := postgres.Collect[linkRow](ctx, c.DB, openLinksSQL,
+		postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "sources": sources})
+	if err != nil || len(rows) == 0 {
+		return nil, nil, err
+	}
+	names := make([]string, 0, 2*len(rows))
+	for _, l := range rows {
+		names = append(names, l.SourceID, l.DependsOnID)
+	}
+	items, ends, err := loadItems(ctx, c, project, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	var open []openLink
+	for _, l := range rows {
+		child, parent := ends[items[l.SourceID].TaskID], ends[items[l.DependsOnID].TaskID]
+		if child != nil && parent != nil {
+			open = append(open, openLink{l, child, parent})
+		}
+	}
+	slices.SortFunc(open, func(a, b openLink) int {
+		return cmp.Or(cmp.Compare(a.child.Number, b.child.Number), a.Position-b.Position)
+	})
+	return open, ends, nil
+}
+
+// mayLink tells whether the import may change the task: one of its own batch, or
+// one of an earlier batch that its caller may update.
+func mayLink(ctx context.Context, c *gate.Call, project *projectRow, task *end, mine map[op.UUID]int) bool {
+	_, own := mine[task.ID]
+	return own || c.Decide(ctx, contract.PermTaskUpdate, task.resource(c.Tenant, project)) == nil
 }
 
 const makeEdgesSQL = `
@@ -96,42 +156,24 @@ const closeLinksSQL = `
 UPDATE projects.import_links l SET applied_at = @now
 FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text)
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = r.source_id AND l.depends_on_id = r.depends_on_id
-  AND l.type = 'parent-child'`
+  AND l.type = @type`
 
 // linkImported makes edges of the links to a parent that have both ends by now:
 // to an epic as its child, to another task as its sub-task. A link that would
 // break a rule of edges stays a mere link. It gives, for each task that has
 // changed, the names of the fields; mine are the tasks of the batch itself.
 func linkImported(ctx context.Context, c *gate.Call, project *projectRow, sources []string, mine map[op.UUID]int) (map[op.UUID][]string, error) {
-	open, err := postgres.Collect[openLink](ctx, c.DB, openLinksSQL,
-		postgres.Args{"tenant": c.Tenant, "project": project.ID, "sources": sources})
+	open, ends, err := openLinks(ctx, c, project.ID, contract.LinkParentChild, sources)
 	if err != nil || len(open) == 0 {
 		return nil, err
 	}
-	names := make([]string, 0, 2*len(open))
-	for _, l := range open {
-		names = append(names, l.SourceID, l.DependsOnID)
-	}
-	items, ends, err := loadItems(ctx, c, project.ID, names)
-	if err != nil {
-		return nil, err
-	}
-	child := func(l openLink) *end { return ends[items[l.SourceID].TaskID] }
-	parent := func(l openLink) *end { return ends[items[l.DependsOnID].TaskID] }
-	open = slices.DeleteFunc(open, func(l openLink) bool { return child(l) == nil || parent(l) == nil })
-	// The first link of an item that can be an edge is the one.
-	slices.SortFunc(open, func(a, b openLink) int {
-		return cmp.Or(cmp.Compare(child(a).Number, child(b).Number), a.Position-b.Position)
-	})
 	changed, made := map[op.UUID][]string{}, []openLink{}
 	for _, l := range open {
-		child, parent := child(l), parent(l)
-		_, own := mine[child.ID]
-		if !own && c.Decide(ctx, contract.PermTaskUpdate, child.resource(c.Tenant, project)) != nil {
+		if !mayLink(ctx, c, project, l.child, mine) {
 			continue
 		}
-		if field := child.join(parent); field != "" {
-			changed[child.ID] = append(changed[child.ID], field)
+		if field := l.child.join(l.parent); field != "" {
+			changed[l.child.ID] = append(changed[l.child.ID], field)
 			made = append(made, l)
 		}
 	}
@@ -169,10 +211,6 @@ func writeEdges(ctx context.Context, c *gate.Call, project op.UUID, changed map[
 		EpicProjectID *op.UUID `json:"epic_project_id"`
 		ParentTaskID  *op.UUID `json:"parent_task_id"`
 	}
-	type link struct {
-		SourceID    string `json:"source_id"`
-		DependsOnID string `json:"depends_on_id"`
-	}
 	var edges []edge
 	for id, fields := range changed {
 		e := edge{ID: id, EpicID: ends[id].EpicID, EpicProjectID: ends[id].EpicProjectID, ParentTaskID: ends[id].ParentTaskID}
@@ -181,20 +219,30 @@ func writeEdges(ctx context.Context, c *gate.Call, project op.UUID, changed map[
 		}
 		edges = append(edges, e)
 	}
-	links := make([]link, len(made))
-	for i, l := range made {
-		links[i] = link{l.SourceID, l.DependsOnID}
-	}
 	rows, err := json.Marshal(edges)
 	if err != nil {
 		return err
 	}
-	closed, err := json.Marshal(links)
+	if _, err := c.DB.Exec(ctx, makeEdgesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "now": c.Now}); err != nil {
+		return postgres.MapError(err, taskConstraints())
+	}
+	return closeLinks(ctx, c, project, contract.LinkParentChild, made)
+}
+
+// closeLinks notes that the links have become part of the tasks.
+func closeLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string, made []openLink) error {
+	type link struct {
+		SourceID    string `json:"source_id"`
+		DependsOnID string `json:"depends_on_id"`
+	}
+	links := make([]link, len(made))
+	for i, l := range made {
+		links[i] = link{l.SourceID, l.DependsOnID}
+	}
+	rows, err := json.Marshal(links)
 	if err != nil {
 		return err
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(makeEdgesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "now": c.Now})
-	batch.Queue(closeLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": closed, "now": c.Now})
-	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), taskConstraints())
+	_, err = c.DB.Exec(ctx, closeLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "links": rows, "now": c.Now})
+	return err
 }

@@ -164,7 +164,7 @@ DELETE FROM projects.import_links l
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = ANY(@sources::text[])
   AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text, type text)
                   WHERE r.source_id = l.source_id AND r.depends_on_id = l.depends_on_id AND r.type = l.type)
-RETURNING l.source_id, l.depends_on_id, l.type = 'parent-child' AND l.applied_at IS NOT NULL AS edge`
+RETURNING l.source_id, l.depends_on_id, l.type, l.applied_at IS NOT NULL AS applied`
 
 const insertLinksSQL = `
 INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position)

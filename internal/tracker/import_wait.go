@@ -1,0 +1,79 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+const waitingLinksSQL = `
+SELECT EXISTS (SELECT 1 FROM projects.import_links l
+               WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = 'blocks' AND l.applied_at IS NULL
+                 AND l.depends_on_id = ANY(@sources::text[]))`
+
+// lockGraph holds the tenant's dependencies, before any task, when the batch can
+// make some: it has links of the kind, or earlier items wait for its own.
+func (b *importBatch) lockGraph(ctx context.Context, c *gate.Call, project *projectRow, tasks []*importedTask) error {
+	for _, t := range tasks {
+		if t == nil {
+			continue
+		}
+		for _, l := range t.links {
+			if l.Type == contract.LinkBlocks {
+				return lockGraph(ctx, c, project.ID)
+			}
+		}
+	}
+	waiting, err := exists(ctx, c, waitingLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID, "sources": b.sources})
+	if err != nil || !waiting {
+		return err
+	}
+	return lockGraph(ctx, c, project.ID)
+}
+
+// waitImported makes dependencies of the links of the kind blocks that have both
+// ends by now. One that would close a circle stays a mere link. It adds to the
+// names of the fields that have changed of tasks of earlier batches.
+func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
+	open, _, err := openLinks(ctx, c, project.ID, contract.LinkBlocks, b.sources)
+	if err != nil || len(open) == 0 {
+		return linked, err
+	}
+	from := make([]op.UUID, len(open))
+	for i, l := range open {
+		from[i] = l.parent.ID
+	}
+	g, err := loadGraph(ctx, c, from)
+	if err != nil {
+		return nil, err
+	}
+	if linked == nil {
+		linked = map[op.UUID][]string{}
+	}
+	var made []openLink
+	var edges []dependencyEdge
+	for _, l := range open {
+		if !mayLink(ctx, c, project, l.child, b.places) || g.path(l.parent.ID, l.child.ID) != nil {
+			continue
+		}
+		g[l.child.ID] = append(g[l.child.ID], l.parent.ID)
+		edges = append(edges, dependencyEdge{ID: uid.New(), TaskID: l.child.ID, DependsOnID: l.parent.ID})
+		made = append(made, l)
+		if !slices.Contains(linked[l.child.ID], "blockedBy") {
+			linked[l.child.ID] = append(linked[l.child.ID], "blockedBy")
+		}
+	}
+	if len(made) == 0 {
+		return linked, nil
+	}
+	b.out.Waiting = len(made)
+	if err := insertDependencies(ctx, c, edges); err != nil {
+		return nil, err
+	}
+	return linked, closeLinks(ctx, c, project.ID, contract.LinkBlocks, made)
+}

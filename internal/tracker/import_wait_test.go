@@ -1,0 +1,71 @@
+package tracker_test
+
+import (
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/op"
+)
+
+func TestItemsThatBlockBecomeDependencies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	first := w.take(p,
+		fields{"id": "a", "title": "A", "dependencies": []fields{{"depends_on_id": "b", "type": "blocks"}, {"depends_on_id": "later", "type": "blocks"}, {"depends_on_id": "c", "type": "related"}}},
+		fields{"id": "b", "title": "B", "dependencies": link("c", "blocks")},
+		fields{"id": "c", "title": "C", "dependencies": link("a", "blocks")},
+		fields{"id": "d", "title": "D", "status": "closed"},
+		fields{"id": "e", "title": "E", "dependencies": link("d", "blocks")},
+	)
+	// The link that would close the circle stays a mere link.
+	if first.Created != 5 || first.Waiting != 3 || first.Linked != 0 {
+		t.Fatalf("got %+v", first)
+	}
+	a := w.taskOf(p, first.Results[0])
+	if got := w.ends(w.manager, a); got != "by APO-2" {
+		t.Errorf("A: %s", got)
+	}
+	if got := w.queue(w.manager, p, "ready"); got != "APO-3 APO-5" {
+		t.Errorf("ready: %s", got)
+	}
+	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, a.ID)
+	second := w.take(p, fields{"id": "later", "title": "Later"})
+	if second.Waiting != 1 {
+		t.Errorf("got %+v", second)
+	}
+	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, a.ID)
+	if got := w.ends(w.manager, a); got != "by APO-2, by APO-6" {
+		t.Errorf("A: %s", got)
+	}
+	// An item that names other ones waits for those; what a person has ended stays
+	// ended while the item is the same.
+	do[op.None](w, w.manager, "remove-dependency", fields{"projectId": p.ID, "task": "APO-2", "dependsOnId": "APO-3"})
+	third := w.take(p, fields{"id": "a", "title": "A", "dependencies": link("later", "blocks")}, fields{"id": "b", "title": "B", "dependencies": link("c", "blocks")})
+	if third.Updated != 1 || third.Unchanged != 1 || third.Waiting != 1 {
+		t.Errorf("got %+v", third)
+	}
+	// With that the circle is open, so that the link that would have closed it is one.
+	if got := w.ends(w.manager, a); got != "by APO-6, blocks APO-3" {
+		t.Errorf("A: %s", got)
+	}
+	b := w.taskOf(p, first.Results[1])
+	if got := w.ends(w.manager, b); got != "" {
+		t.Errorf("B: %s", got)
+	}
+}
+
+func TestAnImportMakesOnlyItsCallersDependencies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	first := w.take(p, fields{"id": "a", "title": "A", "dependencies": link("b", "blocks")})
+	agent := w.person(person{roles: []string{"Agent"}})
+	out := do[contract.ImportItemsOut](w, agent, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "b", "title": "B"}}})
+	if out.Created != 1 || out.Waiting != 0 {
+		t.Errorf("got %+v", out)
+	}
+	if got := w.ends(w.manager, w.taskOf(p, first.Results[0])); got != "" {
+		t.Errorf("A: %s", got)
+	}
+}
