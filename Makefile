@@ -69,6 +69,11 @@ fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s)
 	  done; \
 	done
 
+.PHONY: conformance
+conformance: setup-run ## Run the official MCP tools against ptd and pt (needs npm and the network)
+	go build -C $(TOOLS) -o $(CURDIR)/bin/conformance ./conformance
+	./bin/conformance
+
 ## Checking
 
 .PHONY: check

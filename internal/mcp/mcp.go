@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -110,12 +111,22 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
 }
 
+// methods are what a client may ask of a server that has tools and nothing else.
+var methods = []string{
+	"initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen",
+	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
+}
+
 // filter shows and calls only what the client's view and abilities allow.
 func (s *Server) filter(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		e := exchangeOf(ctx)
 		if e == nil {
 			return nil, fmt.Errorf("mcp: %s outside an exchange", method)
+		}
+		if !slices.Contains(methods, method) {
+			// The library would answer as if there were none of what there is no notion of.
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %q here: tools are all that is offered", shortened(method, 64))}
 		}
 		switch r := req.(type) {
 		case *sdk.ListToolsRequest:

@@ -22,7 +22,24 @@ func inputSchema(o *op.Operation) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range o.Fields {
+		// Null means something to a field that can be cleared; to others it is the
+		// same as nothing, and some models' makers take no list of types.
+		if f.Type.Kind() != reflect.Struct {
+			dropNull(s.Properties[f.Name])
+		}
+	}
 	return json.Marshal(s)
+}
+
+// dropNull makes a schema of null or one type a schema of that type.
+func dropNull(s *jsonschema.Schema) {
+	if s == nil || len(s.Types) != 2 {
+		return
+	}
+	if i := slices.Index(s.Types, "null"); i >= 0 {
+		s.Type, s.Types = s.Types[1-i], nil
+	}
 }
 
 // outputSchema is the operation's, in fewer words: the members of the answer, or
@@ -56,7 +73,16 @@ func shallow(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 		if short.Properties == nil {
 			short.Properties = map[string]*jsonschema.Schema{}
 		}
-		short.Properties[name] = shallow(p, depth-1)
+		m := shallow(p, depth-1)
+		if !slices.Contains(s.Required, name) || slices.Contains(m.Types, "array") {
+			// What is optional is left out where it is null; a list is never null.
+			dropNull(m)
+		}
+		if m.Type == "" && m.Types == nil {
+			// Any JSON: some read no schema that says nothing.
+			m.Types = []string{"object", "array", "string", "number", "boolean", "null"}
+		}
+		short.Properties[name] = m
 	}
 	return short
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const inspector = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+
+// inspect drives the server as the inspector's command line does, over HTTP and
+// over stdio.
+func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (passed, failed int) {
+	over := map[string][]string{
+		"/mcp":   {"--transport", "http", "--header", "Authorization: Bearer " + p.token, "--server-url"},
+		"pt mcp": {"--transport", "stdio", "-e", "PT_BASE_URL=" + p.base, "-e", "PT_AUTH_TOKEN=" + p.token},
+	}
+	steps := []struct {
+		name   string
+		query  string
+		flags  []string
+		method []string
+		exit   bool // whether it must exit with 0
+		says   string
+	}{
+		// --strict fails on schemas that clients in use can't read.
+		{"the default tools", "", nil, []string{"--method", "tools/list", "--strict"}, true, `"find_project"`},
+		{"all tools", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/list", "--strict"}, true, `"list_roles"`},
+		{"nothing that can't be undone", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/call", "--tool-name", "delete_task"}, false, "tool_not_found"},
+		{"a read", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=CONF"}, true, p.project},
+		{"a list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "projectId=" + p.project}, true, "Write it down"},
+		{"a write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=Inspected"}, true, "Inspected"},
+		{"a refusal", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=nowhere"}, false, "NOT_FOUND"},
+		{"read-only", "?read-only=true", []string{"--read-only"}, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=No"}, false, "tool_not_found"},
+	}
+	for _, way := range []string{"/mcp", "pt mcp"} {
+		fmt.Fprintf(out, "\nInspector on %s\n", way)
+		for _, s := range steps {
+			args := append([]string{"--cli"}, over[way]...)
+			if way == "/mcp" {
+				args = append(args, p.base+"/mcp"+s.query)
+				args = append(args, s.method...)
+			} else {
+				args = append(args, s.method...)
+				args = append(args, "--", p.pt, "mcp")
+				args = append(args, s.flags...)
+			}
+			text, err := quickly(ctx, tools, args)
+			if (err == nil) != s.exit || !bytes.Contains(text, []byte(s.says)) {
+				failed++
+				fmt.Fprintf(out, "  FAILED   %s: %v\n%s\n", s.name, err, strings.ReplaceAll(tail(text), p.token, "…"))
+				continue
+			}
+			passed++
+			fmt.Fprintf(out, "  ok       %s\n", s.name)
+		}
+	}
+	return passed, failed
+}
+
+func quickly(ctx context.Context, tools toolbox, args []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := tools.command(ctx, inspector, args...)
+	out, err := cmd.CombinedOutput()
+	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+		return out, fmt.Errorf("the inspector can't be run: %w", err)
+	}
+	return out, err
+}
