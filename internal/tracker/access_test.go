@@ -64,6 +64,7 @@ func projectRequests(s scene) map[string]fields {
 		"delete-task":    {"projectId": p, "task": task},
 		"import-items":   {"projectId": p, "items": []fields{{"id": "a", "title": "b"}}},
 
+		"export-items":      {"projectId": p},
 		"list-dependencies": {"projectId": p, "task": task},
 		"add-dependency":    {"projectId": p, "task": task, "dependsOn": task},
 		"remove-dependency": {"projectId": p, "task": task, "dependsOnId": task},

@@ -57,7 +57,7 @@ func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependenc
 		return nil, circle(ctx, c, append([]op.UUID{row.ID}, path...))
 	}
 	made := dependencyEdge{ID: uid.New(), TaskID: row.ID, DependsOnID: end}
-	if err := insertDependencies(ctx, c, []dependencyEdge{made}); err != nil {
+	if _, err := insertDependencies(ctx, c, []dependencyEdge{made}); err != nil {
 		return nil, err
 	}
 	if err := recordDependency(ctx, c, row.ID, end, "task.dependency_added", contract.EventTaskDependencyAdded); err != nil {

@@ -155,15 +155,18 @@ const insertDependenciesSQL = `
 INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
 SELECT @tenant, r.id, r.task_id, r.depends_on_id, @creator, @now
 FROM jsonb_to_recordset(@edges::jsonb) AS r (id uuid, task_id uuid, depends_on_id uuid)
-ON CONFLICT (tenant_id, task_id, depends_on_id) DO NOTHING`
+ON CONFLICT (tenant_id, task_id, depends_on_id) DO NOTHING
+RETURNING task_id`
 
-func insertDependencies(ctx context.Context, c *gate.Call, edges []dependencyEdge) error {
+// insertDependencies gives the task that waits of each one that was not there yet.
+func insertDependencies(ctx context.Context, c *gate.Call, edges []dependencyEdge) ([]op.UUID, error) {
 	rows, err := json.Marshal(edges)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = c.DB.Exec(ctx, insertDependenciesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "creator": c.Actor.UserID, "now": c.Now})
-	return postgres.MapError(err, dependencyConstraints())
+	made, err := postgres.CollectScalars[op.UUID](ctx, c.DB, insertDependenciesSQL,
+		postgres.Args{"tenant": c.Tenant, "edges": rows, "creator": c.Actor.UserID, "now": c.Now})
+	return made, postgres.MapError(err, dependencyConstraints())
 }
 
 func dependencyConstraints() postgres.Constraints {

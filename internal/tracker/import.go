@@ -52,6 +52,9 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 	if err != nil {
 		return nil, err
 	}
+	if err := knowOwn(ctx, c, &project, tasks, known, ends); err != nil {
+		return nil, err
+	}
 	for i, t := range tasks {
 		if t == nil {
 			continue

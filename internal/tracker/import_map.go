@@ -38,6 +38,8 @@ type importedTask struct {
 
 // importSource keeps what the task's own fields do not give back.
 type importSource struct {
+	// Title is kept where the task's is not the same to the letter.
+	Title     string     `json:"title,omitempty"`
 	Status    string     `json:"status,omitempty"`
 	Priority  *int       `json:"priority,omitempty"`
 	IssueType string     `json:"issue_type,omitempty"`
@@ -59,8 +61,8 @@ const (
 	maxSourceID     = 200
 	maxTitle        = 500
 	maxDescription  = 100_000
-	maxImportLabels = 40
-	maxImportLinks  = 200
+	maxImportLabels = 50
+	maxImportLinks  = 500
 	maxLinkType     = 50
 	maxImportType   = 40
 )
@@ -85,6 +87,9 @@ func mapItem(item *contract.ImportItem, statuses []contract.Status, now time.Tim
 			CreatedAt: item.CreatedAt, ClosedAt: item.ClosedAt,
 		},
 	}
+	if item.Title != t.Title {
+		t.Source.Title = item.Title
+	}
 	status, err := mapStatus(item.Status, statuses)
 	if err != nil {
 		return nil, err
@@ -104,6 +109,9 @@ func mapItem(item *contract.ImportItem, statuses []contract.Status, now time.Tim
 	}
 	if t.Labels, err = checkLabels(labels); err != nil {
 		return nil, fmt.Errorf("a label needs 1 to %d characters, with no space around it and no control character in it", maxLabel)
+	}
+	if len(t.Labels) > maxImportLabels {
+		return nil, fmt.Errorf("the item has more than %d labels, with the one that stands for its issue_type", maxImportLabels)
 	}
 	if t.links, err = mapLinks(item); err != nil {
 		return nil, err
@@ -202,6 +210,7 @@ func mapLinks(item *contract.ImportItem) ([]importLink, error) {
 	type pair struct{ to, kind string }
 	seen := map[pair]bool{}
 	var links []importLink
+	waits := 0
 	for _, d := range item.Dependencies {
 		switch {
 		case d.DependsOnID == "" || utf8.RuneCountInString(d.DependsOnID) > maxSourceID:
@@ -215,6 +224,12 @@ func mapLinks(item *contract.ImportItem) ([]importLink, error) {
 		}
 		seen[pair{d.DependsOnID, d.Type}] = true
 		links = append(links, importLink{item.ID, d.DependsOnID, d.Type, len(links)})
+		if d.Type == contract.LinkBlocks {
+			waits++
+		}
+	}
+	if waits > contract.MaxDependencies {
+		return nil, fmt.Errorf("the item waits for more than %d others", contract.MaxDependencies)
 	}
 	return links, nil
 }

@@ -170,7 +170,7 @@ const insertLinksSQL = `
 INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position)
 SELECT @tenant, @project, r.source_id, r.depends_on_id, r.type, r.position
 FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text, type text, position smallint)
-ON CONFLICT (tenant_id, project_id, source_id, depends_on_id, type) DO NOTHING`
+ON CONFLICT (tenant_id, project_id, source_id, depends_on_id, type) DO UPDATE SET position = excluded.position`
 
 // writeImport writes a batch: new tasks under the next numbers in the order of
 // the batch, changed ones, and what the import remembers of both.

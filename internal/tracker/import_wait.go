@@ -52,9 +52,6 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 	if err != nil {
 		return nil, err
 	}
-	if linked == nil {
-		linked = map[op.UUID][]string{}
-	}
 	var made []openLink
 	var edges []dependencyEdge
 	for _, l := range open {
@@ -64,16 +61,22 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 		g[l.child.ID] = append(g[l.child.ID], l.parent.ID)
 		edges = append(edges, dependencyEdge{ID: uid.New(), TaskID: l.child.ID, DependsOnID: l.parent.ID})
 		made = append(made, l)
-		if !slices.Contains(linked[l.child.ID], "blockedBy") {
-			linked[l.child.ID] = append(linked[l.child.ID], "blockedBy")
-		}
 	}
 	if len(made) == 0 {
 		return linked, nil
 	}
-	b.out.Waiting = len(made)
-	if err := insertDependencies(ctx, c, edges); err != nil {
+	waiting, err := insertDependencies(ctx, c, edges)
+	if err != nil {
 		return nil, err
+	}
+	b.out.Waiting = len(waiting)
+	if linked == nil {
+		linked = map[op.UUID][]string{}
+	}
+	for _, id := range waiting {
+		if !slices.Contains(linked[id], "blockedBy") {
+			linked[id] = append(linked[id], "blockedBy")
+		}
 	}
 	return linked, closeLinks(ctx, c, project.ID, contract.LinkBlocks, made)
 }

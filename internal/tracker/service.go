@@ -76,6 +76,7 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.DeleteGate, s.deleteGate()),
 		gate.Handle(s.gate, contract.ReviewGate, s.reviewGate()),
 		gate.Handle(s.gate, contract.ImportItems, s.importItems()),
+		gate.List(s.gate, contract.ExportItems, taskColumns, s.exportItems),
 		gate.List(s.gate, contract.ListTasks, taskColumns, s.listTasks),
 		gate.Handle(s.gate, contract.CreateTask, s.createTask()),
 		gate.Handle(s.gate, contract.GetTask, s.getTask()),

@@ -24,10 +24,10 @@ type ImportItem struct {
 	Status       string             `json:"status,omitempty" doc:"open, in_progress, hooked, closed, or one of the project's own statuses; open when absent."`
 	Priority     *int               `json:"priority,omitempty" doc:"0 (highest, URGENT), 1 (HIGH), 2 (MEDIUM), 3 or 4 (LOW); 2 when absent."`
 	IssueType    string             `json:"issue_type,omitempty" doc:"task, bug, feature, epic or chore; any other becomes a task with the label type:<it>. task when absent."`
-	Labels       []string           `json:"labels,omitempty" doc:"Labels of 1 to 50 characters, at most 40."`
+	Labels       []string           `json:"labels,omitempty" doc:"Labels of 1 to 50 characters, at most 50, with the one that an unknown issue_type becomes."`
 	CreatedAt    *time.Time         `json:"created_at,omitempty" doc:"When the item was created."`
 	ClosedAt     *time.Time         `json:"closed_at,omitempty" doc:"When the item was closed."`
-	Dependencies []ImportDependency `json:"dependencies,omitempty" doc:"The items that this one depends on, at most 200."`
+	Dependencies []ImportDependency `json:"dependencies,omitempty" doc:"The items that this one is tied to, at most 500, of which it can wait for 200."`
 
 	problem string
 }

@@ -1,0 +1,128 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// exportRow is a task with what the import remembers of its item, if it was one.
+type exportRow struct {
+	ID           op.UUID
+	Number       int64
+	Title        string
+	Description  string
+	Status       string
+	IssueType    string
+	Priority     string
+	Labels       []string
+	CreatedAt    time.Time
+	CompletedAt  *time.Time
+	EpicID       *op.UUID
+	ParentTaskID *op.UUID
+
+	SourceID   *string
+	Source     *importSource
+	ImportedAt *time.Time
+}
+
+const exportSelect = `
+SELECT t.id, t.number, t.title, t.description, t.status, t.issue_type, t.priority, t.labels, t.created_at, t.completed_at,
+       t.epic_id, t.parent_task_id, i.source_id, i.source, i.imported_at
+FROM projects.projects p
+JOIN projects.tasks t ON t.tenant_id = p.tenant_id AND t.project_id = p.id
+LEFT JOIN projects.import_items i ON i.tenant_id = t.tenant_id AND i.project_id = t.project_id AND i.task_id = t.id
+WHERE p.tenant_id = `
+
+// exportPage walks the index of numbers from the cursor and stops when the page
+// is full.
+func exportPage(ctx context.Context, c *gate.Call, project op.UUID, f authz.Filter, after int64, limit int) ([]exportRow, error) {
+	st := &statement{}
+	tenant, of := st.arg(c.Tenant), st.arg(project)
+	st.add(exportSelect, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of,
+		` AND t.number > `, st.arg(after), ` AND `).filter(f)
+	st.add(` ORDER BY t.number LIMIT `, strconv.Itoa(limit))
+	return postgres.Collect[exportRow](ctx, c.DB, st.sql(), st.args...)
+}
+
+// sourceLink is a link that an item came with.
+type sourceLink struct {
+	SourceID    string
+	DependsOnID string
+	Type        string
+	Applied     bool
+}
+
+const linksOfItemsSQL = `
+SELECT l.source_id, l.depends_on_id, l.type, l.applied_at IS NOT NULL AS applied FROM projects.import_links l
+WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = ANY(@sources::text[])
+ORDER BY l.source_id, l.position`
+
+const waitsOfTasksSQL = `
+SELECT d.id, d.task_id, d.depends_on_id FROM projects.dependencies d
+WHERE d.tenant_id = @tenant AND d.task_id = ANY(@ids::uuid[])
+ORDER BY d.task_id, d.id`
+
+// loadExportLinks reads what these tasks are tied to. Only tasks of the project
+// have a name in an item, and only those that the caller can read.
+func loadExportLinks(ctx context.Context, c *gate.Call, project op.UUID, rows []exportRow) (*exportLinks, error) {
+	l := &exportLinks{sources: map[string][]sourceLink{}, waits: map[op.UUID][]op.UUID{}, names: map[op.UUID]string{}}
+	var sources []string
+	var ids, others []op.UUID
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+		if r.SourceID != nil {
+			sources = append(sources, *r.SourceID)
+		}
+		for _, id := range []*op.UUID{r.EpicID, r.ParentTaskID} {
+			if id != nil {
+				others = append(others, *id)
+			}
+		}
+	}
+	links, err := postgres.Collect[sourceLink](ctx, c.DB, linksOfItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "sources": sources})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range links {
+		l.sources[s.SourceID] = append(l.sources[s.SourceID], s)
+	}
+	waits, err := postgres.Collect[dependencyEdge](ctx, c.DB, waitsOfTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range waits {
+		l.waits[d.TaskID] = append(l.waits[d.TaskID], d.DependsOnID)
+		others = append(others, d.DependsOnID)
+	}
+	if len(others) == 0 {
+		return l, nil
+	}
+	f, err := c.Filter(ctx, contract.PermTasksRead, otherColumns)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{}
+	tenant, of := st.arg(c.Tenant), st.arg(project)
+	st.add(`
+SELECT o.id, coalesce(i.source_id, o.id::text) AS name
+FROM projects.tasks o
+JOIN projects.projects po ON po.tenant_id = `, tenant, ` AND po.id = o.project_id
+LEFT JOIN projects.import_items i ON i.tenant_id = `, tenant, ` AND i.project_id = `, of, ` AND i.task_id = o.id
+WHERE o.tenant_id = `, tenant, ` AND o.project_id = `, of, ` AND o.id = ANY(`, st.arg(others), `::uuid[]) AND `).filter(f)
+	type named struct {
+		ID   op.UUID
+		Name string
+	}
+	names, err := postgres.Collect[named](ctx, c.DB, st.sql(), st.args...)
+	for _, n := range names {
+		l.names[n.ID] = n.Name
+	}
+	return l, err
+}

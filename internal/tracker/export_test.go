@@ -1,0 +1,191 @@
+package tracker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// export gives all items of a project, page by page.
+func (w *world) export(who *person, p *contract.Project, limit int) []contract.ImportItem {
+	w.t.Helper()
+	var items []contract.ImportItem
+	for cursor := ""; ; {
+		in := fields{"projectId": p.ID, "limit": limit}
+		if cursor != "" {
+			in["cursor"] = cursor
+		}
+		page := do[op.Page[contract.ImportItem]](w, who, "export-items", in)
+		items = append(items, page.Items...)
+		if cursor = page.NextCursor; cursor == "" {
+			return items
+		}
+	}
+}
+
+func text(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// read gives items in the form of a request.
+func read(t testing.TB, items any) []fields {
+	t.Helper()
+	var list []fields
+	if err := json.Unmarshal([]byte(text(t, items)), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestAnExportIsWhatWasImported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	items := []fields{
+		{"id": "epic", "title": "  Epic \n", "issue_type": "epic", "status": "open", "priority": 0},
+		{"id": "x-1", "title": "One", "description": " Text\n", "status": "closed", "priority": 4, "issue_type": "merge-request", "labels": []string{"b", "a", "b"},
+			"created_at": "2025-11-02T21:58:07.295058-08:00", "closed_at": "2025-11-03T20:56:22.7Z",
+			"dependencies": []fields{{"depends_on_id": "x-2", "type": "related"}, {"depends_on_id": "x-2", "type": "blocks"}, {"depends_on_id": "epic", "type": "parent-child"}, {"depends_on_id": "nowhere", "type": "blocks"}}},
+		{"id": "x-2", "title": "Two", "status": "hooked", "dependencies": []fields{{"depends_on_id": "x-1", "type": "blocks"}, {"depends_on_id": "sub", "type": "parent-child"}}},
+		{"id": "sub", "title": "Sub", "status": "BACKLOG", "dependencies": link("x-1", "parent-child")},
+		{"id": "bare", "title": "Bare"},
+		{"id": "over", "title": "Over without a day", "status": "closed", "issue_type": "chore", "priority": 3},
+		{"id": "odd", "title": "Closed at a day and open", "closed_at": "2025-11-03T20:56:22.7Z", "issue_type": "event"},
+	}
+	if out := w.take(p, items...); out.Created != len(items) {
+		t.Fatalf("got %+v", out)
+	}
+	want := read(t, items)
+	for _, limit := range []int{1, 3, 200} {
+		if got := w.export(w.manager, p, limit); text(t, read(t, got)) != text(t, want) {
+			t.Errorf("by %d the export is\n%s\nwant\n%s", limit, text(t, got), text(t, want))
+		}
+	}
+	// Into another project and out again, and back into its own.
+	other := w.project("Gemini")
+	if out := w.take(other, read(t, w.export(w.manager, p, 200))...); out.Created != len(items) {
+		t.Fatalf("got %+v", out)
+	}
+	if got := w.export(w.manager, other, 200); text(t, read(t, got)) != text(t, want) {
+		t.Errorf("the second export is\n%s\nwant\n%s", text(t, got), text(t, want))
+	}
+	if out := w.take(p, read(t, w.export(w.manager, p, 200))...); out.Unchanged != len(items) {
+		t.Errorf("back into its own project: %+v", out)
+	}
+}
+
+func TestAnExportShowsWhatHasChangedSince(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
+	w.take(p,
+		fields{"id": "a", "title": "A", "status": "open", "priority": 4, "issue_type": "event", "labels": []string{"x"}, "created_at": "2025-11-02T21:58:07Z",
+			"dependencies": []fields{{"depends_on_id": "b", "type": "blocks"}, {"depends_on_id": "c", "type": "blocks"}, {"depends_on_id": "e", "type": "parent-child"}}},
+		fields{"id": "b", "title": "B"}, fields{"id": "c", "title": "C"}, fields{"id": "e", "title": "E", "issue_type": "epic"})
+	own := w.task(p, "Own", fields{"priority": "HIGH", "issueType": "FEATURE", "labels": []string{"z", "y"}, "status": "DONE"})
+	far := w.task(other, "Far")
+	of := fields{"projectId": p.ID, "task": "APO-1"}
+	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "A2", "status": "DONE", "priority": "URGENT", "labels": []string{"n", "type:event"}, "epicId": nil}, of))
+	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": "APO-2"}, of))
+	for _, on := range []op.UUID{own.ID, far.ID} {
+		do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": on}, of))
+	}
+	items := w.export(w.manager, p, 200)
+	a, mine := items[0], items[4]
+	if a.ID != "a" || a.Title != "A2" || a.Status != "DONE" || *a.Priority != 0 || a.IssueType != "event" || !slices.Equal(a.Labels, []string{"n"}) ||
+		a.ClosedAt == nil || a.CreatedAt == nil || fmt.Sprint(a.Dependencies) != fmt.Sprint([]contract.ImportDependency{{DependsOnID: "c", Type: "blocks"}, {DependsOnID: string(own.ID), Type: "blocks"}}) {
+		t.Errorf("the item is %s", text(t, a))
+	}
+	if mine.ID != string(own.ID) || mine.Title != "Own" || *mine.Priority != 1 || mine.IssueType != "feature" || mine.Status != "DONE" ||
+		!slices.Equal(mine.Labels, []string{"y", "z"}) || mine.ClosedAt == nil || !mine.CreatedAt.Equal(own.CreatedAt) {
+		t.Errorf("what was made here is %s", text(t, mine))
+	}
+	// An import into the same project knows what was made here again.
+	back := read(t, items)
+	if out := w.take(p, back...); out.Created != 0 || out.Unchanged != 4 || out.Updated != 1 {
+		t.Errorf("got %+v", out)
+	}
+	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, own.ID)
+	back[4]["title"], back[4]["dependencies"] = "Own, changed", link("b", "blocks")
+	if out := w.take(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != own.Key || out.Waiting != 1 {
+		t.Errorf("got %+v", out)
+	}
+	if again := w.export(w.manager, p, 200); text(t, read(t, again)) != text(t, back) {
+		t.Errorf("the export is\n%s\nwant\n%s", text(t, again), text(t, back))
+	}
+	back[4]["dependencies"] = nil
+	delete(back[4], "dependencies")
+	if out := w.take(p, back...); out.Updated != 1 {
+		t.Errorf("got %+v", out)
+	}
+	if got := w.ends(w.manager, own); got != "blocks APO-1" {
+		t.Errorf("got %s", got)
+	}
+	// Elsewhere the ids mean nothing, and are those of new items.
+	if out := w.take(w.project("Mercury"), back...); out.Created != 5 {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// Whatever tasks a project holds, what an export gives an import takes, and the
+// next export is the same.
+func TestExportAndImportAgreeOnAnything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rapid.Check(t, func(t *rapid.T) {
+		p := w.project("Apollo")
+		n := rapid.IntRange(1, 6).Draw(t, "n")
+		var items []fields
+		for i := range n {
+			item := fields{"id": fmt.Sprint("i", i), "title": rapid.SampledFrom([]string{"T", " T ", "Ünï"}).Draw(t, "title")}
+			set := func(name string, values ...any) {
+				if v := rapid.SampledFrom(append(values, nil)).Draw(t, name); v != nil {
+					item[name] = v
+				}
+			}
+			set("status", "open", "closed", "in_progress", "hooked", "todo", "CANCELLED")
+			set("priority", 0, 1, 2, 3, 4)
+			set("issue_type", "task", "bug", "epic", "event", "chore")
+			set("labels", []string{"b", "a"}, []string{"type:event"})
+			set("created_at", "2025-11-02T21:58:07.295058-08:00", "2031-01-01T00:00:00Z")
+			set("closed_at", "2025-11-03T20:56:22.7Z")
+			if i > 0 && rapid.Bool().Draw(t, "linked") {
+				item["dependencies"] = link(fmt.Sprint("i", rapid.IntRange(0, i-1).Draw(t, "to")), rapid.SampledFrom([]string{"blocks", "parent-child", "related"}).Draw(t, "kind"))
+			}
+			items = append(items, item)
+		}
+		if out := w.take(p, items...); out.Created != n {
+			t.Fatalf("got %+v", out)
+		}
+		if got, want := text(w.t, read(w.t, w.export(w.manager, p, 200))), text(w.t, read(w.t, items)); got != want {
+			t.Fatalf("exported\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+func TestAnExportHoldsWhatItsReaderMayRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	if got := do[op.Page[contract.ImportItem]](w, w.manager, "export-items", fields{"projectId": p.ID}); got.Items == nil || len(got.Items) != 0 {
+		t.Errorf("an empty project gives %+v", got)
+	}
+	w.task(p, "Task")
+	w.task(p, "Task")
+	page := do[op.Page[contract.ImportItem]](w, w.manager, "export-items", fields{"projectId": p.ID, "limit": 1})
+	for _, in := range []fields{{"cursor": "x"}, {"cursor": page.NextCursor, "projectId": w.project("Gemini").ID}, {"limit": 0}, {"limit": 201}} {
+		w.refused(fault.CodeValidation, w.manager, "export-items", merge(fields{"projectId": p.ID}, in))
+	}
+}
