@@ -12,7 +12,7 @@ import (
 // project where it lies in one. Each noun has a field and its requests in a
 // function beside its own tests.
 type scene struct {
-	project, task, initiative, stage, gate                               op.UUID
+	project, task, initiative, stage, gate, repo                         op.UUID
 	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
 	issue, comment, timeEntry                                            op.UUID
 }
@@ -26,6 +26,7 @@ func (w *world) scene(name, tier string) scene {
 		project: p.ID, task: w.task(p, "Land").ID,
 		initiative: w.initiative(name, fields{"classification": tier}).ID,
 		stage:      stage, gate: w.gateAfter(p.ID, stage, "Review").ID,
+		repo: w.bind(p.ID, "/src/"+name).ID,
 	}
 	w.addDeliverables(p, &s)
 	w.addIssue(p, &s)
@@ -37,7 +38,7 @@ func (w *world) scene(name, tier string) scene {
 func requests(s scene) map[string]fields {
 	all := map[string]fields{}
 	for _, of := range []func(scene) map[string]fields{
-		projectRequests, initiativeRequests, stageRequests, gateRequests,
+		projectRequests, initiativeRequests, stageRequests, gateRequests, overviewRequests, repoRequests,
 		deliverableRequests,
 		issueRequests,
 	} {
@@ -96,6 +97,9 @@ func TestEveryOperationIsDenied(t *testing.T) {
 	before := w.snapshot()
 
 	for name, o := range w.operations {
+		if o.Access == op.Authenticated {
+			continue // it needs no permission of its own
+		}
 		in := requests(here)[name]
 		if in == nil {
 			t.Errorf("%s has no denial test", name)
@@ -156,7 +160,7 @@ func TestEveryOperationIsDenied(t *testing.T) {
 // sceneOf has the same id wherever one belongs.
 func sceneOf(id op.UUID) scene {
 	return scene{
-		project: id, task: id, initiative: id, stage: id, gate: id,
+		project: id, task: id, initiative: id, stage: id, gate: id, repo: id,
 		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
 		issue: id, comment: id, timeEntry: id,
 	}

@@ -197,7 +197,7 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 		}
 	}
 	for name, in := range map[string]fields{
-		"list-stages": {"projectId": p.ID}, "list-initiatives": {"status": "ACTIVE"}, "initiative": {"hint": "Crowd 1"}, "get-initiative": {"initiativeId": moon.ID},
+		"list-stages": {"projectId": p.ID}, "get-project-overview": {"projectId": p.ID}, "workspace": {}, "list-initiatives": {"status": "ACTIVE"}, "initiative": {"hint": "Crowd 1"}, "get-initiative": {"initiativeId": moon.ID},
 		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
 		"get-task": {"projectId": p.ID, "task": epic.Key}, "list-decision-requests": {"projectId": p.ID, "task": epic.Key},
 	} {

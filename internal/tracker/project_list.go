@@ -70,12 +70,17 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 // maxCandidates bounds how many projects an ambiguous hint lists.
 const maxCandidates = 20
 
-// findProject resolves a hint: an id, or else what fits the prefix or the whole
-// name, or else a part of the name. The ranks go into one query, and only the
+// findProject resolves a hint: a bound repository path, an id, or else what fits
+// the prefix or the whole name, or else a part of the name. The ranks go into one query, and only the
 // best rank that anything fits counts.
 func (s *Service) findProject(ctx context.Context, c *gate.Call, in *contract.FindProjectIn, f authz.Filter) (*contract.Project, error) {
 	if f.None() {
 		return nil, fault.NotFound("project")
+	}
+	if normal, ok := normalRepo(in.Hint); ok {
+		if found, err := findByRepo(ctx, c, normal, f); found != nil || err != nil {
+			return found, err
+		}
 	}
 	st := &statement{}
 	st.add(projectSelect)

@@ -169,7 +169,7 @@ func (p *person) email() string {
 
 // grants is what each role grants in every tenant.
 func (w *world) grants() map[string][]string {
-	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}, "Initiative Reader": {"initiatives.read"}}
+	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}, "Initiative Reader": {"initiatives.read"}, "Stage Watcher": {"stages.read"}}
 	maps.Copy(grants, w.roles)
 	for _, r := range w.engine.Catalogue().Roles {
 		grants[r.Name] = r.Grants

@@ -1,0 +1,176 @@
+package tracker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+)
+
+func overviewRequests(s scene) map[string]fields {
+	return map[string]fields{"get-project-overview": {"projectId": s.project}}
+}
+
+func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."})
+	stage := w.stage(p.ID, "Design")
+	w.gateAfter(p.ID, stage.ID, "Review")
+	for i, more := range []fields{
+		{"dueDate": "2020-01-01"}, {"dueDate": "2020-01-01", "status": "DONE"}, {"dueDate": "2020-01-01", "status": "CANCELLED"},
+		{"dueDate": "2999-01-01", "status": "IN_PROGRESS"}, {"status": "BACKLOG"}, {"issueType": "EPIC"},
+	} {
+		w.task(p, fmt.Sprintf("%c%c%c", 'a'+i, 'k'+i, 'p'+i), more)
+	}
+	for i, status := range []string{"OPEN", "REOPENED", "IN_PROGRESS", "CLOSED"} {
+		w.exec(`INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, resolved_at, first_response_due_at, resolution_due_at, created_by, created_at, updated_at)
+			VALUES ($1, gen_random_uuid(), $2, 'ISS', $3, 'x', 'LOW', $4, CASE WHEN $4 = 'CLOSED' THEN now() END, now(), now(), $5, now(), now())`, w.acme, p.ID, i+1, status, w.manager.id)
+	}
+	got := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": p.ID})
+	switch {
+	case got.Reduced || got.Name != "Apollo" || got.ID != p.ID || got.Project == nil || got.Project.Prefix != p.Prefix || got.Description != "Land.":
+		t.Errorf("got %+v", got)
+	case !slices.Equal(got.StoryPointScale, []float64{1, 2}) || !slices.Equal(got.CustomStatuses, contract.DefaultStatuses()):
+		t.Errorf("got %+v", got)
+	case len(got.Stages) != 1 || got.Stages[0].ID != stage.ID || got.Stages[0].Gate == nil:
+		t.Errorf("got %+v", got.Stages)
+	case got.Stats == nil || got.Stats.Tasks == nil || got.Stats.Tasks.Total != 6 || got.Stats.Tasks.Overdue != 1:
+		t.Errorf("got %+v", got.Stats.Tasks)
+	case got.Stats.Issues == nil || got.Stats.Issues.Open != 3:
+		t.Errorf("got %+v", got.Stats.Issues)
+	}
+	if text := fmt.Sprint(got.Stats.Tasks.ByCategory); text != "[{TODO 3} {IN_PROGRESS 1} {REVIEW 0} {DONE 1} {CANCELLED 1}]" {
+		t.Errorf("got %s", text)
+	}
+	if n := len(got.Stats.Tasks.ByStatus); n != 6 || got.Stats.Tasks.ByStatus[0] != (contract.StatusCount{Status: "BACKLOG", Category: "TODO", Count: 1}) {
+		t.Errorf("got %v", got.Stats.Tasks.ByStatus)
+	}
+	// No default scale is ever assumed: the field is absent.
+	bare := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": w.project("Bare").ID})
+	if text, err := json.Marshal(bare); err != nil || strings.Contains(string(text), "storyPointScale") || strings.Contains(string(text), "reduced") {
+		t.Errorf("got %s (%v)", text, err)
+	}
+	// A count is for those who may read what it counts.
+	guest := w.person(person{roles: []string{"Guest Customer"}})
+	if got := do[contract.ProjectOverview](w, guest, "get-project-overview", fields{"projectId": p.ID}); got.Stats.Issues != nil || got.Stats.Tasks == nil {
+		t.Errorf("got %+v", got.Stats)
+	}
+}
+
+func TestARefusedFullReadReducesTheOverview(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, secret := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."}), w.project("Secret", fields{"classification": "SECRET"})
+	w.stage(p.ID, "Design")
+	watcher := w.person(person{roles: []string{"Stage Watcher"}})
+	got := do[contract.ProjectOverview](w, watcher, "get-project-overview", fields{"projectId": p.ID})
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if !got.Reduced || got.Name != "Apollo" || len(got.Stages) != 1 || !slices.Equal(names, []string{"id", "name", "reduced", "stages", "storyPointScale"}) {
+		t.Errorf("got %s", text)
+	}
+	// What is hidden is not there, reduced or not.
+	w.refused(fault.CodeNotFound, watcher, "get-project-overview", fields{"projectId": secret.ID})
+	// A failure is not a refusal: it is reported as itself.
+	w.exec(`ALTER TABLE projects.stages RENAME TO stages_away`)
+	if _, err := w.try(watcher, "get-project-overview", fields{"projectId": p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
+		t.Errorf("got %v", err)
+	}
+	w.exec(`ALTER TABLE projects.stages_away RENAME TO stages`)
+	ctx, cancel := context.WithCancel(w.as(watcher))
+	cancel()
+	o := w.operations["get-project-overview"]
+	if _, err := o.Call(ctx, &contract.GetProjectIn{ProjectID: p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWorkspaceShowsWhatADayBeginsWith(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.initiative("Moon")
+	w.initiative("Secret", fields{"classification": "SECRET"})
+	projects := make([]*contract.Project, 12)
+	for i := range projects {
+		projects[i] = w.project(fmt.Sprintf("%c project", 'a'+i))
+	}
+	hidden := w.project("aa hidden", fields{"classification": "SECRET"})
+	w.task(hidden, "Hidden", fields{"status": "IN_PROGRESS"})
+	p := projects[0]
+	hush := w.task(hidden, "Hush", fields{"issueType": "EPIC"})
+	low := w.task(p, "Low", fields{"status": "IN_PROGRESS", "priority": "LOW"})
+	late := w.task(p, "Medium late", fields{"status": "IN_PROGRESS", "dueDate": "2027-09-01"})
+	soon := w.task(p, "Medium soon", fields{"status": "IN_PROGRESS", "dueDate": "2027-03-01", "epicId": hush.ID})
+	urgent := w.task(p, "Urgent", fields{"status": "IN_PROGRESS", "priority": "URGENT"})
+	w.task(p, "Waiting", fields{"priority": "URGENT"})
+	w.task(projects[11], "Too far down", fields{"status": "IN_PROGRESS"})
+	member := w.person(person{roles: []string{"Member"}})
+	got := do[contract.Workspace](w, member, "workspace", fields{})
+	if got.User.ID != member.id || got.User.TenantID != w.acme || got.User.OrganisationID != w.orgA || got.User.PrincipalKind != "HUMAN" {
+		t.Errorf("got %+v", got.User)
+	}
+	if len(got.Initiatives) != 1 || got.Initiatives[0].Name != "Moon" || len(got.Projects) != 12 || len(got.Withheld) != 0 || len(got.Cut) != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if k := keys(got.Projects[0].InProgress); k != strings.Join([]string{urgent.Key, soon.Key, late.Key}, " ") {
+		t.Errorf("the first project shows %s, want its three most pressing and not %s", k, low.Key)
+	}
+	if s := got.Projects[0].InProgress[1]; s.EpicID == hush.ID || s.EpicID == "" || s.ProjectID != p.ID {
+		t.Errorf("the hidden epic shows: %+v", s)
+	}
+	if got.Projects[11].InProgress != nil {
+		t.Errorf("the twelfth project shows %v", got.Projects[11].InProgress)
+	}
+	// Each part is held against its own permission.
+	for _, c := range []struct {
+		who      *person
+		withheld []string
+		projects int
+	}{
+		{w.person(person{}), []string{"initiatives", "projects", "tasks"}, 0},
+		{w.person(person{roles: []string{"Initiative Reader"}}), []string{"projects", "tasks"}, 0},
+		{w.person(person{roles: []string{"Own Reader"}}), []string{"initiatives"}, 12},
+		{w.person(person{roles: []string{"Member"}, caveats: []string{"project:" + string(p.ID)}}), []string{}, 1},
+		{w.person(person{roles: []string{"Member"}, tenant: w.globex}), []string{}, 0},
+	} {
+		got := do[contract.Workspace](w, c.who, "workspace", fields{})
+		if !slices.Equal(got.Withheld, c.withheld) || len(got.Projects) != c.projects || got.Initiatives == nil || got.Projects == nil {
+			t.Errorf("%v: withheld %v, %d projects; want %v, %d", c.who.roles, got.Withheld, len(got.Projects), c.withheld, c.projects)
+		}
+	}
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"moon-phase:full"}}), "workspace", fields{})
+}
+
+func TestAWorkspaceIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.crowd(w.project("Apollo"), 1, 10, 10)
+	w.exec(`INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'More ' || n, '2027-01-04', 'MORE' || n, 'UNCLASSIFIED', $1, now(), now() FROM generate_series(1, 150) n`, w.acme)
+	got := do[contract.Workspace](w, w.manager, "workspace", fields{})
+	if len(got.Projects) != contract.WorkspaceItems || !slices.Equal(got.Cut, []string{"projects"}) {
+		t.Errorf("%d projects, cut %v", len(got.Projects), got.Cut)
+	}
+	for i, p := range got.Projects {
+		if n := len(p.InProgress); n > contract.WorkspaceTasks || (i >= contract.WorkspaceProjects && n > 0) {
+			t.Errorf("project %d shows %d tasks", i, n)
+		}
+	}
+}

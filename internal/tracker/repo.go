@@ -1,0 +1,109 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+func (s *Service) bindRepo() gate.Handler[contract.BindRepoIn, contract.RepoPath, projectRow] {
+	return gate.Handler[contract.BindRepoIn, contract.RepoPath, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.BindRepoIn) (projectRow, authz.Resource, error) {
+			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: addRepo,
+	}
+}
+
+const insertRepoSQL = `
+INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, created_at)
+VALUES (@tenant, @id, @project, @path, @creator, @now)
+ON CONFLICT ON CONSTRAINT repo_paths_once DO NOTHING`
+
+// addRepo binds a path. To bind it again is no change; to bind what is another
+// project's is refused without naming that project, which may be a hidden one.
+func addRepo(ctx context.Context, c *gate.Call, in *contract.BindRepoIn, row projectRow) (*contract.RepoPath, error) {
+	path, err := repoPathOf(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	for i, bound := range row.RepoPaths {
+		if bound == path {
+			return &contract.RepoPath{ID: row.RepoIDs[i], Path: path}, nil
+		}
+	}
+	if len(row.RepoPaths) >= contract.MaxRepoPaths {
+		return nil, fault.Conflict(fmt.Sprintf("A project has at most %d repository paths. Unbind one first.", contract.MaxRepoPaths))
+	}
+	repo := contract.RepoPath{ID: uid.New(), Path: path}
+	tag, err := c.DB.Exec(ctx, insertRepoSQL, postgres.Args{
+		"tenant": c.Tenant, "id": repo.ID, "project": row.ID, "path": path, "creator": c.Actor.UserID, "now": c.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if tag.RowsAffected() == 0 {
+		return nil, fault.Conflict("The path is bound to another project of the tenant. Unbind it there first.")
+	}
+	return &repo, tellRepos(ctx, c, row.ID, map[string]any{"bound": repo.ID})
+}
+
+func (s *Service) unbindRepo() gate.Handler[contract.UnbindRepoIn, op.None, projectRow] {
+	return gate.Handler[contract.UnbindRepoIn, op.None, projectRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.UnbindRepoIn) (projectRow, authz.Resource, error) {
+			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: removeRepo,
+	}
+}
+
+const deleteRepoSQL = `
+DELETE FROM projects.repo_paths b
+WHERE b.tenant_id = @tenant AND b.project_id = @project AND b.id = @id`
+
+func removeRepo(ctx context.Context, c *gate.Call, in *contract.UnbindRepoIn, row projectRow) (*op.None, error) {
+	tag, err := c.DB.Exec(ctx, deleteRepoSQL, postgres.Args{"tenant": c.Tenant, "project": row.ID, "id": in.BindingID})
+	if err != nil {
+		return nil, err
+	}
+	if tag.RowsAffected() == 0 {
+		return nil, fault.NotFound("repository path")
+	}
+	return &op.None{}, tellRepos(ctx, c, row.ID, map[string]any{"unbound": in.BindingID})
+}
+
+// tellRepos says that the project's repository paths have changed.
+func tellRepos(ctx context.Context, c *gate.Call, project op.UUID, changes map[string]any) error {
+	row, err := loadProject(ctx, c, loadProjectSQL, project)
+	if err != nil {
+		return err
+	}
+	recordProject(c, &row, []string{"repoPaths"}, changes)
+	return nil
+}
+
+// findByRepo gives the project that the longest bound path above or at this one
+// leads to; nil where none of those that the caller may read does.
+func findByRepo(ctx context.Context, c *gate.Call, normal string, f authz.Filter) (*contract.Project, error) {
+	st := &statement{}
+	tenant := st.arg(c.Tenant)
+	st.add(projectSelect, `
+FROM projects.repo_paths rp
+JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = rp.project_id
+WHERE rp.tenant_id = `, tenant, ` AND rp.path = ANY(`, st.arg(repoPrefixes(normal)), `::text[]) AND `).filter(f)
+	st.add(` ORDER BY length(rp.path) DESC LIMIT 1`)
+	rows, err := postgres.Collect[projectRow](ctx, c.DB, st.sql(), st.args...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return rows[0].project(), nil
+}

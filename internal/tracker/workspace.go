@@ -1,0 +1,115 @@
+package tracker
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+)
+
+// workspace shows what the caller begins a day with. It needs a live credential
+// alone: each part is filtered as its own list is, and a part whose permission the
+// caller holds nowhere is empty and named.
+func (s *Service) workspace(ctx context.Context, c *gate.Call, _ *contract.WorkspaceIn) (*contract.Workspace, error) {
+	out := &contract.Workspace{
+		User: contract.WorkspaceUser{
+			ID: c.Actor.UserID, DisplayName: c.Actor.DisplayName, Email: c.Actor.Email, PrincipalKind: c.Actor.Kind,
+			TenantID: c.Tenant, OrganisationID: c.Actor.Organisation,
+		},
+		Initiatives: []contract.Initiative{}, Projects: []contract.WorkspaceProject{}, Withheld: []string{}, Cut: []string{},
+	}
+	for _, part := range []struct {
+		name, permission string
+		fill             func(context.Context, *gate.Call, *contract.Workspace) (more bool, err error)
+	}{
+		{contract.PartInitiatives, contract.PermInitiativesRead, s.fillInitiatives},
+		{contract.PartProjects, contract.PermProjectsRead, s.fillProjects},
+		{contract.PartTasks, contract.PermTasksRead, s.fillTasks},
+	} {
+		if !c.Actor.Subject.Holds(part.permission) {
+			out.Withheld = append(out.Withheld, part.name)
+			continue
+		}
+		more, err := part.fill(ctx, c, out)
+		if err != nil {
+			return nil, err
+		}
+		if more {
+			out.Cut = append(out.Cut, part.name)
+		}
+	}
+	return out, nil
+}
+
+func (s *Service) fillInitiatives(ctx context.Context, c *gate.Call, out *contract.Workspace) (bool, error) {
+	f, err := c.Filter(ctx, contract.PermInitiativesRead, initiativeColumns)
+	if err != nil {
+		return false, err
+	}
+	page, err := s.listInitiatives(ctx, c, &contract.ListInitiativesIn{Limit: contract.WorkspaceItems}, f)
+	if err != nil {
+		return false, err
+	}
+	out.Initiatives = page.Items
+	return page.NextCursor != "", nil
+}
+
+func (s *Service) fillProjects(ctx context.Context, c *gate.Call, out *contract.Workspace) (bool, error) {
+	f, err := c.Filter(ctx, contract.PermProjectsRead, projectColumns)
+	if err != nil {
+		return false, err
+	}
+	page, err := s.listProjects(ctx, c, &contract.ListProjectsIn{Limit: contract.WorkspaceItems}, f)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range page.Items {
+		out.Projects = append(out.Projects, contract.WorkspaceProject{ProjectSummary: p})
+	}
+	return page.NextCursor != "", nil
+}
+
+// fillTasks puts the most pressing tasks in progress under the first projects,
+// all of them by one statement: of each project, the index's first rows.
+func (s *Service) fillTasks(ctx context.Context, c *gate.Call, out *contract.Workspace) (bool, error) {
+	shown := out.Projects[:min(len(out.Projects), contract.WorkspaceProjects)]
+	f, err := c.Filter(ctx, contract.PermTasksRead, taskColumns)
+	if err != nil || f.None() || len(shown) == 0 {
+		return false, err
+	}
+	epics, err := c.Filter(ctx, contract.PermTasksRead, epicProjectColumns)
+	if err != nil {
+		return false, err
+	}
+	ids, places := make([]op.UUID, len(shown)), map[string]*contract.WorkspaceProject{}
+	for i := range shown {
+		ids[i], places[shown[i].Prefix] = shown[i].ID, &shown[i]
+	}
+	st := &statement{}
+	tenant := st.arg(c.Tenant)
+	st.add(taskListSelect).epicShown(tenant, epics).add(`, t.priority_rank, t.due_order
+FROM projects.tasks t
+WHERE t.tenant_id = `, tenant, ` AND t.project_id = p.id AND t.status_category = 'IN_PROGRESS' AND `).filter(f)
+	st.add(` ORDER BY t.priority_rank, t.due_order, t.number LIMIT `, st.arg(contract.WorkspaceTasks), `) page
+WHERE p.tenant_id = `, tenant, ` AND p.id = ANY(`, st.arg(ids), `::uuid[])
+ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
+	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
+	if err != nil {
+		return false, err
+	}
+	var r taskRow
+	var epicShown bool
+	_, err = pgx.ForEachRow(rows, append(r.listed(), &epicShown, nil, nil), func() error {
+		item, p := r.summary(), places[r.Prefix]
+		item.ProjectID = p.ID
+		if !epicShown {
+			item.EpicID = opaqueID(c.Tenant, item.EpicID)
+		}
+		p.InProgress = append(p.InProgress, item)
+		return nil
+	})
+	return false, err
+}
