@@ -2,11 +2,14 @@ package tracker_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -97,6 +100,10 @@ WITH i AS (INSERT INTO projects.initiatives (tenant_id, id, name, status, start_
            FROM projects.projects p, generate_series(1, 10) n RETURNING tenant_id, id),
 r AS (INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, created_at)
       SELECT p.tenant_id, gen_random_uuid(), p.id, '/src/' || p.id || '/' || n, p.created_by, now() FROM projects.projects p, generate_series(1, 3) n),
+n AS (INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, first_response_due_at,
+                                   resolution_due_at, created_by, created_at, updated_at)
+      SELECT p.tenant_id, gen_random_uuid(), p.id, 'CRO', row_number() OVER (), 'Issue', 'LOW', 'OPEN', now(), now(), p.created_by, now(), now()
+      FROM projects.projects p, generate_series(1, 3) n),
 s AS (INSERT INTO projects.stages (tenant_id, id, project_id, position, name, status, created_by, created_at, updated_at)
       SELECT p.tenant_id, gen_random_uuid(), p.id, n, 'Stage ' || n, 'planned', p.created_by, now(), now()
       FROM projects.projects p, generate_series(1, 3) n RETURNING tenant_id, project_id, id, created_by),
@@ -148,7 +155,19 @@ func literal(v any) string {
 		return "NULL"
 	case []string:
 		return "'{" + strings.Join(v, ",") + "}'"
+	case []op.UUID:
+		return "'{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ","), "[]") + "}'"
+	case json.RawMessage:
+		return "'" + string(v) + "'"
+	case time.Time:
+		return "'" + v.Format(time.RFC3339) + "'"
 	default:
+		switch p := reflect.ValueOf(v); {
+		case (p.Kind() == reflect.Pointer || p.Kind() == reflect.Slice) && p.IsNil():
+			return "NULL"
+		case p.Kind() == reflect.Pointer:
+			return literal(p.Elem().Interface())
+		}
 		return "'" + fmt.Sprint(v) + "'"
 	}
 }
@@ -160,10 +179,6 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	member := w.person(person{roles: []string{"Member"}})
 	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
 	w.task(p, "Child", fields{"epicId": epic.ID})
-	moon := w.initiative("Moon")
-	gate := w.gateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review")
-	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p.ID, "gateId": gate.ID, "vote": "HOLD"})
-	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
 	w.crowd(p, 200, 25, 2000)
 	e := &ear{}
 	w.listening(e)
@@ -197,7 +212,6 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 		}
 	}
 	for name, in := range map[string]fields{
-		"list-stages": {"projectId": p.ID}, "get-project-overview": {"projectId": p.ID}, "workspace": {}, "list-initiatives": {"status": "ACTIVE"}, "initiative": {"hint": "Crowd 1"}, "get-initiative": {"initiativeId": moon.ID},
 		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
 		"get-task": {"projectId": p.ID, "task": epic.Key}, "list-decision-requests": {"projectId": p.ID, "task": epic.Key},
 	} {
@@ -205,6 +219,52 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.wantIndexed(name, last())
+	}
+}
+
+// What projects are planned by is read by indexes too, every statement of it.
+func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	moon, mars := w.initiative("Moon"), w.initiative("Mars")
+	stage := w.stage(p.ID, "Design")
+	gate := w.gateAfter(p.ID, stage.ID, "Review")
+	repo := w.bind(p.ID, "/src/apollo")
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
+	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
+	w.crowd(p, 200, 25, 2000)
+	e := &ear{}
+	w.listening(e)
+	for _, call := range []struct {
+		name string
+		in   fields
+	}{
+		{"list-initiatives", fields{}}, {"list-initiatives", fields{"status": "ACTIVE"}}, {"list-initiatives", fields{"search": "crowd 7"}},
+		{"initiative", fields{"hint": "Crowd 1"}}, {"get-initiative", fields{"initiativeId": moon.ID}},
+		{"update-initiative", fields{"initiativeId": moon.ID, "name": "Luna"}},
+		{"list-projects", fields{"initiativeId": moon.ID}}, {"find-project", fields{"hint": "/src/apollo/x"}},
+		{"get-project-overview", fields{"projectId": p.ID}}, {"workspace", fields{}},
+		{"list-stages", fields{"projectId": p.ID}}, {"start-stage", fields{"projectId": p.ID, "stageId": stage.ID}},
+		{"create-stage", fields{"projectId": p.ID, "name": "New", "position": 1}},
+		{"review-gate", fields{"projectId": p.ID, "gateId": gate.ID, "vote": "PASS"}},
+		{"unbind-repo", fields{"projectId": p.ID, "bindingId": repo.ID}},
+		{"update-project", fields{"projectId": p.ID, "initiativeId": mars.ID}},
+		{"delete-initiative", fields{"initiativeId": moon.ID}},
+	} {
+		e.heard = nil
+		if _, err := w.try(w.manager, call.name, call.in); err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range e.heard {
+			// A task in full is another test's matter.
+			if strings.Contains(h.sql, "projects.") && !strings.Contains(h.sql, "epic_number") {
+				w.wantIndexed(call.name, h)
+			}
+		}
+	}
+	if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": epic.Key}); got.InitiativeID != "" {
+		t.Errorf("got %+v", got.TaskSummary)
 	}
 }
 
