@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
@@ -109,26 +107,10 @@ func loadIssue(ctx context.Context, c *gate.Call, name string, lock bool) (issue
 		sql, hold = issueByKeySQL, holdProjectOfIssueKeySQL
 		args["prefix"], args["number"] = ref.prefix, ref.number
 	}
-	if !lock {
-		return oneIssue(c.DB.Query(ctx, sql, args))
+	if lock {
+		return oneHeld[issueRow](ctx, c, "issue", hold, sql+lockIssue, args)
 	}
-	// Both travel at once. The issue is read with what the project is by then.
-	batch := &pgx.Batch{}
-	batch.Queue(hold, args)
-	batch.Queue(sql+lockIssue, args)
-	results := c.Tx.SendBatch(ctx, batch)
-	defer func() { _ = results.Close() }()
-	if _, err := results.Exec(); err != nil {
-		return issueRow{}, err
-	}
-	return oneIssue(results.Query())
-}
-
-func oneIssue(rows pgx.Rows, err error) (issueRow, error) {
-	if err != nil {
-		return issueRow{}, err
-	}
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[issueRow])
+	row, err := postgres.One[issueRow](ctx, c.DB, sql, args)
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("issue")
 	}

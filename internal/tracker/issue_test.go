@@ -556,10 +556,12 @@ func TestAListOfIssuesHoldsWhatItsReaderMayRead(t *testing.T) {
 	}
 }
 
-// addIssue puts an issue into the scene.
+// addIssue puts an issue into the scene, with a comment and time spent on it.
 func (w *world) addIssue(p *contract.Project, s *scene) {
 	w.t.Helper()
 	s.issue = w.issue(p, "Leak").ID
+	s.comment = do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": s.issue, "body": "Drips."}).ID
+	s.timeEntry = do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"issueId": s.issue, "date": "2026-01-04", "minutes": 30}).ID
 }
 
 func issueRequests(s scene) map[string]fields {
@@ -574,6 +576,16 @@ func issueRequests(s scene) map[string]fields {
 		"transition-issue": {"issue": s.issue, "to": "CLOSED"},
 		"resolve-issue":    {"issue": s.issue, "resolution": "FIXED"},
 		"promote-issue":    {"issue": s.issue},
+
+		"list-comments":  {"issueId": s.issue},
+		"create-comment": {"issueId": s.issue, "body": "x"},
+		"update-comment": {"commentId": s.comment, "body": "x"},
+		"delete-comment": {"commentId": s.comment},
+
+		"list-time-entries": {"projectId": s.project},
+		"create-time-entry": {"projectId": s.project, "date": "2026-01-04", "minutes": 5},
+		"update-time-entry": {"timeEntryId": s.timeEntry, "minutes": 5},
+		"delete-time-entry": {"timeEntryId": s.timeEntry},
 	}
 }
 

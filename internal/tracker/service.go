@@ -127,5 +127,13 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.TransitionIssue, s.transitionIssue()),
 		gate.Handle(s.gate, contract.ResolveIssue, s.resolveIssue()),
 		gate.Handle(s.gate, contract.PromoteIssue, s.promoteIssue()),
+		gate.List(s.gate, contract.ListComments, commentColumns, s.listComments),
+		gate.Handle(s.gate, contract.CreateComment, s.createComment()),
+		gate.Handle(s.gate, contract.UpdateComment, s.updateComment()),
+		gate.Handle(s.gate, contract.DeleteComment, s.deleteComment()),
+		gate.List(s.gate, contract.ListTimeEntries, timeEntryColumns, s.listTimeEntries),
+		gate.Handle(s.gate, contract.CreateTimeEntry, s.createTimeEntry()),
+		gate.Handle(s.gate, contract.UpdateTimeEntry, s.updateTimeEntry()),
+		gate.Handle(s.gate, contract.DeleteTimeEntry, s.deleteTimeEntry()),
 	}
 }

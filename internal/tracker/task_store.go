@@ -92,9 +92,9 @@ type taskRow struct {
 	Blocks         int
 	ClaimHolder    *op.UUID
 	ClaimExpiresAt *time.Time
-	IssueID     *op.UUID
-	IssuePrefix *string
-	IssueNumber *int64
+	IssueID        *op.UUID
+	IssuePrefix    *string
+	IssueNumber    *int64
 }
 
 const taskSelect = `

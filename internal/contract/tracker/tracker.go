@@ -180,5 +180,13 @@ func Operations() []*op.Operation {
 		TransitionIssue.Operation,
 		ResolveIssue.Operation,
 		PromoteIssue.Operation,
+		ListComments.Operation,
+		CreateComment.Operation,
+		UpdateComment.Operation,
+		DeleteComment.Operation,
+		ListTimeEntries.Operation,
+		CreateTimeEntry.Operation,
+		UpdateTimeEntry.Operation,
+		DeleteTimeEntry.Operation,
 	}
 }

@@ -1,0 +1,158 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+// listComments gives a page of the comments on a task or an issue, the oldest
+// first. The page's cursor is the last one's moment and id. Only an empty page
+// asks a second question: whether there is nothing, or nothing for the caller.
+func (s *Service) listComments(ctx context.Context, c *gate.Call, in *contract.ListCommentsIn, f authz.Filter) (*op.Page[contract.Comment], error) {
+	if err := exactlyOne(in.TaskID, in.IssueID); err != nil {
+		return nil, err
+	}
+	after, err := readInstant(in.Cursor, contract.ListComments.Name, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.Comment]{Items: []contract.Comment{}}
+	if !f.None() {
+		st := commentListStatement(c, in, f, after)
+		rows, err := postgres.Collect[commentRow](ctx, c.DB, st.sql(), st.args...)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > in.Limit {
+			rows = rows[:in.Limit]
+			last := rows[len(rows)-1]
+			page.NextCursor = op.NewCursor(contract.ListComments.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
+		}
+		for i := range rows {
+			page.Items = append(page.Items, *rows[i].comment())
+		}
+	}
+	if len(page.Items) > 0 {
+		return page, nil
+	}
+	place, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, false)
+	if err != nil {
+		return nil, err
+	}
+	return page, c.Decide(ctx, contract.PermCommentsRead, place.resource(c.Tenant))
+}
+
+func commentListStatement(c *gate.Call, in *contract.ListCommentsIn, f authz.Filter, after *instant) *statement {
+	st := &statement{}
+	tenant := st.arg(c.Tenant)
+	st.add(commentSelect, `
+FROM projects.comments m
+JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = m.project_id
+WHERE m.tenant_id = `, tenant, ` AND `).filter(f)
+	if in.TaskID != "" {
+		st.add(` AND m.task_id = `, st.arg(in.TaskID))
+	} else {
+		st.add(` AND m.issue_id = `, st.arg(in.IssueID))
+	}
+	if after != nil {
+		st.add(` AND (m.created_at, m.id) > (`, st.arg(after.at), `::timestamptz, `, st.arg(after.id), `::uuid)`)
+	}
+	return st.add(` ORDER BY m.created_at, m.id LIMIT `, strconv.Itoa(in.Limit+1))
+}
+
+// exactlyOne refuses a request that names both a task and an issue, or neither.
+func exactlyOne(task, issue op.UUID) error {
+	switch {
+	case task != "" && issue != "":
+		return fault.Validation("issueId", "Give either taskId or issueId, not both.")
+	case task == "" && issue == "":
+		return fault.Validation("taskId", "Give either taskId or issueId.")
+	default:
+		return nil
+	}
+}
+
+func (s *Service) createComment() gate.Handler[contract.CreateCommentIn, contract.Comment, placeRow] {
+	return gate.Handler[contract.CreateCommentIn, contract.Comment, placeRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateCommentIn) (placeRow, authz.Resource, error) {
+			if err := exactlyOne(in.TaskID, in.IssueID); err != nil {
+				return placeRow{}, authz.Resource{}, err
+			}
+			place, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, true)
+			resource := place.resource(c.Tenant)
+			resource.Creator = string(c.Actor.UserID)
+			return place, resource, err
+		},
+		Do: writeComment,
+	}
+}
+
+func writeComment(ctx context.Context, c *gate.Call, in *contract.CreateCommentIn, place placeRow) (*contract.Comment, error) {
+	responded := false
+	if in.IssueID != "" {
+		var err error
+		if responded, err = respond(ctx, c, in.IssueID); err != nil {
+			return nil, err
+		}
+	}
+	row := commentRow{
+		ID: uid.New(), ProjectID: place.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID),
+		Body: strings.TrimSpace(in.Body), AuthorID: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
+		OrganisationID: place.OrganisationID, Classification: place.Classification,
+	}
+	if err := insertComment(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	var more map[string]any
+	if responded {
+		more = map[string]any{"firstResponse": true}
+	}
+	recordComment(c, &row, "comment.created", contract.EventCommentCreated, nil, more)
+	return row.comment(), nil
+}
+
+func (s *Service) updateComment() gate.Handler[contract.UpdateCommentIn, contract.Comment, commentRow] {
+	return gate.Handler[contract.UpdateCommentIn, contract.Comment, commentRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateCommentIn) (commentRow, authz.Resource, error) {
+			row, err := loadComment(ctx, c, in.CommentID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, in *contract.UpdateCommentIn, row commentRow) (*contract.Comment, error) {
+			body := strings.TrimSpace(in.Body)
+			if body == row.Body {
+				return row.comment(), nil
+			}
+			row.Body, row.UpdatedAt = body, c.Now
+			if _, err := c.DB.Exec(ctx, updateCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID, "body": row.Body, "now": c.Now}); err != nil {
+				return nil, err
+			}
+			recordComment(c, &row, "comment.updated", contract.EventCommentUpdated, []string{"body"}, nil)
+			return row.comment(), nil
+		},
+	}
+}
+
+func (s *Service) deleteComment() gate.Handler[contract.DeleteCommentIn, op.None, commentRow] {
+	return gate.Handler[contract.DeleteCommentIn, op.None, commentRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteCommentIn) (commentRow, authz.Resource, error) {
+			row, err := loadComment(ctx, c, in.CommentID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteCommentIn, row commentRow) (*op.None, error) {
+			if _, err := c.DB.Exec(ctx, deleteCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+				return nil, err
+			}
+			recordComment(c, &row, "comment.deleted", contract.EventCommentDeleted, nil, nil)
+			return &op.None{}, nil
+		},
+	}
+}

@@ -1,0 +1,144 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// commentColumns say where the aliases m (comment) and p (its project) keep what
+// the policies ask of a comment.
+var commentColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("comment"),
+	"resource.tenant":         authz.UUID("m.tenant_id"),
+	"resource.id":             authz.UUID("m.id"),
+	"resource.project":        authz.UUID("m.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("m.author_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+func commentConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"comments_on_task":  fault.NotFound("task"),
+		"comments_on_issue": fault.NotFound("issue"),
+	}
+}
+
+// commentRow is a comment with what its project adds to it.
+type commentRow struct {
+	ID             op.UUID
+	ProjectID      op.UUID
+	TaskID         *op.UUID
+	IssueID        *op.UUID
+	Body           string
+	AuthorID       op.UUID
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	OrganisationID *op.UUID
+	Classification string
+}
+
+const commentSelect = `
+SELECT m.id, m.project_id, m.task_id, m.issue_id, m.body, m.author_id, m.created_at, m.updated_at,
+       p.organisation_id, p.classification`
+
+// The project is held before the comment: see keepProjectSQL. Where a comment is
+// never changes.
+const (
+	holdProjectOfCommentSQL = `
+SELECT 1 FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.id = (SELECT m.project_id FROM projects.comments m WHERE m.tenant_id = @tenant AND m.id = @id)
+FOR KEY SHARE`
+	lockCommentSQL = commentSelect + `
+FROM projects.comments m
+JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = m.project_id
+WHERE m.tenant_id = @tenant AND m.id = @id
+FOR UPDATE OF m`
+)
+
+// loadComment reads a comment for a change.
+func loadComment(ctx context.Context, c *gate.Call, id op.UUID) (commentRow, error) {
+	args := postgres.Args{"tenant": c.Tenant, "id": id}
+	return oneHeld[commentRow](ctx, c, "comment", holdProjectOfCommentSQL, lockCommentSQL, args)
+}
+
+// resource is the comment as the policies know it.
+func (r *commentRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "comment", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
+		Organisation: text(r.OrganisationID), Creator: string(r.AuthorID), Classification: r.Classification,
+	}
+}
+
+// comment is the public form.
+func (r *commentRow) comment() *contract.Comment {
+	return &contract.Comment{
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), Body: r.Body, AuthorID: r.AuthorID,
+		Edited: r.UpdatedAt.After(r.CreatedAt), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+const insertCommentSQL = `
+INSERT INTO projects.comments (tenant_id, id, project_id, task_id, issue_id, body, author_id, created_at, updated_at)
+VALUES (@tenant, @id, @project, @task, @issue, @body, @author, @now, @now)`
+
+func insertComment(ctx context.Context, c *gate.Call, r *commentRow) error {
+	_, err := c.DB.Exec(ctx, insertCommentSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "task": r.TaskID, "issue": r.IssueID,
+		"body": r.Body, "author": r.AuthorID, "now": c.Now,
+	})
+	return postgres.MapError(err, commentConstraints())
+}
+
+const updateCommentSQL = `
+UPDATE projects.comments m SET body = @body, updated_at = @now
+WHERE m.tenant_id = @tenant AND m.id = @id`
+
+const deleteCommentSQL = `DELETE FROM projects.comments m WHERE m.tenant_id = @tenant AND m.id = @id`
+
+const respondSQL = `
+UPDATE projects.issues i SET first_responded_at = @now, updated_at = @now
+WHERE i.tenant_id = @tenant AND i.id = @id AND i.first_responded_at IS NULL AND i.created_by <> @actor`
+
+// respond makes what the caller is doing the issue's first response, unless there
+// was one or the issue is the caller's own. It tells whether it was.
+func respond(ctx context.Context, c *gate.Call, issue op.UUID) (bool, error) {
+	tag, err := c.DB.Exec(ctx, respondSQL, postgres.Args{"tenant": c.Tenant, "id": issue, "actor": c.Actor.UserID, "now": c.Now})
+	if err != nil || tag.RowsAffected() == 0 {
+		return false, err
+	}
+	row, err := loadIssue(ctx, c, string(issue), false)
+	if err != nil {
+		return false, err
+	}
+	recordIssue(c, &row, "issue.updated", contract.EventIssueUpdated, []string{"firstRespondedAt"}, nil)
+	return true, nil
+}
+
+// recordComment adds the audit entry and the event of a change. What the comment
+// says is in the event alone.
+func recordComment(c *gate.Call, r *commentRow, action, event string, changed []string, more map[string]any) {
+	changes := map[string]any{"projectId": r.ProjectID}
+	if r.TaskID != nil {
+		changes["taskId"] = r.TaskID
+	} else {
+		changes["issueId"] = r.IssueID
+	}
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	for name, v := range more {
+		changes[name] = v
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "comment", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "comment", AggregateID: r.ID, Payload: r.comment(), Changed: changed})
+}

@@ -1,0 +1,214 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func bodies(page *op.Page[contract.Comment]) string {
+	var all []string
+	for _, c := range page.Items {
+		all = append(all, c.Body)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestCommentsAreWrittenListedChangedAndDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	for _, on := range []fields{{"taskId": task.ID}, {"issueId": issue.ID}} {
+		one := do[contract.Comment](w, member, "create-comment", merge(fields{"body": " one "}, on))
+		two := do[contract.Comment](w, colleague, "create-comment", merge(fields{"body": "two"}, on))
+		if one.Body != "one" || one.AuthorID != member.id || one.ProjectID != p.ID || one.Edited || !one.CreatedAt.Equal(one.UpdatedAt) {
+			t.Errorf("got %+v", one)
+		}
+		if (one.TaskID == task.ID) == (one.IssueID == issue.ID) {
+			t.Errorf("it is on %q and %q", one.TaskID, one.IssueID)
+		}
+		w.wantTrail(1, "comment.created", contract.EventCommentCreated, one.ID)
+		if got := bodies(do[op.Page[contract.Comment]](w, member, "list-comments", on)); got != "one two" {
+			t.Errorf("%v: got %q", on, got)
+		}
+		changed := do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": "uno"})
+		if changed.Body != "uno" || !changed.Edited {
+			t.Errorf("changed, it is %+v", changed)
+		}
+		do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": " uno "})
+		w.wantTrail(1, "comment.updated", contract.EventCommentUpdated, one.ID)
+		// Nobody changes the words of another, and whoever may delete all may not either.
+		for _, who := range []*person{colleague, w.manager} {
+			if f := w.refused(fault.CodeForbidden, who, "update-comment", fields{"commentId": one.ID, "body": "x"}); f.Permission != "comment.update.own" {
+				t.Errorf("the refusal names %q", f.Permission)
+			}
+		}
+		if f := w.refused(fault.CodeForbidden, member, "delete-comment", fields{"commentId": two.ID}); f.Permission != "comment.delete" {
+			t.Errorf("the refusal names %q", f.Permission)
+		}
+		do[op.None](w, member, "delete-comment", fields{"commentId": one.ID})
+		w.wantTrail(1, "comment.deleted", contract.EventCommentDeleted, one.ID)
+		do[op.None](w, w.manager, "delete-comment", fields{"commentId": two.ID})
+		w.refused(fault.CodeNotFound, member, "delete-comment", fields{"commentId": one.ID})
+		if got := do[op.Page[contract.Comment]](w, member, "list-comments", on); len(got.Items) != 0 || got.NextCursor != "" {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text ~ '"(one|two|uno)"'`); n != 0 {
+		t.Errorf("%d audit entries hold what a comment says", n)
+	}
+}
+
+func TestACommentIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	comment := do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": "x"})
+	for _, c := range []struct {
+		operation, field string
+		in               fields
+	}{
+		{"create-comment", "taskId", fields{"body": "x"}},
+		{"create-comment", "issueId", fields{"taskId": task.ID, "issueId": issue.ID, "body": "x"}},
+		{"create-comment", "taskId", fields{"taskId": "APO-1", "body": "x"}},
+		{"create-comment", "body", fields{"taskId": task.ID}},
+		{"create-comment", "body", fields{"taskId": task.ID, "body": " \n"}},
+		{"create-comment", "body", fields{"taskId": task.ID, "body": strings.Repeat("x", 20001)}},
+		{"create-comment", "body", fields{"taskId": task.ID, "body": "x\x00"}},
+		{"create-comment", "authorId", fields{"taskId": task.ID, "body": "x", "authorId": w.acme}},
+		{"update-comment", "body", fields{"commentId": comment.ID, "body": nil}},
+		{"update-comment", "body", fields{"commentId": comment.ID, "body": " "}},
+		{"update-comment", "taskId", fields{"commentId": comment.ID, "body": "x", "taskId": task.ID}},
+		{"update-comment", "commentId", fields{"commentId": "x", "body": "x"}},
+		{"list-comments", "taskId", fields{}},
+		{"list-comments", "issueId", fields{"taskId": task.ID, "issueId": issue.ID}},
+		{"list-comments", "limit", fields{"taskId": task.ID, "limit": 0}},
+		{"list-comments", "cursor", fields{"taskId": task.ID, "cursor": "x"}},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
+			t.Errorf("%s %.80s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+		}
+	}
+	// A task is no issue, nor the other way round.
+	for _, in := range []fields{{"taskId": issue.ID}, {"issueId": task.ID}, {"taskId": w.acme}, {"issueId": w.acme}} {
+		w.refused(fault.CodeNotFound, w.manager, "list-comments", in)
+		w.refused(fault.CodeNotFound, w.manager, "create-comment", merge(fields{"body": "x"}, in))
+	}
+	if n := w.count(`SELECT count(*) FROM projects.comments`); n != 1 {
+		t.Errorf("%d comments", n)
+	}
+}
+
+func TestCommentsArePaged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	task := w.task(w.project("Apollo"), "Land")
+	w.at(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
+	var want []string
+	for i := range 9 {
+		if i == 5 {
+			w.at(time.Date(2027, 3, 1, 10, 0, 0, 0, time.UTC))
+		}
+		c := do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": fmt.Sprint(i)})
+		want = append(want, string(c.ID))
+	}
+	for _, limit := range []int{1, 2, 9, 200} {
+		var got []string
+		ask := fields{"taskId": task.ID, "limit": limit}
+		for {
+			page := do[op.Page[contract.Comment]](w, w.manager, "list-comments", ask)
+			for _, c := range page.Items {
+				got = append(got, string(c.ID))
+			}
+			if page.NextCursor == "" {
+				break
+			}
+			ask["cursor"] = page.NextCursor
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("by %d: got %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// The first comment by another than the creator is the issue's first response.
+func TestACommentIsAFirstResponse(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, 8)
+	p := w.project("Apollo")
+	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
+	w.at(created)
+	issue := w.issue(p, "Leak")
+	say := func(who *person) {
+		do[contract.Comment](w, who, "create-comment", fields{"issueId": issue.ID, "body": "x"})
+	}
+	get := func() *contract.Issue {
+		return do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key})
+	}
+	w.at(created.Add(time.Hour))
+	say(w.manager)
+	if at := get().FirstRespondedAt; at != nil {
+		t.Errorf("the creator responded at %s", at)
+	}
+	member := w.person(person{roles: []string{"Member"}})
+	w.at(created.Add(2 * time.Hour))
+	say(member)
+	if at := get().FirstRespondedAt; at == nil || !at.Equal(created.Add(2*time.Hour)) {
+		t.Errorf("responded at %v", at)
+	}
+	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	w.at(created.Add(3 * time.Hour))
+	say(member)
+	if at := get().FirstRespondedAt; !at.Equal(created.Add(2 * time.Hour)) {
+		t.Errorf("a second comment moves it to %v", at)
+	}
+	// Of many at once one is the first.
+	issue = w.issue(p, "Smoke")
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if _, err := w.try(member, "create-comment", fields{"issueId": issue.ID, "body": "x"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'comment.created' AND (changes->>'firstResponse')::boolean AND changes->>'issueId' = $1`, string(issue.ID)); n != 1 {
+		t.Errorf("%d comments were the first response", n)
+	}
+}
+
+func TestCommentsGoWithWhatTheyAreOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, other := w.project("Apollo"), w.project("Gemini")
+	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	sub := w.task(p, "Sub", fields{"parentTaskId": task.ID})
+	for _, on := range []fields{{"taskId": task.ID}, {"taskId": sub.ID}, {"issueId": issue.ID}, {"issueId": w.issue(p, "Noise").ID}, {"taskId": w.task(other, "Orbit").ID}} {
+		do[contract.Comment](w, w.manager, "create-comment", merge(fields{"body": "x"}, on))
+	}
+	for i, step := range []struct {
+		operation string
+		in        fields
+	}{
+		{"delete-task", fields{"projectId": p.ID, "task": task.Key}},
+		{"delete-issue", fields{"issue": issue.Key}},
+		{"delete-project", fields{"projectId": p.ID}},
+	} {
+		do[op.None](w, w.manager, step.operation, step.in)
+		if n, want := w.count(`SELECT count(*) FROM projects.comments`), 3-i; n != want {
+			t.Errorf("after %s %d comments are left, want %d", step.operation, n, want)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+func (s *Service) createTimeEntry() gate.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow] {
+	return gate.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateTimeEntryIn) (placeRow, authz.Resource, error) {
+			switch {
+			case in.TaskID != "" && in.IssueID != "":
+				return placeRow{}, authz.Resource{}, fault.Validation("issueId", "Give either taskId or issueId, not both.")
+			case in.ProjectID == "" && in.TaskID == "" && in.IssueID == "":
+				return placeRow{}, authz.Resource{}, fault.Validation("projectId", "Give the project, task or issue that the time was spent on.")
+			}
+			if in.UserID == "" {
+				in.UserID = c.Actor.UserID
+			}
+			place, err := loadPlace(ctx, c, in.ProjectID, in.TaskID, in.IssueID, true)
+			// It is to be the user's own, so that one's own permission is for one's
+			// own time alone, whoever records it.
+			resource := place.resource(c.Tenant)
+			resource.Owner = string(in.UserID)
+			return place, resource, err
+		},
+		Do: s.recordTime,
+	}
+}
+
+func (s *Service) recordTime(ctx context.Context, c *gate.Call, in *contract.CreateTimeEntryIn, place placeRow) (*contract.TimeEntry, error) {
+	if in.ProjectID != "" && in.ProjectID != place.ProjectID {
+		return nil, fault.Validation(place.Noun+"Id", "The "+place.Noun+" is in another project. Leave projectId out, or name its own.")
+	}
+	if err := checkSpentOn(c, in.Date); err != nil {
+		return nil, err
+	}
+	if in.UserID != c.Actor.UserID {
+		if err := s.checkAssignable(ctx, c, "userId", in.UserID, place.Classification); err != nil {
+			return nil, err
+		}
+	}
+	row := timeEntryRow{
+		ID: uid.New(), ProjectID: place.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID), UserID: in.UserID,
+		SpentOn: in.Date, Minutes: in.Minutes, Note: in.Note, Billable: in.Billable, CreatedBy: c.Actor.UserID,
+		CreatedAt: c.Now, UpdatedAt: c.Now, OrganisationID: place.OrganisationID, Classification: place.Classification,
+	}
+	if err := insertTimeEntry(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	recordTimeEntry(c, &row, "time_entry.created", contract.EventTimeEntryCreated, nil)
+	return row.entry(), nil
+}
+
+// checkSpentOn refuses a day that has not begun anywhere: time is recorded when it
+// was spent.
+func checkSpentOn(c *gate.Call, day op.Date) error {
+	if tomorrow := c.Now.UTC().AddDate(0, 0, 1).Format(time.DateOnly); string(day) > tomorrow {
+		return fault.Validation("date", "The time can't be spent later than tomorrow, "+tomorrow+".")
+	}
+	return nil
+}
+
+func (s *Service) updateTimeEntry() gate.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow] {
+	return gate.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateTimeEntryIn) (timeEntryRow, authz.Resource, error) {
+			row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: changeTimeEntry,
+	}
+}
+
+func changeTimeEntry(ctx context.Context, c *gate.Call, in *contract.UpdateTimeEntryIn, old timeEntryRow) (*contract.TimeEntry, error) {
+	for _, f := range []struct {
+		name string
+		null bool
+	}{{"date", in.Date.Null}, {"minutes", in.Minutes.Null}, {"billable", in.Billable.Null}} {
+		if f.null {
+			return nil, cannotClear(f.name)
+		}
+	}
+	row := old
+	row.SpentOn, row.Minutes = in.Date.Or(row.SpentOn), in.Minutes.Or(row.Minutes)
+	row.Note, row.Billable = in.Note.Or(row.Note), in.Billable.Or(row.Billable)
+	if row.SpentOn != old.SpentOn {
+		if err := checkSpentOn(c, row.SpentOn); err != nil {
+			return nil, err
+		}
+	}
+	var changed []string
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"date", row.SpentOn == old.SpentOn}, {"minutes", row.Minutes == old.Minutes},
+		{"note", row.Note == old.Note}, {"billable", row.Billable == old.Billable},
+	} {
+		if !f.same {
+			changed = append(changed, f.name)
+		}
+	}
+	if len(changed) == 0 {
+		return old.entry(), nil
+	}
+	row.UpdatedAt = c.Now
+	if err := updateTimeEntryRow(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	recordTimeEntry(c, &row, "time_entry.updated", contract.EventTimeEntryUpdated, changed)
+	return row.entry(), nil
+}
+
+func (s *Service) deleteTimeEntry() gate.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow] {
+	return gate.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteTimeEntryIn) (timeEntryRow, authz.Resource, error) {
+			row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteTimeEntryIn, row timeEntryRow) (*op.None, error) {
+			if _, err := c.DB.Exec(ctx, deleteTimeEntrySQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
+				return nil, err
+			}
+			recordTimeEntry(c, &row, "time_entry.deleted", contract.EventTimeEntryDeleted, nil)
+			return &op.None{}, nil
+		},
+	}
+}

@@ -1,0 +1,110 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// listTimeEntries gives a page of the time entries that the filter lets through,
+// the latest day first, and on the first page their sum. The page's cursor is the
+// last one's day and id.
+func (s *Service) listTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter) (*contract.TimeEntryPage, error) {
+	if in.From != "" && in.To != "" && in.To < in.From {
+		return nil, fault.Validation("to", "The last day can't be before the first.")
+	}
+	before, err := op.ReadCursor(in.Cursor, contract.ListTimeEntries.Name, c.Tenant, 2)
+	if err != nil {
+		return nil, err
+	}
+	page := &contract.TimeEntryPage{Page: op.Page[contract.TimeEntry]{Items: []contract.TimeEntry{}}}
+	if before == nil {
+		page.TotalMinutes = new(int64)
+	}
+	if !f.None() {
+		if err := readTimeEntries(ctx, c, in, f, before, page); err != nil {
+			return nil, err
+		}
+	}
+	if len(page.Items) > 0 || before != nil || (in.ProjectID == "" && in.TaskID == "" && in.IssueID == "") {
+		return page, nil
+	}
+	place, err := loadPlace(ctx, c, in.ProjectID, in.TaskID, in.IssueID, false)
+	if err != nil {
+		return nil, err
+	}
+	// Somebody who reads one's own entries alone has none here, and may.
+	resource := place.resource(c.Tenant)
+	resource.Owner = string(c.Actor.UserID)
+	return page, c.Decide(ctx, contract.PermTimeEntriesRead, resource)
+}
+
+func readTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter, before []string, page *contract.TimeEntryPage) error {
+	st := &statement{}
+	st.add(timeEntrySelect)
+	if before == nil {
+		// The sum is asked for once, beside the page and not for each of its rows.
+		st.add(`, (SELECT coalesce(sum(e.minutes), 0)`)
+		fitting(st, c, in, f)
+		st.add(`) AS total`)
+	} else {
+		st.add(`, 0::bigint AS total`)
+	}
+	fitting(st, c, in, f)
+	if before != nil {
+		day, err := op.ParseDate(before[0])
+		if err != nil {
+			return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+		}
+		id, err := op.ParseUUID(before[1])
+		if err != nil {
+			return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+		}
+		st.add(` AND (e.spent_on, e.id) < (`, st.arg(day), `::date, `, st.arg(id), `::uuid)`)
+	}
+	st.add(` ORDER BY e.spent_on DESC, e.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+
+	type row struct {
+		timeEntryRow
+		Total int64
+	}
+	rows, err := postgres.Collect[row](ctx, c.DB, st.sql(), st.args...)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	if page.TotalMinutes != nil {
+		*page.TotalMinutes = rows[0].Total
+	}
+	if len(rows) > in.Limit {
+		rows = rows[:in.Limit]
+		last := rows[len(rows)-1]
+		page.NextCursor = op.NewCursor(contract.ListTimeEntries.Name, c.Tenant, string(last.SpentOn), string(last.ID))
+	}
+	for i := range rows {
+		page.Items = append(page.Items, *rows[i].entry())
+	}
+	return nil
+}
+
+// fitting adds where the entries that were asked for come from.
+func fitting(st *statement, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
+	tenant := st.arg(c.Tenant)
+	st.add(`
+FROM projects.time_entries e
+JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = e.project_id
+WHERE e.tenant_id = `, tenant, ` AND `).filter(f)
+	for _, w := range []struct{ condition, value string }{
+		{`e.project_id = `, string(in.ProjectID)}, {`e.task_id = `, string(in.TaskID)}, {`e.issue_id = `, string(in.IssueID)},
+		{`e.user_id = `, string(in.UserID)}, {`e.spent_on >= `, string(in.From)}, {`e.spent_on <= `, string(in.To)},
+	} {
+		if w.value != "" {
+			st.add(` AND `, w.condition, st.arg(w.value))
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package tracker
+
+import (
+	"context"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// timeEntryColumns say where the aliases e (time entry) and p (its project) keep
+// what the policies ask of a time entry. It is the user's own, whoever recorded
+// it.
+var timeEntryColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("time entry"),
+	"resource.tenant":         authz.UUID("e.tenant_id"),
+	"resource.id":             authz.UUID("e.id"),
+	"resource.project":        authz.UUID("e.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.owner":          authz.UUID("e.user_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+func timeEntryConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"time_entries_of_project": fault.NotFound("project"),
+		"time_entries_on_task":    fault.NotFound("task"),
+		"time_entries_on_issue":   fault.NotFound("issue"),
+	}
+}
+
+// timeEntryRow is a time entry with what its project adds to it.
+type timeEntryRow struct {
+	ID             op.UUID
+	ProjectID      op.UUID
+	TaskID         *op.UUID
+	IssueID        *op.UUID
+	UserID         op.UUID
+	SpentOn        op.Date
+	Minutes        int
+	Note           string
+	Billable       bool
+	CreatedBy      op.UUID
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	OrganisationID *op.UUID
+	Classification string
+}
+
+const timeEntrySelect = `
+SELECT e.id, e.project_id, e.task_id, e.issue_id, e.user_id, e.spent_on::text AS spent_on, e.minutes, e.note, e.billable,
+       e.created_by, e.created_at, e.updated_at, p.organisation_id, p.classification`
+
+// The project is held before the entry: see keepProjectSQL. Whose it is never
+// changes.
+const (
+	holdProjectOfTimeEntrySQL = `
+SELECT 1 FROM projects.projects p
+WHERE p.tenant_id = @tenant AND p.id = (SELECT e.project_id FROM projects.time_entries e WHERE e.tenant_id = @tenant AND e.id = @id)
+FOR KEY SHARE`
+	lockTimeEntrySQL = timeEntrySelect + `
+FROM projects.time_entries e
+JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = e.project_id
+WHERE e.tenant_id = @tenant AND e.id = @id
+FOR UPDATE OF e`
+)
+
+// loadTimeEntry reads a time entry for a change.
+func loadTimeEntry(ctx context.Context, c *gate.Call, id op.UUID) (timeEntryRow, error) {
+	args := postgres.Args{"tenant": c.Tenant, "id": id}
+	return oneHeld[timeEntryRow](ctx, c, "time entry", holdProjectOfTimeEntrySQL, lockTimeEntrySQL, args)
+}
+
+// resource is the time entry as the policies know it.
+func (r *timeEntryRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "time entry", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
+		Organisation: text(r.OrganisationID), Owner: string(r.UserID), Classification: r.Classification,
+	}
+}
+
+// entry is the public form.
+func (r *timeEntryRow) entry() *contract.TimeEntry {
+	return &contract.TimeEntry{
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), UserID: r.UserID, Date: r.SpentOn,
+		Minutes: r.Minutes, Note: r.Note, Billable: r.Billable, CreatedBy: r.CreatedBy,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+const insertTimeEntrySQL = `
+INSERT INTO projects.time_entries (tenant_id, id, project_id, task_id, issue_id, user_id, spent_on, minutes, note, billable,
+                                   created_by, created_at, updated_at)
+VALUES (@tenant, @id, @project, @task, @issue, @user, @day, @minutes, @note, @billable, @creator, @now, @now)`
+
+func insertTimeEntry(ctx context.Context, c *gate.Call, r *timeEntryRow) error {
+	_, err := c.DB.Exec(ctx, insertTimeEntrySQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "task": r.TaskID, "issue": r.IssueID, "user": r.UserID,
+		"day": r.SpentOn, "minutes": r.Minutes, "note": r.Note, "billable": r.Billable, "creator": r.CreatedBy, "now": c.Now,
+	})
+	return postgres.MapError(err, timeEntryConstraints())
+}
+
+const updateTimeEntrySQL = `
+UPDATE projects.time_entries e SET spent_on = @day, minutes = @minutes, note = @note, billable = @billable, updated_at = @now
+WHERE e.tenant_id = @tenant AND e.id = @id`
+
+func updateTimeEntryRow(ctx context.Context, c *gate.Call, r *timeEntryRow) error {
+	_, err := c.DB.Exec(ctx, updateTimeEntrySQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "day": r.SpentOn, "minutes": r.Minutes, "note": r.Note, "billable": r.Billable, "now": c.Now,
+	})
+	return postgres.MapError(err, timeEntryConstraints())
+}
+
+const deleteTimeEntrySQL = `DELETE FROM projects.time_entries e WHERE e.tenant_id = @tenant AND e.id = @id`
+
+// recordTimeEntry adds the audit entry and the event of a change. The note is in
+// the event alone.
+func recordTimeEntry(c *gate.Call, r *timeEntryRow, action, event string, changed []string) {
+	changes := map[string]any{
+		"projectId": r.ProjectID, "userId": r.UserID, "minutes": r.Minutes, "date": r.SpentOn, "billable": r.Billable,
+	}
+	if r.TaskID != nil {
+		changes["taskId"] = r.TaskID
+	}
+	if r.IssueID != nil {
+		changes["issueId"] = r.IssueID
+	}
+	if changed != nil {
+		changes["fields"] = changed
+	}
+	c.Record(gate.Note{
+		Action: action, ResourceType: "time_entry", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "time_entry", AggregateID: r.ID, Payload: r.entry(), Changed: changed})
+}

@@ -1,0 +1,244 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+func (w *world) spend(who *person, in fields) *contract.TimeEntry {
+	w.t.Helper()
+	return do[contract.TimeEntry](w, who, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 60}, in))
+}
+
+// spent is a page as the notes of its entries, and its sum; -1 where there is none.
+func spent(page *contract.TimeEntryPage) string {
+	var notes []string
+	for _, e := range page.Items {
+		notes = append(notes, e.Note)
+	}
+	total := int64(-1)
+	if page.TotalMinutes != nil {
+		total = *page.TotalMinutes
+	}
+	return fmt.Sprint(strings.Join(notes, " "), " = ", total)
+}
+
+func TestTimeIsRecordedListedChangedAndDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.at(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
+	p, other := w.project("Apollo"), w.project("Gemini")
+	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	a := w.spend(member, fields{"taskId": task.ID, "note": "a", "billable": true})
+	if a.ProjectID != p.ID || a.TaskID != task.ID || a.UserID != member.id || a.Date != "2027-03-01" || a.Minutes != 60 || !a.Billable || a.CreatedBy != member.id {
+		t.Errorf("got %+v", a)
+	}
+	w.wantTrail(1, "time_entry.created", contract.EventTimeEntryCreated, a.ID)
+	w.spend(member, fields{"issueId": issue.ID, "projectId": p.ID, "note": "b", "date": "2027-03-02", "minutes": 1440})
+	w.spend(member, fields{"projectId": other.ID, "note": "c", "date": "2027-03-03", "minutes": 1})
+	if d := w.spend(w.manager, fields{"taskId": task.ID, "userId": colleague.id, "note": "d", "date": "2027-03-04"}); d.UserID != colleague.id || d.CreatedBy != w.manager.id {
+		t.Errorf("got %+v", d)
+	}
+	for _, c := range []struct {
+		who  *person
+		in   fields
+		want string
+	}{
+		{w.manager, fields{}, "d c b a = 1561"},
+		{member, fields{}, "c b a = 1501"},
+		{colleague, fields{}, "d = 60"},
+		{w.manager, fields{"projectId": p.ID}, "d b a = 1560"},
+		{w.manager, fields{"taskId": task.ID}, "d a = 120"},
+		{w.manager, fields{"issueId": issue.ID}, "b = 1440"},
+		{w.manager, fields{"userId": member.id}, "c b a = 1501"},
+		{w.manager, fields{"from": "2027-03-02"}, "d c b = 1501"},
+		{w.manager, fields{"to": "2027-03-02"}, "b a = 1500"},
+		{w.manager, fields{"from": "2027-03-02", "to": "2027-03-03", "userId": member.id, "projectId": other.ID}, "c = 1"},
+		{w.manager, fields{"from": "2028-01-01"}, " = 0"},
+		{colleague, fields{"userId": member.id}, " = 0"},
+		{colleague, fields{"issueId": issue.ID}, " = 0"},
+		{w.manager, fields{"limit": 1}, "d = 1561"},
+	} {
+		if got := spent(do[contract.TimeEntryPage](w, c.who, "list-time-entries", c.in)); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
+		}
+	}
+	changed := do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "date": "2027-03-11", "minutes": 5, "note": nil, "billable": false})
+	if changed.Date != "2027-03-11" || changed.Minutes != 5 || changed.Note != "" || changed.Billable || changed.TaskID != task.ID {
+		t.Errorf("changed, it is %+v", changed)
+	}
+	do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "minutes": 5})
+	w.wantTrail(1, "time_entry.updated", contract.EventTimeEntryUpdated, a.ID)
+	// One's own permission is for one's own time, whoever recorded it.
+	for name, permission := range map[string]string{"update-time-entry": "time_entry.update", "delete-time-entry": "time_entry.delete"} {
+		in := fields{"timeEntryId": a.ID}
+		if name == "update-time-entry" {
+			in["minutes"] = 1
+		}
+		if f := w.refused(fault.CodeForbidden, colleague, name, in); f.Permission != permission {
+			t.Errorf("%s: the refusal names %q", name, f.Permission)
+		}
+	}
+	if f := w.refused(fault.CodeForbidden, member, "create-time-entry", fields{"projectId": p.ID, "userId": colleague.id, "date": "2027-03-01", "minutes": 1}); f.Permission != "time_entry.create" {
+		t.Errorf("the refusal names %q", f.Permission)
+	}
+	do[op.None](w, member, "delete-time-entry", fields{"timeEntryId": a.ID})
+	w.wantTrail(1, "time_entry.deleted", contract.EventTimeEntryDeleted, a.ID)
+	w.refused(fault.CodeNotFound, member, "delete-time-entry", fields{"timeEntryId": a.ID})
+}
+
+func TestATimeEntryIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.at(time.Date(2027, 3, 10, 23, 30, 0, 0, time.UTC))
+	p, other := w.project("Apollo"), w.project("Gemini")
+	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	guest := w.person(person{roles: []string{"Guest Customer"}})
+	foreigner := w.person(person{roles: []string{"Member"}, tenant: w.globex})
+	entry := w.spend(w.manager, fields{"taskId": task.ID})
+	create := func(more fields) fields {
+		return merge(fields{"projectId": p.ID, "date": "2027-03-01", "minutes": 1}, more)
+	}
+	change := func(more fields) fields { return merge(fields{"timeEntryId": entry.ID}, more) }
+	for _, c := range []struct {
+		operation, field string
+		in               fields
+	}{
+		{"create-time-entry", "projectId", fields{"date": "2027-03-01", "minutes": 1}},
+		{"create-time-entry", "issueId", create(fields{"taskId": task.ID, "issueId": issue.ID})},
+		{"create-time-entry", "taskId", create(fields{"projectId": other.ID, "taskId": task.ID})},
+		{"create-time-entry", "issueId", create(fields{"projectId": other.ID, "issueId": issue.ID})},
+		{"create-time-entry", "minutes", create(fields{"minutes": 0})},
+		{"create-time-entry", "minutes", create(fields{"minutes": 1441})},
+		{"create-time-entry", "minutes", create(fields{"minutes": -5})},
+		{"create-time-entry", "minutes", create(fields{"minutes": 1.5})},
+		{"create-time-entry", "minutes", fields{"projectId": p.ID, "date": "2027-03-01"}},
+		{"create-time-entry", "date", fields{"projectId": p.ID, "minutes": 1}},
+		{"create-time-entry", "date", create(fields{"date": "2027-03-12"})},
+		{"create-time-entry", "date", create(fields{"date": "yesterday"})},
+		{"create-time-entry", "note", create(fields{"note": strings.Repeat("x", 2001)})},
+		{"create-time-entry", "billable", create(fields{"billable": "yes"})},
+		{"create-time-entry", "userId", create(fields{"userId": guest.id})},
+		{"create-time-entry", "userId", create(fields{"userId": foreigner.id})},
+		{"create-time-entry", "userId", create(fields{"userId": w.acme})},
+		{"create-time-entry", "createdBy", create(fields{"createdBy": guest.id})},
+		{"update-time-entry", "minutes", change(fields{"minutes": 1441})},
+		{"update-time-entry", "minutes", change(fields{"minutes": nil})},
+		{"update-time-entry", "date", change(fields{"date": nil})},
+		{"update-time-entry", "date", change(fields{"date": "2027-03-12"})},
+		{"update-time-entry", "billable", change(fields{"billable": nil})},
+		{"update-time-entry", "userId", change(fields{"userId": guest.id})},
+		{"update-time-entry", "projectId", change(fields{"projectId": other.ID})},
+		{"list-time-entries", "to", fields{"from": "2027-03-02", "to": "2027-03-01"}},
+		{"list-time-entries", "from", fields{"from": "now"}},
+		{"list-time-entries", "userId", fields{"userId": "me"}},
+		{"list-time-entries", "cursor", fields{"cursor": "x"}},
+		{"list-time-entries", "limit", fields{"limit": 1000}},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
+			t.Errorf("%s %.120s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+		}
+	}
+	for _, in := range []fields{{"projectId": w.acme}, {"taskId": issue.ID}, {"issueId": task.ID}} {
+		w.refused(fault.CodeNotFound, w.manager, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 1}, in))
+		w.refused(fault.CodeNotFound, w.manager, "list-time-entries", in)
+	}
+	// Somewhere it is tomorrow already.
+	w.spend(w.manager, fields{"projectId": p.ID, "date": "2027-03-11"})
+	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 2 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestTimeEntriesArePaged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.at(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
+	p := w.project("Apollo")
+	for i := range 9 {
+		w.spend(w.manager, fields{"projectId": p.ID, "date": fmt.Sprintf("2027-03-0%d", 1+i/3), "minutes": 10})
+	}
+	whole := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
+	var want []string
+	for i, e := range whole.Items {
+		if want = append(want, string(e.ID)); i > 0 && e.Date > whole.Items[i-1].Date {
+			t.Errorf("%s comes after %s", e.Date, whole.Items[i-1].Date)
+		}
+	}
+	for _, limit := range []int{1, 2, 3, 9} {
+		var got []string
+		ask := fields{"limit": limit}
+		for {
+			page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", ask)
+			if first := ask["cursor"] == nil; first != (page.TotalMinutes != nil) || first && *page.TotalMinutes != 90 {
+				t.Errorf("by %d: the sum is %v", limit, page.TotalMinutes)
+			}
+			for _, e := range page.Items {
+				got = append(got, string(e.ID))
+			}
+			if page.NextCursor == "" {
+				break
+			}
+			ask["cursor"] = page.NextCursor
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("by %d: got %v, want %v", limit, got, want)
+		}
+	}
+	stranger := w.person(person{roles: []string{"Admin"}, tenant: w.globex})
+	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"limit": 1})
+	w.refused(fault.CodeValidation, stranger, "list-time-entries", fields{"cursor": page.NextCursor})
+	if got := spent(do[contract.TimeEntryPage](w, stranger, "list-time-entries", fields{})); got != " = 0" {
+		t.Errorf("a stranger lists %q", got)
+	}
+}
+
+// What may not be read is in neither the list nor its sum.
+func TestTheSumHoldsWhatItsReaderMayRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
+	w.spend(w.manager, fields{"projectId": open.ID, "note": "o", "date": "2026-01-01", "minutes": 10})
+	w.spend(w.manager, fields{"projectId": secret.ID, "note": "s", "date": "2026-01-02", "minutes": 100})
+	for _, c := range []struct {
+		who  person
+		want string
+	}{
+		{person{roles: []string{"Auditor"}, clearance: "SECRET"}, "s o = 110"},
+		{person{roles: []string{"Auditor"}}, "o = 10"},
+		{person{roles: []string{"Auditor"}, clearance: "SECRET", projects: []op.UUID{secret.ID}}, "s = 100"},
+		{person{roles: []string{"Auditor"}, clearance: "SECRET", caveats: []string{"project:" + string(open.ID)}}, "o = 10"},
+		{person{roles: []string{"Member"}, clearance: "SECRET"}, " = 0"},
+	} {
+		if got := spent(do[contract.TimeEntryPage](w, w.person(c.who), "list-time-entries", fields{})); got != c.want {
+			t.Errorf("%+v: got %q, want %q", c.who, got, c.want)
+		}
+	}
+}
+
+func TestTimeOutlivesItsTaskAndGoesWithItsProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	w.spend(w.manager, fields{"taskId": task.ID, "note": "t", "date": "2026-01-02"})
+	w.spend(w.manager, fields{"issueId": issue.ID, "note": "i", "date": "2026-01-01"})
+	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
+	do[op.None](w, w.manager, "delete-issue", fields{"issue": issue.Key})
+	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"projectId": p.ID})
+	if got := spent(page); got != "t i = 120" || page.Items[0].TaskID != "" || page.Items[1].IssueID != "" {
+		t.Errorf("got %q: %+v", got, page.Items)
+	}
+	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
+	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 0 {
+		t.Errorf("%d entries are left", n)
+	}
+}
