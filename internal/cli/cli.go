@@ -109,8 +109,8 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		&cobra.Group{ID: groupDecisions, Title: "Decisions:"},
 		&cobra.Group{ID: groupIssues, Title: "Issues:"},
 		&cobra.Group{ID: groupProjects, Title: "Projects:"},
-		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages and gates:"},
-		&cobra.Group{ID: groupRecords, Title: "Comments and time:"},
+		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages, gates and deliverables:"},
+		&cobra.Group{ID: groupRecords, Title: "Comments, time and runs:"},
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
@@ -134,8 +134,13 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	add(groupPlanning, newInitiativeCmds(inv)...)
 	add(groupPlanning, newStageCmds(inv)...)
 	add(groupPlanning, newGateCmds(inv)...)
+	add(groupPlanning, newDeliverableCmds(inv)...)
+	add(groupPlanning, newCriterionCmds(inv)...)
+	add(groupTasks, newCustomFieldCmds(inv)...)
 	add(groupRecords, newCommentCmds(inv)...)
 	add(groupRecords, newTimeEntryCmds(inv)...)
+	add(groupRecords, newRunCmds(inv)...)
+	add(groupAccess, newDelegationCmds(inv)...)
 	add(groupAccess,
 		newAuthCmd(inv), newListOrgsCmd(inv), newListPeopleCmd(inv), newPermissionsCmd(inv),
 		newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv))

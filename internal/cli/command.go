@@ -37,6 +37,8 @@ type form[In any] struct {
 	optional []string
 	// whole says that all pages are asked for: how they are cut is pt's matter.
 	whole bool
+	// anyProject says that PT_PROJECT has no say where --project may be left out.
+	anyProject bool
 	// question is asked before something is lost; %s is what names it.
 	question string
 	// naming gives a better name for the question than what was typed.
@@ -194,7 +196,11 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 		k.bindHint(cmd, a, flag)
 	}
 	for _, name := range []string{"limit", "cursor"} {
-		if !k.form.whole && slices.ContainsFunc(k.op.Fields, func(f op.Field) bool { return f.Name == name }) {
+		if k.form.whole {
+			v.Field(fieldNamed(k.op, "limit").Index).SetInt(maxPage)
+			continue
+		}
+		if slices.ContainsFunc(k.op.Fields, func(f op.Field) bool { return f.Name == name }) {
 			plain = append(plain, name)
 		}
 	}
@@ -353,7 +359,7 @@ func (k *call[In]) place(args []string, s settings) error {
 		return k.take(p, p.typed)
 	case p.field.Required:
 		return k.inv.defaultProject(p, s, "")
-	case s.project != "" && !k.namesOther(p):
+	case s.project != "" && !k.form.anyProject && !k.namesOther(p):
 		return k.take(p, s.project)
 	default:
 		return nil

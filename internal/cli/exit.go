@@ -198,7 +198,7 @@ func hint(f *fault.Error, r *client.Refusal) string {
 	case fault.CodeConflict:
 		return candidateHint(f.Details)
 	case fault.CodeDuplicateTask:
-		return "Look at the tasks above first."
+		return "Look at the tasks above first. If it is another one all the same: the same command with --allow-duplicate."
 	case fault.CodeUnavailable, fault.CodeRateLimited:
 		if f.RetryAfter > 0 {
 			return fmt.Sprintf("The same command again in %s.", f.RetryAfter.Round(time.Second))

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +124,8 @@ type world struct {
 	width    int
 	// dir is the folder that pt is run in; none unless told.
 	dir string
+	// ticks lets the clock go on by a millisecond each time that it is asked.
+	ticks bool
 }
 
 func invoke(t *testing.T, s *service, w world, args ...string) invoked {
@@ -148,6 +151,10 @@ func invokeContext(ctx context.Context, t *testing.T, s *service, w world, args 
 		},
 		Getenv: func(k string) string { return env[k] }, Version: "1.2.3",
 		Clock: clock.Func(func() time.Time { return now }), Dir: w.dir,
+	}
+	if w.ticks {
+		var n atomic.Int64
+		p.Clock = clock.Func(func() time.Time { return now.Add(time.Duration(n.Add(1)) * time.Millisecond) })
 	}
 	code := p.Run(ctx, args)
 	got := invoked{code: code, out: out.String(), err: errs.String()}

@@ -61,7 +61,7 @@ func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 			help = strings.TrimSuffix(help, ".") + " (default " + f.Default + ")"
 		}
 		registered := cmd.Flags().VarPF(value, flag, "", strings.ReplaceAll(help, "`", "'"))
-		if value.v.Kind() == reflect.Bool {
+		if value.IsBoolFlag() {
 			registered.NoOptDefVal = "true"
 		}
 		if f.Required {
@@ -139,7 +139,7 @@ func (f *fieldValue) Type() string {
 }
 
 // IsBoolFlag lets pflag take the flag without a value.
-func (f *fieldValue) IsBoolFlag() bool { return f.v.Kind() == reflect.Bool }
+func (f *fieldValue) IsBoolFlag() bool { return f.field.Value().Kind() == reflect.Bool }
 
 // Set reads the flag's value. The empty value of a field that can be cleared
 // clears it. A list is split at commas, and a second flag adds to it.

@@ -93,6 +93,7 @@ func stories() []story {
 	return []story{
 		issueStory(), commentStory(), timeEntryStory(), stageStory(), initiativeStory(), workspaceStory(),
 		decisionStory(), dependencyStory(), claimStory(), bindStory(), exportStory(), peopleStory(), taskStory(), otherStory(),
+		deliverableStory(), customFieldStory(), delegationStory(), runStory(),
 	}
 }
 

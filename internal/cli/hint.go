@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"parapet/internal/client"
 	"parapet/internal/contract/tracker"
+	"parapet/internal/fault"
 	"parapet/internal/op"
 )
 
@@ -28,6 +30,8 @@ const (
 	hintIssue
 	hintStage
 	hintGate
+	hintDeliverable
+	hintField
 )
 
 // hintKindOf gives the kind of a field by its name: wherever a contract has a
@@ -49,6 +53,10 @@ func hintKindOf(f op.Field) hintKind {
 		return hintStage
 	case "gateId":
 		return hintGate
+	case "deliverableId":
+		return hintDeliverable
+	case "fieldId":
+		return hintField
 	default:
 		return hintNone
 	}
@@ -65,8 +73,10 @@ func (k hintKind) help() string {
 		return "its id, name or a part of its name"
 	case hintStage:
 		return "its id, name or place"
-	case hintGate:
+	case hintGate, hintField:
 		return "its id or name"
+	case hintDeliverable:
+		return "its id or title"
 	default:
 		return ""
 	}
@@ -154,14 +164,75 @@ func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string,
 			return "", "", err
 		}
 		return i.ID, i.Name, nil
-	case hintStage, hintGate:
-		return a.findInPipeline(ctx, c)
+	case hintStage, hintGate, hintDeliverable, hintField:
+		all, err := a.candidates(ctx, c)
+		if err != nil {
+			return "", "", err
+		}
+		return choose(a.name, a.hint, all)
 	default:
 		p, err := a.findProject(ctx, c)
 		if err != nil {
 			return "", "", err
 		}
 		return p.ID, p.Name + " (" + p.Prefix + ")", nil
+	}
+}
+
+// projectID is the project of the command line, which is known by now: it comes
+// before what is in it.
+func (a *argument) projectID() op.UUID {
+	return op.UUID(a.in.FieldByName("ProjectID").String())
+}
+
+// candidates gives what a hint in a project can mean.
+func (a *argument) candidates(ctx context.Context, c *client.Client) ([]candidate, error) {
+	switch a.kind {
+	case hintDeliverable:
+		return deliverables(ctx, c, a.projectID())
+	case hintField:
+		return customFields(ctx, c, a.projectID())
+	default:
+		return a.inPipeline(ctx, c)
+	}
+}
+
+// candidate is a record that a hint may mean: by its name, a part of its name,
+// or its place.
+type candidate struct {
+	id    op.UUID
+	name  string
+	place string
+}
+
+// choose gives the one record that a hint means. One that fits exactly comes
+// before those of which it is a part; several are an error that lists them.
+func choose(what, hint string, all []candidate) (op.UUID, string, error) {
+	var exact, parts []candidate
+	for _, one := range all {
+		switch {
+		case strings.EqualFold(one.name, hint), one.place == hint:
+			exact = append(exact, one)
+		case strings.Contains(strings.ToLower(one.name), strings.ToLower(hint)):
+			parts = append(parts, one)
+		}
+	}
+	if len(exact) == 0 {
+		exact = parts
+	}
+	switch len(exact) {
+	case 0:
+		return "", "", fault.NotFound(what + " " + strconv.Quote(hint))
+	case 1:
+		return exact[0].id, exact[0].name, nil
+	default:
+		f := fault.Conflict("The " + what + " " + strconv.Quote(hint) + " fits more than one.")
+		var list []any
+		for _, one := range exact {
+			list = append(list, map[string]any{"id": string(one.id), "name": one.name})
+		}
+		f.Details = map[string]any{"candidates": list}
+		return "", "", f
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"parapet/internal/cli/markdown"
 	"parapet/internal/client"
 	"parapet/internal/contract/tracker"
-	"parapet/internal/fault"
-	"parapet/internal/op"
 )
 
 func newStageCmds(inv *invocation) []*cobra.Command {
@@ -105,46 +103,20 @@ func showStage(d *markdown.Doc, s *tracker.Stage) {
 	}
 }
 
-// findInPipeline gives the id and the name of the stage or gate that a hint
-// means: its name, a part of it that fits no other, or a stage's place.
-func (a *argument) findInPipeline(ctx context.Context, c *client.Client) (op.UUID, string, error) {
-	project := op.UUID(a.in.FieldByName("ProjectID").String())
-	p, err := do(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: project})
+// inPipeline gives the stages of a project, or its gates, to choose from.
+func (a *argument) inPipeline(ctx context.Context, c *client.Client) ([]candidate, error) {
+	p, err := do(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: a.projectID()})
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	var exact, parts []any
+	var all []candidate
 	for _, s := range p.Stages {
-		id, name := s.ID, s.Name
-		if a.kind == hintGate {
-			if s.Gate == nil {
-				continue
-			}
-			id, name = s.Gate.ID, s.Gate.Name
-		}
-		found := map[string]any{"id": string(id), "name": name}
 		switch {
-		case strings.EqualFold(name, a.hint), a.kind == hintStage && strconv.Itoa(s.Position) == a.hint:
-			exact = append(exact, found)
-		case strings.Contains(strings.ToLower(name), strings.ToLower(a.hint)):
-			parts = append(parts, found)
+		case a.kind == hintStage:
+			all = append(all, candidate{s.ID, s.Name, strconv.Itoa(s.Position)})
+		case s.Gate != nil:
+			all = append(all, candidate{s.Gate.ID, s.Gate.Name, ""})
 		}
 	}
-	if len(exact) == 0 {
-		exact = parts
-	}
-	what := a.name
-	switch len(exact) {
-	case 0:
-		return "", "", fault.NotFound(what + " " + strconv.Quote(a.hint))
-	case 1:
-		found, _ := exact[0].(map[string]any)
-		id, _ := found["id"].(string)
-		name, _ := found["name"].(string)
-		return op.UUID(id), name, nil
-	default:
-		f := fault.Conflict("The " + what + " " + strconv.Quote(a.hint) + " fits more than one.")
-		f.Details = map[string]any{"candidates": exact}
-		return "", "", f
-	}
+	return all, nil
 }

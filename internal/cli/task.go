@@ -35,7 +35,7 @@ func newTaskCmds(inv *invocation) []*cobra.Command {
   pt create-task --project APOLLO --title "Fix the hatch" --type BUG --priority HIGH --description - < hatch.md`,
 			flags: []string{
 				"projectId:project", "title", "description", "assignee", "dueDate:due", "status!", "issueType:type", "priority",
-				"progress", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels",
+				"progress", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels", "allowDuplicate",
 			},
 		}, showTask),
 		shows(inv, tracker.UpdateTask, form[tracker.UpdateTaskIn]{
@@ -50,6 +50,10 @@ statuses is allowed.`,
 				"issueType:type", "priority", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels",
 			},
 		}, showTask),
+		lists(inv, tracker.ListEpicChildren, form[tracker.ListEpicChildrenIn]{
+			example: `  pt list-epic-children APOLLO-3
+  pt list-epic-children APOLLO-3 --all --json --jq '.data | length'`,
+		}, childTable),
 		removes(inv, tracker.DeleteTask, "task", form[tracker.DeleteTaskIn]{
 			long: `Deletes a task for good, with its sub-tasks. The children of an epic stay and
 lose the epic. It asks on a terminal; without one it needs --yes.`,
@@ -76,6 +80,21 @@ var taskTable = table[tracker.TaskSummary]{
 		{name: "Due", value: func(t *tracker.TaskSummary) string { return string(t.DueDate) }},
 		{name: "Assignee", value: func(t *tracker.TaskSummary) string { return string(t.Assignee) }},
 		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, seldom: true},
+	},
+}
+
+var childTable = table[tracker.EpicChild]{
+	empty: "No children.", flex: 1,
+	columns: []column[tracker.EpicChild]{
+		{name: "Key", value: func(t *tracker.EpicChild) string { return t.Key }},
+		{name: "Title", value: func(t *tracker.EpicChild) string { return t.Title }},
+		{name: "Status", value: func(t *tracker.EpicChild) string { return t.Status }},
+		{name: "Type", value: func(t *tracker.EpicChild) string { return t.IssueType }},
+		{name: "Priority", value: func(t *tracker.EpicChild) string { return t.Priority }},
+		{name: "Due", value: func(t *tracker.EpicChild) string { return string(t.DueDate) }},
+		{name: "Assignee", value: func(t *tracker.EpicChild) string { return string(t.Assignee) }},
+		{name: "Other project", value: func(t *tracker.EpicChild) string { return yes(t.IsCrossProject) }, seldom: true},
+		{name: "ID", value: func(t *tracker.EpicChild) string { return string(t.ID) }},
 	},
 }
 
@@ -108,6 +127,9 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 	}
 	if t.Claim != nil {
 		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+moment(t.Claim.ExpiresAt))
+	}
+	for _, f := range t.CustomFields {
+		d.Field(f.Name, f.Value)
 	}
 	d.Quote(t.Description)
 	if t.DecisionRequest != nil {

@@ -76,7 +76,7 @@ func (d *Doc) Field(name, value string) {
 		d.block()
 		d.fields = true
 	}
-	name += ":"
+	name = text.Line(name) + ":"
 	if d.style.Rendered {
 		d.b.WriteString("  " + d.paint(dim, name) + " " + text.Line(value) + "\n")
 		return

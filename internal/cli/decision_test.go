@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parapet/internal/contract/tracker"
+)
+
+// waiting is a service whose wait route answers as the test says.
+func waiting(t *testing.T, answers func(n int32, w http.ResponseWriter, r *http.Request)) *service {
+	t.Helper()
+	var n atomic.Int32
+	s := &service{t: t, replies: routes()}
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/wait") {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("X-Request-Id", requestID)
+			answers(n.Add(1), w, r)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Close)
+	s.url = h.URL
+	return s
+}
+
+func give(w http.ResponseWriter, v any) {
+	w.Write([]byte(answer(v).body)) //nolint:errcheck // the client has gone, or the test fails
+}
+
+// An open request is no answer: it is asked again, also past a server that is
+// being replaced, and never in a busy loop.
+func TestWaitGoesOnUntilTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := waiting(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
+		switch n {
+		case 1:
+			give(w, aDecision(tracker.DecisionOpen))
+		default:
+			give(w, aDecision(tracker.DecisionAnswered))
+		}
+	})
+	begun := time.Now()
+	got := invoke(t, s, world{}, "wait-decision", apollo, "APOLLO-18", "--jq", ".data.status, .data.chosenOptionIndex")
+	if got.code != ExitDone || got.out != "answered\n1\n" {
+		t.Fatalf("got %+v", got)
+	}
+	if took := time.Since(begun); took < breath {
+		t.Errorf("it asked again after %s", took)
+	}
+}
+
+func TestWaitTimesOut(t *testing.T) {
+	t.Parallel()
+	s := waiting(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("timeoutSeconds") != "1" {
+			t.Errorf("waits for %s s", r.URL.Query().Get("timeoutSeconds"))
+		}
+		give(w, aDecision(tracker.DecisionOpen))
+	})
+	args := []string{"wait-decision", apollo, "APOLLO-18", "--timeout", "1ms"}
+	got := invoke(t, s, world{ticks: true}, args...)
+	if got.code != ExitPending || got.out != "" || !strings.Contains(got.err, "still pending (request "+decisionID+")") {
+		t.Fatalf("got %+v", got)
+	}
+	got = invoke(t, s, world{ticks: true}, append(args, "--json")...)
+	if got.code != ExitPending || !strings.Contains(got.err, `{"error":{"code":"DECISION_PENDING"`) || !strings.Contains(got.err, `"retryable":true`) {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+// Ctrl-C ends a wait at once.
+func TestWaitIsCancelled(t *testing.T) {
+	t.Parallel()
+	s := waiting(t, func(_ int32, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	begun := time.Now()
+	got := invokeContext(ctx, t, s, world{}, "wait-decision", apollo, "APOLLO-18")
+	if got.code != ExitCancelled || time.Since(begun) > 5*time.Second {
+		t.Fatalf("got %+v after %s", got, time.Since(begun))
+	}
+}
+
+// What may be known before a request is refused before it.
+func TestDecisionCommandLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x,", 10) + "x"
+	for _, args := range [][]string{
+		{"mark-awaiting-decision", apollo, "APOLLO-17"},
+		{"mark-awaiting-decision", apollo, "APOLLO-17", "--question", " "},
+		{"mark-awaiting-decision", apollo, "APOLLO-17", "--question", "q", "--options", long},
+		{"answer-decision", apollo, "APOLLO-17", "--answer", "a"},
+		{"answer-decision", apollo, "APOLLO-17", "--request-id", decisionID, "--chosen-option-index", "-1"},
+		{"answer-decision", apollo, "APOLLO-17", "--request-id", decisionID, "--answer", ""},
+		{"answer-decision", apollo, "APOLLO-17", "--request-id", "nonsense", "--answer", "a"},
+		{"cancel-decision", apollo, "APOLLO-17"},
+		{"cancel-decision", apollo, "APOLLO-17", "--request-id", decisionID, "--agent", "x"},
+		{"wait-decision", apollo, "APOLLO-17", "--timeout", "soon"},
+		{"wait-decision", apollo, "APOLLO-17", "--request-id", "x"},
+		{"list-tasks", apollo, "--awaiting-decision", "--review"},
+		{"list-tasks", apollo, "--review", "--ready"},
+		{"assign-issue", "ISS-4"},
+		{"escalate-issue", "ISS-4"},
+		{"escalate-issue", "ISS-4", "--severity", "URGENT"},
+		{"transition-issue", "ISS-4", "--to", "RESOLVED"},
+		{"resolve-issue", "ISS-4", "--resolution", "DONE"},
+		{"create-issue", "--project", apollo, "--title", "t", "--assignee", worker},
+		{"create-issue", "--title", "t"},
+		{"update-issue", "ISS-4"},
+		{"create-initiative", "--name", "n"},
+		{"create-initiative", "--start", "2027-01-04"},
+		{"update-initiative", "moon"},
+		{"create-project", "--name", "n"},
+		{"create-task", "--title", "t"},
+		{"create-task", "--project", apollo},
+		{"update-task", apollo, "APOLLO-17", "--progress", "101"},
+		{"list-tasks", apollo, "--limit", "201"},
+		{"delete-issue", "ISS-4"},
+		{"delete-initiative", "moon"},
+		{"create-comment", "--task", taskID, "--issue", issueID, "--body", "b"},
+		{"create-comment", "--body", "b"},
+		{"claim-next-ready", apollo, "--lease", "25h"},
+		{"keep-claim", apollo, "APOLLO-17"},
+		{"create-time-entry", "--task", taskID, "--minutes", "1441"},
+		{"review-gate", apollo, gateID, "--vote", "MAYBE"},
+		{"set-custom-field-values", apollo, "APOLLO-17", "--value", "Crew"},
+		{"export", apollo, "file.jsonl", "--json"},
+		{"man", "nonsense"},
+		{"man", "--json"},
+	} {
+		s := serve(t, routes())
+		if got := invoke(t, s, world{}, args...); got.code != ExitUsage || len(s.requests) > 0 || got.out != "" {
+			t.Errorf("%v: got %+v after %v", args, got, s.requests)
+		}
+	}
+}

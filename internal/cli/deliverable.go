@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"parapet/internal/cli/markdown"
+	"parapet/internal/client"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/op"
+)
+
+// deliverableHelp ends the help of what takes a deliverable.
+const deliverableHelp = `A deliverable is named by its id, its title or a part of its title that fits no other.`
+
+func newDeliverableCmds(inv *invocation) []*cobra.Command {
+	var criteria []string
+	return []*cobra.Command{
+		lists(inv, tracker.ListDeliverables, form[tracker.ListDeliverablesIn]{
+			example: `  pt list-deliverables APOLLO --status UNDER_REVIEW
+  pt list-deliverables APOLLO --task APOLLO-17`,
+			flags: []string{"status", "taskId:task"},
+		}, deliverableTable),
+		shows(inv, tracker.GetDeliverable, form[tracker.DeliverableIn]{
+			example: `  pt get-deliverable APOLLO "Flight plan"
+  pt get-deliverable APOLLO "Flight plan" --json --jq '.data.criteria[] | select(.met | not) | .text'`,
+		}, showDeliverable),
+		shows(inv, tracker.CreateDeliverable, form[tracker.CreateDeliverableIn]{
+			example: `  pt create-deliverable APOLLO --title "Flight plan" --task APOLLO-17 --criterion "Two have read it"`,
+			flags:   []string{"title", "description", "taskId:task", "owner", "dueDate:due"},
+			setup: func(cmd *cobra.Command, _ *tracker.CreateDeliverableIn) {
+				cmd.Flags().StringArrayVar(&criteria, "criterion", nil, "An acceptance criterion, as a `text`; once for each")
+			},
+			fill: func(in *tracker.CreateDeliverableIn) error {
+				in.Criteria = criteria
+				return nil
+			},
+		}, showDeliverable),
+		shows(inv, tracker.UpdateDeliverable, form[tracker.UpdateDeliverableIn]{
+			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
+can be empty. The status has commands of its own: submit-deliverable,
+start-deliverable-review, accept-deliverable, reject-deliverable, revise-deliverable.
+
+` + deliverableHelp,
+			example: `  pt update-deliverable APOLLO "Flight plan" --due 2027-03-31`,
+			flags:   []string{"title", "description", "taskId:task", "owner", "dueDate:due"},
+		}, showDeliverable),
+		shows(inv, tracker.SubmitDeliverable, form[tracker.DeliverableIn]{
+			example: `  pt submit-deliverable APOLLO "Flight plan"`,
+		}, showDeliverable),
+		shows(inv, tracker.StartDeliverableReview, form[tracker.DeliverableIn]{
+			example: `  pt start-deliverable-review APOLLO "Flight plan"`,
+		}, showDeliverable),
+		shows(inv, tracker.AcceptDeliverable, form[tracker.ReviewDeliverableIn]{
+			example: `  pt accept-deliverable APOLLO "Flight plan" --reason "Complete"`,
+			flags:   []string{"reason"},
+		}, showDeliverable),
+		shows(inv, tracker.RejectDeliverable, form[tracker.RejectDeliverableIn]{
+			example: `  pt reject-deliverable APOLLO "Flight plan" --failed-criteria 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --reason "Costs are missing"`,
+			flags:   []string{"failedCriteria", "reason"},
+		}, showDeliverable),
+		shows(inv, tracker.ReviseDeliverable, form[tracker.ReviewDeliverableIn]{
+			example: `  pt revise-deliverable APOLLO "Flight plan" --reason "Costs are missing"`,
+			flags:   []string{"reason"},
+		}, showDeliverable),
+		removes(inv, tracker.DeleteDeliverable, "deliverable", form[tracker.DeliverableIn]{
+			example: `  pt delete-deliverable APOLLO "Flight plan" --yes`,
+		}),
+	}
+}
+
+var deliverableTable = table[tracker.DeliverableSummary]{
+	empty: "No deliverables.", flex: 0,
+	columns: []column[tracker.DeliverableSummary]{
+		{name: "Title", value: func(d *tracker.DeliverableSummary) string { return d.Title }},
+		{name: "Status", value: func(d *tracker.DeliverableSummary) string { return d.Status }},
+		{name: "Due", value: func(d *tracker.DeliverableSummary) string { return string(d.DueDate) }},
+		{name: "Owner", value: func(d *tracker.DeliverableSummary) string { return string(d.Owner) }},
+		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return string(d.TaskID) }, seldom: true},
+		{name: "ID", value: func(d *tracker.DeliverableSummary) string { return string(d.ID) }},
+	},
+}
+
+func showDeliverable(d *markdown.Doc, v *tracker.Deliverable) {
+	d.Heading(1, v.Title)
+	d.Field("ID", string(v.ID))
+	d.Field("Project", string(v.ProjectID))
+	d.Field("Task", string(v.TaskID))
+	d.Field("Status", v.Status)
+	d.Field("Owner", string(v.Owner))
+	d.Field("Due", string(v.DueDate))
+	d.Field("Created", moment(v.CreatedAt)+" by "+string(v.CreatedBy))
+	d.Field("Updated", moment(v.UpdatedAt))
+	if v.SubmittedAt != nil {
+		d.Field("Submitted", moment(*v.SubmittedAt)+" by "+string(v.SubmittedBy))
+	}
+	if v.ReviewedAt != nil {
+		d.Field("Reviewed", moment(*v.ReviewedAt)+" by "+string(v.ReviewedBy))
+	}
+	d.Quote(v.Description)
+	if v.ReviewReason != "" {
+		d.Heading(2, "Review")
+		d.Quote(v.ReviewReason)
+	}
+	if len(v.Criteria) > 0 {
+		d.Heading(2, "Criteria")
+		criterionTable.write(d, v.Criteria)
+	}
+}
+
+// deliverables gives the deliverables of a project to choose from.
+func deliverables(ctx context.Context, c *client.Client, project op.UUID) ([]candidate, error) {
+	in := &tracker.ListDeliverablesIn{ProjectID: project}
+	var all []candidate
+	_, err := pages(true, &in.Limit, &in.Cursor, func() (string, error) {
+		page, err := do(ctx, c, tracker.ListDeliverables, in)
+		if err != nil {
+			return "", err
+		}
+		for _, d := range page.Items {
+			all = append(all, candidate{id: d.ID, name: d.Title})
+		}
+		return page.NextCursor, nil
+	})
+	return all, err
+}

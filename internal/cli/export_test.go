@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A file is there whole or not at all, and what stood there before stays until
+// then.
+func TestExportToAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "backlog.jsonl")
+	if err := os.WriteFile(name, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := routes()
+	second := "GET " + project + "/export?cursor=bmV4dA&limit=200"
+	whole := all[second]
+	all[second] = refuse(500, "INTERNAL", "Something went wrong on the server.", "")
+	s := serve(t, all)
+	if got := invoke(t, s, world{}, "export", apollo, name); got.code != ExitError {
+		t.Fatalf("got %+v", got)
+	}
+	files, err := os.ReadDir(dir)
+	if text, rerr := os.ReadFile(name); err != nil || rerr != nil || string(text) != "before\n" || len(files) != 1 {
+		t.Fatalf("after a failure: %q, %v, %v", text, files, err)
+	}
+	all[second] = whole
+	s = serve(t, all)
+	got := invoke(t, s, world{}, "export", apollo, name)
+	if got.code != ExitDone || got.out != "" || !strings.Contains(got.err, "2 items written to") {
+		t.Fatalf("got %+v", got)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.HasPrefix(string(text), `{"id":"a-1",`) {
+		t.Fatalf("%v %q", err, text)
+	}
+	// What was written is what an import reads.
+	items := newItemReader(strings.NewReader(string(text)))
+	for range 2 {
+		if item, problem, err := items.next(); err != nil || problem != "" || item.item.ID == "" {
+			t.Errorf("%+v %q %v", item, problem, err)
+		}
+	}
+}
