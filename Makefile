@@ -60,6 +60,10 @@ policy-test: ## Run the Rego tests (plain opa test), then the decision tables an
 bench: ## Print the benchmarks, one JSON line a figure (decision, filter, route, token)
 	@cd internal/bench && go run .
 
+.PHONY: bench-scale
+bench-scale: ## Print lists at 10,000 and at 1,000,000 tasks, with their plans (minutes, some gigabytes)
+	@cd internal/bench && go run . -only scale
+
 .PHONY: fuzz
 fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s)
 	@grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' cmd internal jobs policies policytests 2>/dev/null | xargs -r -n1 dirname | sort -u | while read -r dir; do \

@@ -90,6 +90,24 @@ func routes(ctx context.Context, r *report) error {
 
 // furnish logs in as acme's project manager and makes a project with tasks.
 func furnish(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
+	token, tenant, project, err = furnishProject(ctx, info)
+	if err != nil {
+		return "", "", "", err
+	}
+	for from := 0; from < benchTasks; from += 500 {
+		var items []map[string]any
+		for i := from; i < min(from+500, benchTasks); i++ {
+			items = append(items, map[string]any{"id": fmt.Sprintf("b-%d", i), "title": fmt.Sprintf("Work item number %d of the measured project", i), "description": "What is to be done, in a few words."})
+		}
+		if err := call(ctx, "POST", info.BaseURL+"/api/projects/"+project+"/import", token, map[string]any{"items": items}, nil); err != nil {
+			return "", "", "", err
+		}
+	}
+	return token, tenant, project, nil
+}
+
+// furnishProject logs in as acme's project manager and makes a project.
+func furnishProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
 	var login struct{ Token, TenantID string }
 	for _, t := range info.Tenants {
 		for _, u := range t.Users {
@@ -104,15 +122,6 @@ func furnish(ctx context.Context, info dev.Info) (token, tenant, project string,
 	var made struct{ ID string }
 	if err := call(ctx, "POST", info.BaseURL+"/api/projects", login.Token, map[string]any{"name": "Bench", "startDate": "2027-01-01", "prefix": "BENCH"}, &made); err != nil {
 		return "", "", "", err
-	}
-	for from := 0; from < benchTasks; from += 500 {
-		var items []map[string]any
-		for i := from; i < min(from+500, benchTasks); i++ {
-			items = append(items, map[string]any{"id": fmt.Sprintf("b-%d", i), "title": fmt.Sprintf("Work item number %d of the measured project", i), "description": "What is to be done, in a few words."})
-		}
-		if err := call(ctx, "POST", info.BaseURL+"/api/projects/"+made.ID+"/import", login.Token, map[string]any{"items": items}, nil); err != nil {
-			return "", "", "", err
-		}
 	}
 	return login.Token, login.TenantID, made.ID, nil
 }
