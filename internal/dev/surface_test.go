@@ -220,10 +220,22 @@ func TestForeignIsAbsent(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &epic); err != nil || w.Code != 201 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
+	made := func(path, body string) op.UUID {
+		var out struct{ ID op.UUID }
+		w := d.ask(t, "POST", path, manager, []byte(body))
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 201 {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		return out.ID
+	}
+	issue := made("/api/issues", `{"projectId":"`+string(project.ID)+`","title":"Hidden"}`)
 	foreign := map[string]op.UUID{
 		"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID,
 		"initiativeId": initiative.ID,
 		"epicId":       epic.ID,
+		"issue":        issue,
+		"commentId":    made("/api/comments", `{"issueId":"`+string(issue)+`","body":"Hidden"}`),
+		"timeEntryId":  made("/api/time-entries", `{"issueId":"`+string(issue)+`","date":"2026-01-01","minutes":1}`),
 	}
 	tried := 0
 	for _, b := range d.App().Operations() {
