@@ -26,9 +26,10 @@ import (
 	"parapet/internal/principal"
 )
 
-// Principals gives a principal anew when the grants of its tenant have changed.
+// Principals gives a principal anew when the grants of its tenant or the
+// delegations that it received have changed.
 type Principals interface {
-	Refresh(ctx context.Context, p *principal.Principal, revision int64) (*principal.Principal, error)
+	Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error)
 }
 
 // hearer is what Principals may be as well: told at once what this process has
@@ -57,13 +58,36 @@ type Config struct {
 	// HashKey is a secret of the installation: requests that named an
 	// idempotency key are remembered by a hash with it.
 	HashKey []byte
+	// Delegations finds what callers may do on behalf of others; nil in a module
+	// that nothing is delegated in.
+	Delegations Delegations
+}
+
+// Delegations is where a module keeps them.
+type Delegations interface {
+	// FingerprintSQL is a statement that gives the fingerprint of the delegations in
+	// force of the user $1 in the tenant $2, which is empty where there are none. It
+	// travels with every statement, so that one that ends, or begins, is felt at once.
+	FingerprintSQL() string
+	// InForce reads them with their fingerprint.
+	InForce(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error)
 }
 
 // Module is a module's gate: every operation of the module is bound through it.
-type Module struct{ cfg Config }
+type Module struct {
+	cfg Config
+	// contextSQL is what every statement is checked by.
+	contextSQL string
+}
 
 // New makes a module's gate.
-func New(cfg Config) *Module { return &Module{cfg} }
+func New(cfg Config) *Module {
+	fingerprint := `SELECT ''`
+	if cfg.Delegations != nil {
+		fingerprint = cfg.Delegations.FingerprintSQL()
+	}
+	return &Module{cfg: cfg, contextSQL: `SELECT c.*, (` + fingerprint + `) FROM (` + TenantContextSQL + `) c`}
+}
 
 // Call is one operation under way, as its handler sees it.
 type Call struct {
@@ -81,12 +105,15 @@ type Call struct {
 	module    *Module
 	operation *op.Operation
 	checked   bool
-	notes     []Note
-	events    []Event
+	// behalf is whose authority the operation needed, where the caller's own did not
+	// do.
+	behalf op.UUID
+	notes  []Note
+	events []Event
 }
 
-// errStale says that the tenant's grants are not those the principal was made
-// with: what was decided on the way must be decided anew.
+// errStale says that the tenant's grants, or the delegations, are not those the
+// principal was made with: what was decided on the way must be decided anew.
 var errStale = errors.New("gate: the grants have changed")
 
 // attempts bounds how often a call starts anew because grants change under it.
@@ -95,11 +122,17 @@ const attempts = 4
 // TenantContextSQL reads the live state of one user in one tenant.
 const TenantContextSQL = `SELECT membership_status, tenant_enabled, tenant_type, grants_revision FROM identity.tenant_context($1, $2)`
 
+// live is what a call's statements found to be so.
+type live struct {
+	revision int64
+	lent     string
+}
+
 // check travels with the call's statements and refuses a tenant context that is
 // not live. It remembers the live revision for a refresh.
-func (c *Call) check(live *int64) *postgres.Check {
+func (c *Call) check(found *live) *postgres.Check {
 	return &postgres.Check{
-		SQL:  TenantContextSQL,
+		SQL:  c.module.contextSQL,
 		Args: []any{c.Actor.UserID, c.Tenant},
 		Scan: func(rows pgx.Rows) error {
 			if !rows.Next() {
@@ -110,19 +143,32 @@ func (c *Call) check(live *int64) *postgres.Check {
 			}
 			var status, tenantType string
 			var enabled bool
-			if err := rows.Scan(&status, &enabled, &tenantType, live); err != nil {
+			if err := rows.Scan(&status, &enabled, &tenantType, &found.revision, &found.lent); err != nil {
 				return err
 			}
 			if status != "ACTIVE" || !enabled {
 				return fault.ForbiddenTenant()
 			}
 			c.checked = true
-			if *live != c.Actor.Revision {
+			if found.revision != c.Actor.Revision || (c.module.cfg.Delegations != nil && found.lent != c.Actor.Lent) {
 				return errStale
 			}
 			return nil
 		},
 	}
+}
+
+// refresh gives the principal anew for what was found to be live.
+func (m *Module) refresh(ctx context.Context, p *principal.Principal, found live) (*principal.Principal, error) {
+	now := principal.Live{Revision: found.revision}
+	if found.lent != "" && m.cfg.Delegations != nil {
+		var err error
+		// Read anew, with their own fingerprint: they may have changed once more.
+		if now.Delegations, err = m.cfg.Delegations.InForce(ctx, m.cfg.Pool.Read(string(p.Tenant), nil), p.Tenant, p.UserID); err != nil {
+			return nil, postgres.MapError(err)
+		}
+	}
+	return m.cfg.Principals.Refresh(ctx, p, now)
 }
 
 // run carries out one attempt after the other until the principal's permissions
@@ -133,14 +179,14 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		return fault.Unauthorized()
 	}
 	for range attempts {
-		live := p.Revision
+		found := live{p.Revision, p.Lent}
 		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
 		err := errStale
 		if p.Subject.Revision() == m.cfg.Engine.Revision() {
 			if o.Effect.Changes() {
-				err = m.change(ctx, c, &live, f)
+				err = m.change(ctx, c, &found, f)
 			} else {
-				err = m.read(ctx, c, &live, f)
+				err = m.read(ctx, c, &found, f)
 			}
 		}
 		if collided(err) && ctx.Err() == nil {
@@ -151,7 +197,7 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		if !errors.Is(err, errStale) {
 			return postgres.MapError(err)
 		}
-		fresh, err := m.cfg.Principals.Refresh(ctx, p, live)
+		fresh, err := m.refresh(ctx, p, found)
 		if err != nil {
 			return err
 		}
@@ -170,8 +216,8 @@ func collided(err error) bool {
 // read runs a handler whose every statement carries the check. A handler that
 // ran none, because it was refused before or needs none, is checked at its end,
 // so that no answer rests on a tenant context or on grants that are not live.
-func (m *Module) read(ctx context.Context, c *Call, live *int64, f func(context.Context, *Call) error) error {
-	reader := m.cfg.Pool.Read(string(c.Tenant), c.check(live))
+func (m *Module) read(ctx context.Context, c *Call, found *live, f func(context.Context, *Call) error) error {
+	reader := m.cfg.Pool.Read(string(c.Tenant), c.check(found))
 	c.DB = reader
 	err := f(principal.With(ctx, c.Actor), c)
 	if fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
@@ -188,8 +234,8 @@ func (m *Module) read(ctx context.Context, c *Call, live *int64, f func(context.
 
 // change runs a handler in one transaction that holds the change, its audit
 // entries and its events, or nothing.
-func (m *Module) change(ctx context.Context, c *Call, live *int64, f func(context.Context, *Call) error) error {
-	tx, err := m.cfg.Pool.Begin(ctx, string(c.Tenant), c.check(live))
+func (m *Module) change(ctx context.Context, c *Call, found *live, f func(context.Context, *Call) error) error {
+	tx, err := m.cfg.Pool.Begin(ctx, string(c.Tenant), c.check(found))
 	if err != nil {
 		return err
 	}
@@ -222,6 +268,7 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	})
 	switch {
 	case err == nil && d.Allow:
+		c.on(d.OnBehalfOf, permission)
 		return nil
 	case d.Hidden:
 		return fault.NotFound(r.Type)
@@ -229,6 +276,14 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 		return fault.Forbidden(c.grantable(permission)).WithCause(err)
 	default:
 		return fault.Forbidden(c.grantable(permission))
+	}
+}
+
+// on remembers on whose behalf something was allowed: by the operation's own
+// permission, or else by the first that needed another's.
+func (c *Call) on(b *authz.Behalf, permission string) {
+	if b != nil && (c.behalf == "" || permission == c.operation.Permission) {
+		c.behalf = op.UUID(b.Delegator)
 	}
 }
 
@@ -248,7 +303,9 @@ func (c *Call) Filter(ctx context.Context, permission string, columns *authz.Col
 
 // Ask puts one of the rare questions to the policies.
 func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error) {
-	return c.module.cfg.Engine.Ask(ctx, authz.InRequest(op.RequestID(ctx), q))
+	v, err := c.module.cfg.Engine.Ask(ctx, authz.InRequest(op.RequestID(ctx), q))
+	c.on(v.OnBehalfOf, "")
+	return v, err
 }
 
 // holds refuses a caller who has the operation's permission in no scope at all.

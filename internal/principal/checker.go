@@ -137,7 +137,7 @@ func (c *Checker) Authenticate(ctx context.Context, cred Credential) (*Principal
 	if err != nil {
 		return nil, err
 	}
-	return c.subject(ctx, claims, record, target, 0)
+	return c.subject(ctx, claims, record, target, nil)
 }
 
 // check is the principal check: the credential's record is live and its
@@ -225,37 +225,48 @@ func (c *Checker) resolve(ctx context.Context, user, selector op.UUID) (op.UUID,
 }
 
 // Refresh gives the principal anew, with a Subject of the tenant's revision, or
-// of a later one. It is asked when the live revision is another one than p's, or
-// when the policies have changed.
-func (c *Checker) Refresh(ctx context.Context, p *Principal, revision int64) (*Principal, error) {
+// of a later one, and of the delegations in force. It is asked when what is live is
+// other than what p was made with, or when the policies have changed.
+func (c *Checker) Refresh(ctx context.Context, p *Principal, live Live) (*Principal, error) {
 	record := liveRecord{
 		PrincipalKind: p.Kind, IntegrationKey: p.IntegrationKey, Email: p.Email, DisplayName: p.DisplayName,
 	}
-	return c.subject(ctx, p.claims, record, p.Tenant, revision)
+	return c.subject(ctx, p.claims, record, p.Tenant, &live)
 }
 
 // subject gives the principal for one target tenant, from the cache when what is
-// there is young enough, of the policies in use, and of revision; 0 is any.
-func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, revision int64) (*Principal, error) {
+// there is young enough, of the policies in use, and of what is live; nil is any.
+// Whoever does not look at delegations gets those that were live when last somebody
+// did: they let nobody do more than what the tracker decides, and that looks.
+func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, live *Live) (*Principal, error) {
 	key := subjectKey{target, claims.Subject, claims.ID}
 	policies := c.cfg.Policies.Revision()
-	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && (revision == 0 || p.Revision == revision) && p.Subject.Revision() == policies && sameSnapshot(p.claims, claims) {
+	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && p.isOf(live) && p.Subject.Revision() == policies && sameSnapshot(p.claims, claims) {
 		return p, nil
 	}
-	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(revision, 10) + "/" + snapshotOf(claims)
+	if live == nil {
+		live = &Live{}
+	}
+	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(live.Revision, 10) + "/" +
+		live.Delegations.Fingerprint + "/" + snapshotOf(claims)
 	return fly(ctx, &c.flights, flight, func(ctx context.Context) (*Principal, error) {
 		began, epoch := c.cfg.Clock.Now(), c.subjects.start()
 		stored, err := readStored(ctx, c.cfg.Pool, target, claims)
 		if err != nil {
 			return nil, err
 		}
-		p, err := c.build(ctx, claims, record, target, stored)
+		p, err := c.build(ctx, claims, record, target, stored, live.Delegations)
 		if err != nil {
 			return nil, err
 		}
 		c.subjects.put(key, p, began, epoch)
 		return p, nil
 	})
+}
+
+// isOf tells whether the principal was made with what is live.
+func (p *Principal) isOf(live *Live) bool {
+	return live == nil || (p.Revision == live.Revision && p.Lent == live.Delegations.Fingerprint)
 }
 
 // sameSnapshot tells whether two tokens say the same of what their bearer may do.
@@ -274,7 +285,11 @@ func snapshotOf(c token.Claims) string {
 	return string(sum[:])
 }
 
-func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, stored storedState) (*Principal, error) {
+func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, stored storedState, lent Delegations) (*Principal, error) {
+	delegations, lenders, err := c.delegations(ctx, target, lent, stored.Roles)
+	if err != nil {
+		return nil, err
+	}
 	subject, err := c.cfg.Policies.Subject(ctx, authz.SubjectInput{
 		Token: authz.Token{
 			Kind: claims.Kind.Short(), Tenant: string(claims.Tenant), Roles: claims.Roles, RoleScopes: claims.RoleScopes,
@@ -284,8 +299,8 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 		User: authz.User{
 			ID: string(claims.Subject), Kind: record.PrincipalKind, IntegrationKey: record.IntegrationKey, Organisation: stored.Organisation,
 		},
-		Stored: authz.Stored{Assignments: stored.assignments(), Clearance: stored.Clearance},
-		Roles:  stored.Roles,
+		Stored: authz.Stored{Assignments: assignments(stored.Assignments), Clearance: stored.Clearance},
+		Roles:  stored.Roles, Delegations: delegations,
 	})
 	if err != nil {
 		// No authority can be worked out, so there is none: the caller is refused.
@@ -297,7 +312,7 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 		Email: record.Email, DisplayName: record.DisplayName,
 		Tenant: target, TokenTenant: claims.Tenant, TenantType: stored.TenantType, Organisation: op.UUID(stored.Organisation),
 		TokenKind: claims.Kind.Short(), JTI: claims.ID, ExpiresAt: claims.ExpiresAt,
-		Subject: subject, Revision: stored.Revision, claims: claims,
+		Subject: subject, Revision: stored.Revision, Lent: lent.Fingerprint, lenders: lenders, claims: claims,
 	}, nil
 }
 

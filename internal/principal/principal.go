@@ -56,6 +56,11 @@ type Principal struct {
 	// of the tenant's roles and memberships.
 	Subject  *authz.Subject
 	Revision int64
+	// Lent is the fingerprint of the delegations that Subject was made with; empty
+	// is none.
+	Lent string
+	// lenders are the users on whose behalf Subject acts as well.
+	lenders []op.UUID
 
 	// claims are what the token said when it was signed; a new Subject needs them.
 	claims token.Claims
@@ -67,6 +72,32 @@ func (p *Principal) Clearance() string {
 		return ""
 	}
 	return p.Subject.Clearance()
+}
+
+// Live is what whoever serves a request finds to be so at its moment: what a
+// Subject must have been made with.
+type Live struct {
+	// Revision is that of the tenant's roles and memberships.
+	Revision int64
+	// Delegations are those that the caller received and that are in force.
+	Delegations Delegations
+}
+
+// Delegations are those of one user in one tenant at one moment.
+type Delegations struct {
+	// Fingerprint is the same for the same delegations; empty is none.
+	Fingerprint string
+	InForce     []Delegation
+}
+
+// Delegation is one in force, with the projects that its scope holds now.
+type Delegation struct {
+	ID          op.UUID  `json:"id"`
+	Delegator   op.UUID  `json:"delegator"`
+	Scope       string   `json:"scope"`
+	Projects    []string `json:"projects"`
+	Initiatives []string `json:"initiatives"`
+	Permissions []string `json:"permissions"`
 }
 
 // Credential is what a request presents.

@@ -121,9 +121,9 @@ type assignment struct {
 	ID    string `json:"id"`
 }
 
-func (s storedState) assignments() []authz.Assignment {
-	list := make([]authz.Assignment, len(s.Assignments))
-	for i, a := range s.Assignments {
+func assignments(stored []assignment) []authz.Assignment {
+	list := make([]authz.Assignment, len(stored))
+	for i, a := range stored {
 		list[i] = authz.Assignment{Role: a.Role, Scope: a.Scope, ID: a.ID}
 	}
 	return list

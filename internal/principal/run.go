@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parapet/internal/op"
@@ -104,7 +105,7 @@ func (c *Checker) apply(n notice, err error) {
 func (c *Checker) dropUser(user op.UUID) {
 	c.live.drop(func(_ op.UUID, r liveRecord) bool { return r.Owner == user })
 	c.targets.drop(func(k targetKey, _ op.UUID) bool { return k.user == user })
-	c.subjects.drop(func(k subjectKey, _ *Principal) bool { return k.user == user })
+	c.subjects.drop(func(k subjectKey, p *Principal) bool { return k.user == user || slices.Contains(p.lenders, user) })
 }
 
 // DropAll forgets everything that is remembered.

@@ -1,0 +1,170 @@
+package tracker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/principal"
+)
+
+// Delegations is where the gate of the tracker finds what its callers may do on
+// behalf of others.
+type Delegations struct{}
+
+var _ gate.Delegations = Delegations{}
+
+// What is in force at this moment, with the projects that an initiative holds now.
+// The text is the same for the same delegations.
+const inForceSQL = `
+SELECT coalesce(json_agg(json_build_object(
+           'id', d.id, 'delegator', d.delegator_id, 'scope', lower(d.scope), 'permissions', d.permissions,
+           'projects', CASE d.scope
+               WHEN 'PROJECT' THEN json_build_array(d.project_id)
+               WHEN 'INITIATIVE' THEN (SELECT coalesce(json_agg(p.id ORDER BY p.id), '[]') FROM projects.projects p
+                                       WHERE p.tenant_id = $2 AND p.initiative_id = d.initiative_id)
+               ELSE '[]' END,
+           'initiatives', CASE d.scope WHEN 'INITIATIVE' THEN json_build_array(d.initiative_id) ELSE '[]' END) ORDER BY d.id)::text, '') AS lent
+FROM projects.delegations d
+WHERE d.tenant_id = $2 AND d.delegate_id = $1 AND d.revoked_at IS NULL AND d.starts_at <= now() AND d.ends_at > now()`
+
+const fingerprintSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END FROM (` + inForceSQL + `) f`
+
+const delegationsInForceSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END AS fingerprint, lent FROM (` + inForceSQL + `) f`
+
+// FingerprintSQL implements gate.Delegations.
+func (Delegations) FingerprintSQL() string { return fingerprintSQL }
+
+// InForce implements gate.Delegations.
+func (Delegations) InForce(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error) {
+	var found principal.Delegations
+	var lent string
+	if err := q.QueryRow(ctx, delegationsInForceSQL, user, tenant).Scan(&found.Fingerprint, &lent); err != nil || lent == "" {
+		return principal.Delegations{}, err
+	}
+	if err := json.Unmarshal([]byte(lent), &found.InForce); err != nil {
+		return principal.Delegations{}, fmt.Errorf("tracker: delegations: %w", err)
+	}
+	return found, nil
+}
+
+// delegationColumns say where the aliases d (delegation), p (its project) and i
+// (its initiative) keep what the policies ask of a delegation. It is its
+// delegator's and its delegate's own.
+var delegationColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("delegation"),
+	"resource.tenant":         authz.UUID("d.tenant_id"),
+	"resource.id":             authz.UUID("d.id"),
+	"resource.project":        authz.UUID("d.project_id"),
+	"resource.organisation":   authz.UUID("coalesce(p.organisation_id, i.organisation_id)"),
+	"resource.creator":        authz.UUID("d.delegator_id"),
+	"resource.owner":          authz.UUID("d.delegate_id"),
+	"resource.classification": authz.Text("coalesce(p.classification, i.classification, 'UNCLASSIFIED')"),
+})
+
+func delegationConstraints() postgres.Constraints {
+	return postgres.Constraints{
+		"delegations_not_to_oneself": fault.Validation("delegate", "Nobody delegates to oneself. Name another user."),
+		"delegations_times_in_order": fault.Validation("until", "A delegation ends after it begins."),
+		"delegations_of_project":     fault.NotFound("project"),
+		"delegations_of_initiative":  fault.NotFound("initiative"),
+	}
+}
+
+// delegationRow is a delegation with what the policies ask of its place.
+type delegationRow struct {
+	ID             op.UUID
+	DelegatorID    op.UUID
+	DelegateID     op.UUID
+	Scope          string
+	ProjectID      *op.UUID
+	InitiativeID   *op.UUID
+	Permissions    []string
+	StartsAt       time.Time
+	EndsAt         time.Time
+	CreatedBy      op.UUID
+	CreatedAt      time.Time
+	RevokedAt      *time.Time
+	RevokedBy      *op.UUID
+	OrganisationID *op.UUID
+	Classification string
+}
+
+const delegationSelect = `
+SELECT d.id, d.delegator_id, d.delegate_id, d.scope, d.project_id, d.initiative_id, d.permissions, d.starts_at, d.ends_at,
+       d.created_by, d.created_at, d.revoked_at, d.revoked_by,
+       coalesce(p.organisation_id, i.organisation_id) AS organisation_id,
+       coalesce(p.classification, i.classification, 'UNCLASSIFIED') AS classification
+FROM projects.delegations d
+LEFT JOIN projects.projects p ON p.tenant_id = d.tenant_id AND p.id = d.project_id
+LEFT JOIN projects.initiatives i ON i.tenant_id = d.tenant_id AND i.id = d.initiative_id
+WHERE d.tenant_id = `
+
+const delegationSQL = delegationSelect + `@tenant AND d.id = @id`
+
+const lockDelegationSQL = delegationSQL + ` FOR UPDATE OF d`
+
+func loadDelegation(ctx context.Context, c *gate.Call, sql string, id op.UUID) (delegationRow, error) {
+	row, err := postgres.One[delegationRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("delegation")
+	}
+	return row, err
+}
+
+const insertDelegationSQL = `
+INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, project_id, initiative_id, permissions,
+                                  starts_at, ends_at, created_by, created_at)
+VALUES (@tenant, @id, @delegator, @delegate, @scope, @project, @initiative, @permissions, @starts, @ends, @by, @now)`
+
+func insertDelegation(ctx context.Context, c *gate.Call, r *delegationRow) error {
+	_, err := c.DB.Exec(ctx, insertDelegationSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "delegator": r.DelegatorID, "delegate": r.DelegateID, "scope": r.Scope, "project": r.ProjectID,
+		"initiative": r.InitiativeID, "permissions": r.Permissions, "starts": r.StartsAt, "ends": r.EndsAt, "by": r.CreatedBy, "now": r.CreatedAt,
+	})
+	return postgres.MapError(err, delegationConstraints())
+}
+
+const revokeDelegationSQL = `
+UPDATE projects.delegations SET revoked_at = @now, revoked_by = @by
+WHERE tenant_id = @tenant AND id = @id AND revoked_at IS NULL`
+
+func revokeDelegation(ctx context.Context, c *gate.Call, r *delegationRow) error {
+	r.RevokedAt, r.RevokedBy = &c.Now, &c.Actor.UserID
+	_, err := c.DB.Exec(ctx, revokeDelegationSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "now": c.Now, "by": c.Actor.UserID})
+	return err
+}
+
+// resource is the delegation as the policies see it.
+func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "delegation", Tenant: string(tenant), ID: string(r.ID), Project: text(r.ProjectID), Organisation: text(r.OrganisationID),
+		Creator: string(r.DelegatorID), Owner: string(r.DelegateID), Classification: r.Classification,
+	}
+}
+
+// delegation is the public form, as it is at a moment.
+func (r *delegationRow) delegation(now time.Time) *contract.Delegation {
+	d := &contract.Delegation{
+		ID: r.ID, DelegatorID: r.DelegatorID, DelegateID: r.DelegateID, Scope: r.Scope, ProjectID: value(r.ProjectID),
+		InitiativeID: value(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt.UTC(), Until: r.EndsAt.UTC(),
+		State: contract.DelegationActive, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), RevokedBy: value(r.RevokedBy),
+	}
+	switch {
+	case r.RevokedAt != nil:
+		at := r.RevokedAt.UTC()
+		d.State, d.RevokedAt = contract.DelegationRevoked, &at
+	case now.Before(r.StartsAt):
+		d.State = contract.DelegationScheduled
+	case !now.Before(r.EndsAt):
+		d.State = contract.DelegationExpired
+	}
+	return d
+}
