@@ -146,7 +146,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	}
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity], Auth: a.pools.byRole[postgres.RoleAuth],
-		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity]), Policies: a.engine, Tokens: tokens, Passwords: hasher,
+		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
 		Keys: authz.KeySettings{MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays)},
 	})
@@ -163,7 +163,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 			return nil, err
 		}
 		a.tracker = tracker.New(tracker.Deps{
-			Gate: a.gate(contracttracker.Module, pool), Directory: a.identity, Notices: a.notices,
+			Gate: a.gate(contracttracker.Module, pool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
 			Jobs: a.pools.byRole[postgres.RoleJobs],
 		})
 		operations = append(operations, a.tracker.Operations()...)
@@ -178,8 +178,11 @@ func days(n *int) int {
 	return *n
 }
 
-func (a *App) gate(module string, pool *postgres.Pool) *gate.Module {
-	return gate.New(gate.Config{Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: a.hashKey()})
+func (a *App) gate(module string, pool *postgres.Pool, delegations gate.Delegations) *gate.Module {
+	return gate.New(gate.Config{
+		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: a.hashKey(),
+		Delegations: delegations,
+	})
 }
 
 // hashKey is derived from the signing secret, so that every process of the

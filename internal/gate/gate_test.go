@@ -87,7 +87,7 @@ func (h *house) count(sql string) int {
 }
 
 // Refresh makes the principal anew from what the house grants now.
-func (h *house) Refresh(ctx context.Context, p *principal.Principal, revision int64) (*principal.Principal, error) {
+func (h *house) Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error) {
 	h.refreshed.Add(1)
 	subject, err := h.engine.Subject(ctx, authz.SubjectInput{
 		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: "INTERNAL", Caveats: h.caveats},
@@ -100,7 +100,7 @@ func (h *house) Refresh(ctx context.Context, p *principal.Principal, revision in
 		return nil, err
 	}
 	fresh := *p
-	fresh.Subject, fresh.Revision = subject, revision
+	fresh.Subject, fresh.Revision = subject, live.Revision
 	return &fresh, nil
 }
 
@@ -111,7 +111,7 @@ func (h *house) caller(key string) context.Context {
 	if err := h.owner.QueryRow(h.t.Context(), `SELECT grants_revision FROM identity.tenants WHERE id = $1`, h.tenant).Scan(&revision); err != nil {
 		h.t.Fatal(err)
 	}
-	p, err := h.Refresh(h.t.Context(), &principal.Principal{UserID: h.user, Tenant: h.tenant, TokenTenant: h.tenant, Kind: authz.KindHuman}, revision)
+	p, err := h.Refresh(h.t.Context(), &principal.Principal{UserID: h.user, Tenant: h.tenant, TokenTenant: h.tenant, Kind: authz.KindHuman}, principal.Live{Revision: revision})
 	if err != nil {
 		h.t.Fatal(err)
 	}

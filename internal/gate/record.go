@@ -104,7 +104,7 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 	var entries []audit.Entry
 	for _, n := range c.notes {
 		entry := audit.Entry{
-			Tenant: c.Tenant, Actor: actor, ActorType: kind, Action: n.Action,
+			Tenant: c.Tenant, Actor: actor, OnBehalfOf: c.behalf, ActorType: kind, Action: n.Action,
 			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
 			Changes: n.Changes, Correlation: correlation, Classification: n.Classification,
 		}

@@ -119,7 +119,7 @@ func TestRefreshFollowsTheRevision(t *testing.T) {
 	if live == p.Revision {
 		t.Fatal("a change of grants left the revision")
 	}
-	fresh, err := w.checker.Refresh(ctx, p, live)
+	fresh, err := w.checker.Refresh(ctx, p, principal.Live{Revision: live})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRefreshFollowsTheRevision(t *testing.T) {
 		t.Errorf("the next request starts from revision %d of %d, %v", again.Revision, live, err)
 	}
 	w.exec(`DELETE FROM identity.role_assignments; DELETE FROM identity.api_keys; DELETE FROM identity.memberships`)
-	_, err = w.checker.Refresh(ctx, p, live+1)
+	_, err = w.checker.Refresh(ctx, p, principal.Live{Revision: live + 1})
 	wantRefusal(t, err, fault.CodeForbidden, "")
 }
 

@@ -61,7 +61,7 @@ func (e *ear) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {
 func (w *world) listening(e *ear) {
 	w.t.Helper()
 	module := gate.New(gate.Config{
-		Module: contract.Module, Engine: w.engine, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
+		Module: contract.Module, Engine: w.engine, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: 2, Tracer: e}),
 	})
 	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w}).Operations() {

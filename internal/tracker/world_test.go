@@ -107,7 +107,7 @@ func newWorldOf(t testing.TB, conns int32) *world {
 	w.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD'), ($2, 'globex', 'Globex', 'STANDARD')`, w.acme, w.globex)
 	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Works'), ($1, $3, 'Yard'), ($4, $5, 'Labs')`, w.acme, w.orgA, w.orgB, w.globex, w.orgG)
 	module := gate.New(gate.Config{
-		Module: contract.Module, Engine: e, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
+		Module: contract.Module, Engine: e, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
 	})
 	w.service = tracker.New(tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)})
@@ -177,8 +177,22 @@ func (w *world) grants() map[string][]string {
 	return grants
 }
 
+// assignments are the person's roles in their scopes.
+func (p *person) assignments() []authz.Assignment {
+	var held []authz.Assignment
+	for _, role := range p.roles {
+		if len(p.projects) == 0 {
+			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
+		}
+		for _, id := range p.projects {
+			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: string(id)})
+		}
+	}
+	return held
+}
+
 // Refresh makes the principal anew, as the principal check does.
-func (w *world) Refresh(ctx context.Context, old *principal.Principal, revision int64) (*principal.Principal, error) {
+func (w *world) Refresh(ctx context.Context, old *principal.Principal, live principal.Live) (*principal.Principal, error) {
 	w.mu.Lock()
 	p := w.people[old.UserID]
 	w.mu.Unlock()
@@ -186,24 +200,33 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, revision 
 		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(p.tenant), Roles: p.roles, Clearance: p.clearance, Caveats: p.caveats, RoleScopes: map[string][]string{}},
 		Tenant: string(p.tenant), TenantType: "STANDARD",
 		User:   authz.User{ID: string(p.id), Kind: p.kind, Organisation: string(p.organisation)},
-		Stored: authz.Stored{Clearance: p.clearance},
+		Stored: authz.Stored{Clearance: p.clearance, Assignments: p.assignments()},
 		Roles:  w.grants(),
 	}
-	for _, role := range p.roles {
-		if len(p.projects) == 0 {
-			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
+	for _, a := range in.Stored.Assignments {
+		if a.Scope == authz.ScopeProject {
+			in.Token.RoleScopes[a.Role] = append(in.Token.RoleScopes[a.Role], "project:"+a.ID)
 		}
-		for _, id := range p.projects {
-			in.Stored.Assignments = append(in.Stored.Assignments, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: string(id)})
-			in.Token.RoleScopes[role] = append(in.Token.RoleScopes[role], "project:"+string(id))
+	}
+	for _, d := range live.Delegations.InForce {
+		lender, err := w.Candidate(ctx, p.tenant, string(d.Delegator))
+		if err != nil {
+			return nil, err
 		}
+		w.mu.Lock()
+		held := w.people[d.Delegator].assignments()
+		w.mu.Unlock()
+		in.Delegations = append(in.Delegations, authz.Delegation{
+			ID: string(d.ID), Scope: d.Scope, Projects: d.Projects, Initiatives: d.Initiatives, Permissions: d.Permissions,
+			Delegator: authz.Delegator{ID: string(lender.ID), Kind: lender.Kind, Status: lender.Status, Membership: lender.Membership, Assignments: held},
+		})
 	}
 	subject, err := w.engine.Subject(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	fresh := *old
-	fresh.Subject, fresh.Revision = subject, revision
+	fresh.Subject, fresh.Revision, fresh.Lent = subject, live.Revision, live.Delegations.Fingerprint
 	return &fresh, nil
 }
 
@@ -221,8 +244,8 @@ WHERE m.tenant_id = $1 AND $2 IN (u.id::text, u.email)`, tenant, idOrEmail).Scan
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.people[c.ID]; p != nil {
-		for _, role := range p.roles {
-			c.Roles = append(c.Roles, identity.CandidateRole{Name: role, Kind: "STANDARD", Scope: authz.ScopeTenant, Grants: w.grants()[role]})
+		for _, a := range p.assignments() {
+			c.Roles = append(c.Roles, identity.CandidateRole{Name: a.Role, Kind: "STANDARD", Scope: a.Scope, ScopeID: a.ID, Grants: w.grants()[a.Role]})
 		}
 	}
 	c.AgentsAllowed = true
@@ -280,7 +303,7 @@ func (w *world) as(who *person) context.Context {
 	var revision int64
 	err := w.owner.QueryRow(ctx, `SELECT grants_revision FROM identity.tenants WHERE id = $1`, who.tenant).Scan(&revision)
 	if err == nil {
-		p, err = w.Refresh(ctx, p, revision)
+		p, err = w.Refresh(ctx, p, principal.Live{Revision: revision})
 	}
 	if err != nil {
 		w.t.Error(err)

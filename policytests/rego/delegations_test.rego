@@ -1,6 +1,7 @@
 package parapet.delegations_test
 
 import data.parapet.access
+import data.parapet.delegations
 import data.parapet.subject
 
 # A subject with its one face, as JSON: sets become sorted arrays.
@@ -55,8 +56,29 @@ else := step
 
 _at(doc, "/actor/delegations/0") := doc.actor.delegations[0]
 
+test_verdict[case.note] if {
+	some case in data.tables.delegations.verdicts
+	request := _patched(data.tables.delegations.making, case)
+	verdict := delegations.verdict with input as request
+	verdict == _verdict(case)
+}
+
+_verdict(case) := {"allow": true, "reasons": []} if case.want == null
+
+else := {"allow": false, "code": "FORBIDDEN", "reasons": [case.want.reason], "permission": case.want.permission} if not case.want.field
+
+else := object.union(
+	{"allow": false, "code": "VALIDATION", "reasons": [case.want.reason], "field": case.want.field},
+	{key: value | some key, value in case.want; key == "permission"},
+)
+
+test_an_empty_input_is_refused if {
+	verdict := delegations.verdict with input as {}
+	verdict.allow == false
+}
+
 test_notes_are_unique if {
-	every cases in [data.tables.delegations.subjects, data.tables.delegations.decisions] {
+	every cases in [data.tables.delegations.subjects, data.tables.delegations.decisions, data.tables.delegations.verdicts] {
 		notes := [case.note | some case in cases]
 		count(notes) == count({note | some note in notes})
 	}

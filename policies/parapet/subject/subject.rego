@@ -10,6 +10,7 @@
 package parapet.subject
 
 import data.parapet.clearance
+import data.parapet.delegations
 
 # METADATA
 # title: The subject
@@ -361,19 +362,12 @@ _lent(delegation) := {permission: scopes |
 		some assignment in delegation.delegator.assignments
 		[role, scope, id] := _assigned(assignment)
 		some permission in _granted_by(role)
-		_lendable(permission)
+		delegations.lendable(permission)
 		some lent in {permission, concat(".", [permission, "own"])}
 		lent in delegation.permissions
 	}
 	some permission in {entry[0] | some entry in held}
 	scopes := {[scope, id] | some [permission, scope, id] in held}
-}
-
-# Permissions of the tracker, but for those about delegations themselves: who acts on
-# another's behalf does not send others to do so.
-_lendable(permission) if {
-	data.parapet.catalogue.permissions[permission].module == "tracker"
-	not startswith(permission, "delegation")
 }
 
 _names(scopes) := {name |

@@ -1,0 +1,204 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/uid"
+)
+
+// The longest that a delegation lasts, and how far in the past its beginning may
+// lie: clocks differ.
+const (
+	longestDelegation = 366 * 24 * time.Hour
+	clocksDiffer      = 5 * time.Minute
+)
+
+// delegationPlace is where a delegation to be holds, for whom.
+type delegationPlace struct {
+	delegator    op.UUID
+	projectID    op.UUID
+	initiativeID op.UUID
+	resource     authz.Resource
+}
+
+func (s *Service) createDelegation() gate.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace] {
+	return gate.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace]{
+		Load: loadPlace,
+		Do:   s.insertDelegation,
+	}
+}
+
+// loadPlace finds the project or initiative and keeps it from going. The record to
+// be is the delegator's alone: that one would receive it makes nobody its maker.
+func loadPlace(ctx context.Context, c *gate.Call, in *contract.CreateDelegationIn) (delegationPlace, authz.Resource, error) {
+	place := delegationPlace{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
+	if place.delegator == "" {
+		place.delegator = c.Actor.UserID
+	}
+	for _, p := range []struct {
+		field, scope string
+		id           op.UUID
+	}{{"projectId", contract.DelegationProject, in.ProjectID}, {"initiativeId", contract.DelegationInitiative, in.InitiativeID}} {
+		switch {
+		case in.Scope == p.scope && p.id == "":
+			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("A delegation of the scope %s names where it holds.", p.scope))
+		case in.Scope != p.scope && p.id != "":
+			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("Only a delegation of the scope %s has this field.", p.scope))
+		}
+	}
+	switch in.Scope {
+	case contract.DelegationProject:
+		project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+		if err != nil {
+			return place, authz.Resource{}, err
+		}
+		place.resource = project.resource(c.Tenant)
+	case contract.DelegationInitiative:
+		initiative, err := loadInitiative(ctx, c, keepInitiativeSQL, in.InitiativeID)
+		if err != nil {
+			return place, authz.Resource{}, err
+		}
+		place.resource = initiative.resource(c.Tenant)
+	default:
+		place.resource = authz.Resource{Type: "delegation", Tenant: string(c.Tenant), Classification: "UNCLASSIFIED"}
+	}
+	place.resource.ID, place.resource.Owner, place.resource.Creator = "", "", string(place.delegator)
+	return place, place.resource, nil
+}
+
+func (s *Service) insertDelegation(ctx context.Context, c *gate.Call, in *contract.CreateDelegationIn, place delegationPlace) (*contract.Delegation, error) {
+	row := delegationRow{
+		ID: uid.New(), DelegatorID: place.delegator, DelegateID: in.Delegate, Scope: in.Scope, ProjectID: optional(place.projectID),
+		InitiativeID: optional(place.initiativeID), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, Classification: place.resource.Classification,
+	}
+	row.Permissions = slices.Clone(in.Permissions)
+	slices.Sort(row.Permissions)
+	row.Permissions = slices.Compact(row.Permissions)
+	var err error
+	if row.StartsAt, row.EndsAt, err = delegationTimes(c.Now, in.From, in.Until); err != nil {
+		return nil, err
+	}
+	if err := s.mayLend(ctx, c, &row, place.resource); err != nil {
+		return nil, err
+	}
+	if err := insertDelegation(ctx, c, &row); err != nil {
+		return nil, err
+	}
+	recordDelegation(c, &row, "delegation.created", contract.EventDelegationCreated)
+	return row.delegation(c.Now), nil
+}
+
+// delegationTimes reads from when until when: at once unless told, and never for
+// good.
+func delegationTimes(now time.Time, from, until string) (starts, ends time.Time, err error) {
+	starts = now
+	if from != "" {
+		// The contract's format has been checked.
+		if starts, err = time.Parse(time.RFC3339, from); err != nil {
+			return starts, ends, fault.Validation("from", "The field from must be a moment such as 2027-03-31T17:00:00Z.")
+		}
+	}
+	if ends, err = time.Parse(time.RFC3339, until); err != nil {
+		return starts, ends, fault.Validation("until", "The field until must be a moment such as 2027-03-31T17:00:00Z.")
+	}
+	starts, ends = starts.UTC().Truncate(time.Microsecond), ends.UTC().Truncate(time.Microsecond)
+	switch {
+	case starts.Before(now.Add(-clocksDiffer)):
+		err = fault.Validation("from", "A delegation can't begin in the past. Leave the field out to begin at once.")
+	case !ends.After(now):
+		err = fault.Validation("until", "A delegation must end in the future.")
+	case !ends.After(starts):
+		err = fault.Validation("until", "A delegation ends after it begins.")
+	case ends.Sub(starts) > longestDelegation:
+		err = fault.Validation("until", "A delegation lasts 366 days at most. Renew it then.")
+	}
+	return starts, ends, err
+}
+
+// mayLend asks the policies whether this can be lent, to this user, here.
+func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, place authz.Resource) error {
+	delegator, err := s.candidate(ctx, c, string(r.DelegatorID))
+	if err != nil {
+		return err
+	}
+	delegate, err := s.candidate(ctx, c, string(r.DelegateID))
+	if err != nil {
+		return err
+	}
+	// One that the directory does not know is told from the other all the same.
+	delegator.ID, delegate.ID = string(r.DelegatorID), string(r.DelegateID)
+	v, err := c.Ask(ctx, authz.Delegate{
+		Actor: c.Actor.Subject, Delegator: delegator, Delegate: delegate, Permissions: r.Permissions, Resource: place,
+	})
+	if err == nil && v.Allow {
+		return nil
+	}
+	if err != nil || len(v.Reasons) == 0 || v.Code != "VALIDATION" {
+		return refusal(v, err, "", place.Type)
+	}
+	message := "The user is not an active member of the organisation who can take part in a delegation."
+	switch v.Reasons[0] {
+	case "to_oneself":
+		message = "Nobody delegates to oneself. Name another user."
+	case "no_permissions":
+		message = "A delegation names at least one permission."
+	case "not_lendable":
+		message = fmt.Sprintf("%s can't be delegated: name permissions of the tracker, not those about delegations.", v.Permission)
+	case "delegator_lacks":
+		message = fmt.Sprintf("The delegator does not hold %s, so that it can't be delegated.", v.Permission)
+	}
+	return fault.Validation(v.Field, message).WithReason(strings.ToUpper(v.Reasons[0]))
+}
+
+// recordDelegation tells of a delegation: who, for whom, where and what. Entries
+// of authority are critical.
+func recordDelegation(c *gate.Call, r *delegationRow, action, event string) {
+	c.Record(gate.Note{
+		Action: action, ResourceType: "delegation", ResourceID: string(r.ID), Critical: true, Classification: r.Classification,
+		Changes: map[string]any{
+			"delegator": r.DelegatorID, "delegate": r.DelegateID, "scope": r.Scope, "projectId": r.ProjectID, "initiativeId": r.InitiativeID,
+			"permissions": r.Permissions, "from": r.StartsAt, "until": r.EndsAt,
+		},
+	})
+	c.Emit(gate.Event{Type: event, AggregateType: "delegation", AggregateID: r.ID, Payload: r.delegation(c.Now)})
+}
+
+func (s *Service) getDelegation() gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
+	return gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+			row, err := loadDelegation(ctx, c, delegationSQL, in.DelegationID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(_ context.Context, c *gate.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+			return row.delegation(c.Now), nil
+		},
+	}
+}
+
+func (s *Service) revokeDelegation() gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
+	return gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+			row, err := loadDelegation(ctx, c, lockDelegationSQL, in.DelegationID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+			if row.RevokedAt != nil {
+				return row.delegation(c.Now), nil
+			}
+			if err := revokeDelegation(ctx, c, &row); err != nil {
+				return nil, err
+			}
+			recordDelegation(c, &row, "delegation.revoked", contract.EventDelegationRevoked)
+			return row.delegation(c.Now), nil
+		},
+	}
+}

@@ -1,0 +1,66 @@
+package tracker
+
+import (
+	"context"
+	"strconv"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// listDelegations gives a page of the delegations that the filter lets through, the
+// newest first: an id tells when it was made. The page's cursor is the last one's.
+func (s *Service) listDelegations(ctx context.Context, c *gate.Call, in *contract.ListDelegationsIn, f authz.Filter) (*op.Page[contract.Delegation], error) {
+	after, err := op.ReadCursor(in.Cursor, contract.ListDelegations.Name, c.Tenant, 1)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.Delegation]{Items: []contract.Delegation{}}
+	if f.None() {
+		return page, nil
+	}
+	st := &statement{}
+	st.add(delegationSelect, st.arg(c.Tenant), ` AND `).filter(f)
+	if in.Delegator != "" {
+		st.add(` AND d.delegator_id = `, st.arg(in.Delegator))
+	}
+	if in.Delegate != "" {
+		st.add(` AND d.delegate_id = `, st.arg(in.Delegate))
+	}
+	moment := func() string { return st.arg(c.Now) + `::timestamptz` }
+	switch in.State {
+	case contract.DelegationScheduled:
+		st.add(` AND d.revoked_at IS NULL AND d.starts_at > `, moment())
+	case contract.DelegationActive:
+		now := moment()
+		st.add(` AND d.revoked_at IS NULL AND d.starts_at <= `, now, ` AND d.ends_at > `, now)
+	case contract.DelegationExpired:
+		st.add(` AND d.revoked_at IS NULL AND d.ends_at <= `, moment())
+	case contract.DelegationRevoked:
+		st.add(` AND d.revoked_at IS NOT NULL`)
+	}
+	if after != nil {
+		id, err := op.ParseUUID(after[0])
+		if err != nil {
+			return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		}
+		st.add(` AND d.id < `, st.arg(id), `::uuid`)
+	}
+	st.add(` ORDER BY d.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+	rows, err := postgres.Collect[delegationRow](ctx, c.DB, st.sql(), st.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > in.Limit {
+		rows = rows[:in.Limit]
+		page.NextCursor = op.NewCursor(contract.ListDelegations.Name, c.Tenant, string(rows[len(rows)-1].ID))
+	}
+	for i := range rows {
+		page.Items = append(page.Items, *rows[i].delegation(c.Now))
+	}
+	return page, nil
+}
