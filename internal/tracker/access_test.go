@@ -15,6 +15,8 @@ type scene struct {
 	project, task, initiative, stage, gate, repo                         op.UUID
 	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
 	issue, comment, timeEntry                                            op.UUID
+	// delegation is the manager's, in the project; delegate is who received it.
+	delegation, delegate op.UUID
 }
 
 // scene makes one of everything in the tier.
@@ -30,6 +32,9 @@ func (w *world) scene(name, tier string) scene {
 	}
 	w.addDeliverables(p, &s)
 	w.addIssue(p, &s)
+	delegate := w.person(person{})
+	s.delegate = delegate.id
+	s.delegation = w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
 	return s
 }
 
@@ -40,7 +45,7 @@ func requests(s scene) map[string]fields {
 	for _, of := range []func(scene) map[string]fields{
 		projectRequests, initiativeRequests, stageRequests, gateRequests, overviewRequests, repoRequests,
 		deliverableRequests,
-		issueRequests,
+		issueRequests, delegationRequests,
 	} {
 		for name, in := range of(s) {
 			all[name] = in
@@ -129,6 +134,13 @@ func TestEveryOperationIsDenied(t *testing.T) {
 				t.Errorf("without clearance %d projects show, want 2", len(got.Items))
 			}
 			continue
+		case "list-delegations":
+			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 0, w.manager: 2} {
+				if got := do[op.Page[contract.Delegation]](w, who, name, in); len(got.Items) != want {
+					t.Errorf("%v of %d delegations show, want %d", who.roles, len(got.Items), want)
+				}
+			}
+			continue
 		case "list-initiatives":
 			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 1, w.manager: 2} {
 				if got := do[op.Page[contract.Initiative]](w, who, name, in); len(got.Items) != want {
@@ -162,7 +174,7 @@ func sceneOf(id op.UUID) scene {
 	return scene{
 		project: id, task: id, initiative: id, stage: id, gate: id, repo: id,
 		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
-		issue: id, comment: id, timeEntry: id,
+		issue: id, comment: id, timeEntry: id, delegation: id, delegate: id,
 	}
 }
 

@@ -22,7 +22,17 @@ func (w *world) lend(who, to *person, permissions []string, more ...fields) *con
 	return do[contract.Delegation](w, who, "create-delegation", in)
 }
 
-// reads tells whether the person reads the task.
+func delegationRequests(s scene) map[string]fields {
+	return map[string]fields{
+		"list-delegations": {},
+		"create-delegation": {"scope": "PROJECT", "projectId": s.project, "delegate": s.delegate, "permissions": []string{"tasks.read"},
+			"until": time.Now().Add(time.Hour).Format(time.RFC3339)},
+		"get-delegation":    {"delegationId": s.delegation},
+		"revoke-delegation": {"delegationId": s.delegation},
+	}
+}
+
+// may tells whether the person may do so; what it may not know of it may not.
 func (w *world) may(who *person, name string, in fields) bool {
 	w.t.Helper()
 	_, err := w.try(who, name, in)
