@@ -32,14 +32,14 @@ type delegationPlace struct {
 
 func (s *Service) createDelegation() gate.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace] {
 	return gate.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace]{
-		Load: loadPlace,
+		Load: loadDelegationPlace,
 		Do:   s.insertDelegation,
 	}
 }
 
-// loadPlace finds the project or initiative and keeps it from going. The record to
+// loadDelegationPlace finds the project or initiative and keeps it from going. The record to
 // be is the delegator's alone: that one would receive it makes nobody its maker.
-func loadPlace(ctx context.Context, c *gate.Call, in *contract.CreateDelegationIn) (delegationPlace, authz.Resource, error) {
+func loadDelegationPlace(ctx context.Context, c *gate.Call, in *contract.CreateDelegationIn) (delegationPlace, authz.Resource, error) {
 	place := delegationPlace{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
 	if place.delegator == "" {
 		place.delegator = c.Actor.UserID
