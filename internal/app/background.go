@@ -7,6 +7,7 @@ import (
 
 	"parapet/internal/authz"
 	"parapet/internal/decisionlog"
+	"parapet/internal/events"
 	"parapet/internal/postgres"
 	"parapet/jobs"
 )
@@ -54,11 +55,13 @@ func (a *App) runJobs(ctx context.Context) error {
 		}
 	}
 	var chores []jobs.Housekeeper
+	var subscribers []events.Subscriber
 	if a.tracker != nil {
+		subscribers = append(subscribers, a.tracker.Subscribers()...)
 		chores = append(chores, jobs.Housekeeper{Name: "lapsed leases", Run: a.tracker.ReturnLapsed})
 	}
 	runner, err := jobs.Start(ctx, jobs.Deps{
-		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log,
+		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers,
 		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}}, Chores: chores,
 		Checkpoint: jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
 	})

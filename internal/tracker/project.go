@@ -144,6 +144,10 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 		return nil, err
 	}
 	changed := row.differences(&old)
+	if len(renames) > 0 && !slices.Contains(changed, "customStatuses") {
+		// A set that undoes the renaming is not the one that is there.
+		changed = append(changed, "customStatuses")
+	}
 	if len(changed) == 0 {
 		return old.project(), nil
 	}

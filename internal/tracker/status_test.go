@@ -1,0 +1,75 @@
+package tracker_test
+
+import (
+	"fmt"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+)
+
+func TestAStatusIsRenamedInPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	todo, doing := w.task(p, "Land"), w.task(p, "Orbit", fields{"status": "IN_PROGRESS"})
+	rename := func(more fields, renames ...string) *contract.Project {
+		var list []fields
+		for i := 0; i < len(renames); i += 2 {
+			list = append(list, fields{"from": renames[i], "to": renames[i+1]})
+		}
+		return do[contract.Project](w, w.manager, "update-project", merge(fields{"projectId": p.ID, "renameStatuses": list}, more))
+	}
+	status := func(task *contract.Task) string {
+		got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": task.Key})
+		return got.Status + " " + got.StatusCategory
+	}
+	got := rename(nil, "IN_PROGRESS", "Doing")
+	if text := fmt.Sprint(got.CustomStatuses); text != "[{BACKLOG TODO} {TODO TODO} {Doing IN_PROGRESS} {IN_REVIEW REVIEW} {DONE DONE} {CANCELLED CANCELLED}]" {
+		t.Errorf("got %s", text)
+	}
+	if s := status(doing); s != "Doing IN_PROGRESS" {
+		t.Errorf("the task has %s", s)
+	}
+	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	// A name in another case is another name, and the same one is no change.
+	rename(nil, "Doing", "DOING")
+	rename(nil, "DOING", "DOING")
+	if s := status(doing); s != "DOING IN_PROGRESS" {
+		t.Errorf("the task has %s", s)
+	}
+	w.wantTrail(2, "project.updated", contract.EventProjectUpdated, p.ID)
+	// All happen at once: two can swap, and a chain moves on by one.
+	rename(nil, "TODO", "DOING", "DOING", "TODO")
+	if a, b := status(todo), status(doing); a != "DOING TODO" || b != "TODO IN_PROGRESS" {
+		t.Errorf("the tasks have %s and %s", a, b)
+	}
+	rename(nil, "DOING", "New", "BACKLOG", "DOING")
+	if s := status(todo); s != "New TODO" {
+		t.Errorf("the task has %s", s)
+	}
+	// Together with a new set, which speaks of the new names.
+	rename(fields{"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}}, "New", "Fresh")
+	if a, b := status(todo), status(doing); a != "Fresh TODO" || b != "TODO REVIEW" {
+		t.Errorf("the tasks have %s and %s", a, b)
+	}
+	if n := w.count(`SELECT count(*) FROM projects.statuses WHERE project_id = $1`, p.ID); n != 3 {
+		t.Errorf("%d statuses", n)
+	}
+	for field, list := range map[string][]fields{
+		"renameStatuses.0.from": {{"from": "Nothing", "to": "x"}},
+		"renameStatuses.1.from": {{"from": "Fresh", "to": "x"}, {"from": "Fresh", "to": "y"}},
+		"renameStatuses.0.to":   {{"from": "Fresh", "to": " x"}},
+		"renameStatuses":        {{"from": "Fresh", "to": "done"}},
+	} {
+		if f := w.refused(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": list}); f.Field != field {
+			t.Errorf("%v: the field %q is named, want %q", list, f.Field, field)
+		}
+	}
+	// A set that knows the old name only leaves out one that tasks still have.
+	w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": []fields{{"from": "Fresh", "to": "Newer"}},
+		"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}})
+	if s := status(todo); s != "Fresh TODO" {
+		t.Errorf("a refused change left %s", s)
+	}
+}
