@@ -164,7 +164,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		}
 		a.tracker = tracker.New(tracker.Deps{
 			Gate: a.gate(contracttracker.Module, pool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
-			Jobs: a.pools.byRole[postgres.RoleJobs],
+			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
 		})
 		operations = append(operations, a.tracker.Operations()...)
 	}

@@ -88,7 +88,7 @@ func Settings() []Setting {
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Platform cap of that, in milliseconds; never more than 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
 		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes, which are off without it. Reserved: there is none yet.", set: text(func(c *Config) *string { return &c.CronSecret })},
 		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},
-		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off. Reserved: the guard is not built yet.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
+		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off: no probe runs, and the audit entry says nothing of one.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
 		{Name: "PT_POLICY_DIR", Doc: "Folder that holds `policies` and `policytests`, taken in place of the built-in ones and again at every SIGHUP; a set that does not compile, translate or pass its tests is refused and the present one stays.", set: text(func(c *Config) *string { return &c.PolicyDir })},
 		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
 		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to, hourly; none are written without it.", set: text(func(c *Config) *string { return &c.CheckpointDir })},

@@ -132,7 +132,7 @@ WHERE d.tenant_id = `, tenant, ` AND d.project_id = `, project, ` AND d.status =
 	if after != nil {
 		st.add(` AND (d.created_at, d.id) > (`, st.arg(after.at), `, `, st.arg(after.id), `)`)
 	}
-	st.narrowTasks(in, tenant, epics)
+	st.narrowTasks(c, in, tenant, project, epics)
 	return st.add(` ORDER BY d.created_at, d.id LIMIT `, strconv.Itoa(in.Limit+1), `) page
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, `
 ORDER BY page.decision_at, page.decision_id`)

@@ -209,7 +209,7 @@ func TestWaitersHoldNoConnection(t *testing.T) {
 	}
 	time.Sleep(50 * time.Millisecond)
 	for i := range 5 {
-		do[contract.Task](here.world, w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Other ", i)})
+		do[contract.Task](here.world, w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Other ", i), "allowDuplicate": true})
 	}
 	do[contract.DecisionRequest](here.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
 	for _, answered := range all {

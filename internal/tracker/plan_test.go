@@ -168,7 +168,7 @@ func literal(v any) string {
 		case p.Kind() == reflect.Pointer:
 			return literal(p.Elem().Interface())
 		}
-		return "'" + fmt.Sprint(v) + "'"
+		return "'" + strings.ReplaceAll(fmt.Sprint(v), "'", "''") + "'"
 	}
 }
 
@@ -179,7 +179,7 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	member := w.person(person{roles: []string{"Member"}})
 	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
 	w.task(p, "Child", fields{"epicId": epic.ID})
-	w.crowd(p, 200, 25, 2000)
+	w.crowd(p, 100, 25, 2000)
 	e := &ear{}
 	w.listening(e)
 	// The first call prepares; the second is what every further one costs.

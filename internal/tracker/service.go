@@ -29,6 +29,8 @@ type Deps struct {
 	Directory identity.Directory
 	// Notices tell of decisions. Without them a wait lasts its whole time.
 	Notices *postgres.Notices
+	// DuplicateGateDisabled turns the duplicate guard of create-task off.
+	DuplicateGateDisabled bool
 	// Jobs is parapet_jobs' pool, which sees in which tenants leases have lapsed.
 	Jobs *postgres.Pool
 }
@@ -39,11 +41,13 @@ type Service struct {
 	directory identity.Directory
 	jobs      *postgres.Pool
 	waiting   *waiters
+
+	duplicateGateDisabled bool
 }
 
 // New makes the module.
 func New(d Deps) *Service {
-	s := &Service{gate: d.Gate, directory: d.Directory, jobs: d.Jobs, waiting: newWaiters()}
+	s := &Service{gate: d.Gate, directory: d.Directory, jobs: d.Jobs, waiting: newWaiters(), duplicateGateDisabled: d.DuplicateGateDisabled}
 	if d.Notices != nil {
 		s.hearDecisions(d.Notices)
 	}

@@ -60,6 +60,10 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 			return nil, err
 		}
 	}
+	check, err := s.guardDuplicate(ctx, c, in, row.Title, &project)
+	if err != nil {
+		return nil, err
+	}
 	if in.EpicID != "" || in.ParentTaskID != "" {
 		// The counter before any task, as an import takes them.
 		if err := lockCounter(ctx, c, project.ID); err != nil {
@@ -83,9 +87,13 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 		return nil, err
 	}
 	created := rows[row.ID]
-	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, map[string]any{
+	more := map[string]any{
 		"issueType": created.IssueType, "priority": created.Priority, "status": created.Status, "assignee": created.AssigneeID,
-	})
+	}
+	if check != nil {
+		more["duplicateCheck"] = check
+	}
+	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, more)
 	return created.show(ctx, c), nil
 }
 

@@ -110,7 +110,7 @@ WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(
 	if after != nil {
 		order.from(st, after)
 	}
-	st.narrowTasks(in, tenant, epics)
+	st.narrowTasks(c, in, tenant, project, epics)
 	return st.add(` ORDER BY `, order.by, ` LIMIT `, strconv.Itoa(in.Limit+1), `) page
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
@@ -123,7 +123,7 @@ func (s *statement) epicShown(tenant string, epics authz.Filter) *statement {
 
 // narrowTasks adds what the caller wants of the tasks t of a project p, whatever
 // the list that they stand in.
-func (s *statement) narrowTasks(in *contract.ListTasksIn, tenant string, epics authz.Filter) {
+func (s *statement) narrowTasks(c *gate.Call, in *contract.ListTasksIn, tenant, project string, epics authz.Filter) {
 	for _, e := range []struct{ column, value string }{
 		{"t.status", in.Status}, {"t.assignee_id", string(in.Assignee)}, {"t.issue_type", in.IssueType}, {"t.priority", in.Priority},
 	} {
@@ -136,12 +136,7 @@ func (s *statement) narrowTasks(in *contract.ListTasksIn, tenant string, epics a
 		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).epicShown(tenant, epics)
 	}
 	if in.Search != "" {
-		part := s.arg(containing(in.Search))
-		s.add(` AND (t.title ILIKE `, part, ` OR t.description ILIKE `, part)
-		if ref, ok := parseTaskKey(in.Search); ok {
-			s.add(` OR (t.number = `, s.arg(ref.number), ` AND p.prefix = `, s.arg(ref.prefix), `)`)
-		}
-		s.add(`)`)
+		s.searchTasks(c.Tenant, tenant, project, in.Search)
 	}
 }
 

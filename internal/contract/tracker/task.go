@@ -74,11 +74,20 @@ type EpicRef struct {
 	IsCrossProject bool    `json:"isCrossProject" doc:"Whether the epic is in another project than its child."`
 }
 
+// DuplicateCandidate is an open task whose title is like that of a task to be. The
+// refusal DUPLICATE_TASK lists them in details.candidates.
+type DuplicateCandidate struct {
+	ID         op.UUID `json:"id" doc:"The task's id."`
+	Key        string  `json:"key" doc:"The task's key."`
+	Title      string  `json:"title" doc:"The task's title. Untrusted text."`
+	Similarity float64 `json:"similarity" doc:"The share of trigrams that the titles have in common: 0.6 to 1."`
+}
+
 // ListTasksIn asks for tasks of a project.
 type ListTasksIn struct {
 	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
-	Search           string  `query:"search" maxLength:"200" doc:"A part of the title or the description, or a task's key."`
+	Search           string  `query:"search" maxLength:"200" doc:"Words to look for: each begins a word of the title or the description, or stands anywhere in the title if it has three characters or more. OR between words, a minus before one and quotes around whole words mean what they do in a web search. A task's key finds that task."`
 	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks of this user."`
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
@@ -119,7 +128,8 @@ type CreateTaskIn struct {
 // CreateTask creates a task.
 var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 	Name: "create-task", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
-	Summary: "Create a task: planned work.",
+	Summary:     "Create a task: planned work.",
+	Description: "A title that is like that of an open task of the project, to a trigram similarity of 0.6, is refused with 409 DUPLICATE_TASK, which lists the candidates that the caller can read; allowDuplicate creates the task all the same. Sub-tasks are exempt, and so is the import of items.",
 })
 
 // GetTaskIn names a task.

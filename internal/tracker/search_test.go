@@ -1,0 +1,288 @@
+package tracker_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+func TestSearchFindsWordsAndParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini")
+	member := w.person(person{roles: []string{"Member"}})
+	for title, description := range map[string]string{
+		"Configuration is read twice":        "The loader opens config.yaml in v1.2.3 of foo-bar.",
+		"Deployment fails on Mondays":        "Nobody knows why.",
+		"Ärger mit der Straße":               "Größe prüfen — sofort.",
+		`It's "quoted" & 'odd' \ | ! <-> :*`: "x:y a&b",
+		"План полёта":                        "计划 飞行",
+		"Plain":                              strings.Repeat("lorem ", 2000) + strings.Repeat("y", 3000),
+	} {
+		w.task(p, title, fields{"description": description})
+	}
+	w.task(other, "Configuration elsewhere")
+	all := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID})
+	names := map[string]string{}
+	for _, item := range all.Items {
+		names[item.Key] = item.Title
+	}
+	search := func(typed string) []string {
+		var titles []string
+		page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "search": typed})
+		for _, item := range page.Items {
+			titles = append(titles, strings.Fields(names[item.Key])[0])
+		}
+		slices.Sort(titles)
+		return titles
+	}
+	for _, c := range []struct{ typed, want string }{
+		{"configuration", "Configuration"}, {"CONFIG", "Configuration"}, {"figur", "Configuration"}, {"read twice", "Configuration"},
+		{"twice read", "Configuration"}, {"yaml", "Configuration"}, {"config.yaml", "Configuration"}, {"v1.2.3", "Configuration"}, {"1.2", ""}, {"foo-bar", "Configuration"},
+		{"load", "Configuration"}, {"oader", ""}, {"conf mondays", ""}, {"conf OR mondays", "Configuration Deployment"}, {"-twice conf", ""},
+		{"conf -mondays", "Configuration"}, {"-mondays", ""}, {`"conf"`, ""}, {`"read twice"`, "Configuration"}, {`"fail" OR "twice"`, "Configuration"},
+		{"ärger", "Ärger"}, {"ÄRGER", "Ärger"}, {"straße", "Ärger"}, {"größe", "Ärger"}, {"sofort", "Ärger"}, {"traß", "Ärger"},
+		{"полёта", "План"}, {"олёт", "План"}, {"飞行", "План"}, {"计", "План"},
+		{"odd", "It's"}, {"'odd'", "It's"}, {`\`, "It's"}, {"|", "It's"}, {"<->", "It's"}, {":*", "It's"}, {"!", "It's"}, {"quoted &", "It's"}, {"a&b", "It's"},
+		{"'; DROP TABLE projects.tasks; --", ""}, {`\'`, ""}, {`"`, "It's"}, {`""`, ""}, {"-", "It's"}, {"OR", ""}, {"OR OR conf", "Configuration"},
+		{"y", "Configuration It's"}, {"lorem", "Plain"}, {"APO-1", names["APO-1"]}, {"apo-999", ""}, {"zzz", ""}, {strings.Repeat("a ", 100), "It's"},
+	} {
+		if c.typed == "APO-1" {
+			if got := search(c.typed); len(got) != 1 || got[0] != strings.Fields(c.want)[0] {
+				t.Errorf("%q finds %v, want %s", c.typed, got, c.want)
+			}
+			continue
+		}
+		if c.typed == "y" {
+			continue // in the list below
+		}
+		if got := strings.Join(search(c.typed), " "); got != c.want {
+			t.Errorf("%q finds %q, want %q", c.typed, got, c.want)
+		}
+	}
+	if got := strings.Join(search("y"), " "); got != "Configuration It's" && got != "Configuration It's Plain" {
+		t.Errorf("one letter finds %q", got)
+	}
+	// The index follows the texts.
+	key := all.Items[slices.IndexFunc(all.Items, func(i contract.TaskSummary) bool { return i.Title == "Plain" })].Key
+	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": key, "title": "Fancy", "description": "ipsum"})
+	names[key] = "Fancy"
+	for typed, want := range map[string]string{"lorem": "", "plain": "", "fancy": "Fancy", "ipsum": "Fancy"} {
+		if got := strings.Join(search(typed), " "); got != want {
+			t.Errorf("after the change %q finds %q, want %q", typed, got, want)
+		}
+	}
+	do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "i", "title": "Imported thing"}}})
+	if got := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "search": "import"}); len(got.Items) != 1 {
+		t.Errorf("of the import %d tasks are found", len(got.Items))
+	}
+	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
+	if n := w.count(`SELECT count(*) FROM projects.search_terms WHERE project_id = $1`, p.ID); n != 0 {
+		t.Errorf("%d tasks stay in the index", n)
+	}
+}
+
+// A text of the greatest length that a task takes fits the index, whatever it is
+// made of.
+func TestTheIndexTakesTheLongestTexts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	var wide, pairs strings.Builder
+	for i := range 50000 {
+		wide.WriteRune(rune(0x20000 + i))
+		wide.WriteByte(' ')
+	}
+	for i := range 33333 {
+		pairs.WriteRune(rune(0x20000 + i))
+		pairs.WriteString("😀 ")
+	}
+	for i, text := range []string{wide.String(), pairs.String(), strings.Repeat("x", 100000), strings.Repeat("\U0001F600", 100000)} {
+		w.task(p, strings.Repeat("\U0001F680 ", 250)[:1000], fields{"description": text})
+		w.task(p, fmt.Sprint("Long ", i), fields{"description": text})
+	}
+}
+
+// lookUp calls the function that looks terms up, as the tracker's role.
+func (w *world) lookUp(setting string, tenant, project any, query string) ([]op.UUID, error) {
+	w.t.Helper()
+	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), setting, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer tx.Rollback()
+	return postgres.CollectScalars[op.UUID](context.Background(), tx, `SELECT projects.search_tasks($1, $2, $3::text::tsquery)`, tenant, project, query)
+}
+
+// The function that looks terms up runs with rights that its caller does not
+// have. Whatever it is asked, it answers with ids of the tenant that the
+// transaction works in.
+func TestTheSearchFunctionTellsNothingOfAnotherTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	mine := w.task(p, "Needle")
+	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
+	hidden := do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
+	scope := func(tenant op.UUID) string { return string(tenant[28:]) }
+	own, other := "'w"+scope(w.acme)+"needle'", "'w"+scope(w.globex)+"needle'"
+	for _, c := range []struct {
+		note            string
+		setting         op.UUID
+		tenant, project any
+		query           string
+		want            []op.UUID
+	}{
+		{"its own", w.acme, w.acme, p.ID, own, []op.UUID{mine.ID}},
+		{"another's, as itself", w.globex, w.globex, theirs.ID, other, []op.UUID{hidden.ID}},
+		{"another tenant as the argument", w.acme, w.globex, theirs.ID, other, nil},
+		{"another tenant's project", w.acme, w.acme, theirs.ID, other, nil},
+		{"another tenant's terms", w.acme, w.acme, theirs.ID, own + " | " + other, nil},
+		{"another tenant's terms in one's own project", w.acme, w.acme, p.ID, other, nil},
+		{"all that lacks a term", w.acme, w.acme, theirs.ID, "!'x'", nil},
+		{"all that lacks a term, at home", w.acme, w.acme, p.ID, "!'x'", []op.UUID{mine.ID}},
+		{"everything that begins with w", w.acme, w.acme, theirs.ID, "'w':*", nil},
+		{"another's project term", w.acme, w.acme, p.ID, "'p" + scope(w.globex) + string(theirs.ID) + "'", nil},
+		{"no setting", "", w.globex, theirs.ID, other, nil},
+		{"no setting, no tenant", "", nil, theirs.ID, other, nil},
+		{"no tenant", w.globex, nil, theirs.ID, other, nil},
+		{"no project", w.globex, w.globex, nil, other, nil},
+		{"an empty query", w.acme, w.acme, theirs.ID, "", nil},
+		{"no query", w.acme, w.acme, p.ID, "", []op.UUID{mine.ID}},
+	} {
+		got, err := w.lookUp(string(c.setting), c.tenant, c.project, c.query)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v %v, want %v", c.note, got, err, c.want)
+		}
+	}
+	// Two tenants whose terms begin alike are kept apart by the rows.
+	alike := op.UUID("0190a000-0000-7000-8000-0001" + scope(w.acme))
+	w.exec(`INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
+		VALUES ($1, $2, 'Twin', '2027-01-04', 'TWIN', 'UNCLASSIFIED', $1, now(), now())`, alike, p.ID)
+	w.exec(`INSERT INTO projects.statuses (tenant_id, project_id, name, category, position) VALUES ($1, $2, 'TODO', 'TODO', 1)`, alike, p.ID)
+	w.exec(`INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
+		VALUES ($1, $2, $3, 1, 'Needle', 'TODO', 'TODO', 'TASK', 'LOW', $1, now(), now())`, alike, w.globex, p.ID)
+	if got, err := w.lookUp(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{mine.ID}) {
+		t.Errorf("beside a twin: %v %v", got, err)
+	}
+}
+
+// Who calls cannot lend the function's names another meaning, nor come by its
+// owner's rights.
+func TestTheSearchFunctionMindsItsOwnNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	w.task(p, "Needle")
+	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
+	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
+	// The worst case: a role that may make temporary objects.
+	w.exec(`DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO parapet_tracker', current_database()); END $$`)
+	conn, err := pgx.Connect(t.Context(), w.db.RoleURL(postgres.RoleTracker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	for _, sql := range []string{
+		`CREATE FUNCTION pg_temp.current_setting(text, boolean) RETURNS text LANGUAGE sql AS 'SELECT ''` + string(w.globex) + `'''`,
+		`CREATE FUNCTION pg_temp.ts_match_vq(tsvector, tsquery) RETURNS boolean LANGUAGE sql AS 'SELECT true'`,
+		`CREATE FUNCTION pg_temp.uuid_eq(uuid, uuid) RETURNS boolean LANGUAGE sql AS 'SELECT true'`,
+		`CREATE OPERATOR pg_temp.= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = pg_temp.uuid_eq)`,
+		`CREATE OPERATOR pg_temp.@@ (LEFTARG = tsvector, RIGHTARG = tsquery, FUNCTION = pg_temp.ts_match_vq)`,
+		`CREATE TEMPORARY TABLE search_terms (tenant_id uuid, project_id uuid, task_id uuid, terms tsvector)`,
+		`SET search_path = pg_temp, pg_catalog, projects, public`,
+		`SELECT set_config('app.tenant_id', '` + string(w.acme) + `', false)`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	for _, c := range []struct {
+		tenant, project op.UUID
+		want            int
+	}{{w.globex, theirs.ID, 0}, {w.acme, theirs.ID, 0}, {w.acme, p.ID, 1}} {
+		var n int
+		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM projects.search_tasks($1, $2, $3::text::tsquery)`, c.tenant, c.project, "'w"+string(c.tenant[28:])+"needle'").Scan(&n)
+		if err != nil || n != c.want {
+			t.Errorf("%s %s: %d found (%v), want %d", c.tenant, c.project, n, err, c.want)
+		}
+	}
+	for _, sql := range []string{
+		`SET ROLE parapet_search`, `ALTER FUNCTION projects.search_tasks(uuid, uuid, tsquery) RESET ALL`,
+		`CREATE OR REPLACE FUNCTION projects.search_tasks(uuid, uuid, tsquery) RETURNS SETOF uuid LANGUAGE sql AS 'SELECT NULL::uuid'`,
+		`CREATE FUNCTION projects.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`, `DELETE FROM projects.search_terms`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err == nil {
+			t.Errorf("%s: it is allowed", sql)
+		}
+	}
+	var n int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM projects.search_terms WHERE tenant_id <> $1`, w.acme).Scan(&n); err != nil || n != 0 {
+		t.Errorf("the tracker reads %d foreign rows of the index (%v)", n, err)
+	}
+	// The function's owner has no other right in the schema.
+	if n := w.count(`SELECT count(*) FROM information_schema.role_table_grants WHERE grantee = 'parapet_search' AND (table_name NOT IN ('search_terms', 'issue_terms') OR privilege_type <> 'SELECT')`); n != 0 {
+		t.Errorf("parapet_search has %d other privileges", n)
+	}
+}
+
+// What the function reads does not grow with what other tenants have: it comes by
+// the index of terms, and by the tenant's own entries.
+func TestASearchReadsItsOwnTenantsEntries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	w.task(p, "Needle in it")
+	pages := func() (terms int) {
+		w.t.Helper()
+		tx, err := w.owner.Begin(context.Background(), string(w.acme), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		for _, sql := range []string{`SET LOCAL ROLE parapet_search`, `SET LOCAL enable_seqscan = off`} {
+			if _, err := tx.Exec(context.Background(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The statement of the function, which EXPLAIN does not look into.
+		lines, err := postgres.CollectScalars[string](context.Background(), tx, fmt.Sprintf(`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)
+			SELECT found.task_id FROM (SELECT s.tenant_id, s.project_id, s.task_id FROM projects.search_terms s
+			WHERE s.terms @@ ('''p%[1]s%[2]s'''::tsquery && '''w%[1]snum'':*'::tsquery) OFFSET 0) found
+			WHERE found.tenant_id = '%[3]s' AND found.project_id = '%[2]s'`, w.acme[28:], p.ID, w.acme))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(lines, "\n")
+		if !strings.Contains(plan, "Bitmap Index Scan on search_terms_by_term") || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("it is not the index of terms that is read:\n%s", plan)
+		}
+		_, after, _ := strings.Cut(plan, "Bitmap Index Scan")
+		_, after, _ = strings.Cut(after, "Buffers: shared hit=")
+		_, _ = fmt.Sscan(strings.Fields(after)[0], &terms)
+		return terms
+	}
+	w.exec(`INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
+		SELECT $1::uuid, gen_random_uuid(), $2::uuid, 100 + n, 'Task number ' || n, 'TODO', 'TODO', 'TASK', 'LOW', $1, now(), now() FROM generate_series(1, 50) n`, w.acme, p.ID)
+	w.exec(`VACUUM ANALYZE projects.search_terms`)
+	pages()
+	few := pages()
+	w.crowd(p, 60, 20, 0)
+	w.exec(`VACUUM ANALYZE projects.search_terms`)
+	pages()
+	many := pages()
+	t.Logf("pages of the index: %d with the tasks of few tenants, %d with those of many", few, many)
+	if few == 0 || many > few+10 {
+		t.Errorf("the index's pages that a search reads went from %d to %d", few, many)
+	}
+}
