@@ -43,6 +43,10 @@ build: ## Build bin/ptd and bin/pt, with the version from git in them
 	$(GOBUILD) -o bin/ptd ./cmd/ptd
 	CGO_ENABLED=0 $(GOBUILD) -o bin/pt ./cmd/pt
 
+.PHONY: man
+man: ## Write pt's manual pages to bin/man/man1 (man -M bin/man pt-list-tasks)
+	go run ./cmd/pt man --dir bin/man/man1
+
 ## Testing
 
 .PHONY: test

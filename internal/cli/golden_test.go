@@ -134,6 +134,7 @@ func goldenCases() []goldenCase {
 		{"help-environment", []string{"help", "environment"}, world{}},
 		{"help-exit-codes", []string{"help", "exit-codes"}, world{}},
 		{"help-formatting", []string{"help", "formatting"}, world{}},
+		{"help-names", []string{"help", "names"}, world{}},
 	}
 	for _, s := range stories() {
 		cases = append(cases, s.cases...)

@@ -32,6 +32,7 @@ func helpTopics() []*cobra.Command {
 		{Use: "environment", Short: "Variables and files that pt reads", Long: environmentTopic},
 		{Use: "exit-codes", Short: "What pt's exit codes mean", Long: exitCodesTopic},
 		{Use: "formatting", Short: "Markdown, JSON, --jq and --fields", Long: formattingTopic},
+		{Use: "names", Short: "How projects, tasks and other records are named", Long: namesTopic},
 	}
 }
 
@@ -60,13 +61,13 @@ const exitCodesTopic = `Exit codes:
 
    0  done; an empty list is done too
    1  an error that has no code of its own
-   2  cancelled, by Ctrl-C or by an answer
+   2  cancelled: by Ctrl-C, by an answer, or the decision that was waited for was
    3  not found, or not to be seen
    4  authentication: no credential, or one that the service refuses
    5  conflict: a name that is taken, a hint that fits more than one, a double
    6  forbidden: the permission is missing; the message names it
    7  try again later: the service is busy, can't be reached, or took too long
-   8  a decision is pending
+   8  a decision is pending: it was not answered in the time that --timeout gives
   64  usage: the command line can't be carried out as it stands
 
 Errors go to the error stream: what happened, why, what to try. With --json each
@@ -74,6 +75,32 @@ is {"error":{"code","message","hint","requestId","retryable"}}, with reason, fie
 permission and details where they apply.
 
 Reads are tried up to three times; changes only with --idempotency-key.`
+
+const namesTopic = `How records are named.
+
+  project      its id, its task-key prefix, its name or a part of its name, a path
+               or an address of a repository that is bound to it
+  task         its key (APOLLO-17) or id
+  issue        its key (ISS-4) or id
+  initiative   its id, its name or a part of it
+  stage, gate, custom field, deliverable
+               its id, its name or a part of it, within the project; a stage also
+               by its place in the pipeline
+  user         its id (pt list-people)
+
+Letters' case does not count in names. A name that fits more than one record is an
+error that lists them (exit code 5), never a guess. An id costs no look-up.
+
+Where a command takes a project and none is named, the first of these is meant:
+
+  1. PT_PROJECT, or the profile's project
+  2. the prefix of the task's key: pt get-task APOLLO-17
+  3. the project that the current folder is bound to: by the address of its git
+     remote, else by its absolute path; the longest binding counts
+
+pt bind-repo binds a folder. What is destroyed has to be named: there neither
+PT_PROJECT nor the folder counts. Credentials in the address of a remote are never
+sent.`
 
 const formattingTopic = `pt prints Markdown: in a pipe plain and the same bytes for the same answer, on a
 terminal laid out for its width. Data goes to the output stream, all else to the
