@@ -494,6 +494,6 @@ func removes[In any](inv *invocation, o op.Op[In, op.None], what string, f form[
 		if k.args[0].kind == hintProject && len(k.args) > 1 {
 			out.ProjectID = op.UUID(k.args[0].text())
 		}
-		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Deleted the " + what + " " + last.typed + ".") }})
+		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Deleted the " + what + " " + first(last.found, last.typed) + ".") }})
 	})
 }
