@@ -40,6 +40,9 @@ func (o Oracle) withinCaveats(doc, actor, resource object) bool {
 	if yes(actor, "all_projects") {
 		return true
 	}
+	if id, ok := resource["id"].(string); ok && resource["type"] == "initiative" && setOf(texts(actor["initiatives"])...).has(id) && !o.broken(InitiativeNotReached) {
+		return true
+	}
 	project, ok := text(resource, "project")
 	if !ok {
 		return o.broken(ProjectCaveatLeavesProjectless)

@@ -1,5 +1,7 @@
 package oracle
 
+import "strings"
+
 // modules are those of the specification, with the areas of audit and events
 // that have operations of their own.
 var modules = []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
@@ -15,6 +17,12 @@ var catalogue = setOf(
 	"api_key.issue", "api_key.read.own", "api_key.revoke.own", "api_key.issue_for_service",
 	"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
 	"decision_log.read", "events.read",
+	"wiki:page:write",
+).with(tracker)
+
+// tracker are the permissions of the tracker: what can be delegated, but for those
+// about delegations themselves.
+var tracker = setOf(
 	"projects.read", "project.create", "project.update", "project.update.own", "project.delete",
 	"tasks.read", "task.create", "task.update", "task.update.own", "tasks.update.any", "task.delete", "task.delete.own",
 	"task.claim", "decision.answer", "initiatives.read", "initiative.create", "initiative.update", "initiative.delete", "stages.read", "stage.create",
@@ -24,8 +32,12 @@ var catalogue = setOf(
 	"comment.delete.own", "time_entries.read", "time_entries.read.own", "time_entry.create", "time_entry.create.own", "time_entry.update",
 	"time_entry.update.own", "time_entry.delete", "time_entry.delete.own", "delegations.read", "delegations.read.own", "delegation.create",
 	"delegation.create.own", "delegation.revoke", "delegation.revoke.own", "runs.read",
-	"wiki:page:write",
 )
+
+// lendable tells whether a permission that somebody holds can be delegated.
+func (o Oracle) lendable(permission string) bool {
+	return (tracker.has(permission) || o.broken(LendsAnyModule)) && (!strings.HasPrefix(permission, "delegation") || o.broken(LendsDelegating))
+}
 
 // Permissions lists them, sorted.
 func Permissions() []string { return texts(catalogue.list()) }

@@ -37,6 +37,7 @@ var (
 	permissions   = []string{
 		"tasks.read", "projects.read", "task.update", "task.update.own", "task.delete.own", "tasks.update.any", "project.update.own",
 		"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
+		"delegation.create", "initiative.update",
 		"api_key.issue", "api_key.read.own", "api_key.revoke.own", "api_key.issue_for_service", "role.assign",
 		"tenant.list", "tenant.disable", "tenant.read", "wiki:page:write", "organisation.read", "user.read",
 	}
@@ -126,7 +127,7 @@ func (d *drawer) subjectInput() any {
 	}
 	return map[string]any{
 		"token": token, "tenant": target, "tenant_type": d.mostly(65, "STANDARD", "PROGRAMME_OFFICE"),
-		"user": user, "stored": stored, "roles": roles,
+		"user": user, "stored": stored, "roles": roles, "delegations": d.received(named),
 	}
 }
 

@@ -103,6 +103,39 @@ const (
 	OpenIgnoresModule
 	OpenIgnoresProject
 
+	// Delegations
+	LentToService
+	SuspendedLends
+	ServiceLends
+	LendsUnlisted
+	LendsOwnForAll
+	LendsAnyModule
+	LendsDelegating
+	DelegationScopeIgnored
+	DelegationForgetsCaveats
+	DelegateIsOwn
+	InitiativeNotReached
+	LendsToOneself
+	LendsToSuspended
+	LendsToService
+	LendsUnheld
+	LendsBeyondOneself
+
+	// Work
+	GivenToForeigner
+	GivenToSuspended
+	GivenToService
+	GivenToGuest
+	GivenToAgentAnywhere
+	GivenToUncleared
+	AnyoneSpeaks
+	PersonSpokenFor
+	AnyoneRaises
+	RaisedAnyTime
+	RaiserForgotten
+	HolderForgotten
+	NarrowedTokenEnds
+
 	end
 )
 
@@ -187,6 +220,35 @@ var names = [end]string{
 	OpenIgnoresEffect:              "open ignores effect",
 	OpenIgnoresModule:              "open ignores module",
 	OpenIgnoresProject:             "open ignores project",
+	LentToService:                  "lent to a service principal",
+	SuspendedLends:                 "suspended lends",
+	ServiceLends:                   "a service principal lends",
+	LendsUnlisted:                  "lends what is not listed",
+	LendsOwnForAll:                 "lends own for all",
+	LendsAnyModule:                 "lends any module",
+	LendsDelegating:                "lends delegating",
+	DelegationScopeIgnored:         "delegation scope ignored",
+	DelegationForgetsCaveats:       "delegation forgets caveats",
+	DelegateIsOwn:                  "delegate's own",
+	InitiativeNotReached:           "initiative not reached",
+	LendsToOneself:                 "lends to oneself",
+	LendsToSuspended:               "lends to suspended",
+	LendsToService:                 "lends to service",
+	LendsUnheld:                    "lends unheld",
+	LendsBeyondOneself:             "lends beyond oneself",
+	GivenToForeigner:               "given to foreigner",
+	GivenToSuspended:               "given to suspended",
+	GivenToService:                 "given to service",
+	GivenToGuest:                   "given to guest",
+	GivenToAgentAnywhere:           "given to agent anywhere",
+	GivenToUncleared:               "given to uncleared",
+	AnyoneSpeaks:                   "anyone speaks",
+	PersonSpokenFor:                "person spoken for",
+	AnyoneRaises:                   "anyone raises",
+	RaisedAnyTime:                  "raised any time",
+	RaiserForgotten:                "raiser forgotten",
+	HolderForgotten:                "holder forgotten",
+	NarrowedTokenEnds:              "narrowed token ends",
 }
 
 func (f Fault) String() string { return names[f] }

@@ -30,16 +30,23 @@ type question struct {
 
 func questions() []question {
 	return []question{
-		{"allow", "parapet/access/allow", 47, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
+		{"allow", "parapet/access/allow", 36, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
 		{"subject", "parapet/subject/subject", 15, (*drawer).subjectInput, askSubject, readSubject},
-		{"clearance", "parapet/clearance/may_read", 5, (*drawer).clearancePair, askBool(oracle.Oracle.MayRead), readBool},
-		{"issue for a service", "parapet/keys/issue_service", 8, (*drawer).issueService, askVerdict(oracle.Oracle.IssueService), readVerdict},
-		{"issue for oneself", "parapet/keys/issue_self", 6, (*drawer).issueSelf, askVerdict(oracle.Oracle.IssueSelf), readVerdict},
+		{"clearance", "parapet/clearance/may_read", 3, (*drawer).clearancePair, askBool(oracle.Oracle.MayRead), readBool},
+		{"issue for a service", "parapet/keys/issue_service", 7, (*drawer).issueService, askVerdict(oracle.Oracle.IssueService), readVerdict},
+		{"issue for oneself", "parapet/keys/issue_self", 5, (*drawer).issueSelf, askVerdict(oracle.Oracle.IssueSelf), readVerdict},
 		{"list keys", "parapet/keys/list", 4, (*drawer).listKeys, askVerdict(oracle.Oracle.List), readVerdict},
 		{"revoke a key", "parapet/keys/revoke", 4, (*drawer).revokeKey, askVerdict(oracle.Oracle.Revoke), readVerdict},
-		{"validate a profile", "parapet/profiles/validate", 4, (*drawer).validateProfile, askVerdict(oracle.Oracle.ValidateProfile), readVerdict},
-		{"no permission", "parapet/open/verdict", 3, (*drawer).open, askVerdict(oracle.Oracle.Open), readVerdict},
-		{"act as", "parapet/actas/verdict", 4, (*drawer).actAs, askVerdict(oracle.Oracle.ActAs), readVerdict},
+		{"validate a profile", "parapet/profiles/validate", 3, (*drawer).validateProfile, askVerdict(oracle.Oracle.ValidateProfile), readVerdict},
+		{"no permission", "parapet/open/verdict", 2, (*drawer).open, askVerdict(oracle.Oracle.Open), readVerdict},
+		{"act as", "parapet/actas/verdict", 3, (*drawer).actAs, askVerdict(oracle.Oracle.ActAs), readVerdict},
+		{"on behalf of", "parapet/access/behalf", 6, (*drawer).lentDecision, askBehalf, readBehalf},
+		{"give work", "parapet/work/give", 3, (*drawer).work, askVerdict(oracle.Oracle.Give), readVerdict},
+		{"act as agent", "parapet/work/act_as_agent", 2, (*drawer).work, askVerdict(oracle.Oracle.ActAsAgent), readVerdict},
+		{"raise a decision", "parapet/work/raise_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.RaiseDecision), readVerdict},
+		{"cancel a decision", "parapet/work/cancel_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.CancelDecision), readVerdict},
+		{"release a claim", "parapet/work/release_claim", 2, (*drawer).work, askVerdict(oracle.Oracle.ReleaseClaim), readVerdict},
+		{"delegate", "parapet/delegations/verdict", 1, (*drawer).delegate, askVerdict(oracle.Oracle.Delegate), readVerdict},
 	}
 }
 
@@ -53,6 +60,38 @@ func readBool(v any) (answer, error) {
 		return answer{}, fmt.Errorf("not a boolean: %v", v)
 	}
 	return answer{allow: b}, nil
+}
+
+func askBehalf(o oracle.Oracle, in any) answer {
+	return listAnswer(o.Behalf(in))
+}
+
+func readBehalf(v any) (answer, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return answer{}, fmt.Errorf("not a list: %v", v)
+	}
+	return listAnswer(list), nil
+}
+
+// listAnswer allows where there is something in the list.
+func listAnswer(list []any) answer {
+	if len(list) == 0 {
+		return answer{}
+	}
+	text, err := json.Marshal(unique(sorted(list)))
+	if err != nil {
+		return answer{why: err.Error()}
+	}
+	h := fnv.New64a()
+	h.Write(text)
+	return answer{allow: true, document: h.Sum64(), why: string(text)}
+}
+
+// unique takes doubles out of a sorted list: it is a set.
+func unique(v any) any {
+	list, _ := v.([]any)
+	return slices.CompactFunc(list, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }
 
 func askSubject(o oracle.Oracle, in any) answer {
@@ -107,7 +146,7 @@ func sorted(v any) any {
 			}
 			return 0
 		})
-		return out
+		return unique(out)
 	}
 	return v
 }

@@ -35,8 +35,13 @@ func onlyTexts(v any) any {
 	case []any:
 		texts := make([]any, 0, len(v))
 		for _, item := range v {
-			if s, ok := item.(string); ok {
-				texts = append(texts, s)
+			switch item := item.(type) {
+			case string:
+				texts = append(texts, item)
+			case map[string]any:
+				if _, face := item["grants"]; face { // a delegation's
+					texts = append(texts, onlyTexts(item))
+				}
 			}
 		}
 		return texts

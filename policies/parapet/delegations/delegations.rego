@@ -82,6 +82,7 @@ _not_lendable contains permission if {
 # What can be held can be lent for one's own alone.
 _can_be_lent(permission) if {
 	some name in {permission, trim_suffix(permission, ".own")}
+	not endswith(trim_suffix(permission, ".own"), ".own")
 	lendable(name)
 }
 

@@ -363,12 +363,16 @@ _lent(delegation) := {permission: scopes |
 		[role, scope, id] := _assigned(assignment)
 		some permission in _granted_by(role)
 		delegations.lendable(permission)
-		some lent in {permission, concat(".", [permission, "own"])}
+		some lent in _lent_as(permission)
 		lent in delegation.permissions
 	}
 	some permission in {entry[0] | some entry in held}
-	scopes := {[scope, id] | some [permission, scope, id] in held}
+	scopes := {[entry[1], entry[2]] | some entry in held; entry[0] == permission}
 }
+
+_lent_as(permission) := {permission} if endswith(permission, ".own")
+
+else := {permission, concat(".", [permission, "own"])}
 
 _names(scopes) := {name |
 	some held in object.keys(scopes)

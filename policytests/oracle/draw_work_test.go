@@ -1,0 +1,162 @@
+package oracle_test
+
+import "parapet/policytests/oracle"
+
+var initiatives = pool("e", 2)
+
+// received draws the delegations that a caller has: mostly none.
+func (d *drawer) received(roles []string) []any {
+	out := []any{}
+	if d.chance(65) {
+		return out
+	}
+	for range 1 + d.rnd.IntN(2) {
+		out = append(out, d.delegation(roles))
+	}
+	return out
+}
+
+func (d *drawer) delegation(roles []string) map[string]any {
+	assignments := []any{}
+	for range 1 + d.rnd.IntN(2) {
+		assignments = append(assignments, d.assignment(d.one(append(roles, "Member"))))
+	}
+	wanted := d.some(permissions, 8)
+	if d.chance(60) {
+		wanted = append(wanted, "tasks.read", "task.update", "task.update.own", "tasks.update.any", "initiative.update")
+	}
+	if d.chance(10) {
+		wanted = append(wanted, d.one([]string{"task.fly", "task.update.own.own", "", "*"}))
+	}
+	out := map[string]any{
+		"id": d.one(pool("f", 3)), "scope": d.mostly(40, "tenant", "project", "initiative", "initiative", "galaxy"),
+		"projects": []any{}, "initiatives": []any{}, "permissions": wanted,
+		"delegator": map[string]any{
+			"id": d.one(users), "kind": d.mostly(85, "HUMAN", "AGENT", "SERVICE"), "status": d.mostly(92, "ACTIVE", "SUSPENDED"),
+			"membership": d.mostly(92, "ACTIVE", "SUSPENDED", "REMOVED"), "assignments": assignments,
+		},
+	}
+	if out["scope"] != "tenant" {
+		out["projects"] = d.some(append(projects, "apollo"), 3)
+	}
+	if out["scope"] == "initiative" {
+		out["initiatives"] = []any{d.one(initiatives)}
+	}
+	return out
+}
+
+// lentActor is mostly an actor that something was lent to.
+func (d *drawer) lentActor() map[string]any {
+	for range 20 {
+		in := d.subjectInput().(map[string]any)
+		roles := in["roles"].(map[string]any)
+		roles["Member"] = append(d.grants(), "tasks.read", "task.update", "tasks.update.any", "initiative.update")
+		in["delegations"] = []any{d.delegation([]string{"Member"}), d.delegation([]string{"Member"})}
+		actor := oracle.Oracle{}.Subject(in)
+		if faces, _ := actor["delegations"].([]any); len(faces) > 0 || d.chance(5) {
+			return actor
+		}
+	}
+	return d.actor()
+}
+
+// lentDecision asks mostly for what a delegation allows.
+func (d *drawer) lentDecision() any {
+	actor := d.lentActor()
+	faces, _ := actor["delegations"].([]any)
+	if len(faces) == 0 {
+		return d.decisionFor(actor)
+	}
+	face := faces[d.rnd.IntN(len(faces))].(map[string]any)
+	in := d.decisionFor(face).(map[string]any)
+	in["actor"] = actor
+	if d.chance(50) {
+		in["module"], in["effect"] = "tracker", d.one([]string{"read", "write"})
+	}
+	if d.chance(25) {
+		resource := in["resource"].(map[string]any)
+		resource["type"], resource["id"] = d.mostly(80, "initiative", "task"), d.one(initiatives)
+		delete(resource, "project")
+		in["permission"] = d.mostly(80, "initiative.update", "tasks.read")
+	}
+	return in
+}
+
+// work draws the input of all questions about work: a record, a candidate, and who
+// began what.
+func (d *drawer) work() any {
+	actor := d.lentActor()
+	if d.chance(60) {
+		actor = d.actor()
+		if d.chance(60) {
+			grants := map[string]any{}
+			for name, grant := range actor["grants"].(map[string]any) {
+				grants[name] = grant
+			}
+			grants["tasks.update.any"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.some(projects, 2)}
+			actor["grants"] = grants
+		}
+	}
+	in := map[string]any{"actor": actor}
+	resource := map[string]any{"type": "task", "tenant": d.mostly(93, actor["tenant"].(string), tenants...), "classification": d.mostly(80, "UNCLASSIFIED", d.tier())}
+	if d.chance(85) {
+		resource["project"] = d.one(projects)
+		if wanted := strings(actor["projects"]); len(wanted) > 0 && d.chance(70) {
+			resource["project"] = d.one(wanted)
+		}
+	}
+	in["resource"] = resource
+	roles := []any{map[string]any{"name": "Member", "kind": "STANDARD", "scope": "tenant", "grants": d.grants()}}
+	if d.chance(12) {
+		roles = append(roles, map[string]any{"name": "Guest Customer", "kind": "STANDARD", "scope": "project", "id": d.one(projects), "grants": []any{}})
+	}
+	candidate := map[string]any{
+		"id": d.one(users), "tenant": d.mostly(93, actor["tenant"].(string), tenants...), "kind": d.mostly(70, "AGENT", "HUMAN", "HUMAN", "SERVICE"),
+		"status": d.mostly(92, "ACTIVE", "SUSPENDED", "DELETED"), "membership": d.mostly(92, "ACTIVE", "SUSPENDED"), "roles": roles,
+		"agents_allowed": d.chance(85),
+	}
+	if d.chance(60) {
+		candidate["clearance"] = d.tier()
+	}
+	in["candidate"] = candidate
+	for _, name := range []string{"acting", "raised_by", "holder"} {
+		if d.chance(92) {
+			in[name] = d.mostly(60, actor["id"].(string), users...)
+		}
+	}
+	if acting, ok := in["acting"]; ok && d.chance(80) {
+		in["assignee"] = acting
+	} else if d.chance(80) {
+		in["assignee"] = d.one(users)
+	}
+	in["category"] = d.mostly(80, "IN_PROGRESS", "TODO", "REVIEW", "")
+	return in
+}
+
+// delegate draws somebody who lends, mostly what it holds.
+func (d *drawer) delegate() any {
+	actor := d.actor()
+	wanted := []any{}
+	for range 1 + d.rnd.IntN(2) {
+		wanted = append(wanted, d.mostly(85, d.one([]string{"task.update", "tasks.read", "task.update.own"}), permissions...))
+	}
+	if d.chance(80) {
+		actor["effects"], actor["modules"], actor["all_projects"] = []any{"read", "write"}, []any{"tracker"}, true
+		grants := map[string]any{}
+		for _, name := range []string{"task.update", "tasks.read", "delegation.create", "role.assign"} {
+			grants[name] = map[string]any{"tenant": d.chance(95), "organisations": []any{}, "projects": []any{}}
+		}
+		actor["grants"] = grants
+	}
+	user := func(id string) map[string]any {
+		return map[string]any{
+			"id": id, "tenant": d.mostly(96, actor["tenant"].(string), tenants...), "kind": d.mostly(90, "HUMAN", "AGENT", "SERVICE"),
+			"status": d.mostly(95, "ACTIVE", "SUSPENDED"), "membership": d.mostly(95, "ACTIVE", "REMOVED"),
+			"roles": []any{map[string]any{"name": "Member", "kind": "STANDARD", "scope": "tenant", "grants": []any{"task.update", "tasks.read", "delegation.create", "role.assign"}}},
+		}
+	}
+	return map[string]any{
+		"actor": actor, "delegator": user(d.mostly(85, actor["id"].(string), users...)), "delegate": user(d.one(pool("d", 5))), "permissions": wanted,
+		"resource": map[string]any{"type": "delegation", "tenant": d.mostly(97, actor["tenant"].(string), tenants...), "classification": d.mostly(92, "UNCLASSIFIED", d.tier())},
+	}
+}
