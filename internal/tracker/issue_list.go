@@ -49,8 +49,7 @@ func issueListStatement(c *gate.Call, in *contract.ListIssuesIn, f authz.Filter,
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(issueSummarySelect, `
-FROM projects.issues i
-JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = i.project_id
+FROM projects.issues i`).projectOf("i", tenant).add(`
 WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
 	if before != nil {
 		st.add(` AND (i.created_at, i.id) < (`, st.arg(before.at), `::timestamptz, `, st.arg(before.id), `::uuid)`)
@@ -71,6 +70,16 @@ WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
 		st.add(`)`)
 	}
 	return st.add(` ORDER BY i.created_at DESC, i.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+}
+
+// projectOf joins the project p that a row belongs to, behind a fence: the rows
+// are walked in the list's order and each looks up its project. In a plain join
+// the planner, who does not know how large a tenant is, goes from the projects to
+// all of their rows and sorts them.
+func (s *statement) projectOf(alias, tenant string) *statement {
+	return s.add(`
+CROSS JOIN LATERAL (SELECT p.organisation_id, p.classification FROM projects.projects p
+                    WHERE p.tenant_id = `, tenant, ` AND p.id = `, alias, `.project_id OFFSET 0) p`)
 }
 
 // instant is where a page by time begins: behind the record that was made then and

@@ -96,8 +96,7 @@ func readTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEnt
 func fitting(st *statement, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
 	tenant := st.arg(c.Tenant)
 	st.add(`
-FROM projects.time_entries e
-JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = e.project_id
+FROM projects.time_entries e`).projectOf("e", tenant).add(`
 WHERE e.tenant_id = `, tenant, ` AND `).filter(f)
 	for _, w := range []struct{ condition, value string }{
 		{`e.project_id = `, string(in.ProjectID)}, {`e.task_id = `, string(in.TaskID)}, {`e.issue_id = `, string(in.IssueID)},

@@ -1,0 +1,138 @@
+package tracker_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/op"
+)
+
+// unplanned fills the tables with issues, comments and time entries of the crowd's
+// tenants; acme's project has more of each than any other.
+func (w *world) unplanned(p *contract.Project, each, own int) {
+	w.t.Helper()
+	w.exec(`
+INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, description, severity, status, assignee_id,
+                             first_response_due_at, resolution_due_at, created_by, created_at, updated_at)
+SELECT p.tenant_id, gen_random_uuid(), p.id, 'ISS', row_number() OVER (PARTITION BY p.tenant_id ORDER BY p.id, n), 'Issue number ' || n, 'text',
+       (ARRAY['CRITICAL', 'HIGH', 'MEDIUM', 'LOW'])[1 + n % 4], (ARRAY['OPEN', 'IN_PROGRESS', 'REOPENED'])[1 + n % 3],
+       CASE WHEN n % 10 = 0 THEN p.created_by END, now(), now(), p.created_by, now() - n * interval '1 minute', now()
+FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n`, each, p.ID, own)
+	w.exec(`
+INSERT INTO projects.comments (tenant_id, id, project_id, issue_id, body, author_id, created_at, updated_at)
+SELECT i.tenant_id, gen_random_uuid(), i.project_id, i.id, 'text', i.created_by, now(), now() FROM projects.issues i, generate_series(1, 2)`)
+	w.exec(`
+INSERT INTO projects.comments (tenant_id, id, project_id, task_id, body, author_id, created_at, updated_at)
+SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'text', t.created_by, now(), now() FROM projects.tasks t`)
+	w.exec(`
+INSERT INTO projects.time_entries (tenant_id, id, project_id, issue_id, user_id, spent_on, minutes, billable, created_by, created_at, updated_at)
+SELECT i.tenant_id, gen_random_uuid(), i.project_id, i.id, i.created_by, date '2027-01-01' + (i.number % 300)::int, 30, true, i.created_by, now(), now()
+FROM projects.issues i`)
+	w.exec(`
+INSERT INTO projects.time_entries (tenant_id, id, project_id, task_id, user_id, spent_on, minutes, billable, created_by, created_at, updated_at)
+SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, date '2027-01-01' + (t.number % 300)::int, 30, true, t.created_by, now(), now()
+FROM projects.tasks t`)
+	w.exec(`ANALYZE`)
+}
+
+func TestIssuesCommentsAndTimeWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})
+	member := w.person(person{roles: []string{"Member"}})
+	task := w.task(p, "Land")
+	issue := w.issue(p, "Leak")
+	do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
+	w.crowd(p, 100, 10, 500)
+	w.unplanned(p, 5, 1500)
+	e := &ear{}
+	w.listening(e)
+	last := func(part string) heard {
+		for i := len(e.heard) - 1; i > 0; i-- {
+			if strings.Contains(e.heard[i].sql, part) {
+				return e.heard[i]
+			}
+		}
+		t.Fatalf("no statement holds %s", part)
+		return heard{}
+	}
+
+	do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
+	e.trips = 0
+	first := do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
+	if len(first.Items) != 50 || e.trips != 1 {
+		t.Errorf("a page of %d issues took %d round trips", len(first.Items), e.trips)
+	}
+	for _, c := range []struct {
+		in    fields
+		index string
+	}{
+		{fields{}, "issues_by_creation"},
+		{fields{"cursor": first.NextCursor}, "issues_by_creation"},
+		{fields{"projectId": p.ID}, "issues_by_project"},
+		{fields{"projectId": p.ID, "cursor": first.NextCursor}, "issues_by_project"},
+		{fields{"projectId": p.ID, "status": "OPEN"}, ""},
+		{fields{"status": "REOPENED"}, ""},
+		{fields{"severity": "CRITICAL"}, ""},
+		{fields{"assignee": w.acme}, ""},
+		{fields{"search": "number 7"}, ""},
+		{fields{"search": "7", "projectId": p.ID}, ""},
+		{fields{"search": "iss-3"}, ""},
+	} {
+		for _, who := range []*person{w.manager, member} {
+			do[op.Page[contract.IssueSummary]](w, who, "list-issues", c.in)
+			h := last("projects.issues i")
+			w.wantIndexed(fmt.Sprint("list-issues ", c.in), h)
+			// What is left behind a cursor may be few enough to be sorted.
+			sorted := c.index != "" && c.in["cursor"] == nil
+			if plan := w.plan(h, true); !strings.Contains(plan, c.index) || sorted && strings.Contains(plan, "Sort") {
+				t.Errorf("list-issues %v does not walk %s:\n%s", c.in, c.index, plan)
+			}
+		}
+	}
+	for _, c := range []struct {
+		in    fields
+		index string
+	}{{fields{"issueId": issue.ID}, "comments_by_issue"}, {fields{"taskId": task.ID}, "comments_by_task"}} {
+		do[contract.Comment](w, w.manager, "create-comment", merge(fields{"body": "x"}, c.in))
+		do[op.Page[contract.Comment]](w, member, "list-comments", c.in)
+		h := last("projects.comments m")
+		w.wantIndexed(fmt.Sprint("list-comments ", c.in), h)
+		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
+			t.Errorf("list-comments %v does not walk %s:\n%s", c.in, c.index, plan)
+		}
+	}
+	entries := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
+	for _, c := range []struct {
+		in    fields
+		index string
+	}{
+		{fields{}, "time_entries_by_day"},
+		{fields{"cursor": entries.NextCursor}, "time_entries_by_day"},
+		{fields{"projectId": p.ID}, "time_entries_by_project"},
+		{fields{"taskId": task.ID}, "time_entries_by_task"},
+		{fields{"issueId": issue.ID}, "time_entries_by_issue"},
+		{fields{"userId": w.manager.id}, "time_entries_by_user"},
+		{fields{"from": "2027-03-01", "to": "2027-03-01"}, "time_entries_by_day"},
+	} {
+		do[contract.TimeEntryPage](w, w.manager, "list-time-entries", c.in)
+		h := last("projects.time_entries e")
+		w.wantIndexed(fmt.Sprint("list-time-entries ", c.in), h)
+		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
+			t.Errorf("list-time-entries %v does not walk %s:\n%s", c.in, c.index, plan)
+		}
+	}
+	do[contract.TimeEntryPage](w, member, "list-time-entries", fields{"userId": member.id})
+	w.wantIndexed("list-time-entries of one's own", last("projects.time_entries e"))
+
+	for name, in := range map[string]fields{
+		"get-issue": {"issue": issue.Key}, "update-issue": {"issue": issue.ID, "title": "x"},
+	} {
+		if _, err := w.try(w.manager, name, in); err != nil {
+			t.Fatal(err)
+		}
+		w.wantIndexed(name, last("projects.issues i"))
+	}
+}
