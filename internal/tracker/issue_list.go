@@ -62,14 +62,27 @@ WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
 		}
 	}
 	if in.Search != "" {
-		part := st.arg(containing(in.Search))
-		st.add(` AND (i.title ILIKE `, part, ` OR i.description ILIKE `, part)
-		if ref, ok := parseTaskKey(in.Search); ok {
-			st.add(` OR (i.prefix = `, st.arg(ref.prefix), ` AND i.number = `, st.arg(ref.number), `)`)
-		}
-		st.add(`)`)
+		st.searchIssues(c.Tenant, tenant, in.ProjectID, in.Search)
 	}
 	return st.add(` ORDER BY i.created_at DESC, i.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+}
+
+// searchIssues adds the condition that the issue i answers to what was typed, or
+// has it as its key: as searchTasks, in one project or, without one, in the whole
+// tenant.
+func (s *statement) searchIssues(of op.UUID, tenant string, project op.UUID, typed string) {
+	query := termsOf(of).query(typed)
+	if query == "" {
+		s.add(` AND i.title ILIKE `, s.arg(containing(typed)))
+		return
+	}
+	s.add(` AND i.id IN (SELECT hit FROM projects.search_issues(`, tenant, `, `, s.arg(optional(project)), `, `, s.arg(query), `::text::tsquery) hit`)
+	if ref, ok := parseTaskKey(typed); ok {
+		s.add(` UNION ALL
+SELECT k.id FROM projects.issues k
+WHERE k.tenant_id = `, tenant, ` AND k.prefix = `, s.arg(ref.prefix), ` AND k.number = `, s.arg(ref.number))
+	}
+	s.add(`)`)
 }
 
 // projectOf joins the project p that a row belongs to, behind a fence: the rows

@@ -473,12 +473,35 @@ func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
 		{fields{"assignee": member.id}, "ISS-2"},
 		{fields{"search": "NEEDLE"}, "ISS-2"},
 		{fields{"search": "leak in"}, "ISS-1"},
+		{fields{"search": "tank lea"}, "ISS-1"},
+		{fields{"search": "needle tank"}, ""},
+		{fields{"search": "needle OR tank"}, "ISS-2 ISS-1"},
+		{fields{"search": "o"}, ""},
+		{fields{"search": "sm"}, "GEM-1"},
+		{fields{"search": "moke"}, "GEM-1"},
+		{fields{"search": "smoke", "projectId": p.ID}, ""},
+		{fields{"search": "smoke", "projectId": other.ID}, "GEM-1"},
+		{fields{"search": "%"}, "ISS-2"},
 		{fields{"search": "gem-1"}, "GEM-1"},
 		{fields{"search": "nothing"}, ""},
 		{fields{"search": "needle", "severity": "LOW"}, ""},
 	} {
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", c.in)); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
+		}
+	}
+	// A search finds what may be read, as it reads now.
+	hush := w.issue(w.project("Secret", fields{"classification": "SECRET"}), "Smoke signals")
+	stranger := w.person(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"})
+	for who, want := range map[*person]string{w.manager: hush.Key + " GEM-1", member: "GEM-1", stranger: ""} {
+		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{"search": "smoke"})); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	do[contract.Issue](w, w.manager, "update-issue", fields{"issue": "GEM-1", "title": "Fire"})
+	for search, want := range map[string]string{"smoke": "", "fire": "GEM-1"} {
+		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"search": search})); got != want {
+			t.Errorf("%s finds %q, want %q", search, got, want)
 		}
 	}
 	// Pages are full, in order, without doubles, though the moments are the same.
@@ -510,7 +533,6 @@ func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
 	}
 	// A cursor belongs to its list and its tenant.
 	page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"limit": 1})
-	stranger := w.person(person{roles: []string{"Member"}, tenant: w.globex})
 	w.refused(fault.CodeValidation, stranger, "list-issues", fields{"cursor": page.NextCursor})
 	w.refused(fault.CodeValidation, member, "list-projects", fields{"cursor": page.NextCursor})
 	if got := do[op.Page[contract.IssueSummary]](w, stranger, "list-issues", fields{}); len(got.Items) != 0 {

@@ -85,7 +85,7 @@ type ListIssuesIn struct {
 	Severity  string  `query:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"Only issues of this severity."`
 	Status    string  `query:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"Only issues with this status."`
 	Assignee  op.UUID `query:"assignee" format:"uuid" doc:"Only issues of this user."`
-	Search    string  `query:"search" maxLength:"200" doc:"A part of the title or the description, or an issue's key."`
+	Search    string  `query:"search" maxLength:"200" doc:"Words to look for: each begins a word of the title or the description, or stands anywhere in the title if it has three characters or more. OR between words, a minus before one and quotes around whole words mean what they do in a web search. An issue's key finds that issue."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many issues to return at most."`
 	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
 }
