@@ -78,7 +78,7 @@ func newParityWorld(t *testing.T, d *Dev, token, tag string) *parityWorld {
 	w.ids["deliverableId"] = deliverable["id"]
 	other := w.make(t, p+"/deliverables", map[string]any{"title": "Something else"})
 	for _, step := range []string{"submit", "start-review"} {
-		w.make(t, fmt.Sprintf("%s/deliverables/%s/%s", p, other["id"], step), map[string]any{})
+		w.make(t, fmt.Sprintf("%s/deliverables/%s/%s", p, other["id"], step), nil)
 	}
 	w.ids["accept-deliverable deliverableId"] = other["id"]
 	w.ids["criterionId"] = w.make(t, p+"/criteria", map[string]any{"deliverableId": deliverable["id"], "text": "It holds."})["id"]
@@ -122,9 +122,12 @@ func (w *parityWorld) get(t *testing.T, path string, out any) {
 // make creates something and gives its members, none where it was refused.
 func (w *parityWorld) make(t *testing.T, path string, body map[string]any) map[string]any {
 	t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out := map[string]any{}
 	r := w.d.ask(t, "POST", path, w.token, text)

@@ -23,7 +23,7 @@ import (
 // its kind here, where it loses it. An unknown, a doubled and a missing argument
 // are VALIDATION faults that name it.
 func (o *Operation) WriteArguments(arguments []byte) (Wire, error) {
-	if len(bytes.TrimSpace(arguments)) == 0 {
+	if given := bytes.TrimSpace(arguments); len(given) == 0 || string(given) == "null" {
 		arguments = []byte("{}")
 	}
 	values, err := o.members(arguments)

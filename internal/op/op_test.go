@@ -266,7 +266,7 @@ func TestWriteArguments(t *testing.T) {
 		t.Fatalf("%+v %s %v", w, w.Body, err)
 	}
 	for text, field := range map[string]string{
-		``: "id", `{"id":null}`: "id", `{"id":""}`: "id", `{"id":".."}`: "id", `{"id":1}`: "id", `{"id":"x","limit":"7"}`: "limit", `{"id":"x","limit":true}`: "limit",
+		``: "id", `null`: "id", `{"id":null}`: "id", `{"id":""}`: "id", `{"id":".."}`: "id", `{"id":1}`: "id", `{"id":"x","limit":"7"}`: "limit", `{"id":"x","limit":true}`: "limit",
 		`{"id":"x","stranger":1}`: "stranger", `{"id":"x","ID":"y"}`: "ID", `{"id":"x","id":"y"}`: "id", `[]`: "body", `{`: "body", `{"id":"x"} {}`: "body", `{"id":"x","after":"\u0000"}`: "after",
 	} {
 		if _, err := o.WriteArguments([]byte(text)); !fault.HasCode(err, fault.CodeValidation) || fault.From(err).Field != field {

@@ -1,0 +1,217 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// dialTools is a client of the running server's tools, with headers of its own.
+func (d *Dev) dialTools(t *testing.T, headers map[string]string, query string) (*sdk.ClientSession, error) {
+	t.Helper()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: d.App().BaseURL() + "/mcp" + query, HTTPClient: &http.Client{Transport: withHeaders(headers)}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}, nil)
+	if err == nil {
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	return c, err
+}
+
+type withHeaders map[string]string
+
+func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range h {
+		r.Header.Set(name, value)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func callTool(t *testing.T, c *sdk.ClientSession, name string, args map[string]any) map[string]any {
+	t.Helper()
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil || res.IsError {
+		t.Fatalf("%s %v: %v %+v", name, args, err, res)
+	}
+	data, _ := res.StructuredContent.(map[string]any)
+	return data
+}
+
+// TestToolsHaveTheCallersAuthority tries on the real server whether a tool does
+// what its caller may and nothing else.
+func TestToolsHaveTheCallersAuthority(t *testing.T) {
+	t.Parallel()
+	log := &logged{}
+	d := startDevWith(t, nil, slog.NewJSONHandler(log, nil))
+	s := &stage{Dev: d, t: t, log: log}
+	send := func(status int, says string, headers ...string) {
+		t.Helper()
+		headers = append(headers, "Accept", "application/json, text/event-stream")
+		s.want(status, says, "POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, headers...)
+	}
+	session := s.as("project-manager@acme.example")
+	key := s.key(session)
+	bearer := "Bearer " + key
+	send(401, "UNAUTHORIZED")
+	send(401, "UNAUTHORIZED", "Authorization", "Bearer x")
+	send(401, "UNAUTHORIZED", "Cookie", "pt_session="+session)
+	send(403, "Origin", "Authorization", bearer, "Origin", "https://elsewhere.example")
+	send(200, "find_project", "Authorization", bearer)
+
+	c, err := d.dialTools(t, map[string]string{"Authorization": bearer}, "?toolsets=account,projects")
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := callTool(t, c, "me", nil)
+	if me["tokenId"] != s.claims(key)["jti"] {
+		t.Errorf("the tool acts as %v", me)
+	}
+	visiting, err := d.dialTools(t, map[string]string{"Authorization": "Bearer " + s.as(visitor+"@"+office+".example"), "X-Act-As-Org": string(s.tenant(visited).ID)}, "?toolsets=account")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me := callTool(t, visiting, "me", nil); me["tenantSlug"] != visited {
+		t.Errorf("under x-act-as-org the tool is in %v", me["tenantSlug"])
+	}
+	lost, err := d.dialTools(t, map[string]string{"Authorization": bearer, "X-Act-As-Org": string(s.tenant("globex").ID)}, "?toolsets=account")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := lost.CallTool(t.Context(), &sdk.CallToolParams{Name: "me"}); err != nil || !res.IsError {
+		t.Errorf("in a foreign tenant the tool answers %+v %v", res, err)
+	}
+	s.want(200, "", "DELETE", "/api/auth/api-keys/"+fmt.Sprint(s.claims(key)["jti"]), session, nil)
+	if res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "me"}); err == nil {
+		t.Errorf("with a revoked key the tool answers %+v", res)
+	}
+	send(401, "UNAUTHORIZED", "Authorization", bearer)
+	if strings.Contains(log.String(), key) || strings.Contains(log.String(), session) {
+		t.Error("a credential is in the log")
+	}
+}
+
+// TestAWaitEnds waits for a decision by the tool: an answer ends it, its client's
+// end does, and the server's.
+func TestAWaitEnds(t *testing.T) {
+	t.Parallel()
+	d, err := Start(t.Context(), Options{DataDir: t.TempDir(), Getenv: func(n string) string { return map[string]string{"PORT": "0", "PT_DRAIN_SECONDS": "20"}[n] }, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	admin := d.login(t, "admin@acme.example")
+	w := newParityWorld(t, d, admin, "QCCC")
+	c, err := d.dialTools(t, map[string]string{"Authorization": "Bearer " + admin}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := map[string]any{"projectId": w.ids["projectId"], "task": w.ids["wait-decision task"], "requestId": w.ids["requestId"], "timeoutSeconds": 50}
+	type end struct {
+		status any
+		err    error
+	}
+	wait := func(ctx context.Context) chan end {
+		ended := make(chan end, 1)
+		go func() {
+			res, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "wait_decision", Arguments: args})
+			var e end
+			if e.err = err; err == nil {
+				data, _ := res.StructuredContent.(map[string]any)
+				e.status = data["status"]
+			}
+			ended <- e
+		}()
+		d.untilWaiting(t)
+		return ended
+	}
+	within := func(ended chan end) end {
+		t.Helper()
+		select {
+		case e := <-ended:
+			return e
+		case <-time.After(30 * time.Second):
+			t.Fatal("the wait does not end")
+			return end{}
+		}
+	}
+	gone, leave := context.WithCancel(t.Context())
+	ended := wait(gone)
+	leave()
+	if e := within(ended); e.err == nil {
+		t.Errorf("a wait whose client has gone gives %v", e.status)
+	}
+	d.untilNobodyAsks(t)
+
+	ended = wait(t.Context())
+	answer, err := json.Marshal(map[string]any{"chosenOptionIndex": 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/api/projects/%s/tasks/%s/decision-requests/%s/answer", args["projectId"], args["task"], args["requestId"])
+	if r := d.ask(t, "POST", path, admin, answer); r.Code != 200 {
+		t.Fatalf("%d %s", r.Code, r.Body)
+	}
+	if e := within(ended); e.err != nil || e.status != "answered" {
+		t.Errorf("an answered wait ends with %v, %v", e.status, e.err)
+	}
+
+	second := w.make(t, fmt.Sprintf("/api/projects/%s/tasks/%s/decision-requests", args["projectId"], args["task"]), map[string]any{"question": "And now?"})
+	args["requestId"] = second["id"]
+	ended = wait(t.Context())
+	stop()
+	if e := within(ended); e.err != nil || e.status != "open" {
+		t.Errorf("at the server's end a wait ends with %v, %v", e.status, e.err)
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("the server ends with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the server does not end")
+	}
+}
+
+// inFlight is the number of requests that the server is answering, the one that
+// asks for it left out.
+func (d *Dev) inFlight(t *testing.T) int {
+	t.Helper()
+	w := d.ask(t, "GET", "/metrics", "", nil)
+	for line := range bytes.Lines(w.Body.Bytes()) {
+		var n int
+		if _, err := fmt.Sscanf(string(line), "parapet_http_requests_in_flight %d", &n); err == nil {
+			return n - 1
+		}
+	}
+	t.Fatal("the metric of requests in flight is missing")
+	return 0
+}
+
+// untilWaiting waits until a tool's request and the operation behind it are under
+// way.
+func (d *Dev) untilWaiting(t *testing.T) { t.Helper(); d.until(t, 2) }
+
+func (d *Dev) untilNobodyAsks(t *testing.T) { t.Helper(); d.until(t, 0) }
+
+func (d *Dev) until(t *testing.T, n int) {
+	t.Helper()
+	for range 2000 {
+		if d.inFlight(t) == n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%d requests are under way, want %d", d.inFlight(t), n)
+}
