@@ -17,8 +17,9 @@ type schedule struct {
 	when func(Deps) bool
 }
 
-// schedules lists every River worker of the product and when it runs. Each runs
-// at the start of a leader too, unless it has run within its period.
+// schedules lists the River workers of the product that run by the clock, and
+// when. Each runs at the start of a leader too, unless it has run within its
+// period. What runs when something has happened is in agent_run.go.
 func schedules(d Deps, dispatcher drainer) []schedule {
 	return []schedule{
 		{
@@ -37,6 +38,11 @@ func schedules(d Deps, dispatcher drainer) []schedule {
 			args: choresArgs{}, every: time.Minute,
 			add:  worker(&choresWorker{clock: d.Clock, log: d.Log, chores: d.Chores}),
 			when: func(d Deps) bool { return len(d.Chores) > 0 },
+		},
+		{
+			args: scoreArgs{}, every: 5 * time.Minute,
+			add:  worker(&scoreWorker{score: d.Score}),
+			when: func(d Deps) bool { return d.Score != nil },
 		},
 		{
 			args: checkpointArgs{}, every: time.Hour,

@@ -69,8 +69,8 @@ func TestTheTimesFitTogether(t *testing.T) {
 	if !jobs.TimesFit() {
 		t.Error("a job must time out before it is rescued, and be rescued within two minutes")
 	}
-	if n := len(jobs.RunPeriodic(jobs.Deps{})); n != len(jobs.Kinds())-2 {
-		t.Errorf("%d schedules without a checkpoint key and without chores, want all but those two of %v", n, jobs.Kinds())
+	if n := len(jobs.RunPeriodic(jobs.Deps{})); n != len(jobs.Kinds())-3 {
+		t.Errorf("%d schedules without a checkpoint key, chores and scoring, want all but those three of %v", n, jobs.Kinds())
 	}
 }
 
@@ -87,7 +87,7 @@ func TestARunnerDoesItsWork(t *testing.T) {
 	dir := t.TempDir()
 	decisions := decisionlog.New(decisionlog.Config{Pool: pool, Every: 10 * time.Millisecond})
 	taken := make(chan string, 10)
-	cleaned, done := make(chan struct{}, 10), make(chan struct{}, 10)
+	cleaned, done, scored := make(chan struct{}, 10), make(chan struct{}, 10), make(chan struct{}, 10)
 	start(t, jobs.Deps{
 		Pool: pool, DecisionLog: decisions, Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir},
 		Subscribers: []events.Subscriber{{Name: "test", Types: []string{"projects.*"}, Handle: func(_ context.Context, _ postgres.Querier, list []events.Event) error {
@@ -100,6 +100,7 @@ func TestARunnerDoesItsWork(t *testing.T) {
 			cleaned <- struct{}{}
 			return 1, nil
 		}}},
+		Score: func(context.Context) error { scored <- struct{}{}; return nil },
 		Chores: []jobs.Housekeeper{
 			{Name: "idle", Run: func(context.Context, time.Time) (int64, error) { return 0, nil }},
 			{Name: "test", Run: func(context.Context, time.Time) (int64, error) {
@@ -124,6 +125,7 @@ func TestARunnerDoesItsWork(t *testing.T) {
 	})
 	<-cleaned
 	<-done
+	<-scored
 	eventually(t, 5*time.Second, func() bool { return decisions.Written() == 1 })
 	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
 	if err != nil || len(files) != 1 {

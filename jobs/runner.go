@@ -31,7 +31,11 @@ type Deps struct {
 	// Housekeepers are the modules' own retention, run with ours every hour.
 	Housekeepers []Housekeeper
 	// Chores are what the modules do by themselves every minute.
-	Chores     []Housekeeper
+	Chores []Housekeeper
+	// AgentRuns carries out what agents are given.
+	AgentRuns AgentRuns
+	// Score scores finished agent runs, every five minutes, where it is set.
+	Score      func(ctx context.Context) error
 	Retention  Retention
 	Checkpoint CheckpointConfig
 	Clock      clock.Clock
@@ -69,8 +73,9 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	d.Retention = d.Retention.withDefaults()
+	runs := &agentRunQueue{}
 	dispatcher, err := events.NewDispatcher(events.Config{
-		Pool: d.Pool, Log: d.Log, Subscribers: append([]events.Subscriber{events.Notifications()}, d.Subscribers...),
+		Pool: d.Pool, Log: d.Log, Subscribers: append([]events.Subscriber{events.Notifications(), runs.subscriber()}, d.Subscribers...),
 	})
 	if err != nil {
 		return nil, err
@@ -82,9 +87,16 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 			return nil, fmt.Errorf("jobs: %s: %w", s.args.Kind(), err)
 		}
 	}
+	if err := river.AddWorkerSafely(bundle, &agentRunWorker{runs: d.AgentRuns}); err != nil {
+		return nil, fmt.Errorf("jobs: %s: %w", agentRunArgs{}.Kind(), err)
+	}
+	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}}
+	if d.AgentRuns.Execute != nil {
+		queues[agentQueue] = river.QueueConfig{MaxWorkers: agentWorkers}
+	}
 	client, err := river.NewClient(riverpgxv5.New(d.Pool.Raw()), &river.Config{
 		Schema:       riverschema.Name,
-		Queues:       map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+		Queues:       queues,
 		Workers:      bundle,
 		PeriodicJobs: periodic(list, d),
 		Logger:       d.Log,
@@ -96,6 +108,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
+	runs.client = client
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
 		stop()

@@ -29,18 +29,24 @@ func (s *Service) candidate(ctx context.Context, c *gate.Call, idOrEmail string)
 
 // checkAssignable refuses a user who can't be given work of this classification.
 func (s *Service) checkAssignable(ctx context.Context, c *gate.Call, field string, user op.UUID, classification string) error {
+	_, err := s.assignable(ctx, c, field, user, classification)
+	return err
+}
+
+// assignable is checkAssignable for a caller who wants to know who the user is.
+func (s *Service) assignable(ctx context.Context, c *gate.Call, field string, user op.UUID, classification string) (*authz.Candidate, error) {
 	who, err := s.candidate(ctx, c, string(user))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, err := c.Ask(ctx, authz.Assign{
 		Actor: c.Actor.Subject, Candidate: who,
 		Resource: authz.Resource{Type: "task", Tenant: string(c.Tenant), Classification: classification},
 	})
 	if err == nil && v.Allow {
-		return nil
+		return &who, nil
 	}
-	return refusal(v, err, field, "task")
+	return nil, refusal(v, err, field, "task")
 }
 
 // actingAgent is the agent that the caller speaks for on the resource, named by id

@@ -69,14 +69,10 @@ func (r *decisionRow) request(task *taskRow) *contract.DecisionRequest {
 	d := &contract.DecisionRequest{
 		ID: r.ID, ProjectID: task.ProjectID, TaskID: task.ID, TaskKey: task.key(), Question: r.Question, Options: r.Options,
 		Status: r.Status, Answer: value(r.Answer), ChosenOptionIndex: r.ChosenOption, RaisedBy: r.RaisedBy,
-		SessionID: value(r.SessionID), CreatedAt: r.CreatedAt.UTC(), ResolvedBy: value(r.ResolvedBy),
+		SessionID: value(r.SessionID), CreatedAt: r.CreatedAt.UTC(), ResolvedAt: utc(r.ResolvedAt), ResolvedBy: value(r.ResolvedBy),
 	}
 	if d.Options == nil {
 		d.Options = []string{}
-	}
-	if r.ResolvedAt != nil {
-		at := r.ResolvedAt.UTC()
-		d.ResolvedAt = &at
 	}
 	return d
 }

@@ -14,6 +14,8 @@
 package tracker
 
 import (
+	"log/slog"
+
 	"parapet/internal/contract/identity"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/gate"
@@ -33,6 +35,12 @@ type Deps struct {
 	DuplicateGateDisabled bool
 	// Jobs is parapet_jobs' pool, which sees in which tenants leases have lapsed.
 	Jobs *postgres.Pool
+	// Agent carries out what agents are given. Without it their runs wait.
+	Agent AgentCommand
+	// Scoring says which share of the finished agent runs of a tenant is scored;
+	// a tenant that is not named has none scored.
+	Scoring map[op.UUID]float64
+	Log     *slog.Logger
 }
 
 // Service is the module.
@@ -41,13 +49,22 @@ type Service struct {
 	directory identity.Directory
 	jobs      *postgres.Pool
 	waiting   *waiters
+	agent     AgentCommand
+	scoring   map[op.UUID]float64
+	log       *slog.Logger
 
 	duplicateGateDisabled bool
 }
 
 // New makes the module.
 func New(d Deps) *Service {
-	s := &Service{gate: d.Gate, directory: d.Directory, jobs: d.Jobs, waiting: newWaiters(), duplicateGateDisabled: d.DuplicateGateDisabled}
+	s := &Service{
+		gate: d.Gate, directory: d.Directory, jobs: d.Jobs, waiting: newWaiters(),
+		agent: d.Agent, scoring: d.Scoring, log: d.Log, duplicateGateDisabled: d.DuplicateGateDisabled,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
 	if d.Notices != nil {
 		s.hearDecisions(d.Notices)
 	}
@@ -99,6 +116,8 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.AnswerDecision, s.answerDecision()),
 		gate.Handle(s.gate, contract.CancelDecision, s.cancelDecision()),
 		s.waitDecision(),
+		gate.List(s.gate, contract.ListRuns, runColumns, s.listRuns),
+		gate.Handle(s.gate, contract.GetRun, s.getRun()),
 		gate.Handle(s.gate, contract.ClaimNextReady, s.claimNextReady()),
 		gate.Handle(s.gate, contract.ListDependencies, s.listDependencies()),
 		gate.Handle(s.gate, contract.AddDependency, s.addDependency()),

@@ -55,8 +55,9 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 		DueDate: optional(in.DueDate), EstimatePoints: in.EstimatePoints, Labels: labels, CreatedBy: c.Actor.UserID,
 	}
 	row.move(c, status)
+	var assignee *authz.Candidate
 	if in.Assignee != "" {
-		if err := s.checkAssignable(ctx, c, "assignee", in.Assignee, project.Classification); err != nil {
+		if assignee, err = s.assignable(ctx, c, "assignee", in.Assignee, project.Classification); err != nil {
 			return nil, err
 		}
 	}
@@ -94,6 +95,9 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 		more["duplicateCheck"] = check
 	}
 	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, more)
+	if err := assigned(ctx, c, created, assignee); err != nil {
+		return nil, err
+	}
 	return created.show(ctx, c), nil
 }
 
@@ -173,8 +177,10 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 	if len(changed) == 0 {
 		return old.show(ctx, c), nil
 	}
+	var assignee *authz.Candidate
 	if row.AssigneeID != nil && value(row.AssigneeID) != value(old.AssigneeID) {
-		if err := s.checkAssignable(ctx, c, "assignee", *row.AssigneeID, row.Classification); err != nil {
+		var err error
+		if assignee, err = s.assignable(ctx, c, "assignee", *row.AssigneeID, row.Classification); err != nil {
 			return nil, err
 		}
 	}
@@ -197,6 +203,9 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 		more["initiative"] = map[string]*op.UUID{"from": old.InitiativeID, "to": now.InitiativeID}
 	}
 	recordTask(c, now, "task.updated", contract.EventTaskUpdated, changed, more)
+	if err := assigned(ctx, c, now, assignee); err != nil {
+		return nil, err
+	}
 	return now.show(ctx, c), nil
 }
 

@@ -19,6 +19,7 @@ const (
 const (
 	EventRunQueued    = "projects.agent_run.queued"
 	EventRunStarted   = "projects.agent_run.started"
+	EventRunRetried   = "projects.agent_run.requeued"
 	EventRunFinished  = "projects.agent_run.finished"
 	EventRunCancelled = "projects.agent_run.cancelled"
 	EventRunScored    = "projects.agent_run.scored"
@@ -79,3 +80,12 @@ var GetRun = op.New[GetRunIn, AgentRun](op.Spec{
 	Name: "get-run", Module: Module, Method: "GET", Path: "/api/runs/{runId}", Permission: PermRunsRead, Effect: op.Read,
 	Summary: "Get an agent run in full, its outcome included.",
 })
+
+// ScoreReport is what one round of scoring did.
+type ScoreReport struct {
+	// Tenants is how many tenants have scoring.
+	Tenants int `json:"tenants"`
+	// Scored runs were in the sample, Skipped ones were not.
+	Scored  int `json:"scored"`
+	Skipped int `json:"skipped"`
+}

@@ -154,6 +154,8 @@ func Operations() []*op.Operation {
 		AnswerDecision.Operation,
 		CancelDecision.Operation,
 		WaitDecision.Operation,
+		ListRuns.Operation,
+		GetRun.Operation,
 		ListEpicChildren.Operation,
 		ListDeliverables.Operation,
 		CreateDeliverable.Operation,

@@ -1,0 +1,170 @@
+// Package agentcmd owns how the operator's command for agent runs is carried
+// out: a program with arguments, never a shell, which reads JSON from its
+// standard input and answers JSON on its standard output.
+//
+// It promises:
+//   - The command sees none of this process's settings: its environment holds the
+//     few variables of Allowed and nothing else. It works in an empty folder of
+//     its own, which is gone afterwards.
+//   - It ends: when its time is over, when the work is called off, and, on Linux,
+//     when this process dies. But for that last case, what it started in its
+//     process group ends with it.
+//   - What it writes is bounded; what is too much is an error, not a cut text.
+package agentcmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Why a command gave no answer.
+var (
+	ErrStart   = errors.New("agentcmd: the command could not be started")
+	ErrExit    = errors.New("agentcmd: the command failed")
+	ErrTimeout = errors.New("agentcmd: the command took too long")
+	ErrOutput  = errors.New("agentcmd: the command answered too much")
+)
+
+const (
+	// MaxOutput is the length in bytes of the longest answer.
+	MaxOutput = 256 << 10
+	// keptErrors is how much of what the command complains of is told.
+	keptErrors = 2 << 10
+	// lastWords is how long output that somebody else still holds is waited for.
+	lastWords = 2 * time.Second
+)
+
+// Allowed are the variables that the command gets, where they are set.
+func Allowed() []string { return []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"} }
+
+// Command is the operator's command.
+type Command struct {
+	argv    []string
+	timeout time.Duration
+	env     []string
+}
+
+// New makes a command of a program and its arguments; getenv is where the
+// variables of Allowed come from.
+func New(argv []string, timeout time.Duration, getenv func(string) string) *Command {
+	c := &Command{argv: argv, timeout: timeout, env: []string{}}
+	for _, name := range Allowed() {
+		if v := getenv(name); v != "" {
+			c.env = append(c.env, name+"="+v)
+		}
+	}
+	return c
+}
+
+// Parse reads a command as a setting writes it: a JSON array of the program and
+// its arguments, or the same parted by spaces.
+func Parse(text string) ([]string, error) {
+	var argv []string
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		if err := json.Unmarshal([]byte(text), &argv); err != nil {
+			return nil, errors.New(`it must be a program and its arguments: parted by spaces, or a JSON array such as ["/opt/agent/run", "--fast"]`)
+		}
+	} else {
+		argv = strings.Fields(text)
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, errors.New("it names no program")
+	}
+	return argv, nil
+}
+
+// Timeout is the time that a run of the command may take.
+func (c *Command) Timeout() time.Duration { return c.timeout }
+
+// Run carries the command out once. The error is one of the four above, or
+// ctx's own when the work was called off.
+func (c *Command) Run(ctx context.Context, input []byte) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "ptd-agent-")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	timed, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	// The command is the operator's own setting; no part of it comes from a request.
+	cmd := exec.CommandContext(timed, c.argv[0], c.argv[1:]...) //nolint:gosec // see above
+	out, complaints := &bounded{most: MaxOutput, over: cancel}, &bounded{most: keptErrors}
+	cmd.Dir, cmd.Env = dir, c.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, complaints
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+	cmd.Cancel = func() error { return killGroup(cmd) }
+	cmd.WaitDelay = lastWords
+
+	done := make(chan error, 1)
+	go func() {
+		// The kernel counts the death of the thread that started the child as the
+		// parent's: so this one stays as long as the child lives.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := cmd.Start(); err != nil {
+			done <- fmt.Errorf("%w: %w", ErrStart, err)
+			return
+		}
+		err := cmd.Wait()
+		// Whatever it left behind in its group.
+		_ = killGroup(cmd)
+		done <- err
+	}()
+	err = <-done
+	switch {
+	case out.exceeded:
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrOutput, MaxOutput)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case timed.Err() != nil:
+		return nil, fmt.Errorf("%w: more than %s", ErrTimeout, c.timeout)
+	case errors.Is(err, ErrStart):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w: %s", ErrExit, err, strings.TrimSpace(complaints.buf.String()))
+	}
+	return out.buf.Bytes(), nil
+}
+
+// killGroup ends the command with all that it started in its group.
+func killGroup(cmd *exec.Cmd) error {
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		return os.ErrProcessDone
+	}
+	return nil
+}
+
+// bounded keeps the first bytes that are written to it, and says when there are
+// more. One writer uses it, and it is read when that has ended.
+type bounded struct {
+	buf      bytes.Buffer
+	most     int
+	exceeded bool
+	// over is called at the first byte too many, where it is set.
+	over func()
+}
+
+// Write takes everything, so that the command is not held up.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.most - b.buf.Len()
+	if len(p) > room {
+		b.buf.Write(p[:room])
+		if !b.exceeded && b.over != nil {
+			b.over()
+		}
+		b.exceeded = true
+		return len(p), nil
+	}
+	b.buf.Write(p)
+	return len(p), nil
+}

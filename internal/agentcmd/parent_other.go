@@ -1,0 +1,9 @@
+//go:build !linux
+
+package agentcmd
+
+import "syscall"
+
+// dieWithParent is not to be had here: the command of a killed process goes on
+// until it ends by itself.
+func dieWithParent(*syscall.SysProcAttr) {}

@@ -1,0 +1,95 @@
+package tracker
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+const runPageSelect = `
+SELECT r.id
+FROM projects.agent_runs r
+JOIN projects.projects p ON p.tenant_id = r.tenant_id AND p.id = r.project_id
+WHERE r.tenant_id = `
+
+// listRuns gives a page of the runs that the caller may see, the latest first.
+// The page is chosen by ids, along the index that fits the question, and then
+// read whole.
+func (s *Service) listRuns(ctx context.Context, c *gate.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
+	page := &op.Page[contract.AgentRunSummary]{Items: []contract.AgentRunSummary{}}
+	before, err := readDecisionCursor(c, contract.ListRuns.Operation, in.Cursor)
+	if err != nil || f.None() {
+		return page, err
+	}
+	st := &statement{}
+	st.add(runPageSelect, st.arg(c.Tenant), ` AND `).filter(f)
+	for _, e := range []struct{ column, value string }{
+		{"r.project_id", string(in.ProjectID)}, {"r.task_id", string(in.TaskID)}, {"r.agent_id", string(in.Agent)}, {"r.status", in.Status},
+	} {
+		if e.value != "" {
+			st.add(` AND `, e.column, ` = `, st.arg(e.value))
+		}
+	}
+	if before != nil {
+		st.add(` AND (r.created_at, r.id) < (`, st.arg(before.at), `, `, st.arg(before.id), `)`)
+	}
+	st.add(` ORDER BY r.created_at DESC, r.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
+	if err != nil || len(ids) == 0 {
+		return page, err
+	}
+	more := len(ids) > in.Limit
+	ids = ids[:min(len(ids), in.Limit)]
+	rows, err := postgres.Collect[runRow](ctx, c.DB, runsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[op.UUID]*runRow, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	for _, id := range ids {
+		// One that went with its task between the two reads is left out.
+		if row := byID[id]; row != nil {
+			page.Items = append(page.Items, s.showRun(row))
+			if more {
+				page.NextCursor = op.NewCursor(contract.ListRuns.Name, c.Tenant, op.CursorTime(row.CreatedAt), string(row.ID))
+			}
+		}
+	}
+	return page, nil
+}
+
+// showRun is the public form for an answer: with a word on why it waits.
+func (s *Service) showRun(r *runRow) contract.AgentRunSummary {
+	shown := r.summary()
+	if r.Status == contract.RunQueued && s.agent == nil {
+		shown.Note = noCommand
+	}
+	return shown
+}
+
+func (s *Service) getRun() gate.Handler[contract.GetRunIn, contract.AgentRun, runRow] {
+	return gate.Handler[contract.GetRunIn, contract.AgentRun, runRow]{
+		Load: func(ctx context.Context, c *gate.Call, in *contract.GetRunIn) (runRow, authz.Resource, error) {
+			row, err := loadRun(ctx, c, runByIDSQL, in.RunID)
+			return row, row.resource(c.Tenant), err
+		},
+		Do: func(_ context.Context, _ *gate.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
+			run := &contract.AgentRun{AgentRunSummary: s.showRun(&row)}
+			if len(row.Outcome) > 0 {
+				if err := json.Unmarshal(row.Outcome, &run.Outcome); err != nil {
+					return nil, fault.Internal(err)
+				}
+			}
+			return run, nil
+		},
+	}
+}

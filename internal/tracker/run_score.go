@@ -1,0 +1,158 @@
+package tracker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// scoredAtOnce bounds one transaction of scoring.
+const scoredAtOnce = 100
+
+// Whoever scores at the same time takes other runs.
+const unscoredSQL = `
+SELECT r.id FROM projects.agent_runs r
+WHERE r.tenant_id = @tenant AND r.scoring IS NULL AND r.status IN ('SUCCEEDED', 'FAILED')
+ORDER BY r.finished_at, r.id
+LIMIT @most
+FOR UPDATE SKIP LOCKED`
+
+const scoreRunSQL = `
+UPDATE projects.agent_runs r
+SET scoring = @scoring, score = @score, score_components = @components, scored_at = @now
+WHERE r.tenant_id = @tenant AND r.id = @id`
+
+// ScoreRuns scores a sample of the finished runs that were not looked at yet, in
+// every tenant that has scoring. Whether a run is in the sample depends on its id
+// and the rate alone, so that it does not matter who asks, or how often.
+func (s *Service) ScoreRuns(ctx context.Context) (contract.ScoreReport, error) {
+	var report contract.ScoreReport
+	for _, tenant := range slices.Sorted(maps.Keys(s.scoring)) {
+		report.Tenants++
+		for n := scoredAtOnce; n == scoredAtOnce; {
+			var scored, skipped int
+			err := s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) (err error) {
+				scored, skipped, err = scoreSome(ctx, c, s.scoring[tenant])
+				return err
+			})
+			if err != nil {
+				return report, err
+			}
+			n = scored + skipped
+			report.Scored, report.Skipped = report.Scored+scored, report.Skipped+skipped
+		}
+	}
+	return report, nil
+}
+
+func scoreSome(ctx context.Context, c *gate.Call, rate float64) (scored, skipped int, err error) {
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, unscoredSQL, postgres.Args{"tenant": c.Tenant, "most": scoredAtOnce})
+	if err != nil || len(ids) == 0 {
+		return 0, 0, err
+	}
+	rows, err := postgres.Collect[runRow](ctx, c.DB, runsByIDsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range rows {
+		r := &rows[i]
+		args := postgres.Args{"tenant": c.Tenant, "id": r.ID, "scoring": "SKIPPED", "score": nil, "components": nil, "now": c.Now}
+		if sampled(r.ID, rate) {
+			r.ScoreComponents = scoreComponents(r)
+			score := scoreOf(r.ScoreComponents)
+			r.Score, r.ScoredAt = &score, &c.Now
+			args["scoring"], args["score"], args["components"] = "SCORED", score, r.ScoreComponents
+		}
+		if _, err := c.DB.Exec(ctx, scoreRunSQL, args); err != nil {
+			return 0, 0, err
+		}
+		if r.Score == nil {
+			// That a run is not in the sample is no news to anybody.
+			skipped++
+			continue
+		}
+		recordRun(c, r, "scored", contract.EventRunScored)
+		scored++
+	}
+	return scored, skipped, nil
+}
+
+// sampled tells whether a run is in a sample of this rate. A higher rate's sample
+// holds a lower one's.
+func sampled(id op.UUID, rate float64) bool {
+	sum := sha256.Sum256([]byte("parapet run sample\x00" + string(id)))
+	return float64(binary.BigEndian.Uint64(sum[:8]))/math.Exp2(64) < rate
+}
+
+// scoreParts are what a score is made of, and how much each counts.
+func scoreParts() []scorePart {
+	return []scorePart{
+		{"completed", 0.4, func(r *runRow) float64 { return truth(r.Status == contract.RunSucceeded) }},
+		// How far the task is by now: what the agent calls done may have come back.
+		{"landed", 0.3, func(r *runRow) float64 {
+			switch r.StatusCategory {
+			case contract.CategoryDone:
+				return 1
+			case contract.CategoryReview:
+				return 0.8
+			case contract.CategoryInProgress:
+				return 0.3
+			}
+			return 0
+		}},
+		{"reported", 0.1, func(r *runRow) float64 { return truth(r.Summary != nil) }},
+		{"steady", 0.1, func(r *runRow) float64 { return 1 / float64(max(r.Attempts, 1)) }},
+		// Half at ten minutes.
+		{"prompt", 0.1, func(r *runRow) float64 {
+			if r.StartedAt == nil || r.FinishedAt == nil {
+				return 0
+			}
+			return 1 / (1 + max(r.FinishedAt.Sub(*r.StartedAt), 0).Minutes()/promptMinutes)
+		}},
+	}
+}
+
+// promptMinutes is the length of an attempt that counts half.
+const promptMinutes = float64(10*time.Minute) / float64(time.Minute)
+
+type scorePart struct {
+	name   string
+	weight float64
+	of     func(r *runRow) float64
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// scoreComponents are the parts of a run's score, each 0 to 1.
+func scoreComponents(r *runRow) map[string]float64 {
+	components := map[string]float64{}
+	for _, p := range scoreParts() {
+		components[p.name] = rounded(p.of(r))
+	}
+	return components
+}
+
+// scoreOf is the score that the components make.
+func scoreOf(components map[string]float64) float64 {
+	sum := 0.0
+	for _, p := range scoreParts() {
+		sum += p.weight * components[p.name]
+	}
+	return min(rounded(sum), 1)
+}
+
+func rounded(v float64) float64 { return math.Round(v*1e4) / 1e4 }

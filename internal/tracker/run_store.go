@@ -1,0 +1,135 @@
+package tracker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// runColumns say where the aliases r (agent run) and p (its project) keep what
+// the policies ask of a run.
+var runColumns = authz.NewColumns(map[string]authz.Column{
+	"resource.type":           authz.Literal("agent_run"),
+	"resource.tenant":         authz.UUID("r.tenant_id"),
+	"resource.id":             authz.UUID("r.id"),
+	"resource.project":        authz.UUID("r.project_id"),
+	"resource.organisation":   authz.UUID("p.organisation_id"),
+	"resource.creator":        authz.UUID("r.created_by"),
+	"resource.owner":          authz.UUID("r.agent_id"),
+	"resource.classification": authz.Text("p.classification"),
+})
+
+// runRow is an agent run with what its task and project add to it.
+type runRow struct {
+	ID              op.UUID
+	ProjectID       op.UUID
+	TaskID          op.UUID
+	AgentID         op.UUID
+	Status          string
+	Attempts        int
+	HeldUntil       *time.Time
+	CreatedBy       op.UUID
+	CreatedAt       time.Time
+	StartedAt       *time.Time
+	FinishedAt      *time.Time
+	Error           *string
+	Summary         *string
+	Outcome         json.RawMessage
+	Score           *float64
+	ScoreComponents map[string]float64
+	ScoredAt        *time.Time
+
+	Number         int64
+	Prefix         string
+	StatusCategory string
+	OrganisationID *op.UUID
+	Classification string
+}
+
+const runSelect = `
+SELECT r.id, r.project_id, r.task_id, r.agent_id, r.status, r.attempts, r.held_until, r.created_by, r.created_at, r.started_at,
+       r.finished_at, r.error, r.summary, r.outcome, r.score, r.score_components, r.scored_at,
+       t.number, p.prefix, t.status_category, p.organisation_id, p.classification
+FROM projects.agent_runs r
+JOIN projects.tasks t ON t.tenant_id = @tenant AND t.id = r.task_id
+JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = r.project_id
+WHERE r.tenant_id = @tenant`
+
+const (
+	runByIDSQL   = runSelect + ` AND r.id = @id`
+	lockRunSQL   = runByIDSQL + ` FOR UPDATE OF r`
+	runsByIDsSQL = runSelect + ` AND r.id = ANY(@ids::uuid[])`
+)
+
+// loadRun reads a run by one of the first two statements above.
+func loadRun(ctx context.Context, c *gate.Call, sql string, id op.UUID) (runRow, error) {
+	row, err := postgres.One[runRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("agent run")
+	}
+	return row, err
+}
+
+// resource is the run as the policies know it.
+func (r *runRow) resource(tenant op.UUID) authz.Resource {
+	return authz.Resource{
+		Type: "agent run", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
+		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: string(r.AgentID), Classification: r.Classification,
+	}
+}
+
+// summary is the public form of a list.
+func (r *runRow) summary() contract.AgentRunSummary {
+	return contract.AgentRunSummary{
+		ID: r.ID, ProjectID: r.ProjectID, TaskID: r.TaskID, TaskKey: taskKey(r.Prefix, r.Number), Agent: r.AgentID, Status: r.Status,
+		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), FinishedAt: utc(r.FinishedAt),
+		Error: value(r.Error), Summary: value(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: utc(r.ScoredAt),
+	}
+}
+
+// An agent that has the task already, waiting or at work, is not given it twice.
+const insertRunSQL = `
+INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, created_by, created_at)
+VALUES (@tenant, @id, @project, @task, @agent, @by, @now)
+ON CONFLICT (tenant_id, task_id, agent_id) WHERE status IN ('QUEUED', 'RUNNING') DO NOTHING`
+
+const updateRunSQL = `
+UPDATE projects.agent_runs r
+SET status = @status, attempts = @attempts, held_until = @held, started_at = @started, finished_at = @finished,
+    error = @error, summary = @summary, outcome = @outcome::text::jsonb
+WHERE r.tenant_id = @tenant AND r.id = @id`
+
+func updateRun(ctx context.Context, c *gate.Call, r *runRow) error {
+	var outcome *string
+	if len(r.Outcome) > 0 {
+		text := string(r.Outcome)
+		outcome = &text
+	}
+	_, err := c.DB.Exec(ctx, updateRunSQL, postgres.Args{
+		"tenant": c.Tenant, "id": r.ID, "status": r.Status, "attempts": r.Attempts, "held": r.HeldUntil, "started": r.StartedAt,
+		"finished": r.FinishedAt, "error": r.Error, "summary": r.Summary, "outcome": outcome,
+	})
+	return err
+}
+
+// recordRun adds the audit entry and the event of a change. The agent's words go
+// into neither.
+func recordRun(c *gate.Call, r *runRow, verb, event string) {
+	changes := map[string]any{"taskId": r.TaskID, "projectId": r.ProjectID, "agent": r.AgentID, "status": r.Status, "attempts": r.Attempts}
+	if r.Error != nil {
+		changes["error"] = *r.Error
+	}
+	c.Record(gate.Note{
+		Action: "agent_run." + verb, ResourceType: "agent_run", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
+	})
+	told := r.summary()
+	told.Summary = ""
+	c.Emit(gate.Event{Type: event, AggregateType: "agent_run", AggregateID: r.ID, Payload: told})
+}
