@@ -100,6 +100,12 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err != nil {
 		return nil, err
 	}
+	if a.tracker != nil {
+		a.api.MountCron(cfg.CronSecret, httpapi.Cron{
+			Name: "cron run-scores", Path: "/api/cron/run-scores/process",
+			Run: func(ctx context.Context) (any, error) { return a.tracker.ScoreRuns(ctx) },
+		})
+	}
 	if err = a.mountTools(version); err != nil {
 		return nil, err
 	}
@@ -165,6 +171,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		a.tracker = tracker.New(tracker.Deps{
 			Gate: a.gate(contracttracker.Module, pool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
+			Agent: a.agentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
 		operations = append(operations, a.tracker.Operations()...)
 	}

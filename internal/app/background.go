@@ -3,12 +3,15 @@ package app
 import (
 	"context"
 	"log/slog"
+	"os"
 	"time"
 
+	"parapet/internal/agentcmd"
 	"parapet/internal/authz"
 	"parapet/internal/decisionlog"
 	"parapet/internal/events"
 	"parapet/internal/postgres"
+	"parapet/internal/tracker"
 	"parapet/jobs"
 )
 
@@ -60,7 +63,9 @@ func (a *App) runJobs(ctx context.Context) error {
 		subscribers = append(subscribers, a.tracker.Subscribers()...)
 		chores = append(chores, jobs.Housekeeper{Name: "lapsed leases", Run: a.tracker.ReturnLapsed})
 	}
+	runs, score := a.agentRuns()
 	runner, err := jobs.Start(ctx, jobs.Deps{
+		AgentRuns: runs, Score: score,
 		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers,
 		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}}, Chores: chores,
 		Checkpoint: jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
@@ -75,4 +80,33 @@ func (a *App) runJobs(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Drain)
 	defer cancel()
 	return runner.Stop(stop)
+}
+
+// agentCommand is the command that carries out what agents are given; nil where
+// none is set.
+func (a *App) agentCommand(ctx context.Context) tracker.AgentCommand {
+	if len(a.cfg.AgentCommand) == 0 {
+		if len(a.cfg.AgentTenants) > 0 {
+			a.log.InfoContext(ctx, "agent runs are recorded and wait: no PT_AGENT_COMMAND is set")
+		}
+		return nil
+	}
+	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, os.Getenv)
+}
+
+// agentRuns are the jobs of agents, as far as this process does them.
+func (a *App) agentRuns() (runs jobs.AgentRuns, score func(context.Context) error) {
+	if a.tracker == nil {
+		return runs, nil
+	}
+	if len(a.cfg.AgentCommand) > 0 {
+		runs = jobs.AgentRuns{Execute: a.tracker.ExecuteRun, Timeout: a.cfg.AgentTimeout}
+	}
+	if len(a.cfg.ScoringTenants) > 0 {
+		score = func(ctx context.Context) error {
+			_, err := a.tracker.ScoreRuns(ctx)
+			return err
+		}
+	}
+	return runs, score
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parapet/internal/agentcmd"
 	"parapet/internal/audit"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -16,32 +17,38 @@ import (
 
 // Config is all that a process can be told.
 type Config struct {
-	DatabaseURL   string
-	DirectURL     string
-	DBRoleSecret  string
-	Host          string
-	Port          int
-	Modules       []string
-	Production    bool
-	LogLevel      string
-	AuthProvider  string
-	JWTSecret     string
-	CronSecret    string
-	AdminTTLDays  *int
-	UserTTLDays   *int
-	CheckTTL      time.Duration
-	CheckTTLMax   time.Duration
-	AgentTenants  []op.UUID
-	Proxies       []netip.Prefix
-	Drain         time.Duration
-	PoolConns     int
-	DecisionLog   string
-	PolicyDir     string
-	CheckpointDir string
-	CheckpointKey string
-	PostgresBin   string
-	Citus         bool
-	DuplicateGate bool
+	DatabaseURL  string
+	DirectURL    string
+	DBRoleSecret string
+	Host         string
+	Port         int
+	Modules      []string
+	Production   bool
+	LogLevel     string
+	AuthProvider string
+	JWTSecret    string
+	CronSecret   string
+	AdminTTLDays *int
+	UserTTLDays  *int
+	CheckTTL     time.Duration
+	CheckTTLMax  time.Duration
+	AgentTenants []op.UUID
+	AgentCommand []string
+	AgentTimeout time.Duration
+	// ScoringTenants are the tenants with scoring: the rate of each, or a negative
+	// one for the default.
+	ScoringTenants map[op.UUID]float64
+	ScoringRate    float64
+	Proxies        []netip.Prefix
+	Drain          time.Duration
+	PoolConns      int
+	DecisionLog    string
+	PolicyDir      string
+	CheckpointDir  string
+	CheckpointKey  string
+	PostgresBin    string
+	Citus          bool
+	DuplicateGate  bool
 }
 
 // AllModules are the modules that a process can serve.
@@ -86,8 +93,22 @@ func Settings() []Setting {
 		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Cap in days of other people's own keys: 365 unless set. Below 90, keys for service principals are refused.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 believes none.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Platform cap of that, in milliseconds; never more than 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
-		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes, which are off without it. Reserved: there is none yet.", set: text(func(c *Config) *string { return &c.CronSecret })},
+		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes (`GET /api/cron/run-scores/process`), sent as `Authorization: Bearer`; they are off without it.", set: text(func(c *Config) *string { return &c.CronSecret })},
 		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},
+		{Name: "PT_AGENT_COMMAND", Doc: "Command that carries out what agents are given: a program and its arguments parted by spaces, or as a JSON array; no shell reads it. Task as JSON on its standard input, outcome as JSON on its standard output. Without it agent runs stay queued.", set: func(c *Config, v string) (err error) {
+			c.AgentCommand, err = agentcmd.Parse(v)
+			return err
+		}},
+		{Name: "PT_AGENT_TIMEOUT_SECONDS", Default: "900", Doc: "How long the command may take for one attempt; then it is killed with all that it started.", set: func(c *Config, v string) error {
+			n, err := whole(v, 1, 86400)
+			c.AgentTimeout = time.Duration(n) * time.Second
+			return err
+		}},
+		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs, each optionally `<uuid>:<rate>`) whose finished agent runs are scored; none unless set.", set: scoring},
+		{Name: "RUN_SCORING_DEFAULT_SAMPLE_RATE", Default: "0.1", Doc: "Share of the finished runs that is scored in tenants that name no rate, 0 to 1.", set: func(c *Config, v string) (err error) {
+			c.ScoringRate, err = share(v)
+			return err
+		}},
 		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off: no probe runs, and the audit entry says nothing of one.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
 		{Name: "PT_POLICY_DIR", Doc: "Folder that holds `policies` and `policytests`, taken in place of the built-in ones and again at every SIGHUP; a set that does not compile, translate or pass its tests is refused and the present one stays.", set: text(func(c *Config) *string { return &c.PolicyDir })},
 		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
@@ -128,6 +149,11 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 		}
 		if err := s.set(&c, v); err != nil {
 			return c, &SettingError{s.Name, err.Error()}
+		}
+	}
+	for id, rate := range c.ScoringTenants {
+		if rate == unsaid {
+			c.ScoringTenants[id] = c.ScoringRate
 		}
 	}
 	switch {
@@ -236,6 +262,39 @@ func tenants(c *Config, v string) error {
 			return fmt.Errorf("%q is not a tenant's UUID", item)
 		}
 		c.AgentTenants = append(c.AgentTenants, id)
+	}
+	return nil
+}
+
+// share is a number from 0 to 1.
+func share(v string) (float64, error) {
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n >= 0 && n <= 1) {
+		return 0, errors.New("a rate must be a number from 0 to 1")
+	}
+	return n, nil
+}
+
+// unsaid stands for the default rate until all settings are read.
+const unsaid = -1
+
+func scoring(c *Config, v string) error {
+	c.ScoringTenants = map[op.UUID]float64{}
+	for _, item := range SplitList(v) {
+		name, rate, has := strings.Cut(item, ":")
+		id, err := op.ParseUUID(name)
+		if err != nil {
+			return fmt.Errorf("%q is not a tenant's UUID, or <uuid>:<rate>", item)
+		}
+		if _, twice := c.ScoringTenants[id]; twice {
+			return fmt.Errorf("the tenant %s is named twice", id)
+		}
+		c.ScoringTenants[id] = unsaid
+		if has {
+			if c.ScoringTenants[id], err = share(rate); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -2,12 +2,14 @@ package app
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"regexp"
 	"testing"
 	"time"
 
 	"parapet/internal/audit"
+	"parapet/internal/op"
 )
 
 func TestReadConfig(t *testing.T) {
@@ -27,7 +29,8 @@ func TestReadConfig(t *testing.T) {
 	}
 	for name, value := range map[string]string{
 		"PORT": "-1", "NODE_ENV": "a\x00b", "PT_POOL_CONNS": "0", "PT_DRAIN_SECONDS": "1h",
-		"DATABASE_URL": "db.example", "DIRECT_URL": "mysql://root@db.example/x", "PT_CITUS": "yes", "PT_AUDIT_CHECKPOINT_KEY": "PRIVATE+KEY+x",
+		"DATABASE_URL": "db.example", "DIRECT_URL": "mysql://root@db.example/x", "PT_CITUS": "yes", "PT_AGENT_COMMAND": "[]", "PT_AGENT_TIMEOUT_SECONDS": "0",
+		"RUN_SCORING_DEFAULT_SAMPLE_RATE": "1.1", "RUN_SCORING_TENANT_ALLOWLIST": "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f:NaN", "PT_AUDIT_CHECKPOINT_KEY": "PRIVATE+KEY+x",
 	} {
 		_, err := ReadConfig(func(n string) string {
 			if n == name {
@@ -38,6 +41,33 @@ func TestReadConfig(t *testing.T) {
 		var wrong *SettingError
 		if !errors.As(err, &wrong) || wrong.Name != name {
 			t.Errorf("%s=%q: got %v, want an error that names the setting", name, value, err)
+		}
+	}
+}
+
+func TestScoringTenantsHaveTheirRates(t *testing.T) {
+	t.Parallel()
+	const one, two = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f", "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e40"
+	read := func(list, rate string) (Config, error) {
+		return ReadConfig(func(n string) string {
+			return map[string]string{"RUN_SCORING_TENANT_ALLOWLIST": list, "RUN_SCORING_DEFAULT_SAMPLE_RATE": rate}[n]
+		})
+	}
+	for _, c := range []struct {
+		list, rate string
+		want       map[op.UUID]float64
+	}{
+		{"", "", nil}, {one, "", map[op.UUID]float64{one: 0.1}}, {one + ":1, " + two, "0.5", map[op.UUID]float64{one: 1, two: 0.5}},
+		{one + ":0", "", map[op.UUID]float64{one: 0}},
+	} {
+		got, err := read(c.list, c.rate)
+		if err != nil || !maps.Equal(got.ScoringTenants, c.want) {
+			t.Errorf("%q, %q: %v, %v", c.list, c.rate, got.ScoringTenants, err)
+		}
+	}
+	for _, list := range []string{"acme", one + ":", one + ":2", one + ":-1", one + "," + one, one + ":0.1:0.2"} {
+		if _, err := read(list, ""); err == nil {
+			t.Errorf("%q was taken", list)
 		}
 	}
 }

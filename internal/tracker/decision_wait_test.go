@@ -26,23 +26,31 @@ type another struct {
 	service *tracker.Service
 }
 
-// process starts one more process's module, with a pool of so many connections.
-func (w *world) process(conns int32) *another {
+// module binds the module once more, on a pool of so many connections, with what
+// deps adds.
+func (w *world) module(conns int32, deps tracker.Deps) *another {
 	w.t.Helper()
-	notices := postgres.NewNotices(w.db.RoleURL(postgres.RoleTracker), nil)
-	module := gate.New(gate.Config{
+	deps.Gate = gate.New(gate.Config{
 		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
 	})
-	a := &another{service: tracker.New(tracker.Deps{Gate: module, Directory: w, Notices: notices})}
+	deps.Directory = w
+	a := &another{service: tracker.New(deps)}
+	a.world = &world{t: w.t, db: w.db, owner: w.owner, engine: w.engine, acme: w.acme, globex: w.globex, orgA: w.orgA, orgB: w.orgB,
+		orgG: w.orgG, manager: w.manager, people: w.people, operations: map[string]op.Bound{}}
+	for _, b := range a.service.Operations() {
+		a.operations[b.Name] = b
+	}
+	return a
+}
+
+// process starts one more process's module, which hears.
+func (w *world) process(conns int32) *another {
+	w.t.Helper()
+	notices := postgres.NewNotices(w.db.RoleURL(postgres.RoleTracker), nil)
+	a := w.module(conns, tracker.Deps{Notices: notices})
 	ready := make(chan struct{})
 	notices.On(postgres.Hearer{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Hear: func(string) {}})
-	copied := &world{t: w.t, db: w.db, owner: w.owner, engine: w.engine, acme: w.acme, globex: w.globex, orgA: w.orgA, orgB: w.orgB,
-		orgG: w.orgG, manager: w.manager, people: w.people, operations: map[string]op.Bound{}}
-	a.world = copied
-	for _, b := range a.service.Operations() {
-		copied.operations[b.Name] = b
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { notices.Run(ctx) })

@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parapet/internal/fault"
+)
+
+func TestCronRoutesNeedTheirSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789abcdef0123456789abcdef"
+	ran := 0
+	serve := func(secret string, headers ...string) *httptest.ResponseRecorder {
+		t.Helper()
+		a, err := New(Config{Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.MountCron(secret, Cron{Name: "work", Path: "/api/cron/work", Run: func(context.Context) (any, error) {
+			ran++
+			return map[string]int{"done": 3}, nil
+		}}, Cron{Name: "broken", Path: "/api/cron/broken", Run: func(context.Context) (any, error) { return nil, fault.Unavailable(nil) }})
+		r := httptest.NewRequest(http.MethodGet, "/api/cron/work", http.NoBody)
+		for _, h := range headers {
+			r.Header.Add("Authorization", h)
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w
+	}
+	if w := serve(secret, "Bearer "+secret); w.Code != http.StatusOK || w.Body.String() != `{"done":3}` || ran != 1 {
+		t.Errorf("%d %s, ran %d times", w.Code, w.Body, ran)
+	}
+	for _, headers := range [][]string{
+		nil, {""}, {"Bearer "}, {secret}, {"Basic " + secret}, {"Bearer " + secret + "0"}, {"Bearer " + secret[:31]}, {"Bearer  " + secret},
+		{"Bearer " + strings.ToUpper(secret)}, {"Bearer " + secret, "Bearer " + secret},
+	} {
+		if w := serve(secret, headers...); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `"UNAUTHORIZED"`) {
+			t.Errorf("%q: %d %s", headers, w.Code, w.Body)
+		}
+	}
+	// Without a secret nobody bears it: not even nothing.
+	for _, headers := range [][]string{nil, {"Bearer "}, {"Bearer " + secret}} {
+		if w := serve("", headers...); w.Code != http.StatusNotFound {
+			t.Errorf("no secret, %q: %d %s", headers, w.Code, w.Body)
+		}
+	}
+	if ran != 1 {
+		t.Errorf("ran %d times, want once", ran)
+	}
+}
