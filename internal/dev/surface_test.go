@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -229,7 +231,18 @@ func TestForeignIsAbsent(t *testing.T) {
 		return out.ID
 	}
 	issue := made("/api/issues", `{"projectId":"`+string(project.ID)+`","title":"Hidden"}`)
+	run := uid.New()
+	conn, err := pgx.Connect(t.Context(), d.info.DirectURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Exec(t.Context(), `INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, created_by, created_at) VALUES ($1, $2, $3, $4, $5, $5, now())`,
+		acme.ID, run, project.ID, epic.ID, acme.Users[0].ID)
+	if _ = conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	foreign := map[string]op.UUID{
+		"runId":     run,
 		"projectId": project.ID, "tenantId": acme.ID, "organisationId": acme.Organisations[0].ID, "userId": acme.Users[0].ID,
 		"initiativeId": initiative.ID,
 		"epicId":       epic.ID,

@@ -16,7 +16,8 @@ type scene struct {
 	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
 	issue, comment, timeEntry                                            op.UUID
 	// delegation is the manager's, in the project; delegate is who received it.
-	delegation, delegate op.UUID
+	delegation, delegate  op.UUID
+	asking, decision, run op.UUID
 }
 
 // scene makes one of everything in the tier.
@@ -35,6 +36,7 @@ func (w *world) scene(name, tier string) scene {
 	delegate := w.person(person{})
 	s.delegate = delegate.id
 	s.delegation = w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
+	w.addDecision(p, &s)
 	return s
 }
 
@@ -46,6 +48,7 @@ func requests(s scene) map[string]fields {
 		projectRequests, initiativeRequests, stageRequests, gateRequests, overviewRequests, repoRequests,
 		deliverableRequests,
 		issueRequests, delegationRequests,
+		decisionRequests, runRequests,
 	} {
 		for name, in := range of(s) {
 			all[name] = in
@@ -110,7 +113,7 @@ func TestEveryOperationIsDenied(t *testing.T) {
 			t.Errorf("%s has no denial test", name)
 			continue
 		}
-		permission := o.Permission
+		permission := o.Grant
 		for _, who := range []*person{nobody, odd} {
 			if f := w.refused(fault.CodeForbidden, who, name, in); f.Permission != permission {
 				t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
@@ -138,6 +141,13 @@ func TestEveryOperationIsDenied(t *testing.T) {
 			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 0, w.manager: 2} {
 				if got := do[op.Page[contract.Delegation]](w, who, name, in); len(got.Items) != want {
 					t.Errorf("%v of %d delegations show, want %d", who.roles, len(got.Items), want)
+				}
+			}
+			continue
+		case "list-runs":
+			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 1, w.manager: 2} {
+				if got := do[op.Page[contract.AgentRunSummary]](w, who, name, in); len(got.Items) != want {
+					t.Errorf("%v of %d runs show, want %d", who.roles, len(got.Items), want)
 				}
 			}
 			continue
@@ -175,6 +185,7 @@ func sceneOf(id op.UUID) scene {
 		project: id, task: id, initiative: id, stage: id, gate: id, repo: id,
 		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
 		issue: id, comment: id, timeEntry: id, delegation: id, delegate: id,
+		asking: id, decision: id, run: id,
 	}
 }
 

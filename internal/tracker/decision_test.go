@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -25,6 +26,29 @@ func (w *world) asked(task *contract.Task, ago time.Duration, options ...string)
 SELECT t.tenant_id, $1, t.project_id, t.id, 'Which way?', $2, coalesce(t.assignee_id, t.created_by), $3 FROM projects.tasks t WHERE t.id = $4`,
 		id, options, time.Now().Add(-ago), task.ID)
 	return id
+}
+
+// addDecision adds a task that awaits a decision, and the run of the agent that
+// has it.
+func (w *world) addDecision(p *contract.Project, s *scene) {
+	w.t.Helper()
+	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}, clearance: "SECRET"})
+	task := w.task(p, "Decide", fields{"assignee": agent.id, "status": "IN_PROGRESS"})
+	s.asking, s.decision = task.ID, w.asked(task, time.Hour)
+	s.run = w.runs(fields{"taskId": task.ID})[0].ID
+}
+
+func decisionRequests(s scene) map[string]fields {
+	one := func(more fields) fields {
+		return merge(fields{"projectId": s.project, "task": s.asking, "requestId": s.decision}, more)
+	}
+	return map[string]fields{
+		"mark-awaiting-decision": {"projectId": s.project, "task": s.asking, "question": "Which way?"},
+		"list-decision-requests": {"projectId": s.project, "task": s.asking},
+		"answer-decision":        one(fields{"answer": "yes"}),
+		"cancel-decision":        one(nil),
+		"wait-decision":          one(fields{"timeoutSeconds": 1}),
+	}
 }
 
 // names are the path parts of a decision request.

@@ -95,6 +95,10 @@ SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s
 FROM projects.tasks t, LATERAL (SELECT CASE WHEN t.number % 30 = 0 THEN 'open' ELSE 'answered' END) x (s)
 WHERE t.number % 3 = 0`)
 	w.exec(`
+INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, status, created_by, created_at)
+SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'QUEUED', t.created_by, now() - number * interval '1 minute'
+FROM projects.tasks t WHERE t.number % 2 = 0`)
+	w.exec(`
 WITH i AS (INSERT INTO projects.initiatives (tenant_id, id, name, status, start_date, classification, created_by, created_at, updated_at)
            SELECT DISTINCT ON (p.tenant_id, n) p.tenant_id, gen_random_uuid(), 'Crowd ' || n, 'ACTIVE', '2027-01-04', 'UNCLASSIFIED', p.created_by, now(), now()
            FROM projects.projects p, generate_series(1, 10) n RETURNING tenant_id, id),
@@ -214,11 +218,28 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	for name, in := range map[string]fields{
 		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
 		"get-task": {"projectId": p.ID, "task": epic.Key}, "list-decision-requests": {"projectId": p.ID, "task": epic.Key},
+		"get-run": {"runId": w.runs(fields{"projectId": p.ID, "limit": 1})[0].ID},
 	} {
 		if _, err := w.try(member, name, in); err != nil {
 			t.Fatal(err)
 		}
 		w.wantIndexed(name, last())
+	}
+	for index, in := range map[string]fields{
+		"agent_runs_by_age": {}, "agent_runs_by_project": {"projectId": p.ID}, "agent_runs_by_task": {"taskId": epic.ID}, "agent_runs_by_agent": {"agent": w.acme},
+	} {
+		e.heard = nil
+		w.runs(in, fields{"limit": 50})
+		for _, h := range e.heard {
+			if strings.Contains(h.sql, "agent_runs") {
+				w.wantIndexed(fmt.Sprint("list-runs ", in), h)
+			}
+			if plan := ""; strings.Contains(h.sql, "ORDER BY r.created_at DESC") {
+				if plan = w.plan(h, true); !strings.Contains(plan, "Backward using "+index) || strings.Contains(plan, "Sort") {
+					t.Errorf("list-runs %v does not walk %s:\n%s", in, index, plan)
+				}
+			}
+		}
 	}
 }
 

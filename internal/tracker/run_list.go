@@ -16,7 +16,6 @@ import (
 const runPageSelect = `
 SELECT r.id
 FROM projects.agent_runs r
-JOIN projects.projects p ON p.tenant_id = r.tenant_id AND p.id = r.project_id
 WHERE r.tenant_id = `
 
 // listRuns gives a page of the runs that the caller may see, the latest first.
@@ -29,7 +28,10 @@ func (s *Service) listRuns(ctx context.Context, c *gate.Call, in *contract.ListR
 		return page, err
 	}
 	st := &statement{}
-	st.add(runPageSelect, st.arg(c.Tenant), ` AND `).filter(f)
+	tenant := st.arg(c.Tenant)
+	// Whether a run shows is asked for one run after the other: in a join the
+	// planner would collect and sort all runs of all the projects.
+	st.add(runPageSelect, tenant, ` AND (SELECT `).filter(f).add(` FROM projects.projects p WHERE p.tenant_id = `, tenant, ` AND p.id = r.project_id)`)
 	for _, e := range []struct{ column, value string }{
 		{"r.project_id", string(in.ProjectID)}, {"r.task_id", string(in.TaskID)}, {"r.agent_id", string(in.Agent)}, {"r.status", in.Status},
 	} {

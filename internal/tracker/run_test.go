@@ -31,6 +31,10 @@ func (w *world) robot() *person {
 	return w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
 }
 
+func runRequests(s scene) map[string]fields {
+	return map[string]fields{"list-runs": {}, "get-run": {"runId": s.run}}
+}
+
 // runs lists the runs, the latest first.
 func (w *world) runs(in ...fields) []contract.AgentRunSummary {
 	w.t.Helper()
