@@ -164,7 +164,19 @@ const caller = `{
   "roles": {
     "Member": ["tasks.read", "task.update.own", "tenant.list", "audit.read.own"],
     "Lead": ["task.update", "audit.read.tenant"], "Boss": ["task.delete", "api_key.issue_for_service"]
-  }
+  },
+  "delegations": [
+    {
+      "id": "` + robot + `", "scope": "tenant", "projects": [], "initiatives": [], "permissions": ["task.update", "tasks.read"],
+      "delegator": {"id": "` + colleague + `", "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE",
+        "assignments": [{"role": "Lead", "scope": "tenant"}, {"role": "Member", "scope": "organisation", "id": "` + orgA + `"}]}
+    },
+    {
+      "id": "` + orgB + `", "scope": "initiative", "projects": ["` + projectA + `"], "initiatives": ["` + projectB + `"], "permissions": ["task.delete", "task.update.own"],
+      "delegator": {"id": "` + robot + `", "kind": "AGENT", "status": "ACTIVE", "membership": "ACTIVE",
+        "assignments": [{"role": "Boss", "scope": "project", "id": "` + projectA + `"}, {"role": "Member", "scope": "tenant"}]}
+    }
+  ]
 }`
 
 // authority flattens what a subject may do into comparable facts.
@@ -186,13 +198,32 @@ func authority(t *testing.T, e *authz.Engine, doc object) map[string]bool {
 			grantFacts(facts, kind+" "+name, grant.(object))
 		}
 	}
-	if s["all_projects"] == true {
-		facts["project "+projectA], facts["project any"] = true, true
-	}
-	for _, p := range s["projects"].([]any) {
-		facts["project "+p.(string)] = true
+	extentFacts(facts, "", s)
+	for _, item := range s["delegations"].([]any) {
+		face := item.(object)
+		for _, list := range []string{"readable", "effects", "modules", "holds"} {
+			for _, v := range face[list].([]any) {
+				facts["lent "+list+" "+v.(string)] = true
+			}
+		}
+		for name, grant := range face["grants"].(object) {
+			grantFacts(facts, "lent "+name, grant.(object))
+		}
+		extentFacts(facts, "lent ", face)
+		for _, id := range face["initiatives"].([]any) {
+			facts["lent initiative "+id.(string)] = true
+		}
 	}
 	return facts
+}
+
+func extentFacts(facts map[string]bool, name string, s object) {
+	if s["all_projects"] == true {
+		facts[name+"project "+projectA], facts[name+"project any"] = true, true
+	}
+	for _, p := range s["projects"].([]any) {
+		facts[name+"project "+p.(string)] = true
+	}
 }
 
 func grantFacts(facts map[string]bool, name string, grant object) {
@@ -250,7 +281,7 @@ func TestSubjectsOnlyShrink(t *testing.T) {
 // held elsewhere.
 func widensByMeaning(m mutation) bool {
 	switch {
-	case strings.HasPrefix(m.path, "/stored/assignments/") && m.name == "uuid":
+	case (strings.HasPrefix(m.path, "/stored/assignments/") || strings.HasPrefix(m.path, "/delegations/")) && m.name == "uuid":
 		return true
 	case strings.HasPrefix(m.path, "/token/caveats/") && m.name == "removed":
 		return true

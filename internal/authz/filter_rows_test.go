@@ -71,6 +71,20 @@ func mappings() []mapping {
 				return out
 			},
 		},
+		{
+			// What a delegation reaches by its id: the column stands in for one.
+			name: "initiatives",
+			columns: authz.NewColumns(map[string]authz.Column{
+				"resource.type": authz.Literal("initiative"), "resource.id": authz.UUID("r.owner"),
+				"resource.tenant": authz.UUID("r.tenant_id"), "resource.organisation": authz.UUID("r.organisation_id"),
+				"resource.creator": authz.UUID("r.creator"), "resource.classification": authz.Text("r.classification"),
+			}),
+			resource: func(r row) authz.Resource {
+				out := whole(r)
+				out.Type, out.ID, out.Owner, out.Project = "initiative", or(r.Owner), "", ""
+				return out
+			},
+		},
 	}
 }
 
@@ -136,6 +150,27 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 	if r.IntN(4) == 0 {
 		in.Token.Caveats = []string{pick(r, caveats)}
 	}
+	for i := range r.IntN(3) {
+		role := fmt.Sprintf("lender's %d", i)
+		in.Roles[role] = []string{pick(r, granted), pick(r, granted), "tasks.read"}
+		d := authz.Delegation{
+			ID: orgA, Scope: pick(r, []string{authz.ScopeTenant, authz.ScopeProject, authz.ScopeInitiative}),
+			Permissions: []string{pick(r, granted), pick(r, granted), pick(r, granted)},
+			Delegator: authz.Delegator{ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Assignments: []authz.Assignment{
+				pick(r, []authz.Assignment{
+					{Role: role, Scope: authz.ScopeTenant}, {Role: role, Scope: authz.ScopeOrganisation, ID: pick(r, organisations)},
+					{Role: role, Scope: authz.ScopeProject, ID: pick(r, projects)},
+				}),
+			}},
+		}
+		if d.Scope != authz.ScopeTenant {
+			d.Projects = []string{pick(r, projects)}
+		}
+		if d.Scope == authz.ScopeInitiative {
+			d.Initiatives = []string{pick(r, users)}
+		}
+		in.Delegations = append(in.Delegations, d)
+	}
 	return in
 }
 
@@ -172,7 +207,7 @@ func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 	}
 
 	e := newEngine(t, authz.Config{})
-	decisions, allowed := 0, 0
+	decisions, allowed, lent := 0, 0, 0
 	for range subjects {
 		in := randomSubject(r)
 		s := subject(t, e, in)
@@ -184,6 +219,9 @@ func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 					d := decide(t, e, authz.Input{Permission: permission, Effect: effect, Module: module, Actor: s, Resource: m.resource(record)})
 					if decisions++; d.Allow {
 						want = append(want, record.ID)
+					}
+					if d.OnBehalfOf != nil {
+						lent++
 					}
 				}
 				allowed += len(want)
@@ -219,8 +257,8 @@ func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d decisions, %d of them allowed", decisions, allowed)
-	if allowed == 0 || allowed == decisions {
+	t.Logf("%d decisions, %d of them allowed, %d on another's behalf", decisions, allowed, lent)
+	if lent == 0 || allowed == lent || allowed == decisions {
 		t.Errorf("%d of %d allowed: the cases are too much alike", allowed, decisions)
 	}
 }

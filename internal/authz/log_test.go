@@ -73,7 +73,7 @@ func TestQuestionsAreLogged(t *testing.T) {
 		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme}},
 		authz.RevokeKey{Actor: s, ServiceOwned: true},
 		authz.ValidateProfile{},
-		authz.Assign{Actor: s}, authz.ActAsAgent{Actor: s}, authz.RaiseDecision{Actor: s}, authz.CancelDecision{Actor: s}, authz.ReleaseClaim{Actor: s},
+		authz.Assign{Actor: s}, authz.ActAsAgent{Actor: s}, authz.RaiseDecision{Actor: s}, authz.CancelDecision{Actor: s}, authz.ReleaseClaim{Actor: s}, authz.Delegate{Actor: s},
 		authz.ActAs{TokenKind: authz.TokenSession, Header: true, Target: globex, Module: "wiki"},
 	} {
 		verdict, err := e.Ask(t.Context(), authz.InRequest("req-1", q))

@@ -30,10 +30,20 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 			{Role: "Admin", Scope: ScopeTenant}, {Role: "Other", Scope: ScopeProject, ID: id},
 		}},
 		Roles: map[string][]string{"Admin": {"tasks.read", "task.update.own", "audit.read.own"}},
+		Delegations: []Delegation{{
+			ID: id, Scope: ScopeInitiative, Projects: []string{id}, Initiatives: []string{id}, Permissions: []string{"tasks.read"},
+			Delegator: Delegator{
+				ID: "00000000-0000-7000-8000-000000000002", Kind: KindHuman, Status: "ACTIVE", Membership: "ACTIVE",
+				Assignments: []Assignment{{Role: "Admin", Scope: ScopeTenant}, {Role: "Admin", Scope: ScopeProject, ID: id}},
+			},
+		}},
 	}
 	actor, err := e.Subject(t.Context(), caller)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(actor.faces) != 1 {
+		t.Fatalf("%d faces come of a delegation", len(actor.faces))
 	}
 	s := e.current.Load().set
 	whole := Resource{Type: "task", ID: id, Tenant: id, Organisation: id, Project: id, Creator: id, Owner: id, Classification: "SECRET"}
@@ -68,6 +78,7 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		"an agent":         {"work", ActAsAgent{Actor: actor, Agent: candidate, Resource: whole}.document()},
 		"a request":        {"work", RaiseDecision{Actor: actor, Acting: id, Resource: whole, Assignee: id, Category: "TODO"}.document()},
 		"a request's end":  {"work", CancelDecision{Actor: actor, RaisedBy: id, Resource: whole}.document()},
+		"a delegation":     {"delegations", Delegate{Actor: actor, Delegator: candidate, Delegate: candidate, Permissions: []string{"tasks.read"}, Resource: whole}.document()},
 		"a claim's end":    {"work", ReleaseClaim{Actor: actor, Holder: id, Resource: whole}.document()},
 		"acting elsewhere": {"actas", ActAs{TokenKind: TokenSession, TokenTenant: id, PrincipalKind: KindHuman, Module: "wiki", Header: true, Target: id}.document()},
 	} {

@@ -1,0 +1,67 @@
+package authz_test
+
+import (
+	"slices"
+	"testing"
+
+	"parapet/internal/authz"
+)
+
+// lent is a caller without a role whom a colleague lets act for it.
+func lent(e *authz.Engine, scope string, more ...string) authz.SubjectInput {
+	in := person(e, "Auditor")
+	in.Roles["Auditor"] = nil
+	in.Roles["Lead"] = []string{"tasks.read", "task.update.own"}
+	in.Delegations = []authz.Delegation{{
+		ID: robotID, Scope: scope, Projects: more, Permissions: []string{"tasks.read", "task.update.own", "task.delete"},
+		Delegator: authz.Delegator{
+			ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE",
+			Assignments: []authz.Assignment{{Role: "Lead", Scope: authz.ScopeTenant}},
+		},
+	}}
+	return in
+}
+
+const robotID = "00000000-0000-7000-8000-0000000000f1"
+
+// What is allowed through a delegation says so, in the answer and in the log, and
+// what one may by oneself does not.
+func TestBehalfIsTold(t *testing.T) {
+	t.Parallel()
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept})
+	s := subject(t, e, lent(e, authz.ScopeTenant))
+	ask := authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task()}
+	d := decide(t, e, ask)
+	if !d.Allow || d.OnBehalfOf == nil || d.OnBehalfOf.Delegator != colleague || d.OnBehalfOf.Delegation != robotID {
+		t.Errorf("the decision is %+v", d)
+	}
+	if r := kept.last(); r.Input.OnBehalfOf != colleague || r.Input.Delegation != robotID || r.Actor != worker {
+		t.Errorf("the record is %+v", r)
+	}
+	if !s.Holds("tasks.read") || !s.Holds("task.update") || s.Holds("task.delete") || slices.Contains(s.Permissions(), "tasks.read") {
+		t.Error("what the subject holds is not its own and what was lent")
+	}
+	own := subject(t, e, person(e, "Member"))
+	ask.Actor = own
+	if d := decide(t, e, ask); !d.Allow || d.OnBehalfOf != nil {
+		t.Errorf("by oneself: %+v", d)
+	}
+	ask.Actor, ask.Permission, ask.Effect = s, "task.delete", authz.Write
+	if d := decide(t, e, ask); d.Allow || d.Hidden || !slices.Equal(d.Reasons, []string{"permission_missing"}) {
+		t.Errorf("what was not lent: %+v", d)
+	}
+	// The longest list of delegations is one condition, with its own arguments.
+	in := lent(e, authz.ScopeProject, projectA)
+	in.Delegations = append(in.Delegations, in.Delegations[0])
+	in.Delegations[1].ID, in.Delegations[1].Projects = colleague, []string{projectB}
+	f, err := e.Filter(t.Context(), "tasks.read", subject(t, e, in), mappings()[0].columns)
+	if err != nil || f.None() {
+		t.Fatal(f.SQL(), err)
+	}
+	args := map[string]any{}
+	f.AddTo(args)
+	if _, values := f.Positional(3); len(values) != len(args) || len(values) < 4 {
+		t.Errorf("%s has %d and %d arguments", f.SQL(), len(args), len(values))
+	}
+}

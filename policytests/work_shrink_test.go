@@ -1,0 +1,124 @@
+package policytests_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// workRequest is allowed by every question about work, and by the one about
+// delegating. GRANTS and DELEGATIONS say by what the actor may act for others.
+const workRequest = `{
+  "actor": {
+    "id": "` + worker + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
+    "clearance": "INTERNAL", "readable": ["INTERNAL"], "effects": ["write"], "modules": ["tracker"], "all_projects": true, "projects": [],
+    "roles": [], "admin": false, "grants": GRANTS, "audit": {}, "holds": [], "permissions": [], "stored_permissions": [], "delegations": DELEGATIONS
+  },
+  "resource": {"type": "task", "tenant": "` + acme + `", "project": "` + projectA + `", "classification": "INTERNAL"},
+  CASE
+}`
+
+const (
+	forOthers     = `{"tasks.update.any": {"tenant": true, "organisations": [], "projects": []}}`
+	forOthersLent = `[{
+      "delegation": "` + orgB + `", "id": "` + colleague + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "readable": ["INTERNAL"],
+      "effects": ["write"], "modules": ["tracker"], "all_projects": false, "projects": ["` + projectA + `"], "initiatives": [],
+      "grants": ` + forOthers + `, "audit": {}, "holds": ["tasks.update.any"]
+    }]`
+	anAgent = `"candidate": {
+    "id": "` + robot + `", "tenant": "` + acme + `", "kind": "AGENT", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "INTERNAL",
+    "roles": [{"name": "Agent", "kind": "STANDARD", "scope": "tenant", "grants": []}], "agents_allowed": true
+  }`
+	twoUsers = `"delegator": {
+    "id": "` + worker + `", "tenant": "` + acme + `", "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE",
+    "roles": [{"name": "Lead", "kind": "STANDARD", "scope": "tenant", "grants": ["tasks.update.any"]}]
+  },
+  "delegate": {"id": "` + colleague + `", "tenant": "` + acme + `", "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "roles": []},
+  "permissions": ["tasks.update.any"]`
+)
+
+// What each question about work asks for is needed whole, and a verdict is always
+// a verdict.
+func TestWorkVerdictsOnlyShrink(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	record := []string{"/actor", "/actor/tenant", "/resource", "/resource/tenant", "/resource/classification"}
+	reach := append([]string{"/actor/readable", "/actor/readable/0", "/actor/effects", "/actor/effects/0", "/actor/modules", "/actor/modules/0", "/actor/all_projects"}, record...)
+	held := append([]string{"/actor/grants", "/actor/grants/tasks.update.any", "/actor/grants/tasks.update.any/tenant"}, reach...)
+	const face = "/actor/delegations/0"
+	lent := append([]string{
+		"/actor/delegations", face, face + "/delegation", face + "/tenant", face + "/readable", face + "/readable/0", face + "/effects", face + "/effects/0",
+		face + "/modules", face + "/modules/0", face + "/projects", face + "/projects/0", face + "/grants",
+		face + "/grants/tasks.update.any", face + "/grants/tasks.update.any/tenant", "/resource/project",
+	}, record...)
+	candidate := []string{
+		"/candidate", "/candidate/tenant", "/candidate/kind", "/candidate/status", "/candidate/membership", "/candidate/clearance", "/candidate/roles",
+		"/candidate/roles/0/name", "/candidate/agents_allowed",
+	}
+	for name, c := range map[string]struct {
+		rule, grants, delegations, fields string
+		needs                             []string
+	}{
+		"giving work":      {"work/give", `{}`, `[]`, anAgent, append(candidate, record...)},
+		"an agent":         {"work/act_as_agent", forOthers, `[]`, anAgent, append(candidate, held...)},
+		"an agent, lent":   {"work/act_as_agent", `{}`, forOthersLent, anAgent, append(candidate, lent...)},
+		"raising":          {"work/raise_decision", `{}`, `[]`, `"acting": "` + worker + `", "assignee": "` + worker + `", "category": "IN_PROGRESS"`, append([]string{"/actor/id", "/acting", "/assignee", "/category"}, reach...)},
+		"raising, another": {"work/raise_decision", forOthers, `[]`, `"acting": "` + robot + `", "assignee": "` + robot + `", "category": "IN_PROGRESS"`, append([]string{"/acting", "/assignee", "/category"}, held...)},
+		"cancelling":       {"work/cancel_decision", `{}`, `[]`, `"raised_by": "` + worker + `"`, append([]string{"/actor/id", "/raised_by"}, reach...)},
+		"cancelling, lent": {"work/cancel_decision", `{}`, forOthersLent, `"raised_by": "` + robot + `"`, append(lent, reach...)},
+		"giving back":      {"work/release_claim", forOthers, `[]`, `"holder": "` + robot + `"`, held},
+		"delegating": {"delegations/verdict", forOthers, `[]`, twoUsers, append([]string{
+			"/delegator", "/delegator/id", "/delegator/tenant", "/delegator/kind", "/delegator/status", "/delegator/membership", "/delegator/roles",
+			"/delegator/roles/0", "/delegator/roles/0/grants", "/delegator/roles/0/grants/0", "/delegate", "/delegate/id", "/delegate/tenant",
+			"/delegate/kind", "/delegate/status", "/delegate/membership", "/permissions", "/permissions/0",
+		}, held...)},
+	} {
+		text := strings.NewReplacer("GRANTS", c.grants, "DELEGATIONS", c.delegations, "CASE", c.fields).Replace(workRequest)
+		verdict := func(doc object) object {
+			result, err := e.EvalRaw(t.Context(), "parapet/"+c.rule, doc)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return object{}
+			}
+			o, _ := result.(object)
+			if _, ok := o["allow"].(bool); !ok {
+				t.Errorf("%s: no verdict: %v", name, result)
+			}
+			return o
+		}
+		if v := verdict(parse(t, text)); v["allow"] != true {
+			t.Fatalf("%s: refused: %v", name, v)
+		}
+		for _, m := range mutations(t, text) {
+			allowed := verdict(m.doc)["allow"] == true
+			switch {
+			case unreadableMeansOpen(m), sameByMeaning(m):
+			case slices.Contains(c.needs, m.path) && allowed:
+				t.Errorf("%s: allowed with %s %s", name, m.path, m.name)
+			case m.name == "removed" && !slices.Contains(c.needs, m.path) && !allowed && !strings.HasPrefix(m.path, "/candidate/roles/0") && !strings.HasPrefix(m.path, face+"/"):
+				t.Errorf("%s: refused with %s removed, which it does not need", name, m.path)
+			}
+		}
+	}
+}
+
+// An unrecognised classification is everybody's.
+func unreadableMeansOpen(m mutation) bool {
+	return m.path == "/resource/classification" && (m.name == "text" || m.name == "empty text" || m.name == "uuid")
+}
+
+// sameByMeaning names what a spoilt value leaves as it was: nobody's roles are no
+// guest's, another name is no guest's either, and another user is another user.
+func sameByMeaning(m mutation) bool {
+	switch m.path {
+	case "/candidate/roles":
+		return m.name == "list"
+	case "/candidate/roles/0/name":
+		return m.name == "text" || m.name == "empty text" || m.name == "uuid"
+	case "/delegator/id", "/delegate/id":
+		return m.name == "uuid" || m.name == "text" || m.name == "empty text"
+	case "/actor/delegations/0/delegation":
+		return m.name != "removed"
+	}
+	return false
+}
