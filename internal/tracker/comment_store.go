@@ -66,7 +66,11 @@ FOR UPDATE OF m`
 // loadComment reads a comment for a change.
 func loadComment(ctx context.Context, c *gate.Call, id op.UUID) (commentRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "id": id}
-	return oneHeld[commentRow](ctx, c, "comment", holdProjectOfCommentSQL, lockCommentSQL, args)
+	row, err := heldRow[commentRow](ctx, c, query{holdProjectOfCommentSQL, args}, query{lockCommentSQL, args})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("comment")
+	}
+	return row, err
 }
 
 // resource is the comment as the policies know it.

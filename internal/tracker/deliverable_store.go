@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
@@ -78,7 +76,7 @@ func loadDeliverable(ctx context.Context, c *gate.Call, project, id op.UUID, loc
 	var row deliverableRow
 	var err error
 	if lock {
-		row, err = heldRow[deliverableRow](ctx, c, project, lockDeliverableSQL, args)
+		row, err = heldRow[deliverableRow](ctx, c, holdProject(c, project), query{lockDeliverableSQL, args})
 	} else {
 		row, err = postgres.One[deliverableRow](ctx, c.DB, deliverableByIDSQL, args)
 	}
@@ -86,25 +84,6 @@ func loadDeliverable(ctx context.Context, c *gate.Call, project, id op.UUID, loc
 		return row, fault.NotFound("deliverable")
 	}
 	return row, err
-}
-
-// heldRow reads one row for a change and holds its project before it, against
-// its deletion: both statements travel at once.
-func heldRow[Row any](ctx context.Context, c *gate.Call, project op.UUID, sql string, args postgres.Args) (Row, error) {
-	var none Row
-	batch := &pgx.Batch{}
-	batch.Queue(holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
-	batch.Queue(sql, args)
-	results := c.Tx.SendBatch(ctx, batch)
-	defer func() { _ = results.Close() }()
-	if _, err := results.Exec(); err != nil {
-		return none, err
-	}
-	rows, err := results.Query()
-	if err != nil {
-		return none, err
-	}
-	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Row])
 }
 
 // resource is the deliverable as the policies know it.

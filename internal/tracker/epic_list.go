@@ -17,7 +17,10 @@ const epicByIDSQL = taskSelect + ` AND t.id = @id AND t.issue_type = 'EPIC'`
 // loadEpic reads an epic of the tenant, for a caller who can read it. Whatever
 // else has the id is not there: the id alone, without a project, tells nothing.
 func loadEpic(ctx context.Context, c *gate.Call, id op.UUID) (taskRow, error) {
-	row, err := oneTask(c.DB.Query(ctx, epicByIDSQL, postgres.Args{"tenant": c.Tenant, "id": id}))
+	row, err := postgres.One[taskRow](ctx, c.DB, epicByIDSQL, postgres.Args{"tenant": c.Tenant, "id": id})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("task")
+	}
 	if err != nil {
 		return row, err
 	}

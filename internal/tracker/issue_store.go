@@ -107,10 +107,12 @@ func loadIssue(ctx context.Context, c *gate.Call, name string, lock bool) (issue
 		sql, hold = issueByKeySQL, holdProjectOfIssueKeySQL
 		args["prefix"], args["number"] = ref.prefix, ref.number
 	}
+	var row issueRow
 	if lock {
-		return oneHeld[issueRow](ctx, c, "issue", hold, sql+lockIssue, args)
+		row, err = heldRow[issueRow](ctx, c, query{hold, args}, query{sql + lockIssue, args})
+	} else {
+		row, err = postgres.One[issueRow](ctx, c.DB, sql, args)
 	}
-	row, err := postgres.One[issueRow](ctx, c.DB, sql, args)
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("issue")
 	}

@@ -631,3 +631,63 @@ func TestOwnIssuesAreChangedAndNotPromoted(t *testing.T) {
 		}
 	}
 }
+
+// Whoever deletes a project, an issue or a task, and whoever works on them, wait
+// for each other and never crosswise.
+func TestDeletingUnderWorkOnIssuesIsClean(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, 16)
+	p := w.project("Apollo")
+	var issues []*contract.Issue
+	for i := range 4 {
+		issues = append(issues, w.issue(p, fmt.Sprint("Issue ", i)))
+	}
+	task := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issues[0].Key})
+	member := w.person(person{roles: []string{"Project Manager"}})
+	var all sync.WaitGroup
+	errs := make(chan error, 96)
+	for i := range 96 {
+		all.Go(func() {
+			issue := fields{"issue": issues[i%4].Key}
+			var err error
+			switch i % 8 {
+			case 0:
+				_, err = w.try(member, "create-issue", fields{"projectId": p.ID, "title": "x"})
+			case 1:
+				_, err = w.try(member, "create-comment", fields{"issueId": issues[i/8%4].ID, "body": "x"})
+			case 2:
+				_, err = w.try(member, "promote-issue", issue)
+			case 3:
+				_, err = w.try(member, "transition-issue", merge(issue, fields{"to": []string{"OPEN", "CLOSED"}[i/8%2]}))
+			case 4:
+				_, err = w.try(member, "create-time-entry", fields{"taskId": task.ID, "date": "2026-01-04", "minutes": 5})
+			case 5:
+				_, err = w.try(member, "create-comment", fields{"taskId": task.ID, "body": "x"})
+			case 6:
+				_, err = w.try(member, "assign-issue", merge(issue, fields{"assignee": member.id}))
+			default:
+				switch i {
+				case 31:
+					_, err = w.try(w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
+				case 55:
+					_, err = w.try(w.manager, "delete-issue", issue)
+				case 79:
+					_, err = w.try(w.manager, "delete-project", fields{"projectId": p.ID})
+				}
+			}
+			errs <- err
+		})
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil && !gone(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, table := range []string{"issues", "comments", "time_entries", "tasks", "issue_terms"} {
+		if n := w.count(`SELECT count(*) FROM projects.` + table); n != 0 {
+			t.Errorf("%d rows of %s are left", n, table)
+		}
+	}
+}

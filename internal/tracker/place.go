@@ -3,8 +3,6 @@ package tracker
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"parapet/internal/authz"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
@@ -72,27 +70,4 @@ func (r *placeRow) resource(tenant op.UUID) authz.Resource {
 		Type: r.Noun, Tenant: string(tenant), Project: string(r.ProjectID), Organisation: text(r.OrganisationID),
 		Classification: r.Classification,
 	}
-}
-
-// oneHeld reads a row for a change, after its project was held. Both travel at
-// once; the row is read with what the project is by then.
-func oneHeld[T any](ctx context.Context, c *gate.Call, noun, hold, sql string, args postgres.Args) (T, error) {
-	var none T
-	batch := &pgx.Batch{}
-	batch.Queue(hold, args)
-	batch.Queue(sql, args)
-	results := c.Tx.SendBatch(ctx, batch)
-	defer func() { _ = results.Close() }()
-	if _, err := results.Exec(); err != nil {
-		return none, err
-	}
-	rows, err := results.Query()
-	if err != nil {
-		return none, err
-	}
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
-	if postgres.IsNoRows(err) {
-		return none, fault.NotFound(noun)
-	}
-	return row, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
@@ -145,26 +143,12 @@ func loadTask(ctx context.Context, c *gate.Call, project op.UUID, name string, l
 		sql = taskByNumberSQL
 		args["number"], args["prefix"] = ref.number, ref.prefix
 	}
-	if !lock {
-		return oneTask(c.DB.Query(ctx, sql, args))
+	var row taskRow
+	if lock {
+		row, err = heldRow[taskRow](ctx, c, holdProject(c, project), query{sql + lockTask, args})
+	} else {
+		row, err = postgres.One[taskRow](ctx, c.DB, sql, args)
 	}
-	// Both travel at once. The task is read with what the project is by then.
-	batch := &pgx.Batch{}
-	batch.Queue(holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
-	batch.Queue(sql+lockTask, args)
-	results := c.Tx.SendBatch(ctx, batch)
-	defer func() { _ = results.Close() }()
-	if _, err := results.Exec(); err != nil {
-		return taskRow{}, err
-	}
-	return oneTask(results.Query())
-}
-
-func oneTask(rows pgx.Rows, err error) (taskRow, error) {
-	if err != nil {
-		return taskRow{}, err
-	}
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[taskRow])
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("task")
 	}

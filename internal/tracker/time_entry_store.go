@@ -72,7 +72,11 @@ FOR UPDATE OF e`
 // loadTimeEntry reads a time entry for a change.
 func loadTimeEntry(ctx context.Context, c *gate.Call, id op.UUID) (timeEntryRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "id": id}
-	return oneHeld[timeEntryRow](ctx, c, "time entry", holdProjectOfTimeEntrySQL, lockTimeEntrySQL, args)
+	row, err := heldRow[timeEntryRow](ctx, c, query{holdProjectOfTimeEntrySQL, args}, query{lockTimeEntrySQL, args})
+	if postgres.IsNoRows(err) {
+		return row, fault.NotFound("time entry")
+	}
+	return row, err
 }
 
 // resource is the time entry as the policies know it.
