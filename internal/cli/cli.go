@@ -64,7 +64,11 @@ type globalFlags struct {
 // Run carries out a command line and gives the exit code.
 func (p Program) Run(ctx context.Context, args []string) int {
 	inv := &invocation{Program: p, store: config.NewStore(config.Dir(p.Getenv))}
-	root := newRootCmd(inv)
+	var word string
+	if len(args) > 0 {
+		word = args[0]
+	}
+	root := newRootCmd(inv, word)
 	root.SetArgs(args)
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
@@ -76,7 +80,10 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	return inv.exit(err, args)
 }
 
-func newRootCmd(inv *invocation) *cobra.Command {
+// newRootCmd makes pt. word is the first word of the command line: where it names
+// a command, the others are left out, because to make them all takes longer than
+// to start.
+func newRootCmd(inv *invocation, word string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pt",
 		Short: "Work with projects and tasks of a Parapet service",
@@ -104,48 +111,7 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	f.StringVar(&inv.flags.org, "org", "", "act in this organisation, by its `id` or its tenant's")
 	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of this profile, by its `name`")
 	f.StringVar(&inv.flags.timeout, "timeout", "", "how long a request may take, as a `duration` such as 10s (30s unless told)")
-	root.AddGroup(
-		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
-		&cobra.Group{ID: groupDecisions, Title: "Decisions:"},
-		&cobra.Group{ID: groupIssues, Title: "Issues:"},
-		&cobra.Group{ID: groupProjects, Title: "Projects:"},
-		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages, gates and deliverables:"},
-		&cobra.Group{ID: groupRecords, Title: "Comments, time and runs:"},
-		&cobra.Group{ID: groupAccess, Title: "Access:"},
-		&cobra.Group{ID: groupOther, Title: "Other:"},
-	)
-	root.SetHelpCommandGroupID(groupOther)
-	add := func(group string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = group
-			root.AddCommand(c)
-		}
-	}
-	add(groupTasks, newTaskCmds(inv)...)
-	add(groupTasks, newClaimCmds(inv)...)
-	add(groupTasks, newDependencyCmds(inv)...)
-	add(groupDecisions, newDecisionCmds(inv)...)
-	add(groupIssues, newIssueCmds(inv)...)
-	add(groupProjects, newWorkspaceCmd(inv))
-	add(groupProjects, newProjectCmds(inv)...)
-	add(groupProjects, newOverviewCmd(inv))
-	add(groupProjects, newBindCmds(inv)...)
-	add(groupProjects, newImportCmd(inv), newExportCmd(inv))
-	add(groupPlanning, newInitiativeCmds(inv)...)
-	add(groupPlanning, newStageCmds(inv)...)
-	add(groupPlanning, newGateCmds(inv)...)
-	add(groupPlanning, newDeliverableCmds(inv)...)
-	add(groupPlanning, newCriterionCmds(inv)...)
-	add(groupTasks, newCustomFieldCmds(inv)...)
-	add(groupRecords, newCommentCmds(inv)...)
-	add(groupRecords, newTimeEntryCmds(inv)...)
-	add(groupRecords, newRunCmds(inv)...)
-	add(groupAccess, newDelegationCmds(inv)...)
-	add(groupAccess,
-		newAuthCmd(inv), newListOrgsCmd(inv), newListPeopleCmd(inv), newPermissionsCmd(inv),
-		newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv))
-	add(groupOther, newPrimeCmd(inv), newAPICmd(inv), newMCPCmd(inv), newCompletionCmd(), newManCmd(inv), newVersionCmd(inv))
-	root.AddCommand(helpTopics()...)
+	addCommands(root, inv, word)
 	return root
 }
 
@@ -160,15 +126,3 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	}
 	return fmt.Errorf("there is no command %q", args[0])
 }
-
-// The groups of the overview that pt --help gives.
-const (
-	groupTasks     = "tasks"
-	groupDecisions = "decisions"
-	groupIssues    = "issues"
-	groupProjects  = "projects"
-	groupPlanning  = "planning"
-	groupRecords   = "records"
-	groupAccess    = "access"
-	groupOther     = "other"
-)

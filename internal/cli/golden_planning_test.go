@@ -154,7 +154,7 @@ func exportStory() story {
 func otherStory() story {
 	return story{cases: []goldenCase{
 		{"prime", []string{"prime"}, world{}},
-		{"man", []string{"man", "list-tasks"}, world{}},
-		{"help-answer-decision", []string{"answer-decision", "--help"}, world{}},
+		{"man", []string{"man", "auth", "status"}, world{}},
+		{"help-auth-status", []string{"auth", "status", "--help"}, world{}},
 	}}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,7 +194,24 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 }
 
 func testRoot() *cobra.Command {
-	return newRootCmd(&invocation{store: config.NewStore("")})
+	return newRootCmd(&invocation{store: config.NewStore("")}, "")
+}
+
+// The names by which a family is found are those of the commands that it makes.
+func TestFamiliesKnowTheirNames(t *testing.T) {
+	t.Parallel()
+	for _, n := range nouns() {
+		if n.names == nil {
+			continue
+		}
+		var made []string
+		for _, c := range n.make(&invocation{}) {
+			made = append(made, c.Name())
+		}
+		if !slices.Equal(made, n.names) {
+			t.Errorf("made %v, named %v", made, n.names)
+		}
+	}
 }
 
 func TestEveryCommandExplainsItself(t *testing.T) {

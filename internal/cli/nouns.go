@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// The groups of the overview that pt --help gives.
+const (
+	groupTasks     = "tasks"
+	groupDecisions = "decisions"
+	groupIssues    = "issues"
+	groupProjects  = "projects"
+	groupPlanning  = "planning"
+	groupRecords   = "records"
+	groupAccess    = "access"
+	groupOther     = "other"
+)
+
+// noun is a family of commands: what they are called, and how they are made.
+// Commands that need all others beside them are not named.
+type noun struct {
+	group string
+	names []string
+	make  func(*invocation) []*cobra.Command
+}
+
+// one is the family of a single command.
+func one(group, name string, make func(*invocation) *cobra.Command) noun {
+	return noun{group, []string{name}, func(inv *invocation) []*cobra.Command { return []*cobra.Command{make(inv)} }}
+}
+
+// nouns are all families. A test holds the names against what is made.
+func nouns() []noun {
+	return []noun{
+		{groupTasks, []string{"list-tasks", "get-task", "create-task", "update-task", "list-epic-children", "delete-task"}, newTaskCmds},
+		{groupTasks, []string{"claim-next-ready", "keep-claim", "release-claim"}, newClaimCmds},
+		{groupTasks, []string{"list-dependencies", "add-dependency", "remove-dependency"}, newDependencyCmds},
+		{groupTasks, []string{"list-custom-fields", "create-custom-field", "update-custom-field", "delete-custom-field", "set-custom-field-values"}, newCustomFieldCmds},
+		{groupDecisions, []string{"mark-awaiting-decision", "answer-decision", "cancel-decision", "list-decision-requests", "wait-decision"}, newDecisionCmds},
+		{groupIssues, []string{
+			"list-issues", "get-issue", "create-issue", "update-issue", "assign-issue", "escalate-issue", "transition-issue", "resolve-issue", "promote-issue", "delete-issue",
+		}, newIssueCmds},
+		{groupProjects, []string{"list-projects", "find-project", "create-project", "update-project", "delete-project"}, newProjectCmds},
+		one(groupProjects, "workspace", newWorkspaceCmd),
+		one(groupProjects, "get-project-overview", newOverviewCmd),
+		{groupProjects, []string{"bind-repo", "unbind-repo"}, newBindCmds},
+		one(groupProjects, "import", newImportCmd),
+		one(groupProjects, "export", newExportCmd),
+		{groupPlanning, []string{"initiative", "list-initiatives", "create-initiative", "update-initiative", "delete-initiative"}, newInitiativeCmds},
+		{groupPlanning, []string{"list-stages", "create-stage", "update-stage", "start-stage", "complete-stage", "delete-stage"}, newStageCmds},
+		{groupPlanning, []string{"create-gate", "update-gate", "review-gate", "delete-gate"}, newGateCmds},
+		{groupPlanning, []string{
+			"list-deliverables", "get-deliverable", "create-deliverable", "update-deliverable", "submit-deliverable", "start-deliverable-review",
+			"accept-deliverable", "reject-deliverable", "revise-deliverable", "delete-deliverable",
+		}, newDeliverableCmds},
+		{groupPlanning, []string{"list-criteria", "create-criterion", "update-criterion", "delete-criterion"}, newCriterionCmds},
+		{groupRecords, []string{"list-comments", "create-comment", "update-comment", "delete-comment"}, newCommentCmds},
+		{groupRecords, []string{"list-time-entries", "create-time-entry", "update-time-entry", "delete-time-entry"}, newTimeEntryCmds},
+		{groupRecords, []string{"list-runs", "get-run"}, newRunCmds},
+		{groupAccess, []string{"list-delegations", "get-delegation", "create-delegation", "revoke-delegation"}, newDelegationCmds},
+		one(groupAccess, "auth", newAuthCmd),
+		one(groupAccess, "list-orgs", newListOrgsCmd),
+		one(groupAccess, "list-people", newListPeopleCmd),
+		one(groupAccess, "permissions", newPermissionsCmd),
+		{groupAccess, []string{"issue-key", "issue-service-key", "list-keys", "revoke-key"}, func(inv *invocation) []*cobra.Command {
+			return []*cobra.Command{newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv)}
+		}},
+		one(groupOther, "prime", newPrimeCmd),
+		one(groupOther, "api", newAPICmd),
+		one(groupOther, "mcp", newMCPCmd),
+		one(groupOther, "version", newVersionCmd),
+		{group: groupOther, make: func(inv *invocation) []*cobra.Command {
+			return []*cobra.Command{newCompletionCmd(), newManCmd(inv)}
+		}},
+	}
+}
+
+// addCommands adds the family of the command that word names, or every one.
+func addCommands(root *cobra.Command, inv *invocation, word string) {
+	root.AddGroup(
+		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
+		&cobra.Group{ID: groupDecisions, Title: "Decisions:"},
+		&cobra.Group{ID: groupIssues, Title: "Issues:"},
+		&cobra.Group{ID: groupProjects, Title: "Projects:"},
+		&cobra.Group{ID: groupPlanning, Title: "Initiatives, stages, gates and deliverables:"},
+		&cobra.Group{ID: groupRecords, Title: "Comments, time and runs:"},
+		&cobra.Group{ID: groupAccess, Title: "Access:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+	)
+	root.SetHelpCommandGroupID(groupOther)
+	all := nouns()
+	if i := slices.IndexFunc(all, func(n noun) bool { return slices.Contains(n.names, word) }); i >= 0 {
+		all = all[i : i+1]
+	} else {
+		root.AddCommand(helpTopics()...)
+	}
+	for _, n := range all {
+		for _, c := range n.make(inv) {
+			c.GroupID = n.group
+			root.AddCommand(c)
+		}
+	}
+}
