@@ -104,6 +104,9 @@ func (o *exportOptions) lines(ctx context.Context, c *client.Client, w io.Writer
 			return err
 		}
 		n++
+		if n%maxPage == 0 && w != o.inv.Out {
+			o.inv.showProgress("%d items", n)
+		}
 		_, err = out.Write(append(text.JSON(line), '\n'))
 		return err
 	})
@@ -118,6 +121,7 @@ func (o *exportOptions) file(ctx context.Context, c *client.Client, name string)
 	}
 	defer os.Remove(f.Name())
 	n, err := o.lines(ctx, c, f)
+	o.inv.clearProgress()
 	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return 0, err
 	}

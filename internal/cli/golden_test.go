@@ -47,6 +47,7 @@ func routes() map[string]reply {
 		"GET /api/projects/find?hint=ghost":                        refuse(404, "NOT_FOUND", "There is no such project.", ""),
 		"POST /api/projects":                                       {status: 201, body: projectJSON},
 		"PATCH /api/projects/" + apollo:                            ok(projectJSON),
+		"GET /api/projects/" + apollo:                              ok(projectJSON),
 		"DELETE /api/projects/" + apollo:                           {status: 204},
 		"GET /api/projects/" + apollo + "/tasks":                   ok(`{"items":[{` + taskSummary + `}]}`),
 		"GET /api/projects/" + apollo + "/tasks?limit=50&status=X": ok(`{"items":[]}`),

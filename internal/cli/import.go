@@ -255,9 +255,7 @@ func (im *importer) fail(line int, id, reason string) {
 	if im.inv.wantsJSON() {
 		return
 	}
-	if im.inv.ErrTerminal {
-		fmt.Fprint(im.inv.Err, "\r\x1b[K")
-	}
+	im.inv.clearProgress()
 	if id != "" {
 		id = " (" + id + ")"
 	}
@@ -266,11 +264,8 @@ func (im *importer) fail(line int, id, reason string) {
 
 // progress shows on a terminal how far the import is, ten times a second at most.
 func (im *importer) progress(end bool) {
-	if !im.inv.ErrTerminal {
-		return
-	}
 	if end {
-		fmt.Fprint(im.inv.Err, "\r\x1b[K")
+		im.inv.clearProgress()
 		return
 	}
 	now := im.inv.Clock.Now()
@@ -283,5 +278,5 @@ func (im *importer) progress(end bool) {
 		part = fmt.Sprintf(" (%d %%)", min(100*im.read/im.size, 100))
 	}
 	done := im.out.Created + im.out.Updated + im.out.Unchanged
-	fmt.Fprintf(im.inv.Err, "\r\x1b[K%d items%s, %d failed", done, part, im.out.Failed)
+	im.inv.showProgress("%d items%s, %d failed", done, part, im.out.Failed)
 }

@@ -63,3 +63,21 @@ func (inv *invocation) password(ctx context.Context, email string) (string, erro
 	fmt.Fprintln(inv.Err)
 	return secret, err
 }
+
+// eraseLine moves to the beginning of the line and clears it.
+const eraseLine = "\r\x1b[K"
+
+// showProgress shows on a terminal how far a long piece of work is, in the place
+// of what it showed before.
+func (inv *invocation) showProgress(format string, args ...any) {
+	if inv.ErrTerminal {
+		fmt.Fprintf(inv.Err, eraseLine+format, args...)
+	}
+}
+
+// clearProgress takes the progress away.
+func (inv *invocation) clearProgress() {
+	if inv.ErrTerminal {
+		fmt.Fprint(inv.Err, eraseLine)
+	}
+}
