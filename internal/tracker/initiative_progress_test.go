@@ -30,7 +30,7 @@ func (w *world) wantProgress(i op.UUID, progress, told int) {
 	w.t.Helper()
 	w.deliver()
 	if got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": i}); got.Progress != progress {
-		w.t.Errorf("%s is at %d, want %d", got.Initiative.Name, got.Progress, progress)
+		w.t.Errorf("%s is at %d, want %d", got.Name, got.Progress, progress)
 	}
 	w.wantTrail(told, "initiative.progress_updated", contract.EventInitiativeProgressUpdated, i)
 	w.wantTrail(told, "initiative.progress_updated", contract.EventProgrammeProgressUpdated, i)

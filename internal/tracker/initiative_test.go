@@ -40,7 +40,7 @@ func TestAnInitiativeBeginsActiveAndEmpty(t *testing.T) {
 	}
 	w.wantTrail(1, "initiative.created", contract.EventInitiativeCreated, i.ID)
 	got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": i.ID})
-	if got.Initiative.Name != "Moon" || got.Projects == nil || len(got.Projects) != 0 || got.MoreProjects {
+	if got.Name != "Moon" || got.Projects == nil || len(got.Projects) != 0 || got.MoreProjects {
 		t.Errorf("read back %+v", got)
 	}
 	for field, in := range map[string]fields{

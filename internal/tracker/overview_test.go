@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
@@ -30,7 +31,7 @@ func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
 	}
 	for i, status := range []string{"OPEN", "REOPENED", "IN_PROGRESS", "CLOSED"} {
 		w.exec(`INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, resolved_at, first_response_due_at, resolution_due_at, created_by, created_at, updated_at)
-			VALUES ($1, gen_random_uuid(), $2, 'ISS', $3, 'x', 'LOW', $4, CASE WHEN $4 = 'CLOSED' THEN now() END, now(), now(), $5, now(), now())`, w.acme, p.ID, i+1, status, w.manager.id)
+			VALUES ($1, gen_random_uuid(), $2, 'ISS', $3, 'x', 'LOW', $4, CASE WHEN $4 = 'CLOSED' THEN $6::timestamptz END, $6, $6, $5, $6, $6)`, w.acme, p.ID, i+1, status, w.manager.id, time.Now())
 	}
 	got := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": p.ID})
 	switch {
