@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -52,20 +53,22 @@ func (a *API) addressedHere(r *http.Request) error {
 			return fault.Refused("The Origin is not this host: pages of other sites are not answered here.")
 		}
 	}
+	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && a.trusted(peer) {
+		return nil
+	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	peer, _, err := net.SplitHostPort(r.RemoteAddr)
-	if local == nil || err != nil || a.trusted(peer) {
-		return nil
-	}
-	if here, err := netip.ParseAddrPort(local.String()); err != nil || !here.Addr().Unmap().IsLoopback() {
-		return nil
-	}
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if addr, err := netip.ParseAddr(host); host == "localhost" || (err == nil && addr.Unmap().IsLoopback()) {
+	if local == nil || !loopback(local.String()) || loopback(r.Host) {
 		return nil
 	}
 	return fault.Refused("The Host is not this machine. Behind a proxy on this machine, name the proxy in PT_TRUSTED_PROXIES.")
+}
+
+// loopback tells whether a host, with or without a port, is this machine.
+func loopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && addr.Unmap().IsLoopback())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -141,7 +142,7 @@ func TestAResultIsDataAndSaysSo(t *testing.T) {
 	if res.IsError {
 		t.Fatal(words(t, res))
 	}
-	if r := f.last(t); r.Method != "GET" || r.Target != "/api/projects/"+project+"/tasks/APOLLO-1" || r.Body != nil || !r.Repeatable || r.IdempotencyKey != "" {
+	if r := f.last(t); r.Method != http.MethodGet || r.Target != "/api/projects/"+project+"/tasks/APOLLO-1" || r.Body != nil || !r.Repeatable || r.IdempotencyKey != "" {
 		t.Errorf("asked %+v", r)
 	}
 	md := words(t, res)
@@ -172,7 +173,7 @@ func TestArgumentsReachTheService(t *testing.T) {
 	c := connect(t, newServer(t), f, View{Toolsets: []string{All}}, nil, "")
 	call(t, c, "update_task", map[string]any{"projectId": project, "task": "a/b?", "title": "T", "assignee": nil, "progress": 0})
 	r := f.last(t)
-	if r.Method != "PATCH" || r.Target != "/api/projects/"+project+"/tasks/a%2Fb%3F" || string(r.Body) != `{"title":"T","progress":0,"assignee":null}` || r.IdempotencyKey == "" || r.Repeatable {
+	if r.Method != http.MethodPatch || r.Target != "/api/projects/"+project+"/tasks/a%2Fb%3F" || string(r.Body) != `{"title":"T","progress":0,"assignee":null}` || r.IdempotencyKey == "" || r.Repeatable {
 		t.Errorf("asked %+v %s", r, r.Body)
 	}
 	call(t, c, "list_tasks", map[string]any{"projectId": project, "limit": 3, "search": "a&b"})

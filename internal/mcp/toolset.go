@@ -96,9 +96,9 @@ func toolsetOf(o *op.Operation) string {
 // standard are the operations of the default toolset: what a person or an agent
 // needs to find work, do it, report on it and ask about it. A test bounds them.
 var standard = []string{
-	"workspace", "list-projects", "find-project", "get-project-overview",
-	"list-tasks", "get-task", "create-task", "update-task", "claim-next-ready", "keep-claim", "release-claim", "add-dependency", "list-epic-children",
-	"mark-awaiting-decision", "wait-decision", "answer-decision",
+	"workspace", "find-project", "get-project-overview",
+	"list-tasks", "get-task", "create-task", "update-task", "claim-next-ready", "keep-claim", "release-claim", "add-dependency",
+	"mark-awaiting-decision", "wait-decision",
 	"list-comments", "create-comment",
 	"list-issues", "create-issue",
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -67,7 +68,8 @@ func quickly(ctx context.Context, tools toolbox, args []string) ([]byte, error) 
 	defer cancel()
 	cmd := tools.command(ctx, inspector, args...)
 	out, err := cmd.CombinedOutput()
-	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
 		return out, fmt.Errorf("the inspector can't be run: %w", err)
 	}
 	return out, err

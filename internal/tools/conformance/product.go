@@ -163,8 +163,9 @@ func (p *product) listen(ctx context.Context) error {
 		relay.ServeHTTP(w, r)
 	})}
 	go func() { _ = p.relay.Serve(l) }() // it ends with stop
-	p.open = fmt.Sprintf("http://localhost:%d/mcp", l.Addr().(*net.TCPAddr).Port)
-	return nil
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	p.open = "http://localhost:" + port + "/mcp"
+	return err
 }
 
 // stop ends what start started.
