@@ -3,7 +3,6 @@ package tracker
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -107,11 +106,15 @@ WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(
 	case in.Review:
 		st.add(` AND t.status_category = 'REVIEW'`)
 	}
+	if (in.Ready || in.Review) && in.Priority != "" {
+		// The index knows a priority by its place.
+		st.add(` AND t.priority_rank = `, st.arg(priorityRank(in.Priority)), `::smallint`)
+	}
 	if after != nil {
 		order.from(st, after)
 	}
 	st.narrowTasks(c, in, tenant, project, epics)
-	return st.add(` ORDER BY `, order.by, ` LIMIT `, strconv.Itoa(in.Limit+1), `) page
+	return st.add(` ORDER BY `, order.by, ` LIMIT `, order.most(in.Limit+1), `) page
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
 

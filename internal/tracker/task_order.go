@@ -20,10 +20,12 @@ type taskOrder struct {
 	name string
 	by   string
 	// size is how many keys a cursor has besides the project.
-	size    int
-	keys    func(t *contract.TaskSummary) []string
-	check   func(keys []string) error
-	from    func(st *statement, keys []string)
+	size  int
+	keys  func(t *contract.TaskSummary) []string
+	check func(keys []string) error
+	from  func(st *statement, keys []string)
+	// most is the bound of a page in SQL.
+	most    func(n int) string
 	compare func(a, b contract.TaskSummary) int
 }
 
@@ -60,7 +62,7 @@ func byNumber() *taskOrder {
 		return ref.number
 	}
 	return &taskOrder{
-		name: contract.ListTasks.Name, by: `t.number DESC`, size: 1,
+		name: contract.ListTasks.Name, by: `t.number DESC`, size: 1, most: strconv.Itoa,
 		keys: func(t *contract.TaskSummary) []string { return []string{strconv.FormatInt(number(t), 10)} },
 		check: func(keys []string) error {
 			n, err := strconv.ParseInt(keys[0], 10, 64)
@@ -93,6 +95,11 @@ func byPressure(name string) *taskOrder {
 	}
 	return &taskOrder{
 		name: name, by: pressure, size: 4, keys: keys,
+		// The planner must not count: it takes the conditions of the ready set for
+		// rarer than they are, expects less than a page, and would read and sort all
+		// that there is to do. Of a bound that it does not know it expects to need a
+		// tenth, and walks the index.
+		most: func(n int) string { return `(SELECT ` + strconv.Itoa(n) + `)` },
 		check: func(keys []string) error {
 			_, err := strconv.ParseInt(keys[0], 10, 16)
 			if err == nil && keys[1] != never {

@@ -1,0 +1,107 @@
+package tracker_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/op"
+)
+
+// tie lets tasks of every tenant wait for others, half of them for work that is
+// over; and gives some to holders of leases, and some an item that they came from.
+func (w *world) tie() {
+	w.t.Helper()
+	w.exec(`
+INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
+SELECT t.tenant_id, gen_random_uuid(), t.id, o.id, t.created_by, now()
+FROM projects.tasks t JOIN projects.tasks o ON o.tenant_id = t.tenant_id AND o.project_id = t.project_id AND o.number = t.number + 1 + t.number % 2
+WHERE t.status_category = 'TODO'`)
+	w.exec(`
+INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
+SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'TODO', 60, t.created_by, now(), now() + t.number * interval '1 minute'
+FROM projects.tasks t WHERE t.status_category = 'IN_PROGRESS'`)
+	w.exec(`
+INSERT INTO projects.import_items (tenant_id, project_id, source_id, task_id, fingerprint, source, imported_at)
+SELECT t.tenant_id, t.project_id, 'i-' || t.number, t.id, '', '{}', now() FROM projects.tasks t WHERE t.number % 2 = 0`)
+	w.exec(`
+INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position)
+SELECT i.tenant_id, i.project_id, i.source_id, 'nowhere-' || i.source_id, 'blocks', 0 FROM projects.import_items i`)
+	w.exec(`INSERT INTO projects.counters (tenant_id, project_id, last_number) SELECT p.tenant_id, p.id, 5000 FROM projects.projects p ON CONFLICT DO NOTHING`)
+	w.exec(`ANALYZE`)
+}
+
+// The queues are read in their order from the index that has it, and a page or a
+// claim ends the walk: nothing is sorted, and no table is gone through.
+func TestQueuesWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	member := w.person(person{roles: []string{"Member"}})
+	hub, far := w.task(p, "Hub"), w.task(p, "Far")
+	w.depend(hub, far)
+	w.crowd(p, 100, 20, 4000)
+	w.tie()
+	e := &ear{}
+	w.listening(e)
+	walks := func(name, part, index string, in fields, op string) {
+		t.Helper()
+		e.heard = nil
+		if _, err := w.try(member, op, in); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		found := false
+		for _, h := range e.heard {
+			if !strings.Contains(h.sql, part) {
+				continue
+			}
+			found = true
+			w.wantIndexed(name, h)
+			for _, generic := range []bool{false, true} {
+				plan := w.plan(positional(t, h), generic)
+				if !strings.Contains(plan, index) || strings.Contains(plan, "Sort") {
+					t.Errorf("%s (generic: %v) does not walk %s:\n%s", name, generic, index, plan)
+				}
+				if generic && name == "ready" {
+					t.Logf("%s:\n%s", name, plan)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no statement has %q", name, part)
+		}
+	}
+	const pressure = "using tasks_by_pressure on tasks t"
+	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "ready": true, "limit": 50})
+	if len(page.Items) != 50 || page.NextCursor == "" {
+		t.Fatalf("the ready set is %d tasks", len(page.Items))
+	}
+	for name, in := range map[string]fields{
+		"ready": {"ready": true}, "ready, further": {"ready": true, "cursor": page.NextCursor}, "ready and high": {"ready": true, "priority": "HIGH"},
+		"review": {"review": true},
+	} {
+		walks(name, "FROM projects.tasks t", pressure, merge(fields{"projectId": p.ID, "limit": 50}, in), "list-tasks")
+	}
+	walks("claim", "SELECT t.id FROM projects.tasks t, projects.projects p", pressure, fields{"projectId": p.ID}, "claim-next-ready")
+	walks("dependencies", "po.prefix", "dependencies_of_task on dependencies d", fields{"projectId": p.ID, "task": hub.Key, "direction": "BLOCKED_BY"}, "list-dependencies")
+	walks("dependents", "po.prefix", "dependencies_by_target on dependencies d", fields{"projectId": p.ID, "task": far.Key, "direction": "BLOCKS"}, "list-dependencies")
+	walks("export", "t.number >", "Index Scan using tasks_number_once on tasks t", fields{"projectId": p.ID, "limit": 50}, "export-items")
+	// Everything else that these operations ask.
+	for name, in := range map[string]fields{
+		"claim-next-ready": {"projectId": p.ID, "leaseSeconds": 60}, "add-dependency": {"projectId": p.ID, "task": far.Key, "dependsOn": w.task(p, "Third").Key},
+		"export-items": {"projectId": p.ID, "limit": 200},
+		"import-items": {"projectId": p.ID, "items": []fields{{"id": "a", "title": "A", "dependencies": link("b", "blocks")}, {"id": "b", "title": "B"}}},
+	} {
+		e.heard = nil
+		if _, err := w.try(w.manager, name, in); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, h := range e.heard {
+			// What the gate asks before all else is another test's matter.
+			if sql := strings.TrimSpace(h.sql); !strings.Contains(sql, "tenant_context") && (strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH RECURSIVE")) && strings.Contains(sql, "projects.") {
+				w.wantIndexed(fmt.Sprint(name, ": ", sql), h)
+			}
+		}
+	}
+}
