@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -250,6 +251,9 @@ func TestForeignIsAbsent(t *testing.T) {
 		"commentId":    made("/api/comments", `{"issueId":"`+string(issue)+`","body":"Hidden"}`),
 		"timeEntryId":  made("/api/time-entries", `{"issueId":"`+string(issue)+`","date":"2026-01-01","minutes":1}`),
 	}
+	delegate := acme.Users[slices.IndexFunc(acme.Users, func(u User) bool { return u.PrincipalKind == "HUMAN" && u.Email != "project-manager@acme.example" })].ID
+	foreign["delegationId"] = made("/api/delegations", `{"delegate":"`+string(delegate)+`","permissions":["tasks.read"],"until":"`+
+		time.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"}`)
 	tried := 0
 	for _, b := range d.App().Operations() {
 		o := b.Operation

@@ -2,6 +2,7 @@ package tracker_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -345,4 +346,47 @@ func TestDelegationsAreListed(t *testing.T) {
 	// A project's end is the end of what was delegated in it.
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": secret.ID})
 	w.refused(fault.CodeNotFound, admin, "get-delegation", fields{"delegationId": hidden.ID})
+}
+
+// Every request asks for the caller's delegations, and lists have many to choose
+// from: all of it by indexes.
+func TestDelegationsAreFoundByIndexes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	w.exec(`
+INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, permissions, starts_at, ends_at, created_by, created_at)
+SELECT CASE WHEN n % 10 = 0 THEN $1 ELSE md5('t' || n % 200)::uuid END, md5('d' || n)::uuid, md5('u' || n % 5000)::uuid, md5('v' || n % 5000)::uuid, 'TENANT',
+       '{tasks.read}', now() - interval '1 day', now() + (n % 3 - 1) * interval '12 hours', md5('u' || n % 5000)::uuid, now()
+FROM generate_series(1, 40000) n`, w.acme)
+	admin, member, delegate := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}}), w.person(person{})
+	d := w.lend(member, delegate, []string{"tasks.read"})
+	w.exec(`ANALYZE projects.delegations`)
+	e := &ear{}
+	w.listening(e)
+	for _, call := range []struct {
+		who  *person
+		name string
+		in   fields
+	}{
+		{admin, "list-delegations", fields{"limit": 50}}, {admin, "list-delegations", fields{"limit": 50, "state": "ACTIVE"}},
+		{admin, "list-delegations", fields{"limit": 50, "delegator": member.id}}, {admin, "list-delegations", fields{"limit": 50, "delegate": delegate.id}},
+		{member, "list-delegations", fields{"limit": 50}}, {member, "get-delegation", fields{"delegationId": d.ID}},
+		{delegate, "list-tasks", fields{"projectId": p.ID}}, {member, "revoke-delegation", fields{"delegationId": d.ID}},
+	} {
+		e.heard = nil
+		if _, err := w.try(call.who, call.name, call.in); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		for _, h := range e.heard {
+			if strings.Contains(h.sql, "projects.delegations") {
+				asked++
+				w.wantIndexed(call.name, h)
+			}
+		}
+		if asked == 0 {
+			t.Errorf("%s asked for no delegation", call.name)
+		}
+	}
 }
