@@ -11,6 +11,8 @@ import (
 
 // unplanned fills the tables with issues, comments and time entries of the crowd's
 // tenants; acme's project has more of each than any other.
+//
+//nolint:dupword // SQL
 func (w *world) unplanned(p *contract.Project, each, own int) {
 	w.t.Helper()
 	w.exec(`

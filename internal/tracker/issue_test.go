@@ -275,7 +275,7 @@ func TestTheFirstResponseIsAnothers(t *testing.T) {
 			t.Error("assigning an issue to whom it belongs is a response")
 		}
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"}); got.FirstRespondedAt != nil {
-			t.Error("moving an issue to where it is is a response")
+			t.Error("a move to where an issue stands is a response")
 		}
 		w.at(created.Add(2 * time.Hour))
 		if got := do[contract.Issue](w, member, name, ask); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {

@@ -47,9 +47,10 @@ func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract
 		CreatedBy: c.Actor.UserID,
 	}
 	row.move(c, initialStatus(project.statuses()))
+	var assignee *authz.Candidate
 	if row.AssigneeID != nil {
 		// Who had the issue may have left, or lost its clearance, since.
-		err := s.checkAssignable(ctx, c, "assignee", *row.AssigneeID, project.Classification)
+		assignee, err = s.assignable(ctx, c, "assignee", *row.AssigneeID, project.Classification)
 		if fault.HasCode(err, fault.CodeValidation) {
 			row.AssigneeID, err = nil, nil
 		}
@@ -73,6 +74,9 @@ func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract
 		"issueType": task.IssueType, "priority": task.Priority, "status": task.Status, "assignee": task.AssigneeID, "issueId": issue.ID,
 	})
 	recordIssue(c, &issue, "issue.promoted", contract.EventIssuePromoted, []string{"promotedTaskId"}, map[string]any{"taskId": task.ID})
+	if err := assigned(ctx, c, task, assignee); err != nil {
+		return nil, err
+	}
 	return task.show(ctx, c), nil
 }
 

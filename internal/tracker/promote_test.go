@@ -70,6 +70,18 @@ func TestPromotionIsNoWayRoundTheRules(t *testing.T) {
 	}
 }
 
+func TestPromotingAnAgentsIssueGivesTheAgentWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	agent, issue := w.robot(), w.issue(p, "Leak")
+	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": agent.id})
+	task := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
+	if run := w.oneRun(); run.TaskID != task.ID || run.Agent != agent.id {
+		t.Errorf("the run is %+v", run)
+	}
+}
+
 func TestOfManyPromotionsOneMakesTheTask(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
