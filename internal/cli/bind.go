@@ -130,7 +130,7 @@ func (inv *invocation) bound(p *tracker.Project, path []string) (tracker.RepoPat
 	var id op.UUID
 	var wanted string
 	if len(path) == 1 {
-		id, _ = op.ParseUUID(path[0]) //nolint:errcheck // what is no id is a path
+		id, _ = op.ParseUUID(path[0]) // what is no id is a path
 	}
 	if id == "" {
 		var err error

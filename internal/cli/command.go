@@ -435,12 +435,12 @@ func (t table[T]) write(d *markdown.Doc, items []T) {
 	var names []string
 	rows := make([][]string, len(items))
 	for _, c := range t.columns {
-		values, any := make([]string, len(items)), false
+		values, filled := make([]string, len(items)), false
 		for i := range items {
 			values[i] = c.value(&items[i])
-			any = any || values[i] != ""
+			filled = filled || values[i] != ""
 		}
-		if c.seldom && !any {
+		if c.seldom && !filled {
 			continue
 		}
 		names = append(names, c.name)

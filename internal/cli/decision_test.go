@@ -32,7 +32,7 @@ func waiting(t *testing.T, answers func(n int32, w http.ResponseWriter, r *http.
 }
 
 func give(w http.ResponseWriter, v any) {
-	w.Write([]byte(answer(v).body)) //nolint:errcheck // the client has gone, or the test fails
+	w.Write([]byte(answer(v).body)) // the client has gone, or the test fails
 }
 
 // An open request is no answer: it is asked again, also past a server that is

@@ -206,7 +206,7 @@ func TestFamiliesKnowTheirNames(t *testing.T) {
 			continue
 		}
 		var made []string
-		for _, c := range n.make(&invocation{}) {
+		for _, c := range n.build(&invocation{}) {
 			made = append(made, c.Name())
 		}
 		if !slices.Equal(made, n.names) {

@@ -23,12 +23,12 @@ const (
 type noun struct {
 	group string
 	names []string
-	make  func(*invocation) []*cobra.Command
+	build func(*invocation) []*cobra.Command
 }
 
 // one is the family of a single command.
-func one(group, name string, make func(*invocation) *cobra.Command) noun {
-	return noun{group, []string{name}, func(inv *invocation) []*cobra.Command { return []*cobra.Command{make(inv)} }}
+func one(group, name string, build func(*invocation) *cobra.Command) noun {
+	return noun{group, []string{name}, func(inv *invocation) []*cobra.Command { return []*cobra.Command{build(inv)} }}
 }
 
 // nouns are all families. A test holds the names against what is made.
@@ -71,7 +71,7 @@ func nouns() []noun {
 		one(groupOther, "api", newAPICmd),
 		one(groupOther, "mcp", newMCPCmd),
 		one(groupOther, "version", newVersionCmd),
-		{group: groupOther, make: func(inv *invocation) []*cobra.Command {
+		{group: groupOther, build: func(inv *invocation) []*cobra.Command {
 			return []*cobra.Command{newCompletionCmd(), newManCmd(inv)}
 		}},
 	}
@@ -97,7 +97,7 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 		root.AddCommand(helpTopics()...)
 	}
 	for _, n := range all {
-		for _, c := range n.make(inv) {
+		for _, c := range n.build(inv) {
 			c.GroupID = n.group
 			root.AddCommand(c)
 		}

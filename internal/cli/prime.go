@@ -33,9 +33,9 @@ nothing of the service and needs no credential.`,
 	})
 }
 
-const primeText = `# Work with pt
+const primeText = `# How to work with pt
 
-pt reads and changes the work of this team. PT_BASE_URL and PT_AUTH_TOKEN (or pt auth login) must be set; pt auth status says who you are.
+The client pt reads and changes the work of this team. PT_BASE_URL and PT_AUTH_TOKEN (or pt auth login) must be set; pt auth status says who you are.
 P is a project: id, prefix, name or repository path. Leave it out where PT_PROJECT is set, a task's key tells it, or the folder is bound (pt bind-repo P).
 
 Take work, do it, hand it over:
