@@ -1,0 +1,102 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parapet/internal/dev"
+)
+
+// TestAnAgentIsGivenWork: a task that is given to a synthetic agent is carried
+// out by the operator's command, which sees none of the server's secrets, and the
+// cron route scores what came of it. Without a command the run waits.
+func TestAnAgentIsGivenWork(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, info := devServer(t, dir)
+	acme, _ := find(t, info, "admin@acme.example")
+	var agent dev.User
+	for _, u := range acme.Users {
+		if u.PrincipalKind == "AGENT" && u.Status == "ACTIVE" {
+			agent = u
+		}
+	}
+	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
+	var project struct{ ID string }
+	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Agents", "startDate": "2027-01-01"}).into(t, &project)
+	give := map[string]any{"title": "Sort the bolts", "assignee": agent.ID}
+	// This tenant does not run agents.
+	manager.must(400, "POST", "/api/projects/"+project.ID+"/tasks", give)
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	allowed := "AGENT_EXECUTION_TENANT_ALLOWLIST=" + string(acme.ID)
+	p, info = devServer(t, dir, allowed)
+	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
+	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", give)
+	type run struct {
+		ID, Status, Note, Summary, Error string
+		Attempts                         int
+		Score                            *float64
+	}
+	only := func() run {
+		t.Helper()
+		var page struct{ Items []run }
+		manager.must(200, "GET", "/api/runs?projectId="+project.ID, nil).into(t, &page)
+		if len(page.Items) != 1 {
+			t.Fatalf("%d runs, want one", len(page.Items))
+		}
+		return page.Items[0]
+	}
+	time.Sleep(time.Second)
+	if r := only(); r.Status != "QUEUED" || !strings.Contains(r.Note, "PT_AGENT_COMMAND") {
+		t.Errorf("without a command: %+v", r)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	seen := filepath.Join(t.TempDir(), "seen")
+	script := filepath.Join(t.TempDir(), "agent")
+	text := "#!/bin/sh\ncat >" + seen + "\nenv >>" + seen + "\necho '{\"status\":\"SUCCEEDED\",\"summary\":\"Sorted.\"}'\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, info = devServer(t, dir, allowed, "PT_AGENT_COMMAND="+script, "RUN_SCORING_TENANT_ALLOWLIST="+string(acme.ID)+":1")
+	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
+	for end := time.Now().Add(60 * time.Second); only().Status != "SUCCEEDED"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the run is not carried out: %+v", only())
+		}
+	}
+	if r := only(); r.Summary != "Sorted." || r.Attempts != 1 || r.Note != "" {
+		t.Errorf("got %+v", r)
+	}
+	read, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(read), `"title":"Sort the bolts"`) || !strings.Contains(string(read), `"lessons":{"found":false,"lessons":[]}`) {
+		t.Errorf("the command reads %s", read)
+	}
+	for _, secret := range []string{info.APIKeyJWTSecret, info.CronSecret, "DATABASE_URL", "PT_AGENT_COMMAND"} {
+		if strings.Contains(string(read), secret) {
+			t.Error("the command sees a setting of the server's")
+		}
+	}
+
+	cron := &client{t: t, base: info.BaseURL}
+	const route = "/api/cron/run-scores/process"
+	cron.must(http.StatusUnauthorized, "GET", route, nil)
+	manager.must(http.StatusUnauthorized, "GET", route, nil)
+	cron.token = info.CronSecret
+	cron.must(200, "GET", route, nil)
+	if r := only(); r.Score == nil || *r.Score <= 0 || *r.Score > 1 {
+		t.Errorf("got %+v, want a score", r)
+	}
+}
