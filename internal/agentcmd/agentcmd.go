@@ -53,16 +53,21 @@ type Command struct {
 	env     []string
 }
 
-// New makes a command of a program and its arguments; getenv is where the
-// variables of Allowed come from.
-func New(argv []string, timeout time.Duration, getenv func(string) string) *Command {
-	c := &Command{argv: argv, timeout: timeout, env: []string{}}
+// Environment is what the command gets of an environment.
+func Environment(getenv func(string) string) []string {
+	env := []string{}
 	for _, name := range Allowed() {
 		if v := getenv(name); v != "" {
-			c.env = append(c.env, name+"="+v)
+			env = append(env, name+"="+v)
 		}
 	}
-	return c
+	return env
+}
+
+// New makes a command of a program, its arguments and its whole environment.
+func New(argv []string, timeout time.Duration, env []string) *Command {
+	// A nil environment would be this process's own.
+	return &Command{argv: argv, timeout: timeout, env: append([]string{}, env...)}
 }
 
 // Parse reads a command as a setting writes it: a JSON array of the program and

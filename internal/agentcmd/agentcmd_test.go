@@ -19,7 +19,7 @@ import (
 func script(t *testing.T, timeout time.Duration, lines string) *agentcmd.Command {
 	t.Helper()
 	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/agent", "DATABASE_URL": "postgres://secret@db/x", "API_KEY_JWT_SECRET": "secret"}
-	return agentcmd.New([]string{"sh", "-c", lines}, timeout, func(n string) string { return env[n] })
+	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(func(n string) string { return env[n] }))
 }
 
 func TestACommandReadsAndAnswers(t *testing.T) {
@@ -29,7 +29,7 @@ func TestACommandReadsAndAnswers(t *testing.T) {
 		t.Errorf("got %s, %v", out, err)
 	}
 	// Words are arguments, whatever a shell would make of them.
-	out, err = agentcmd.New([]string{"printf", "%s|", "a b", "$HOME", ";", "`id`"}, time.Minute, os.Getenv).Run(t.Context(), nil)
+	out, err = agentcmd.New([]string{"printf", "%s|", "a b", "$HOME", ";", "`id`"}, time.Minute, agentcmd.Environment(os.Getenv)).Run(t.Context(), nil)
 	if err != nil || string(out) != "a b|$HOME|;|`id`|" {
 		t.Errorf("got %s, %v", out, err)
 	}
@@ -61,7 +61,7 @@ func TestACommandThatGivesNoAnswer(t *testing.T) {
 		command *agentcmd.Command
 		want    error
 	}{
-		"not there": {agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, os.Getenv), agentcmd.ErrStart},
+		"not there": {agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, agentcmd.Environment(os.Getenv)), agentcmd.ErrStart},
 		"fails":     {script(t, time.Minute, "echo why >&2; exit 3"), agentcmd.ErrExit},
 		"killed":    {script(t, time.Minute, "kill -9 $$"), agentcmd.ErrExit},
 		"slow":      {script(t, 200*time.Millisecond, "sleep 60"), agentcmd.ErrTimeout},

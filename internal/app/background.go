@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"os"
 	"time"
 
 	"parapet/internal/agentcmd"
@@ -91,7 +90,7 @@ func (a *App) agentCommand(ctx context.Context) tracker.AgentCommand {
 		}
 		return nil
 	}
-	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, os.Getenv)
+	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, a.cfg.AgentEnv)
 }
 
 // agentRuns are the jobs of agents, as far as this process does them.

@@ -34,6 +34,7 @@ type Config struct {
 	CheckTTLMax  time.Duration
 	AgentTenants []op.UUID
 	AgentCommand []string
+	AgentEnv     []string
 	AgentTimeout time.Duration
 	// ScoringTenants are the tenants with scoring: the rate of each, or a negative
 	// one for the default.
@@ -135,7 +136,7 @@ func Settings() []Setting {
 // ReadConfig makes the configuration of an environment. getenv gives "" for what
 // is not set. The error is a *SettingError and names the first wrong setting.
 func ReadConfig(getenv func(string) string) (Config, error) {
-	c := Config{DuplicateGate: true}
+	c := Config{DuplicateGate: true, AgentEnv: agentcmd.Environment(getenv)}
 	for _, s := range Settings() {
 		v := getenv(s.Name)
 		if v == "" {

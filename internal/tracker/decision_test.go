@@ -101,7 +101,7 @@ func TestADecisionIsAnsweredInWords(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	free, bound := w.asked(task, time.Hour), op.UUID("")
+	free := w.asked(task, time.Hour)
 	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
 		t.Errorf("names %q", f.Field)
 	}
@@ -110,7 +110,7 @@ func TestADecisionIsAnsweredInWords(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 	// Words are an answer to a question with options too.
-	bound = w.asked(task, 0, "left", "right")
+	bound := w.asked(task, 0, "left", "right")
 	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
 		t.Errorf("got %+v", d)
 	}

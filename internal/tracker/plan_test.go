@@ -235,8 +235,8 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 			if strings.Contains(h.sql, "agent_runs") {
 				w.wantIndexed(fmt.Sprint("list-runs ", in), h)
 			}
-			if plan := ""; strings.Contains(h.sql, "ORDER BY r.created_at DESC") {
-				if plan = w.plan(h, true); !strings.Contains(plan, "Backward using "+index) || strings.Contains(plan, "Sort") {
+			if strings.Contains(h.sql, "ORDER BY r.created_at DESC") {
+				if plan := w.plan(h, true); !strings.Contains(plan, "Backward using "+index) || strings.Contains(plan, "Sort") {
 					t.Errorf("list-runs %v does not walk %s:\n%s", in, index, plan)
 				}
 			}

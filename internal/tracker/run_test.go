@@ -22,7 +22,7 @@ import (
 
 // shell is an agent's command that runs these lines.
 func shell(timeout time.Duration, lines string) *agentcmd.Command {
-	return agentcmd.New([]string{"sh", "-c", lines}, timeout, os.Getenv)
+	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(os.Getenv))
 }
 
 // robot adds an agent.
@@ -163,7 +163,7 @@ func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
 	p := w.project("Apollo")
 	for code, command := range map[string]*agentcmd.Command{
 		"EXIT": shell(time.Minute, "exit 1"), "TIMEOUT": shell(200*time.Millisecond, "sleep 60"), "OUTPUT": shell(time.Minute, "echo '[1]'"),
-		"START": agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, os.Getenv),
+		"START": agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, agentcmd.Environment(os.Getenv)),
 	} {
 		task := w.task(p, code, fields{"assignee": w.robot().id})
 		run := w.runs(fields{"taskId": task.ID})[0]
@@ -402,8 +402,8 @@ func TestTheSampleIsTheSameWhoeverAsks(t *testing.T) {
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
 	w.exec(`INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, status, created_by, created_at, started_at, finished_at)
-SELECT t.tenant_id, md5(n::text)::uuid, t.project_id, t.id, gen_random_uuid(), 'SUCCEEDED', t.created_by, now(), now(), now()
-FROM projects.tasks t, generate_series(1, 1000) n WHERE t.id = $1`, task.ID)
+SELECT t.tenant_id, md5(n::text)::uuid, t.project_id, t.id, gen_random_uuid(), 'SUCCEEDED', t.created_by, m, m, m
+FROM projects.tasks t, now() m, generate_series(1, 1000) n WHERE t.id = $1`, task.ID)
 	sample := func(rate float64) string {
 		t.Helper()
 		w.exec(`UPDATE projects.agent_runs SET scoring = NULL, score = NULL, score_components = NULL, scored_at = NULL`)

@@ -9,6 +9,11 @@
 // the policies gives both; and that what a caller may not read of a foreign
 // project's epic is redacted wherever it would show.
 //
+// A decision request is a durable row: the first answer counts, and whoever waits
+// for it at any process is woken at its commit. An agent that is given a task has
+// one run of it, recorded with the assignment, and its command is never started
+// twice at once.
+//
 // Per noun there is the rule (project.go, task.go, import.go) and its SQL
 // (project_store.go, task_store.go, import_store.go).
 package tracker
