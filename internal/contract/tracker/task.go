@@ -87,7 +87,7 @@ type DuplicateCandidate struct {
 type ListTasksIn struct {
 	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
-	Search           string  `query:"search" maxLength:"200" doc:"Words to look for: each begins a word of the title or the description, or stands anywhere in the title if it has three characters or more. OR between words, a minus before one and quotes around whole words mean what they do in a web search. A task's key finds that task."`
+	Search           string  `query:"search" maxLength:"200" doc:"A task's key, or words: each begins a word of title or description, or (from 3 characters on) is anywhere in the title. OR, -word and quoted whole words as in a web search."`
 	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks of this user."`
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
@@ -122,14 +122,14 @@ type CreateTaskIn struct {
 	InitiativeID   op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with, whatever its project belongs to."`
 	EstimatePoints *float64 `json:"estimatePoints" doc:"The estimate, one of the project's story-point scale."`
 	Labels         []string `json:"labels" maxLength:"50" doc:"Free labels of 1 to 50 characters."`
-	AllowDuplicate bool     `json:"allowDuplicate" doc:"Create the task even where a similar one is open in the project: after the refusal DUPLICATE_TASK, whose details name the candidates."`
+	AllowDuplicate bool     `json:"allowDuplicate" doc:"Create the task even though a similar one is open."`
 }
 
 // CreateTask creates a task.
 var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 	Name: "create-task", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create a task: planned work.",
-	Description: "A title that is like that of an open task of the project, to a trigram similarity of 0.6, is refused with 409 DUPLICATE_TASK, which lists the candidates that the caller can read; allowDuplicate creates the task all the same. Sub-tasks are exempt, and so is the import of items.",
+	Description: "A title like that of an open task of the project (trigram similarity 0.6 or more) is refused: 409 DUPLICATE_TASK with the candidates that the caller can read. Sub-tasks and imports are exempt.",
 })
 
 // GetTaskIn names a task.
