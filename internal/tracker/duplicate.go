@@ -144,17 +144,17 @@ func overlap(a, b []string) (shared, either int) {
 // than the rest: the rarest make that set. The titles in the index may be in
 // either of two cases, see lowerASCII.
 func (t terms) alike(title string) string {
-	var any []string
+	var parts []string
 	for _, text := range []string{strings.ToLower(title), lowerASCII(title)} {
 		set := trigrams(splitWords(text))
 		slices.SortStableFunc(set, func(a, b string) int { return cmp.Compare(commonness(a), commonness(b)) })
 		needed := (len(set)*alikeNumerator + alikeDenominator - 1) / alikeDenominator
 		for _, trigram := range set[:min(len(set), len(set)-needed+1)] {
-			any = append(any, t.term("t", trigram))
+			parts = append(parts, t.term("t", trigram))
 		}
 	}
-	slices.Sort(any)
-	return strings.Join(slices.Compact(any), " | ")
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), " | ")
 }
 
 // byFrequency are a space and the letters of English text, the most common
