@@ -279,8 +279,8 @@ func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range e.heard {
-			// A task in full is another test's matter.
-			if strings.Contains(h.sql, "projects.") && !strings.Contains(h.sql, "epic_number") {
+			// The check that travels with each, and a task in full, are other tests' matter.
+			if strings.Contains(h.sql, "projects.") && !strings.Contains(h.sql, "tenant_context") && !strings.Contains(h.sql, "epic_number") {
 				w.wantIndexed(call.name, h)
 			}
 		}
