@@ -449,7 +449,7 @@ func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin str
 		}
 	}
 	t.Logf("%d of %d writes succeed", done, len(writes))
-	if done < len(writes)*2/3 {
+	if done < len(writes)*4/5 {
 		t.Errorf("only %d of %d writes succeed", done, len(writes))
 	}
 }

@@ -76,13 +76,18 @@ func newParityWorld(t *testing.T, d *Dev, token, tag string) *parityWorld {
 	w.ids["create-time-entry taskId"], w.ids["create-time-entry date"] = first["id"], "2026-01-05"
 	deliverable := w.make(t, p+"/deliverables", map[string]any{"title": "The thing"})
 	w.ids["deliverableId"] = deliverable["id"]
-	other := w.make(t, p+"/deliverables", map[string]any{"title": "Something else"})
-	for _, step := range []string{"submit", "start-review"} {
-		w.make(t, fmt.Sprintf("%s/deliverables/%s/%s", p, other["id"], step), nil)
+	for _, name := range []string{"accept-deliverable", "revise-deliverable"} {
+		other := w.make(t, p+"/deliverables", map[string]any{"title": "To " + name})
+		for _, step := range []string{"submit", "start-review"} {
+			w.make(t, fmt.Sprintf("%s/deliverables/%s/%s", p, other["id"], step), nil)
+		}
+		w.ids[name+" deliverableId"] = other["id"]
 	}
-	w.ids["accept-deliverable deliverableId"] = other["id"]
+	draft := w.make(t, p+"/deliverables", map[string]any{"title": "Not begun"})
+	w.ids["create-criterion deliverableId"] = draft["id"]
+	kept := w.make(t, p+"/criteria", map[string]any{"deliverableId": draft["id"], "text": "It lasts."})["id"]
+	w.ids["update-criterion criterionId"], w.ids["delete-criterion criterionId"] = kept, kept
 	w.ids["criterionId"] = w.make(t, p+"/criteria", map[string]any{"deliverableId": deliverable["id"], "text": "It holds."})["id"]
-	w.ids["create-criterion deliverableId"] = deliverable["id"]
 	w.ids["reject-deliverable failedCriteria"] = []any{w.ids["criterionId"]}
 	w.ids["fieldId"] = w.make(t, p+"/custom-fields", map[string]any{"name": "Colour", "type": "TEXT"})["id"]
 	w.ids["set-custom-field-values values"] = []any{map[string]any{"field": "Colour", "value": "red"}}

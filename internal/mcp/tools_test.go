@@ -102,7 +102,7 @@ func TestEveryToolTellsWhatItDoes(t *testing.T) {
 	}
 	for name := range sets {
 		if !used[name] {
-			t.Logf("no tool is in the toolset %s", name)
+			t.Errorf("no tool is in the toolset %s", name)
 		}
 	}
 }

@@ -34,14 +34,17 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 		{"nothing that can't be undone", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/call", "--tool-name", "delete_task"}, false, "tool_not_found"},
 		{"a read", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=CONF"}, true, p.project},
 		{"a list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "projectId=" + p.project}, true, "Write it down"},
-		{"a write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=Inspected"}, true, "Inspected"},
+		{"a write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=TITLE"}, true, "TITLE"},
 		{"a refusal", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=nowhere"}, false, "NOT_FOUND"},
 		{"read-only", "?read-only=true", []string{"--read-only"}, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=No"}, false, "tool_not_found"},
 	}
+	// A task of a title that there is already would be refused.
+	titles := map[string]string{"/mcp": "Paint the harbour wall", "pt mcp": "Order new rope"}
 	for _, way := range []string{"/mcp", "pt mcp"} {
 		fmt.Fprintf(out, "\nInspector on %s\n", way)
 		for _, s := range steps {
 			args := append([]string{"--cli"}, over[way]...)
+			says := strings.ReplaceAll(s.says, "TITLE", titles[way])
 			if way == "/mcp" {
 				args = append(args, p.base+"/mcp"+s.query)
 				args = append(args, s.method...)
@@ -50,8 +53,11 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 				args = append(args, "--", p.pt, "mcp")
 				args = append(args, s.flags...)
 			}
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "TITLE", titles[way])
+			}
 			text, err := quickly(ctx, tools, args)
-			if (err == nil) != s.exit || !bytes.Contains(text, []byte(s.says)) {
+			if (err == nil) != s.exit || !bytes.Contains(text, []byte(says)) {
 				failed++
 				fmt.Fprintf(out, "  FAILED   %s: %v\n%s\n", s.name, err, strings.ReplaceAll(tail(text), p.token, "…"))
 				continue
