@@ -9,7 +9,6 @@ import (
 	"parapet/internal/op"
 )
 
-
 // Each operation is refused to somebody; one that is not listed here fails.
 func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 	t.Parallel()

@@ -15,9 +15,8 @@ func (o Oracle) delegations(c caller, in, subject object, left caveats) []any {
 		delegator := asObject(d["delegator"])
 		id := word(delegator, "id")
 		ends := word(delegator, "status") != "ACTIVE" || word(delegator, "membership") != "ACTIVE"
-		kind := word(delegator, "kind")
-		if !uuid.MatchString(word(d, "id")) || !uuid.MatchString(id) || id == subject["id"] || (ends && !o.broken(SuspendedLends)) ||
-			(kind != "HUMAN" && kind != "AGENT" && !(kind == "SERVICE" && o.broken(ServiceLends))) {
+		lends := setOf("HUMAN", "AGENT").has(word(delegator, "kind")) || (word(delegator, "kind") == "SERVICE" && o.broken(ServiceLends))
+		if !uuid.MatchString(word(d, "id")) || !uuid.MatchString(id) || id == subject["id"] || (ends && !o.broken(SuspendedLends)) || !lends {
 			continue
 		}
 		grants, holds := o.lent(delegator, setOf(texts(d["permissions"])...), asObject(in["roles"]), c.tenantType)
