@@ -25,3 +25,9 @@ test_notes_are_unique if {
 test_an_empty_input_is_denied if {
 	not access.allow with input as {}
 }
+
+test_what_is_hidden_is_not_reached if {
+	above := json.patch(data.tables.access.request, [{"op": "replace", "path": "/resource/classification", "value": "SECRET"}])
+	not access.reached with input as above
+	access.reached with input as data.tables.access.request
+}
