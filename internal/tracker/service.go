@@ -14,6 +14,10 @@
 // one run of it, recorded with the assignment, and its command is never started
 // twice at once.
 //
+// A search (search.go) is answered by an index of terms that only a function of
+// the database reads, within the tenant of the transaction; the duplicate guard
+// (duplicate.go) asks the same index.
+//
 // Per noun there is the rule (project.go, task.go, import.go) and its SQL
 // (project_store.go, task_store.go, import_store.go).
 package tracker
