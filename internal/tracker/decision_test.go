@@ -143,23 +143,36 @@ func TestWhoAnswersADecision(t *testing.T) {
 
 func TestSixtyFourAnswerersAtOnce(t *testing.T) {
 	t.Parallel()
-	const answerers = 64
-	w := newWorldOf(t, 16)
+	const answerers, conns = 64, 16
+	w := newWorldOf(t, conns)
 	task := w.task(w.project("Apollo"), "Land")
 	request := w.asked(task, 0)
+	// The row is held until as many answerers as can be stand before it, so that
+	// they meet in truth.
+	held, err := w.owner.Begin(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Rollback()
+	if _, err := held.Exec(t.Context(), `SELECT 1 FROM projects.decision_requests WHERE id = $1 FOR UPDATE`, request); err != nil {
+		t.Fatal(err)
+	}
 	answers := make([]*contract.DecisionRequest, answerers)
 	errs := make([]error, answerers)
-	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range answerers {
 		all.Go(func() {
-			<-start
 			out, err := w.try(w.manager, "answer-decision", names(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
 			answers[i], _ = out.(*contract.DecisionRequest)
 			errs[i] = err
 		})
 	}
-	close(start)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == conns {
+			break
+		}
+	}
+	held.Rollback()
 	all.Wait()
 	for i, d := range answers {
 		switch {
