@@ -67,7 +67,7 @@ func scaledLists() []scaledList {
 		return func(s *site) string { return "/api/projects/" + s.project + "/tasks?" + query }
 	}
 	return []scaledList{
-{"list of 50", tasks("limit=50"), 50},
+		{"list of 50", tasks("limit=50"), 50},
 		{"ready set", tasks("ready=true&limit=50"), 50},
 		{"search, two words", tasks("limit=50&search=" + url.QueryEscape("harbour beacon")), 1},
 		{"search, part of a word", tasks("limit=50&search=arbou"), 1},
