@@ -35,11 +35,15 @@ func TestExitCodes(t *testing.T) {
 		{name: "a double", reply: refuse(409, "DUPLICATE_TASK", "A task like it is there.", `,"details":{"candidates":[{"key":"A-1","title":"Like it","similarity":0.8}]}`), code: ExitConflict, says: "A-1  Like it  0.8"},
 		{name: "forbidden", reply: refuse(403, "FORBIDDEN", "The permission projects.read is missing.", `,"permission":"projects.read"`), code: ExitForbidden, says: "projects.read"},
 		{name: "busy", reply: reply{503, `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"r"}}`, map[string]string{"Retry-After": "3600"}}, code: ExitLater, says: "again in 1h0m0s"},
+		{name: "a wrong tenant", reply: refuse(403, "FORBIDDEN", "This request is not allowed.", ""), code: ExitForbidden, says: "pt list-orgs"},
 		{name: "a proxy's 403", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, says: "came from a proxy"},
 		{name: "no credential", w: world{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, says: "pt auth login"},
 		{name: "no such profile", w: world{env: map[string]string{"PT_AUTH_TOKEN": "", "PT_PROFILE": "ghost"}}, code: ExitUsage, says: "ghost"},
 		{name: "an unknown command", args: []string{"list-project"}, code: ExitUsage, says: "list-projects"},
 		{name: "an unknown command below auth", args: []string{"auth", "frobnicate"}, code: ExitUsage},
+		{name: "an argument too few", args: []string{"find-project"}, code: ExitUsage, says: "(0) do not fit: pt find-project <hint>"},
+		{name: "an argument too many", args: []string{"list-projects", "A"}, code: ExitUsage, says: "(1) do not fit: pt list-projects [flags]"},
+		{name: "an argument too many below auth", args: []string{"auth", "login", "me"}, code: ExitUsage, says: "pt auth login [flags]"},
 		{name: "an unknown flag", args: []string{"list-projects", "--nope"}, code: ExitUsage},
 		{name: "a value out of bounds", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, says: "1 to 200"},
 		{name: "a value that is none of the known", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, says: "ACTIVE"},
@@ -58,7 +62,7 @@ func TestExitCodes(t *testing.T) {
 		{name: "another host's path", args: []string{"api", "GET", "//evil.example/x"}, code: ExitUsage},
 		{name: "a method that is none", args: []string{"api", "STEAL", "/x"}, code: ExitUsage},
 		{name: "--all and --limit", args: []string{"list-projects", "--all", "--limit", "3"}, code: ExitUsage},
-		{name: "a shell that is none", args: []string{"completion", "tcsh"}, code: ExitUsage},
+		{name: "a shell that is none", args: []string{"completion", "tcsh"}, code: ExitUsage, says: "<bash|zsh|fish>"},
 		{name: "a key that is none", args: []string{"revoke-key", "x", "--yes"}, code: ExitUsage},
 		{name: "a file that is not there", args: []string{"import", "A", "/does/not/exist"}, code: ExitUsage},
 	}
@@ -85,6 +89,16 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("--json: exit %d, %s", asJSON.code, asJSON.err)
 			}
 		})
+	}
+}
+
+// A refusal that names its rule sends nobody to other organisations.
+func TestARuleIsNoMatterOfTheOrganisation(t *testing.T) {
+	t.Parallel()
+	s := serve(t, map[string]reply{"GET /api/projects": refuse(403, "FORBIDDEN", "Only the task's current assignee may raise a decision request.", "")})
+	got := invoke(t, s, world{}, "list-projects")
+	if got.code != ExitForbidden || !strings.Contains(got.err, "current assignee") || strings.Contains(got.err, "Try:") {
+		t.Errorf("exit %d:\n%s", got.code, got.err)
 	}
 }
 

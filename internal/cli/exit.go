@@ -192,6 +192,10 @@ func hint(f *fault.Error, r *client.Refusal) string {
 		if f.Permission != "" {
 			return fmt.Sprintf("Ask an administrator for a role that grants %s; pt auth status shows yours.", f.Permission)
 		}
+		if f.Message != fault.ForbiddenTenant().Message {
+			// The message names the rule; another organisation would not help.
+			return ""
+		}
 		return "pt list-orgs shows where you can act; --org, PT_ORG and the profile choose."
 	case fault.CodeNotFound:
 		return "Look for a typing error, or another organisation (--org). What you may not see answers like this too."

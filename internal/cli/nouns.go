@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -99,7 +100,26 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 	for _, n := range all {
 		for _, c := range n.build(inv) {
 			c.GroupID = n.group
+			nameArguments(c)
 			root.AddCommand(c)
 		}
+	}
+}
+
+// nameArguments makes a command that got other arguments than it takes, or too few
+// or too many, say which ones those are.
+func nameArguments(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		nameArguments(c)
+	}
+	fit := cmd.Args
+	if fit == nil || cmd.HasSubCommands() {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if fit(cmd, args) == nil {
+			return nil
+		}
+		return fmt.Errorf("the arguments (%d) do not fit: %s", len(args), cmd.UseLine())
 	}
 }

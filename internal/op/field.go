@@ -33,6 +33,8 @@ type Field struct {
 	Format   string
 	Enum     []string
 	Pattern  *regexp.Regexp
+	// Form says in words what the pattern asks for.
+	Form string
 	// Length bounds count characters of a text, items of a list.
 	MinLength, MaxLength *int
 	Minimum, Maximum     *int64
@@ -105,7 +107,7 @@ func fieldOf(sf reflect.StructField, index int) (Field, error) {
 		if err != nil {
 			return f, err
 		}
-		f.Pattern = re
+		f.Pattern, f.Form = re, sf.Tag.Get("form")
 	}
 	var err error
 	number := func(tag string) *int64 {

@@ -25,6 +25,7 @@ type thingIn struct {
 	Tags   []string    `json:"tags" maxLength:"2" doc:"Tags."`
 	Nested *nested     `json:"nested" doc:"A nested object."`
 	Mail   string      `json:"mail" format:"email" doc:"An address."`
+	Code   string      `json:"code" pattern:"^[A-Z]{2}$" form:"two capital letters" doc:"A code."`
 }
 
 type thingOut struct {
@@ -88,6 +89,7 @@ func TestReadRefuses(t *testing.T) {
 		{"too many", "", `{"title":"t","tags":["a","b","c"]}`, "tags"},
 		{"NUL", "", `{"title":"t\u0000"}`, "title"},
 		{"NUL in a list", "", `{"title":"t","tags":["\u0000"]}`, "tags"},
+		{"not of the form", "", `{"title":"t","code":"x"}`, "code"},
 		{"not an address", "", `{"title":"t","mail":"Colleague <colleague@example.com>"}`, "mail"},
 		{"not UTF-8", "", "{\"title\":\"\xff\"}", "body"},
 		{"lone surrogate", "", `{"title":"\ud800"}`, "body"},
@@ -113,6 +115,15 @@ func TestReadRefuses(t *testing.T) {
 				t.Fatalf("got %s %q (%s), want VALIDATION of %q", f.Code, f.Field, f.Message, c.field)
 			}
 		})
+	}
+}
+
+// Nobody is asked to read a regular expression.
+func TestAFormIsToldInWords(t *testing.T) {
+	t.Parallel()
+	_, err := read(t, "", `{"title":"t","code":"x"}`)
+	if f := fault.From(err); f.Message != "The field code must be two capital letters." {
+		t.Errorf("got %q", f.Message)
 	}
 }
 

@@ -72,6 +72,9 @@ func (f Field) validateText(s string) error {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be one of %s.", f.Name, strings.Join(f.Enum, ", ")))
 	}
 	if f.Pattern != nil && !f.Pattern.MatchString(s) {
+		if f.Form != "" {
+			return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, f.Form))
+		}
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must have the form %s.", f.Name, f.Pattern))
 	}
 	if want := checkFormat(f.Format, s); want != "" {

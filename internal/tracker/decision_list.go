@@ -118,7 +118,7 @@ func (s *Service) listAwaiting(ctx context.Context, c *gate.Call, in *contract.L
 		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, awaiting, string(in.ProjectID),
 			op.CursorTime(places[n-1].at), string(places[n-1].id))
 	}
-	return page, emptyOrHidden(ctx, c, in.ProjectID, page)
+	return page, whyEmpty(ctx, c, in, page)
 }
 
 func awaitingStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {

@@ -19,13 +19,13 @@ const epicByIDSQL = taskSelect + ` AND t.id = @id AND t.issue_type = 'EPIC'`
 func loadEpic(ctx context.Context, c *gate.Call, id op.UUID) (taskRow, error) {
 	row, err := postgres.One[taskRow](ctx, c.DB, epicByIDSQL, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
-		return row, fault.NotFound("task")
+		return row, fault.NotFound("epic")
 	}
 	if err != nil {
 		return row, err
 	}
 	if err := c.Decide(ctx, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
-		return row, fault.NotFound("task").WithCause(err)
+		return row, fault.NotFound("epic").WithCause(err)
 	}
 	return row, nil
 }

@@ -102,6 +102,32 @@ func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
 	})
 }
 
+// A status that the project does not have is told, whatever the list; one that no
+// task has is an empty list. Who may not read the tasks is not told of statuses.
+func TestAStatusThatTheProjectDoesNotHaveIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	w.task(p, "Land")
+	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	nobody := w.person(person{roles: []string{"PLATFORM_ADMIN"}})
+	for _, queue := range []string{"", "ready", "review", "awaitingDecision"} {
+		in := fields{"projectId": p.ID, "status": "Landed"}
+		if queue != "" {
+			in[queue] = true
+		}
+		f := w.refused(fault.CodeValidation, w.manager, "list-tasks", in)
+		if f.Field != "status" || !strings.Contains(f.Message, "It has: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
+			t.Errorf("%s: %s %q", queue, f.Field, f.Message)
+		}
+		w.refused(fault.CodeNotFound, stranger, "list-tasks", in)
+		w.refused(fault.CodeForbidden, nobody, "list-tasks", in)
+	}
+	if page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "DONE"}); len(page.Items) != 0 {
+		t.Errorf("got %v", page.Items)
+	}
+}
+
 // answers says plainly whether a title answers to one of the searches above.
 func answers(title, search string) bool {
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return r == ' ' || r == '%' })

@@ -63,7 +63,7 @@ func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.List
 		keys := append([]string{string(in.ProjectID)}, order.keys(&page.Items[in.Limit-1])...)
 		page.NextCursor = op.NewCursor(order.name, c.Tenant, keys...)
 	}
-	return page, emptyOrHidden(ctx, c, in.ProjectID, page)
+	return page, whyEmpty(ctx, c, in, page)
 }
 
 // checkQueues refuses more than one of the three queues: each has its own order,
@@ -80,17 +80,24 @@ func checkQueues(in *contract.ListTasksIn) error {
 	return nil
 }
 
-// emptyOrHidden tells a page that is empty because there is nothing from one
-// that is empty because the caller may see nothing of the project.
-func emptyOrHidden(ctx context.Context, c *gate.Call, project op.UUID, page *op.Page[contract.TaskSummary]) error {
+// whyEmpty tells a page that is empty because there is nothing from one that is
+// empty because the caller may see nothing of the project, or because the project
+// has no status of the name that was asked for.
+func whyEmpty(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) error {
 	if len(page.Items) > 0 {
 		return nil
 	}
-	row, err := loadProject(ctx, c, loadProjectSQL, project)
+	row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
 	if err != nil {
 		return err
 	}
-	return c.Decide(ctx, contract.PermTasksRead, row.taskToBe(c))
+	if err := c.Decide(ctx, contract.PermTasksRead, row.taskToBe(c)); err != nil {
+		return err
+	}
+	if in.Status != "" {
+		_, err = findStatus(row.statuses(), in.Status)
+	}
+	return err
 }
 
 func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, after []string) *statement {

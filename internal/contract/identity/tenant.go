@@ -58,7 +58,7 @@ var ListTenants = op.New[ListTenantsIn, op.Page[Tenant]](op.Spec{
 
 // CreateTenantIn is a tenant with its first organisation and administrator.
 type CreateTenantIn struct {
-	Slug             string           `json:"slug" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" doc:"The short name: lower-case letters, digits and hyphens, unique in the installation."`
+	Slug             string           `json:"slug" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end" doc:"The short name: lower-case letters, digits and hyphens, unique in the installation."`
 	Name             string           `json:"name" required:"true" maxLength:"200" doc:"The tenant's name."`
 	Type             string           `json:"type" default:"STANDARD" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
 	DefaultLocale    op.Opt[string]   `json:"defaultLocale" doc:"en-US unless told; one of enabledLocales."`

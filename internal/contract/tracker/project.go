@@ -103,8 +103,8 @@ type CreateProjectIn struct {
 	StartDate       op.Date   `json:"startDate" required:"true" format:"date" doc:"The day on which the project starts."`
 	EndDate         op.Date   `json:"endDate" format:"date" doc:"The day on which the project ends."`
 	Description     string    `json:"description" maxLength:"20000" doc:"What the project is about."`
-	Prefix          string    `json:"prefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" doc:"The prefix of the task keys: a letter and one to nine letters or digits. Derived from the name when absent; 409 when another project of the tenant has it."`
-	IssuePrefix     string    `json:"issuePrefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" doc:"The prefix of the issue keys, unique in the tenant; ISS when absent."`
+	Prefix          string    `json:"prefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"The prefix of the task keys: a letter and one to nine letters or digits. Derived from the name when absent; 409 when another project of the tenant has it."`
+	IssuePrefix     string    `json:"issuePrefix" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"The prefix of the issue keys, unique in the tenant; ISS when absent."`
 	Classification  string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" default:"UNCLASSIFIED" doc:"The tier of the project and of all that is in it."`
 	OrganisationID  op.UUID   `json:"organisationId" format:"uuid" doc:"The organisation that the project belongs to; the caller's own when absent."`
 	OwnerID         op.UUID   `json:"ownerId" format:"uuid" doc:"The user who answers for the project; the caller when absent."`
@@ -157,8 +157,8 @@ type UpdateProjectIn struct {
 	Description     op.Opt[string]    `json:"description" maxLength:"20000" doc:"A new description; null clears it."`
 	StartDate       op.Opt[op.Date]   `json:"startDate" format:"date" doc:"A new first day."`
 	EndDate         op.Opt[op.Date]   `json:"endDate" format:"date" doc:"A new last day; null clears it."`
-	Prefix          op.Opt[string]    `json:"prefix" minLength:"1" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" doc:"A new prefix; the keys of all tasks of the project follow it."`
-	IssuePrefix     op.Opt[string]    `json:"issuePrefix" minLength:"1" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" doc:"A new issue prefix; null goes back to ISS."`
+	Prefix          op.Opt[string]    `json:"prefix" minLength:"1" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"A new prefix; the keys of all tasks of the project follow it."`
+	IssuePrefix     op.Opt[string]    `json:"issuePrefix" minLength:"1" pattern:"^[A-Za-z][A-Za-z0-9]{1,9}$" form:"a letter and one to nine letters or digits, such as HW" doc:"A new issue prefix; null goes back to ISS."`
 	Classification  op.Opt[string]    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"A new tier."`
 	OrganisationID  op.Opt[op.UUID]   `json:"organisationId" format:"uuid" doc:"Another organisation; null for none."`
 	OwnerID         op.Opt[op.UUID]   `json:"ownerId" format:"uuid" doc:"Another user who answers for the project; null for none."`
