@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -99,6 +100,7 @@ type Subject struct {
 	roles                                                 []string
 	permissions                                           []string
 	holds                                                 map[string]struct{}
+	narrowing                                             string
 	// faces are the actors as which the subject acts on behalf of others.
 	faces []ast.Value
 }
@@ -134,6 +136,11 @@ func (s *Subject) Revision() string { return s.revision }
 
 // Readable lists the tiers that the subject may read, lowest first.
 func (s *Subject) Readable() []string { return s.readable }
+
+// Narrowing is a text that tells subjects of one user apart that reach differently
+// far by their clearance or their token's caveats, whatever they hold. It is the same
+// for those that reach equally far.
+func (s *Subject) Narrowing() string { return s.narrowing }
 
 // Roles lists the effective roles, sorted.
 func (s *Subject) Roles() []string { return s.roles }
@@ -187,6 +194,7 @@ func newSubject(o ast.Object, revision string) *Subject {
 		permissions:  texts(o, "permissions"),
 		holds:        map[string]struct{}{},
 	}
+	s.narrowing = fmt.Sprintf("%q %q %q %t %q", s.readable, texts(o, "effects"), texts(o, "modules"), boolean(o, "all_projects"), texts(o, "projects"))
 	s.hold(o)
 	if delegations, ok := field(o, "delegations").(ast.Set); ok {
 		delegations.Foreach(func(t *ast.Term) {

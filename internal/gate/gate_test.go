@@ -48,6 +48,7 @@ type house struct {
 	tenant, user op.UUID
 	granted      []string
 	caveats      []string
+	clearance    string
 	refreshed    atomic.Int64
 	runs         atomic.Int64
 }
@@ -59,7 +60,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, owner: db.Owner(t), engine: engine, tenant: uid.New(), user: uid.New(), granted: []string{"task.update", "tasks.read"}}
+	h := &house{t: t, owner: db.Owner(t), engine: engine, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", granted: []string{"task.update", "tasks.read"}}
 	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD')`, h.tenant)
 	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
 	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)
@@ -90,7 +91,7 @@ func (h *house) count(sql string) int {
 func (h *house) Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error) {
 	h.refreshed.Add(1)
 	subject, err := h.engine.Subject(ctx, authz.SubjectInput{
-		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: "INTERNAL", Caveats: h.caveats},
+		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: h.clearance, Caveats: h.caveats},
 		Tenant: string(h.tenant), TenantType: "STANDARD",
 		User:   authz.User{ID: string(h.user), Kind: authz.KindHuman},
 		Stored: authz.Stored{Clearance: "INTERNAL", Assignments: []authz.Assignment{{Role: "Crew", Scope: authz.ScopeTenant}}},
@@ -306,7 +307,18 @@ func TestIdempotencyKeys(t *testing.T) {
 	if n := h.count(`SELECT count(*) FROM events.idempotency_keys`); n != 1 {
 		t.Errorf("a change that failed must leave no key: %d kept", n)
 	}
-	h.granted = nil
+	for _, caveat := range []string{"read-only", "project:" + string(uid.New()), "module:tracker"} {
+		h.caveats = []string{caveat}
+		if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeConflict) {
+			t.Errorf("the answer that was kept for a credential without caveats, with %s: got %v, want CONFLICT", caveat, err)
+		}
+	}
+	h.caveats = nil
+	h.clearance = "UNCLASSIFIED"
+	if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("the kept answer with less clearance: got %v, want CONFLICT", err)
+	}
+	h.clearance, h.granted = "INTERNAL", nil
 	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
 	if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeForbidden) {
 		t.Errorf("a kept answer needs the permission all the same: got %v", err)

@@ -49,7 +49,7 @@ func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Con
 	if utf8.RuneCountInString(key) > MaxIdempotencyKey {
 		return nil, fault.Validation("Idempotency-Key", fmt.Sprintf("The key has more than %d characters.", MaxIdempotencyKey))
 	}
-	hash, err := c.module.hashOf(c.operation, in)
+	hash, err := c.hashOf(in)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func kept[Out any](ctx context.Context, c *Call, hash string, args postgres.Args
 		return nil, err
 	}
 	if was != hash {
-		return nil, fault.Conflict("The Idempotency-Key was used for another request. Use a new key.")
+		return nil, fault.Conflict("The Idempotency-Key was used for another request, or with a credential that reaches differently far. Use a new key.")
 	}
 	var out Out
 	if err := json.Unmarshal(response, &out); err != nil {
@@ -96,14 +96,18 @@ func kept[Out any](ctx context.Context, c *Call, hash string, args postgres.Args
 }
 
 // hashOf tells one request from another: by what a client would send, in which a
-// field that is absent is not one that is null. It is keyed, because an input may
-// hold a password that a plain hash would let be guessed.
-func (m *Module) hashOf(o *op.Operation, in any) (string, error) {
-	wire, err := o.Write(in)
+// field that is absent is not one that is null, and by how far its credential
+// reaches. A kept answer is given without a look at what it shows, so that it is
+// for nobody who reaches less far than whoever got it first: another key of the
+// same user with caveats, say. It is keyed, because an input may hold a password
+// that a plain hash would let be guessed.
+func (c *Call) hashOf(in any) (string, error) {
+	wire, err := c.operation.Write(in)
 	if err != nil {
 		return "", err
 	}
-	mac := hmac.New(sha256.New, m.cfg.HashKey)
+	mac := hmac.New(sha256.New, c.module.cfg.HashKey)
+	mac.Write([]byte(c.Actor.Subject.Narrowing() + "\n"))
 	mac.Write([]byte(wire.Method + " " + wire.Target + "\n"))
 	mac.Write(wire.Body)
 	return hex.EncodeToString(mac.Sum(nil)), nil

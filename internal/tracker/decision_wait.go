@@ -9,9 +9,11 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/principal"
 )
 
 // decisionChannel is where the database announces that an open decision request
@@ -24,21 +26,42 @@ const decisionChannel = "parapet_decisions"
 type waiters struct {
 	mu    sync.Mutex
 	woken map[op.UUID]map[chan struct{}]bool
+	// users is how many calls of each user wait.
+	users map[op.UUID]int
+	// looks has room for those who look again at a time: of all whom one notice
+	// wakes, no more are at the database than it can do with.
+	looks chan struct{}
 	// over is closed when nobody is to wait any longer.
 	over chan struct{}
 	once sync.Once
 }
 
+const (
+	// maxWaits is how many calls of one user wait in a process at a time.
+	maxWaits = 256
+	// looksAtOnce is how many of those who were woken look at the database at once.
+	looksAtOnce = 4
+	// waitAgain is when a user with too many waits may ask again.
+	waitAgain = 5 * time.Second
+)
+
 func newWaiters() *waiters {
-	return &waiters{woken: map[op.UUID]map[chan struct{}]bool{}, over: make(chan struct{})}
+	return &waiters{
+		woken: map[op.UUID]map[chan struct{}]bool{}, users: map[op.UUID]int{}, looks: make(chan struct{}, looksAtOnce), over: make(chan struct{}),
+	}
 }
 
 // add gives the channel on which a waiter for the request is woken, and the
-// function that takes it away.
-func (w *waiters) add(request op.UUID) (<-chan struct{}, func()) {
+// function that takes it away; nil when so many of the user wait already that no
+// other can.
+func (w *waiters) add(user, request op.UUID) (<-chan struct{}, func()) {
 	woken := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.users[user] >= maxWaits {
+		return nil, nil
+	}
+	w.users[user]++
 	if w.woken[request] == nil {
 		w.woken[request] = map[chan struct{}]bool{}
 	}
@@ -47,6 +70,9 @@ func (w *waiters) add(request op.UUID) (<-chan struct{}, func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.woken[request], woken)
+		if w.users[user]--; w.users[user] == 0 {
+			delete(w.users, user)
+		}
 		if len(w.woken[request]) == 0 {
 			delete(w.woken, request)
 		}
@@ -86,6 +112,20 @@ func (w *waiters) hear(payload string) {
 	wake(w.woken[notice.Request])
 }
 
+// look calls f; when it is not the first look, in its turn.
+func (w *waiters) look(ctx context.Context, again bool, f func() (any, error)) (any, error) {
+	if !again {
+		return f()
+	}
+	select {
+	case w.looks <- struct{}{}:
+		defer func() { <-w.looks }()
+		return f()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // end lets everybody answer with what there is, now and from now on.
 func (w *waiters) end() { w.once.Do(func() { close(w.over) }) }
 
@@ -115,13 +155,20 @@ func (s *Service) waitDecision() op.Bound {
 		if !ok {
 			return nil, fmt.Errorf("tracker: %s was called with %T", look.Name, in)
 		}
+		who := principal.From(ctx)
+		if who == nil {
+			return nil, fault.Unauthorized()
+		}
 		// Listening comes before the first look: an answer in between wakes.
-		woken, leave := s.waiting.add(typed.RequestID)
+		woken, leave := s.waiting.add(who.UserID, typed.RequestID)
+		if woken == nil {
+			return nil, fault.RateLimited(waitAgain)
+		}
 		defer leave()
 		end := time.NewTimer(time.Duration(typed.TimeoutSeconds) * time.Second)
 		defer end.Stop()
-		for last := false; ; {
-			out, err := look.Call(ctx, in)
+		for last, again := false, false; ; again = true {
+			out, err := s.waiting.look(ctx, again, func() (any, error) { return look.Call(ctx, in) })
 			request, ok := out.(*contract.DecisionRequest)
 			if err != nil || last || !ok || request.Status != contract.DecisionOpen {
 				return out, err

@@ -250,3 +250,37 @@ func TestALostListenerReadsAnew(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 }
+
+// TestTheWaitsOfOneUserAreBounded: one user's waits leave room for others', and an
+// end makes room for another.
+func TestTheWaitsOfOneUserAreBounded(t *testing.T) {
+	t.Parallel()
+	const most, more = 256, 3
+	w := newWorld(t)
+	task := w.task(w.project("Apollo"), "Land")
+	request := w.asked(task, 0)
+	a := w.process(4)
+	greedy, other := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	in := names(task, request, fields{"timeoutSeconds": 55})
+	answered := make(chan waited, most+more)
+	for range most + more {
+		go func() { answered <- a.within(time.Minute, a.wait(greedy, in)) }()
+	}
+	for range more {
+		got := a.within(30*time.Second, answered)
+		if f := fault.From(got.err); got.err == nil || f.Code != fault.CodeRateLimited || f.RetryAfter <= 0 {
+			t.Fatalf("more than %d waits: got %+v, %v, want RATE_LIMITED with a time to wait", most, got.request, got.err)
+		}
+	}
+	others := a.wait(other, in)
+	do[contract.DecisionRequest](a.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+	if got := a.within(30*time.Second, others); got.err != nil || got.request.Answer != "yes" {
+		t.Errorf("another user: got %+v, %v", got.request, got.err)
+	}
+	for range most {
+		if got := a.within(30*time.Second, answered); got.err != nil || got.request.Answer != "yes" {
+			t.Fatalf("got %+v, %v", got.request, got.err)
+		}
+	}
+	do[contract.DecisionRequest](a.world, greedy, "wait-decision", in)
+}

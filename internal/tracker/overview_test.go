@@ -64,6 +64,21 @@ func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
 	}
 }
 
+// TestCountsAreNoOnesOwn: who made the project and reads only its own tasks and
+// issues learns of no others by counting them.
+func TestCountsAreNoOnesOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.role("Founder", "project.create", "projects.read", "stages.read", "tasks.read.own", "issues.read.own")
+	founder := w.person(person{roles: []string{"Founder"}})
+	p := do[contract.Project](w, founder, "create-project", fields{"name": "Apollo", "startDate": "2027-01-04"})
+	w.task(p, "Somebody else's")
+	got := do[contract.ProjectOverview](w, founder, "get-project-overview", fields{"projectId": p.ID})
+	if got.Stats == nil || got.Stats.Tasks != nil || got.Stats.Issues != nil {
+		t.Errorf("got %+v, want no counts", got.Stats)
+	}
+}
+
 func TestARefusedFullReadReducesTheOverview(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
