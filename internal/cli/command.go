@@ -111,6 +111,7 @@ func newCall[In any](inv *invocation, o *op.Operation, f form[In]) (*call[In], *
 	for _, flag := range f.optional {
 		must(cmd.Flags().SetAnnotation(flag, cobra.BashCompOneRequiredFlag, []string{"false"}))
 	}
+	inWordsOfFlags(cmd, f.flags)
 	return k, cmd
 }
 
@@ -134,7 +135,7 @@ func (k *call[In]) long(short string) string {
 		parts = nil
 	}
 	if text != "" {
-		parts = append(parts, wrapped(text))
+		parts = append(parts, text)
 	}
 	for _, h := range k.hints {
 		if h.kind == hintProject {
@@ -142,27 +143,6 @@ func (k *call[In]) long(short string) string {
 		}
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-// helpWidth is how wide a line of help is at most.
-const helpWidth = 84
-
-// wrapped breaks the lines of help that are too long; those that are short
-// enough stay, so that lists and examples keep their form.
-func wrapped(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		for len(line) > helpWidth {
-			at := strings.LastIndexByte(line[:helpWidth], ' ')
-			if at <= 0 {
-				break
-			}
-			b.WriteString(line[:at] + "\n")
-			line = line[at+1:]
-		}
-		b.WriteString(line)
-	}
-	return b.String()
 }
 
 // bindFlags makes the flags: those that name a record by a hint, and the rest.

@@ -21,8 +21,8 @@ func newDecisionCmds(inv *invocation) []*cobra.Command {
 		shows(inv, tracker.MarkAwaitingDecision, form[tracker.MarkAwaitingDecisionIn]{
 			long: `Raises a decision request on a task: a question that somebody has to answer before
 the work goes on. While one is open, a second call gives that same request. You, or
-the agent that --agent names, must be the task's assignee, and the task in progress;
-status and assignee stay.
+the agent that --agent names, must be the task's assignee, and the task in
+progress; status and assignee stay.
 
 Options are separated by commas, or given by several --options.`,
 			example: `  pt mark-awaiting-decision APOLLO APOLLO-17 --question "Which engine?" --options "F-1,J-2"

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -244,6 +245,27 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	if n < 20 {
 		t.Fatalf("%d commands only", n)
 	}
+}
+
+// A command's help speaks of its flags, not of the fields and the null of JSON.
+func TestHelpSpeaksOfFlags(t *testing.T) {
+	t.Parallel()
+	json := regexp.MustCompile(`\bnull\b|\b[a-z]+[A-Z][A-Za-z]*\b`)
+	// What JSON gives back, and the flag of another command.
+	known := []string{"nextCursor", "isCrossProject", "estimatePoints"}
+	walk(testRoot(), func(c *cobra.Command) {
+		check := func(what, text string) {
+			for _, word := range json.FindAllString(text, -1) {
+				if !slices.Contains(known, word) {
+					t.Errorf("%s: %s speaks of %s: %s", c.CommandPath(), what, word, text)
+				}
+			}
+		}
+		if !c.IsAdditionalHelpTopicCommand() {
+			check("its text", c.Long)
+			c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { check("--"+f.Name, f.Usage) })
+		}
+	})
 }
 
 // What an example names must be there: a command and its flags.
