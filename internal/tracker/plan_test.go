@@ -94,11 +94,11 @@ SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s
        now() - number * interval '1 minute', CASE s WHEN 'answered' THEN now() END, CASE s WHEN 'answered' THEN t.created_by END
 FROM projects.tasks t, LATERAL (SELECT CASE WHEN t.number % 30 = 0 THEN 'open' ELSE 'answered' END) x (s)
 WHERE t.number % 3 = 0`)
-	//nolint:dupword // SQL
 	w.exec(`
 INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, status, created_by, created_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'QUEUED', t.created_by, now() - number * interval '1 minute'
 FROM projects.tasks t WHERE t.number % 2 = 0`)
+	//nolint:dupword // SQL
 	w.exec(`
 WITH i AS (INSERT INTO projects.initiatives (tenant_id, id, name, status, start_date, classification, created_by, created_at, updated_at)
            SELECT DISTINCT ON (p.tenant_id, n) p.tenant_id, gen_random_uuid(), 'Crowd ' || n, 'ACTIVE', '2027-01-04', 'UNCLASSIFIED', p.created_by, now(), now()

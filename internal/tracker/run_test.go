@@ -401,6 +401,7 @@ func TestTheSampleIsTheSameWhoeverAsks(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
+	//nolint:dupword // SQL
 	w.exec(`INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, status, created_by, created_at, started_at, finished_at)
 SELECT t.tenant_id, md5(n::text)::uuid, t.project_id, t.id, gen_random_uuid(), 'SUCCEEDED', t.created_by, m, m, m
 FROM projects.tasks t, now() m, generate_series(1, 1000) n WHERE t.id = $1`, task.ID)
