@@ -225,6 +225,7 @@ INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classifi
 SELECT tenant, gen_random_uuid(), 'Crowd ' || n, '2027-01-04', 'CRO' || n, 'UNCLASSIFIED', tenant, now(), now()
 FROM t, LATERAL generate_series(1, projects) n WHERE @measured::uuid IS NOT NULL`
 
+//nolint:dupword // SQL
 const statusesSQL = `
 INSERT INTO projects.statuses (tenant_id, project_id, name, category, position)
 SELECT p.tenant_id, p.id, c, c, 1 FROM projects.projects p, unnest(ARRAY['TODO', 'IN_PROGRESS', 'DONE']) c
@@ -242,6 +243,8 @@ SELECT p.tenant_id, gen_random_uuid(), p.id, '/srv/' || p.id, p.created_by, now(
 WHERE @tenants::int >= 0 AND @measured::uuid IS NOT NULL`
 
 // One task in ten is done and one in ten under way; the rest is to be done.
+//
+//nolint:dupword // SQL
 const tasksSQL = `
 INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
                             progress, assignee_id, due_date, created_by, created_at, updated_at)
