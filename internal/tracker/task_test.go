@@ -196,7 +196,7 @@ func TestListsFilterAndSearch(t *testing.T) {
 	}{
 		{fields{}, "APO-4 APO-3 APO-2 APO-1"},
 		{fields{"status": "DONE"}, "APO-4"},
-		{fields{"status": "NOPE"}, ""},
+		{fields{"status": "CANCELLED"}, ""},
 		{fields{"assignee": member.id}, "APO-3"},
 		{fields{"epicId": epic.ID}, "APO-2"},
 		{fields{"issueType": "EPIC"}, "APO-1"},
