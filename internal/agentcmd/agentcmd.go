@@ -4,8 +4,9 @@
 //
 // It promises:
 //   - The command sees none of this process's settings: its environment holds the
-//     few variables of Allowed and nothing else. It works in an empty folder of
-//     its own, which is gone afterwards.
+//     few variables of Allowed and nothing else, and on Linux, unless it runs as
+//     root, this process shows it nothing of its own. It works in an empty folder
+//     of its own, which is gone afterwards.
 //   - It ends: when its time is over, when the work is called off, and, on Linux,
 //     when this process dies. But for that last case, what it started in its
 //     process group ends with it.
@@ -98,6 +99,9 @@ func (c *Command) Run(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if err := keepToOneself(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
 	timed, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	// The command is the operator's own setting; no part of it comes from a request.

@@ -113,7 +113,8 @@ func (o *exportOptions) lines(ctx context.Context, c *client.Client, w io.Writer
 	return n, errors.Join(err, out.Flush())
 }
 
-// file writes the items to a file, which is there whole or not at all.
+// file writes the items to a file, which is there whole or not at all, and which
+// nobody but its owner reads: what is in it may be classified.
 func (o *exportOptions) file(ctx context.Context, c *client.Client, name string) (int, error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
@@ -122,7 +123,7 @@ func (o *exportOptions) file(ctx context.Context, c *client.Client, name string)
 	defer os.Remove(f.Name())
 	n, err := o.lines(ctx, c, f)
 	o.inv.clearProgress()
-	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, err
 	}
 	return n, os.Rename(f.Name(), name)

@@ -124,8 +124,7 @@ func (o *Operation) arguments() string {
 	return " Known: " + strings.Join(names, ", ") + "."
 }
 
-// part gives the text of a path part. One that is empty or that a proxy would
-// take for a step to another folder is refused.
+// part gives the text of a path part.
 func (f Field) part(value jsontext.Value) (string, error) {
 	if value == nil || value.Kind() == 'n' {
 		return "", fault.Validation(f.Name, fmt.Sprintf("The field %s is required.", f.Name))
@@ -134,16 +133,22 @@ func (f Field) part(value jsontext.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	steps := []string{text}
-	if f.Rest {
-		steps = strings.Split(text, "/")
+	return text, f.checkPart(text)
+}
+
+// checkPart refuses a path part that is empty, or that a proxy on the way would take
+// for a step to another folder: another route, with the caller's credential.
+func (f Field) checkPart(text string) error {
+	steps := strings.Split(text, "/")
+	if len(steps) > 1 && !f.Rest {
+		return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not hold a slash.", f.Name))
 	}
 	for _, s := range steps {
 		if s == "" || s == "." || s == ".." {
-			return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty, a dot or two.", f.Name))
+			return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty, a dot or two.", f.Name))
 		}
 	}
-	return text, nil
+	return nil
 }
 
 // scalar gives the text of a value that is to stand in a path or a query; it

@@ -277,11 +277,22 @@ func TestWriteArguments(t *testing.T) {
 		t.Fatalf("%+v %s %v", w, w.Body, err)
 	}
 	for text, field := range map[string]string{
-		``: "id", `null`: "id", `{"id":null}`: "id", `{"id":""}`: "id", `{"id":".."}`: "id", `{"id":1}`: "id", `{"id":"x","limit":"7"}`: "limit", `{"id":"x","limit":true}`: "limit",
+		``: "id", `null`: "id", `{"id":null}`: "id", `{"id":""}`: "id", `{"id":".."}`: "id", `{"id":"a/../b"}`: "id", `{"id":1}`: "id", `{"id":"x","limit":"7"}`: "limit", `{"id":"x","limit":true}`: "limit",
 		`{"id":"x","stranger":1}`: "stranger", `{"id":"x","ID":"y"}`: "ID", `{"id":"x","id":"y"}`: "id", `[]`: "body", `{`: "body", `{"id":"x"} {}`: "body", `{"id":"x","after":"\u0000"}`: "after",
 	} {
 		if _, err := o.WriteArguments([]byte(text)); !fault.HasCode(err, fault.CodeValidation) || fault.From(err).Field != field {
 			t.Errorf("%s: %v, want a fault of %s", text, err, field)
+		}
+	}
+}
+
+// A path part never leads to another route, not even through a proxy that takes steps
+// for what they look like.
+func TestAPartIsNoStep(t *testing.T) {
+	t.Parallel()
+	for _, id := range []UUID{"", ".", "..", "../", "a/b", "../../auth/me"} {
+		if w, err := thing().Write(&thingIn{ID: id, Title: "t"}); fault.From(err) == nil || fault.From(err).Field != "id" {
+			t.Errorf("%q: asks for %q, %v", id, w.Target, err)
 		}
 	}
 }

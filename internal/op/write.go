@@ -43,7 +43,11 @@ func (o *Operation) Write(in any) (Wire, error) {
 		fv := v.Field(f.Index)
 		switch {
 		case f.Source == FromPath:
-			path = fillPart(path, f, text(fv))
+			part := text(fv)
+			if err := f.checkPart(part); err != nil {
+				return Wire{}, err
+			}
+			path = fillPart(path, f, part)
 		case omitted(f, fv):
 		case f.Source == FromQuery:
 			query.Set(f.Name, text(fv))

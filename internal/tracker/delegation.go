@@ -90,6 +90,9 @@ func (s *Service) insertDelegation(ctx context.Context, c *gate.Call, in *contra
 	if err := s.mayLend(ctx, c, &row, place.resource); err != nil {
 		return nil, err
 	}
+	if err := checkRoom(ctx, c, &row); err != nil {
+		return nil, err
+	}
 	if err := insertDelegation(ctx, c, &row); err != nil {
 		return nil, err
 	}

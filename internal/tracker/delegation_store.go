@@ -119,6 +119,34 @@ func loadDelegation(ctx context.Context, c *gate.Call, sql string, id op.UUID) (
 	return row, err
 }
 
+// Whoever lends to somebody waits for others who do, so that the bounds hold.
+const lockDelegateSQL = `SELECT pg_advisory_xact_lock(hashtextextended('parapet delegations ' || @tenant::text || ' ' || @delegate::text, 0))`
+
+const receivedSQL = `
+SELECT count(*) FILTER (WHERE d.delegator_id = @delegator), count(*) FROM projects.delegations d
+WHERE d.tenant_id = @tenant AND d.delegate_id = @delegate AND d.revoked_at IS NULL AND d.ends_at > @now`
+
+// checkRoom refuses a delegation more than a delegate can have, from one delegator or
+// from all.
+func checkRoom(ctx context.Context, c *gate.Call, r *delegationRow) error {
+	if _, err := c.DB.Exec(ctx, lockDelegateSQL, postgres.Args{"tenant": c.Tenant, "delegate": r.DelegateID}); err != nil {
+		return err
+	}
+	var fromOne, all int
+	err := c.DB.QueryRow(ctx, receivedSQL, postgres.Args{
+		"tenant": c.Tenant, "delegator": r.DelegatorID, "delegate": r.DelegateID, "now": c.Now,
+	}).Scan(&fromOne, &all)
+	switch {
+	case err != nil:
+		return err
+	case fromOne >= contract.MaxDelegationsFromOne:
+		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations from this delegator that have not ended, and can't have more. Revoke one first, or put more permissions into one.", fromOne))
+	case all >= contract.MaxDelegationsReceived:
+		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations that have not ended, and can't have more. One of them must be revoked first.", all))
+	}
+	return nil
+}
+
 const insertDelegationSQL = `
 INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, project_id, initiative_id, permissions,
                                   starts_at, ends_at, created_by, created_at)

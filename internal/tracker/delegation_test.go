@@ -390,3 +390,25 @@ FROM generate_series(1, 40000) n`, w.acme)
 		}
 	}
 }
+
+// TestNobodyIsBuriedInDelegations: each one that a user receives costs every one of
+// its requests something, so that they are bounded, and what has ended makes room.
+func TestNobodyIsBuriedInDelegations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	delegate := w.person(person{roles: []string{"Member"}})
+	in := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": time.Now().Add(time.Hour).Format(time.RFC3339)}
+	for range contract.MaxDelegationsReceived / contract.MaxDelegationsFromOne {
+		lender := w.person(person{roles: []string{"Member"}})
+		var last *contract.Delegation
+		for range contract.MaxDelegationsFromOne {
+			last = do[contract.Delegation](w, lender, "create-delegation", in)
+		}
+		w.refused(fault.CodeConflict, lender, "create-delegation", in)
+		do[contract.Delegation](w, lender, "revoke-delegation", fields{"delegationId": last.ID})
+		do[contract.Delegation](w, lender, "create-delegation", in)
+	}
+	w.refused(fault.CodeConflict, w.manager, "create-delegation", in)
+	w.exec(`UPDATE projects.delegations SET starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour' WHERE delegator_id <> $1`, w.manager.id)
+	do[contract.Delegation](w, w.manager, "create-delegation", in)
+}

@@ -109,7 +109,8 @@ func scp(text string) (host, rest string, ok bool) {
 	if !ok || strings.Contains(text, "://") || strings.ContainsAny(host, "/ \t\\") || rest == "" || len(host) < 2 {
 		return "", "", false
 	}
-	if strings.ContainsAny(rest, " \t") || !strings.ContainsAny(host, "@.") {
+	// Whose rest goes on with an @ names a secret before it, or is none.
+	if strings.ContainsAny(rest, " \t@") || !strings.ContainsAny(host, "@.") {
 		return "", "", false
 	}
 	return host, rest, true

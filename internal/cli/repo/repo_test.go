@@ -101,6 +101,7 @@ func TestAddress(t *testing.T) {
 		"ssh://git:pw@example.org/a/b.git":         "ssh://git@example.org/a/b.git",
 		"git@example.org:a/b.git":                  "git@example.org:a/b.git",
 		"example.org:a/b.git":                      "example.org:a/b.git",
+		"some.body:pw@example.org:a/b.git":         "",
 		"file:///srv/git/b":                        "",
 		"/srv/git/b":                               "",
 		"C:\\git\\b":                               "",

@@ -1,0 +1,51 @@
+package agentcmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestACommandSeesNoSecretOfItsParent: what is not in its environment is not in that
+// of its parent either. Root sees everything, so that for root somebody else tries.
+func TestACommandSeesNoSecretOfItsParent(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("AGENTCMD_PARENT") != "" {
+		out, err := script(t, time.Minute, "cat /proc/$PPID/environ /proc/$PPID/maps; ls /proc/$PPID/fd; echo end").Run(t.Context(), nil)
+		if err != nil || string(out) != "end\n" {
+			t.Errorf("the command sees %q, %v", out, err)
+		}
+		return
+	}
+	// A folder that the other can enter.
+	dir, err := os.MkdirTemp("", "agentcmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program, err := os.ReadFile(os.Args[0])
+	name := filepath.Join(dir, "parent")
+	if err == nil {
+		err = os.WriteFile(name, program, 0o755) //nolint:gosec // it is a program
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755) //nolint:gosec // see above
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), name, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this test itself
+	cmd.Dir, cmd.Env = dir, []string{"AGENTCMD_PARENT=secret", "PATH=" + os.Getenv("PATH")}
+	if os.Getuid() == 0 {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
