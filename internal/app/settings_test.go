@@ -27,6 +27,18 @@ func TestReadConfig(t *testing.T) {
 	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateGate || len(c.Proxies) != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
+	// The guard goes off for exactly 1.
+	for _, value := range []string{"", "0", "true", "01", " 1", "1 ", "1.0", "yes"} {
+		c, err := ReadConfig(func(n string) string {
+			if n == "TASK_DUPLICATE_GATE_DISABLED" {
+				return value
+			}
+			return ""
+		})
+		if err != nil || !c.DuplicateGate {
+			t.Errorf("%q turns the guard off, or %v", value, err)
+		}
+	}
 	for name, value := range map[string]string{
 		"PORT": "-1", "NODE_ENV": "a\x00b", "PT_POOL_CONNS": "0", "PT_DRAIN_SECONDS": "1h",
 		"DATABASE_URL": "db.example", "DIRECT_URL": "mysql://root@db.example/x", "PT_CITUS": "yes", "PT_AGENT_COMMAND": "[]", "PT_AGENT_TIMEOUT_SECONDS": "0",

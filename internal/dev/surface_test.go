@@ -120,6 +120,8 @@ func fill(t *testing.T, f op.Field, v reflect.Value) {
 		text = string(uid.New())
 	case f.Value() == reflect.TypeFor[op.Date]() || f.Format == "date":
 		text = "2027-03-31"
+	case f.Format == "date-time":
+		text = "2027-03-31T17:00:00Z"
 	case f.Format == "email":
 		text = "someone@acme.example"
 	case f.Name == "permission":
