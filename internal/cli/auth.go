@@ -139,6 +139,9 @@ func (o *loginOptions) byPassword(ctx context.Context, s settings) (loggedIn, st
 		return loggedIn{}, "", err
 	}
 	out, err := do(ctx, c, identity.Login, in)
+	if fault.HasCode(err, fault.CodeUnauthorized) {
+		return loggedIn{}, "", &refusedLogin{err}
+	}
 	if err != nil {
 		return loggedIn{}, "", err
 	}

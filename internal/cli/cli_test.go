@@ -102,6 +102,17 @@ func TestARuleIsNoMatterOfTheOrganisation(t *testing.T) {
 	}
 }
 
+// A wrong password is told as that, not as a credential to be renewed.
+func TestARefusedLoginSpeaksOfThePassword(t *testing.T) {
+	t.Parallel()
+	s := serve(t, map[string]reply{"POST /api/auth/login": refuse(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
+	w := world{stdin: "wrong\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}
+	got := invoke(t, s, w, "auth", "login", "--email", "worker@example.org")
+	if got.code != ExitAuthentication || !strings.Contains(got.err, "this password") || strings.Contains(got.err, "credential") {
+		t.Errorf("exit %d:\n%s", got.code, got.err)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -52,6 +52,12 @@ type notLoggedIn struct{ message string }
 
 func (e *notLoggedIn) Error() string { return e.message }
 
+// refusedLogin is the service's refusal of an address with its password. It does
+// not say which of them is wrong.
+type refusedLogin struct{ error }
+
+func (e *refusedLogin) Unwrap() error { return e.error }
+
 // exitCode maps an error to the code that pt exits with.
 func exitCode(err error) int {
 	var wrong *usageError
@@ -176,6 +182,10 @@ func describe(err error, code int) problem {
 	}
 	if r != nil {
 		p.RequestID = r.RequestID
+	}
+	if login := (*refusedLogin)(nil); errors.As(err, &login) && (r == nil || !r.Foreign) {
+		p.Message = "No account that can log in has this address and this password."
+		p.Hint = "Type both again. An administrator can tell whether the account is suspended."
 	}
 	return p
 }
