@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	contract "parapet/internal/contract/tracker"
@@ -21,6 +22,10 @@ const (
 	alikeNumerator   = 6
 	alikeDenominator = 10
 )
+
+// maxCompared is how many titles that could be alike are compared: the very same one
+// and then the newest, so that a project full of titles like it holds nobody up.
+const maxCompared = 500
 
 // maxDuplicates is how many candidates a refusal and an audit entry name.
 const maxDuplicates = 10
@@ -99,7 +104,8 @@ SELECT t.id, t.number, t.title
 FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.project_id = p.id
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.status_category NOT IN ('DONE', 'CANCELLED')
-  AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, of, `, `, st.arg(query), `::text::tsquery) hit) AND `).filter(f)
+  AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, of, `, `, st.arg(query), `::text::tsquery) hit) AND `).filter(f).add(`
+ORDER BY (t.title = `, st.arg(title), `::text) DESC, t.number DESC LIMIT `, strconv.Itoa(maxCompared))
 	rows, err := postgres.Collect[similarRow](ctx, c.DB, st.sql(), st.args...)
 	if err != nil {
 		return nil, err

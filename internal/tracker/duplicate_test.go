@@ -197,3 +197,21 @@ func TestSimilarityIsThatOfTheDatabase(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDuplicateGuardIsBounded: among very many titles that could be alike the very
+// same one is found, however old, and then the newest are looked at.
+func TestTheDuplicateGuardIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.project("Apollo")
+	closest, same := w.task(p, "Fix the login pages"), w.task(p, "Fix the login page", fields{"allowDuplicate": true})
+	w.exec(`
+INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, progress, created_by, created_at, updated_at)
+SELECT t.tenant_id, gen_random_uuid(), t.project_id, 1000 + n, 'Fix the login page now', t.status, t.status_category, 'TASK', 'MEDIUM', 0, t.created_by, now(), now()
+FROM projects.tasks t, generate_series(1, 600) n WHERE t.id = $1`, same.ID)
+	_, err := w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
+	got := candidates(fault.From(err))
+	if !fault.HasCode(err, fault.CodeDuplicateTask) || len(got) != 10 || got[0].ID != same.ID || got[1].ID == closest.ID {
+		t.Errorf("got %v %+v", err, got)
+	}
+}
