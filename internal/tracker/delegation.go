@@ -117,6 +117,8 @@ func delegationTimes(now time.Time, from, until string) (starts, ends time.Time,
 	switch {
 	case starts.Before(now.Add(-clocksDiffer)):
 		err = fault.Validation("from", "A delegation can't begin in the past. Leave the field out to begin at once.")
+	case starts.After(now.Add(longestDelegation)):
+		err = fault.Validation("from", "A delegation begins within 366 days. Make it when it is due.")
 	case !ends.After(now):
 		err = fault.Validation("until", "A delegation must end in the future.")
 	case !ends.After(starts):

@@ -248,7 +248,7 @@ func TestWhatCannotBeDelegated(t *testing.T) {
 		"delegate":     {{"delegate": w.manager.id}, {"delegate": suspended.id}, {"delegate": gone.id}, {"delegate": stranger.id}, {"delegate": w.acme}},
 		"permissions":  {{"permissions": []string{}}, {"permissions": []string{"role.assign"}}, {"permissions": []string{"delegation.create.own"}}, {"permissions": []string{"tasks.raed"}}, {"permissions": []string{"time_entry.create.own.own"}}},
 		"until":        {{"until": "2020-01-01T00:00:00Z"}, {"until": later}, {"until": soon, "from": soon}, {"until": "tomorrow"}},
-		"from":         {{"from": "2020-01-01T00:00:00Z"}},
+		"from":         {{"from": "2020-01-01T00:00:00Z"}, {"from": "2099-01-01T00:00:00Z", "until": "2099-02-01T00:00:00Z"}},
 		"projectId":    {{"scope": "PROJECT"}, {"projectId": p.ID}},
 		"initiativeId": {{"scope": "INITIATIVE"}, {"initiativeId": p.ID}},
 		"scope":        {{"scope": "GALAXY"}},
