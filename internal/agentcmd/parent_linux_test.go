@@ -30,15 +30,15 @@ func TestACommandSeesNoSecretOfItsParent(t *testing.T) {
 	program, err := os.ReadFile(os.Args[0])
 	name := filepath.Join(dir, "parent")
 	if err == nil {
-		err = os.WriteFile(name, program, 0o755) //nolint:gosec // it is a program
+		err = os.WriteFile(name, program, 0o755)
 	}
 	if err == nil {
-		err = os.Chmod(dir, 0o755) //nolint:gosec // see above
+		err = os.Chmod(dir, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), name, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this test itself
+	cmd := exec.CommandContext(t.Context(), name, "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"AGENTCMD_PARENT=secret", "PATH=" + os.Getenv("PATH")}
 	if os.Getuid() == 0 {
 		const nobody = 65534

@@ -139,12 +139,8 @@ func (f Field) part(value jsontext.Value) (string, error) {
 // checkPart refuses a path part that is empty, or that a proxy on the way would take
 // for a step to another folder: another route, with the caller's credential.
 func (f Field) checkPart(text string) error {
-	steps := strings.Split(text, "/")
-	if len(steps) > 1 && !f.Rest {
-		return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not hold a slash.", f.Name))
-	}
-	for _, s := range steps {
-		if s == "" || s == "." || s == ".." {
+	for _, s := range strings.Split(text, "/") {
+		if s == "." || s == ".." || (s == "" && (f.Rest || text == "")) {
 			return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty, a dot or two.", f.Name))
 		}
 	}
