@@ -16,7 +16,7 @@ import (
 )
 
 // testTimeout bounds one policy test.
-const testTimeout = 20 * time.Second
+const testTimeout = time.Minute
 
 // TestReport is what the Rego tests of a source came to.
 type TestReport struct {
