@@ -22,7 +22,7 @@ func TestACommandSeesNoSecretOfItsParent(t *testing.T) {
 		return
 	}
 	// A folder that the other can enter.
-	dir, err := os.MkdirTemp("", "agentcmd")
+	dir, err := os.MkdirTemp("", "agentcmd") //nolint:usetesting // t.TempDir cannot be entered by another user
 	if err != nil {
 		t.Fatal(err)
 	}
