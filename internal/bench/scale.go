@@ -193,7 +193,7 @@ func (s *site) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, claimsSQL} {
+	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, claimsSQL, delegationsSQL} {
 		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksOfATenant / 10}); err != nil {
 			return err
 		}
@@ -283,6 +283,12 @@ const claimsSQL = `
 INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'TODO', 3600, t.created_by, now(), now() + interval '1 day'
 FROM projects.tasks t WHERE t.status_category = 'IN_PROGRESS' AND t.number <= @each::int`
+
+// Two people of each project lend each other something in it.
+const delegationsSQL = `
+INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, project_id, permissions, starts_at, ends_at, created_by, created_at)
+SELECT p.tenant_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'PROJECT', p.id, ARRAY['task.update'], now(), now() + interval '30 days', p.created_by, now()
+FROM projects.projects p, generate_series(1, 2) WHERE @each::int > 0`
 
 // An epic of the measured project, with children in all projects of the tenant.
 const epicSQL = `
