@@ -193,7 +193,7 @@ func (s *site) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, claimsSQL, delegationsSQL} {
+	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, claimsSQL, delegationsSQL, issuesSQL} {
 		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksOfATenant / 10}); err != nil {
 			return err
 		}
@@ -283,6 +283,12 @@ const claimsSQL = `
 INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'TODO', 3600, t.created_by, now(), now() + interval '1 day'
 FROM projects.tasks t WHERE t.status_category = 'IN_PROGRESS' AND t.number <= @each::int`
+
+const issuesSQL = `
+INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, first_response_due_at,
+                             resolution_due_at, created_by, created_at, updated_at)
+SELECT p.tenant_id, gen_random_uuid(), p.id, 'CRO', row_number() OVER (), 'The crane stands still', 'LOW', 'OPEN', now(), now(), p.created_by, now(), now()
+FROM projects.projects p WHERE @each::int > 0`
 
 // Two people of each project lend each other something in it.
 const delegationsSQL = `
