@@ -284,6 +284,7 @@ INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, form
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'TODO', 3600, t.created_by, now(), now() + interval '1 day'
 FROM projects.tasks t WHERE t.status_category = 'IN_PROGRESS' AND t.number <= @each::int`
 
+//nolint:dupword // SQL
 const issuesSQL = `
 INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, first_response_due_at,
                              resolution_due_at, created_by, created_at, updated_at)
@@ -291,6 +292,8 @@ SELECT p.tenant_id, gen_random_uuid(), p.id, 'CRO', row_number() OVER (), 'The c
 FROM projects.projects p WHERE @each::int > 0`
 
 // Two people of each project lend each other something in it.
+//
+//nolint:dupword // SQL
 const delegationsSQL = `
 INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, project_id, permissions, starts_at, ends_at, created_by, created_at)
 SELECT p.tenant_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'PROJECT', p.id, ARRAY['task.update'], now(), now() + interval '30 days', p.created_by, now()
