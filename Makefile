@@ -50,7 +50,7 @@ man: ## Write pt's manual pages to bin/man/man1 (man -M bin/man pt-list-tasks)
 ## Testing
 
 .PHONY: test
-test: setup-test ## Run every test with the race detector, against real PostgreSQL
+test: setup-test ## Run every test against real PostgreSQL, with the race detector but for the policy tests
 	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
 	@# Millions of evaluations of one engine, whose own tests have the race detector: here it would only cost.
 	go test ./policytests/...
