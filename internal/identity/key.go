@@ -171,7 +171,7 @@ func keysAfter(cursor string, tenant op.UUID) (*keyPosition, error) {
 	}
 	jti, err := op.ParseUUID(keys[1])
 	if err != nil {
-		return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		return nil, op.WrongCursor()
 	}
 	return &keyPosition{at, jti}, nil
 }

@@ -381,5 +381,5 @@ func newName(field string, change op.Opt[string], old string) (string, error) {
 
 // wrongCursor is the answer to a cursor that this list did not give.
 func wrongCursor(cause error) error {
-	return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(cause)
+	return op.WrongCursor().WithCause(cause)
 }

@@ -22,6 +22,11 @@ type cursor struct {
 	Keys      []string `json:"k"`
 }
 
+// WrongCursor refuses a cursor, or a sort key in it, that no list gave.
+func WrongCursor() *fault.Error {
+	return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+}
+
 // NewCursor makes the cursor that stands behind the item with these sort keys.
 func NewCursor(operation string, tenant UUID, keys ...string) string {
 	b, err := json.Marshal(cursor{operation, tenant, keys})
@@ -38,7 +43,7 @@ func ReadCursor(text, operation string, tenant UUID, n int) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}
-	wrong := fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	wrong := WrongCursor()
 	if len(text) > MaxCursor {
 		return nil, wrong
 	}
@@ -68,7 +73,7 @@ func CursorTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 func ParseCursorTime(key string) (time.Time, error) {
 	t, err := time.Parse("2006-01-02T15:04:05.000000Z", key)
 	if err != nil {
-		return t, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+		return t, WrongCursor().WithCause(err)
 	}
 	return t, nil
 }

@@ -133,7 +133,7 @@ func (s *Service) listCustomFields(ctx context.Context, c *gate.Call, in *contra
 		return nil, err
 	}
 	if after != nil && after[0] != string(in.ProjectID) {
-		return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		return nil, op.WrongCursor()
 	}
 	page := &op.Page[contract.CustomField]{Items: []contract.CustomField{}}
 	if !f.None() {

@@ -10,7 +10,6 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -75,7 +74,7 @@ func readDecisionCursor(c *gate.Call, o *op.Operation, text string, more ...stri
 	if err != nil || keys == nil {
 		return nil, err
 	}
-	wrong := fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	wrong := op.WrongCursor()
 	if !slices.Equal(keys[:len(more)], more) {
 		return nil, wrong
 	}

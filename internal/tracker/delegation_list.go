@@ -6,7 +6,6 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -46,7 +45,7 @@ func (s *Service) listDelegations(ctx context.Context, c *gate.Call, in *contrac
 	if after != nil {
 		id, err := op.ParseUUID(after[0])
 		if err != nil {
-			return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+			return nil, op.WrongCursor()
 		}
 		st.add(` AND d.id < `, st.arg(id), `::uuid`)
 	}

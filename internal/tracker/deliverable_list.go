@@ -5,7 +5,6 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -78,7 +77,7 @@ func readIDCursor(cursor, operation string, tenant, project op.UUID) (op.UUID, e
 	}
 	id, err := op.ParseUUID(keys[1])
 	if err != nil || keys[0] != string(project) {
-		return "", fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		return "", op.WrongCursor()
 	}
 	return id, nil
 }

@@ -184,7 +184,7 @@ func pageDependencies(ctx context.Context, c *gate.Call, in *contract.ListDepend
 		at := slices.Index(directions, after[1])
 		id, err := op.ParseUUID(after[2])
 		if err != nil || at < 0 || after[0] != string(row.ID) {
-			return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+			return nil, op.WrongCursor()
 		}
 		directions, from = directions[at:], id
 	}

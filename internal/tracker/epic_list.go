@@ -132,7 +132,7 @@ func readChildCursor(c *gate.Call, in *contract.ListEpicChildrenIn) (childCursor
 	number, numberErr := strconv.ParseInt(keys[2], 10, 64)
 	skip, skipErr := strconv.ParseInt(keys[3], 10, 64)
 	if keys[0] != string(in.EpicID) || (idErr != nil && keys[1] != "") || numberErr != nil || skipErr != nil || skip < 0 {
-		return k, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		return k, op.WrongCursor()
 	}
 	k.number, k.skip = number, skip
 	return k, nil

@@ -8,7 +8,6 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 )
@@ -51,7 +50,7 @@ func readExportCursor(c *gate.Call, in *contract.ExportItemsIn) (int64, error) {
 	}
 	number, err := strconv.ParseInt(keys[1], 10, 64)
 	if err != nil || number < 1 || keys[0] != string(in.ProjectID) {
-		return 0, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		return 0, op.WrongCursor()
 	}
 	return number, nil
 }

@@ -37,7 +37,7 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	if after != nil {
 		id, err := op.ParseUUID(after[1])
 		if err != nil {
-			return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+			return nil, op.WrongCursor()
 		}
 		st.add(` AND (i.sort_name, i.id) > (`, st.arg(after[0]), `::text COLLATE "C", `, st.arg(id), `::uuid)`)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -114,7 +113,7 @@ func readInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
 	}
 	id, err := op.ParseUUID(keys[1])
 	if err != nil {
-		return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+		return nil, op.WrongCursor().WithCause(err)
 	}
 	return &instant{at, id}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 )
@@ -49,7 +48,7 @@ func (o *taskOrder) read(c *gate.Call, in *contract.ListTasksIn) ([]string, erro
 		return nil, err
 	}
 	if keys[0] != string(in.ProjectID) || o.check(keys[1:]) != nil {
-		return nil, fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+		return nil, op.WrongCursor()
 	}
 	return keys[1:], nil
 }

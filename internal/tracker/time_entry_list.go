@@ -60,11 +60,11 @@ func readTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEnt
 	if before != nil {
 		day, err := op.ParseDate(before[0])
 		if err != nil {
-			return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+			return op.WrongCursor().WithCause(err)
 		}
 		id, err := op.ParseUUID(before[1])
 		if err != nil {
-			return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.").WithCause(err)
+			return op.WrongCursor().WithCause(err)
 		}
 		st.add(` AND (e.spent_on, e.id) < (`, st.arg(day), `::date, `, st.arg(id), `::uuid)`)
 	}
