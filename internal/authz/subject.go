@@ -42,7 +42,10 @@ type SubjectInput struct {
 
 // Token is the verified token.
 type Token struct {
-	Kind   string
+	Kind string
+	// ID is the jti. The policies do not see it: it identifies the credential in
+	// the decision log.
+	ID     string
 	Tenant string
 	Roles  []string
 	// RoleScopes names, for a role that was held in narrower scopes when the
@@ -52,6 +55,15 @@ type Token struct {
 	// Clearance is the claim as it is; empty when there is none.
 	Clearance string
 	Caveats   []string
+}
+
+// CredentialID identifies the credential that a request was made with. The zero
+// value means that there was none: the system's own work has no credential.
+type CredentialID struct {
+	// Kind is TokenSession or TokenAPIKey.
+	Kind string
+	// ID is the session's id or the key's jti: a UUID.
+	ID string
 }
 
 // User is the owner of the token.
@@ -101,6 +113,7 @@ type Subject struct {
 	permissions                                           []string
 	holds                                                 map[string]struct{}
 	narrowing                                             string
+	credential                                            CredentialID
 	// faces are the actors as which the subject acts on behalf of others.
 	faces []ast.Value
 }
@@ -119,6 +132,9 @@ func (s *Subject) Kind() string { return s.kind }
 
 // TokenKind is session, api_key or internal.
 func (s *Subject) TokenKind() string { return s.tokenKind }
+
+// Credential identifies the credential that the subject was made for.
+func (s *Subject) Credential() CredentialID { return s.credential }
 
 // Organisation is the one that the user belongs to; empty when there is none.
 func (s *Subject) Organisation() string { return s.organisation }
@@ -167,7 +183,9 @@ func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 	value, failed := v.eval(ctx, v.set.subject, in.document())
 	if failed == nil {
 		if object, ok := value.(ast.Object); ok {
-			return newSubject(object, v.set.revision), nil
+			s := newSubject(object, v.set.revision)
+			s.credential = CredentialID{Kind: in.Token.Kind, ID: in.Token.ID}
+			return s, nil
 		}
 		failed = &failure{reason: ReasonType}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"parapet/internal/authz"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/principal"
@@ -33,6 +34,9 @@ func TestLiveCredentialIsAccepted(t *testing.T) {
 		}
 		if p.UserID != worker || p.Tenant != acme || p.TokenTenant != acme || p.TokenKind != name || p.JTI != jti || p.Kind != "HUMAN" || p.Email != "worker@acme.example" {
 			t.Errorf("%s: principal %+v", name, p)
+		}
+		if want := (authz.CredentialID{Kind: name, ID: string(jti)}); p.Credential() != want || p.Subject.Credential() != want {
+			t.Errorf("%s: credential %+v, the subject's %+v, want %+v", name, p.Credential(), p.Subject.Credential(), want)
 		}
 		if !p.Subject.Holds("projects.read") || p.Subject.Holds("project.create") {
 			t.Errorf("%s: permissions %v", name, p.Subject.Permissions())

@@ -292,7 +292,7 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 	}
 	subject, err := c.cfg.Policies.Subject(ctx, authz.SubjectInput{
 		Token: authz.Token{
-			Kind: claims.Kind.Short(), Tenant: string(claims.Tenant), Roles: claims.Roles, RoleScopes: claims.RoleScopes,
+			Kind: claims.Kind.Short(), ID: string(claims.ID), Tenant: string(claims.Tenant), Roles: claims.Roles, RoleScopes: claims.RoleScopes,
 			Clearance: claims.Clearance, Caveats: claims.Caveats,
 		},
 		Tenant: string(target), TenantType: stored.TenantType,

@@ -66,6 +66,12 @@ type Principal struct {
 	claims token.Claims
 }
 
+// Credential identifies the session or the API key that the request was made
+// with, for the audit log and the decision log.
+func (p *Principal) Credential() authz.CredentialID {
+	return authz.CredentialID{Kind: p.TokenKind, ID: string(p.JTI)}
+}
+
 // Clearance is the effective clearance in the target tenant.
 func (p *Principal) Clearance() string {
 	if p.Subject == nil {
