@@ -241,6 +241,7 @@ var exceptions = []exception{
 	{"primary key", "audit.entries", chain},
 	{"index", "audit.entries_by_actor", chain},
 	{"index", "audit.entries_by_resource", chain},
+	{"index", "audit.entries_by_credential", chain},
 	{"policy", "audit.entries.append", chain},
 	{"policy", "audit.entries.append_auth", zeroTenant},
 	{"policy", "audit.entries.read", chain},

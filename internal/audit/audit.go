@@ -11,8 +11,12 @@
 //     RFC 8785 canonical JSON of every other stored column). What is hashed is
 //     what is stored, text for text: an object whose members are action,
 //     actor_id, actor_type, chain_id, changes, classification, correlation_id,
-//     created_at (UTC, six digits of a second), id, module, on_behalf_of,
-//     resource_id, resource_type, seq, tenant_id, version; what is NULL is null.
+//     created_at (UTC, six digits of a second), credential_id, credential_kind,
+//     id, module, on_behalf_of, resource_id, resource_type, seq, tenant_id,
+//     version; what is NULL is null.
+//   - version names the form that was hashed. Form 1 has no credential_id and no
+//     credential_kind; entries that were written with it keep verifying with it.
+//     The hash covers the version, so an entry cannot change its form.
 //   - Verify finds any change of a column, a removed or added row and a changed
 //     order, and names the first bad row; with a signed checkpoint also a cut
 //     tail and a chain that was rewritten as a whole.
@@ -36,8 +40,11 @@ import (
 // NoTenant is the chain of entries without a tenant.
 const NoTenant op.UUID = "00000000-0000-0000-0000-000000000000"
 
-// version is the version of the hashed form.
-const version = 1
+// The versions of the hashed form. New entries are written in the last one.
+const (
+	versionNoCredential = 1 // credential_id and credential_kind did not exist
+	version             = 2
+)
 
 // Entry is what a caller says. Empty identifiers are stored as NULL, an empty
 // ActorType as "user", an empty Module as "system", an empty Correlation as a new
@@ -47,6 +54,11 @@ type Entry struct {
 	Actor      op.UUID
 	OnBehalfOf op.UUID
 	ActorType  string
+	// CredentialID identifies the credential that the request was made with: the
+	// session's id or the key's jti. CredentialKind says which: session or api_key.
+	// Both are empty when there was no credential, as in the system's own work.
+	CredentialID   op.UUID
+	CredentialKind string
 	// Action is what was done: api_key.issued.
 	Action       string
 	ResourceType string
@@ -162,10 +174,11 @@ WITH head AS (
 )
 INSERT INTO audit.entries
 	(chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type, resource_id, module,
-	 changes, correlation_id, created_at, classification, version, hash)
+	 changes, correlation_id, created_at, classification, credential_id, credential_kind, version, hash)
 SELECT @chain::uuid, seq, @id::uuid, nullif(@tenant::text, '')::uuid, nullif(@actor::text, '')::uuid, nullif(@on_behalf_of::text, '')::uuid,
        @actor_type::text, @action::text, @resource_type::text, nullif(@resource_id::text, ''), @module::text,
-       @changes::json, @correlation::uuid, statement_timestamp(), nullif(@classification::text, ''), 1, hash
+       @changes::json, @correlation::uuid, statement_timestamp(), nullif(@classification::text, ''),
+       nullif(@credential::text, '')::uuid, nullif(@credential_kind::text, ''), 2, hash
 FROM head`
 
 // Queue puts what Append does with a few entries of one chain into a batch, for a
@@ -184,6 +197,7 @@ func Queue(batch *pgx.Batch, entries []Entry) error {
 			"id": e.id, "tenant": string(e.Tenant), "actor": string(e.Actor), "on_behalf_of": string(e.OnBehalfOf),
 			"actor_type": e.ActorType, "action": e.Action, "resource_type": e.ResourceType, "resource_id": e.ResourceID,
 			"module": e.Module, "changes": r.Changes, "correlation": e.Correlation, "classification": e.Classification,
+			"credential": string(e.CredentialID), "credential_kind": e.CredentialKind,
 		})
 	}
 	return nil
@@ -194,9 +208,10 @@ func (e *Entry) record() (*Record, error) {
 	r := &Record{
 		Chain: e.chain(), ID: e.id, Tenant: e.Tenant, Actor: e.Actor, OnBehalfOf: e.OnBehalfOf, ActorType: e.ActorType,
 		Action: e.Action, ResourceType: e.ResourceType, ResourceID: e.ResourceID, Module: e.Module,
-		Correlation: e.Correlation, Classification: e.Classification, Version: version,
+		Correlation: e.Correlation, Classification: e.Classification,
+		CredentialID: e.CredentialID, CredentialKind: e.CredentialKind, Version: version,
 	}
-	for _, id := range []op.UUID{e.id, e.Tenant, e.Actor, e.OnBehalfOf, e.Correlation} {
+	for _, id := range []op.UUID{e.id, e.Tenant, e.Actor, e.OnBehalfOf, e.Correlation, e.CredentialID} {
 		if id == "" {
 			continue
 		}
@@ -205,13 +220,16 @@ func (e *Entry) record() (*Record, error) {
 			return nil, fmt.Errorf("audit: %q is not a UUID in its canonical form", id)
 		}
 	}
-	for _, text := range []string{e.ActorType, e.Action, e.ResourceType, e.ResourceID, e.Module, e.Classification} {
+	for _, text := range []string{e.ActorType, e.Action, e.ResourceType, e.ResourceID, e.Module, e.Classification, e.CredentialKind} {
 		if !storable(text) {
 			return nil, fmt.Errorf("audit: %q is not valid UTF-8 without NUL", text)
 		}
 	}
 	if e.Action == "" || e.ResourceType == "" {
 		return nil, fmt.Errorf("audit: an entry needs an action and a resource type (%q, %q)", e.Action, e.ResourceType)
+	}
+	if (e.CredentialID == "") != (e.CredentialKind == "") {
+		return nil, fmt.Errorf("audit: %s: a credential needs both its id and its kind (%q, %q)", e.Action, e.CredentialID, e.CredentialKind)
 	}
 	if e.Tenant == NoTenant {
 		return nil, fmt.Errorf("audit: an entry without a tenant leaves it empty")

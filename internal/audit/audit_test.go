@@ -22,6 +22,7 @@ func entry(tenant op.UUID, n int) audit.Entry {
 	return audit.Entry{
 		Tenant: tenant, Actor: uid.New(), Action: "task.updated", ResourceType: "task", ResourceID: fmt.Sprint(n), Module: "tracker",
 		Changes: map[string]any{"n": n, "title": "größer <&> \u2028", "list": []any{1.5, nil, true}}, Classification: "INTERNAL",
+		CredentialID: uid.New(), CredentialKind: "api_key",
 	}
 }
 
@@ -133,6 +134,9 @@ func TestAFailedEntryFailsTheChange(t *testing.T) {
 		"a number too large":  {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: int64(1)<<53 + 1},
 		"a UUID upper case":   {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: op.UUID(strings.ToUpper(string(uid.New())))},
 		"the zero tenant":     {Tenant: audit.NoTenant, Action: "a.done", ResourceType: "b"},
+		"no credential kind":  {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialID: uid.New()},
+		"no credential id":    {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialKind: "session"},
+		"an unknown kind":     {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialID: uid.New(), CredentialKind: "cookie"},
 		"an actor that is no": {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: "someone"},
 	}
 	for name, e := range bad {

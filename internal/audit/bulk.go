@@ -24,15 +24,16 @@ WITH head AS (
 )
 INSERT INTO audit.entries
 	(chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type, resource_id, module,
-	 changes, correlation_id, created_at, classification, version, hash)
+	 changes, correlation_id, created_at, classification, credential_id, credential_kind, version, hash)
 SELECT @chain::uuid, seq, id, nullif(@tenant::text, '')::uuid, nullif(actor_id, '')::uuid, nullif(on_behalf_of, '')::uuid,
        actor_type, action, resource_type, nullif(resource_id, ''), module,
-       changes::json, correlation_id, @now::timestamptz, nullif(classification, ''), 1, hash
+       changes::json, correlation_id, @now::timestamptz, nullif(classification, ''),
+       nullif(credential_id, '')::uuid, nullif(credential_kind, ''), 2, hash
 FROM unnest(@seqs::bigint[], @ids::uuid[], @actors::text[], @on_behalf_ofs::text[], @actor_types::text[], @actions::text[],
             @resource_types::text[], @resource_ids::text[], @modules::text[], @changes::text[], @correlations::uuid[],
-            @classifications::text[], @hashes::bytea[])
+            @classifications::text[], @credentials::text[], @credential_kinds::text[], @hashes::bytea[])
      AS e (seq, id, actor_id, on_behalf_of, actor_type, action, resource_type, resource_id, module, changes, correlation_id,
-           classification, hash)`
+           classification, credential_id, credential_kind, hash)`
 
 // chunk bounds the entries of one statement.
 const chunk = 2000
@@ -84,18 +85,20 @@ func bulkColumns(records []*Record, seq *int64, hash *[]byte, now time.Time) pos
 	}
 	return postgres.Args{
 		"chain": records[0].Chain, "tenant": string(records[0].Tenant), "seq": *seq, "hash": *hash, "now": now,
-		"seqs":            column(records, func(r *Record) int64 { return r.Seq }),
-		"ids":             column(records, func(r *Record) op.UUID { return r.ID }),
-		"actors":          column(records, func(r *Record) string { return string(r.Actor) }),
-		"on_behalf_ofs":   column(records, func(r *Record) string { return string(r.OnBehalfOf) }),
-		"actor_types":     column(records, func(r *Record) string { return r.ActorType }),
-		"actions":         column(records, func(r *Record) string { return r.Action }),
-		"resource_types":  column(records, func(r *Record) string { return r.ResourceType }),
-		"resource_ids":    column(records, func(r *Record) string { return r.ResourceID }),
-		"modules":         column(records, func(r *Record) string { return r.Module }),
-		"correlations":    column(records, func(r *Record) op.UUID { return r.Correlation }),
-		"classifications": column(records, func(r *Record) string { return r.Classification }),
-		"hashes":          column(records, func(r *Record) []byte { return r.Hash }),
+		"seqs":             column(records, func(r *Record) int64 { return r.Seq }),
+		"ids":              column(records, func(r *Record) op.UUID { return r.ID }),
+		"actors":           column(records, func(r *Record) string { return string(r.Actor) }),
+		"on_behalf_ofs":    column(records, func(r *Record) string { return string(r.OnBehalfOf) }),
+		"actor_types":      column(records, func(r *Record) string { return r.ActorType }),
+		"actions":          column(records, func(r *Record) string { return r.Action }),
+		"resource_types":   column(records, func(r *Record) string { return r.ResourceType }),
+		"resource_ids":     column(records, func(r *Record) string { return r.ResourceID }),
+		"modules":          column(records, func(r *Record) string { return r.Module }),
+		"correlations":     column(records, func(r *Record) op.UUID { return r.Correlation }),
+		"classifications":  column(records, func(r *Record) string { return r.Classification }),
+		"credentials":      column(records, func(r *Record) string { return string(r.CredentialID) }),
+		"credential_kinds": column(records, func(r *Record) string { return r.CredentialKind }),
+		"hashes":           column(records, func(r *Record) []byte { return r.Hash }),
 		"changes": column(records, func(r *Record) *string {
 			if r.Changes == nil {
 				return nil

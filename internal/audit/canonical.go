@@ -36,6 +36,8 @@ type Record struct {
 	Correlation    op.UUID
 	CreatedAt      time.Time
 	Classification string
+	CredentialID   op.UUID
+	CredentialKind string
 	Version        int
 	Hash           []byte
 }
@@ -78,7 +80,12 @@ func (r *Record) pieces() (before, between, after []byte) {
 	buf = appendMember(buf, `,"correlation_id":`, string(r.Correlation))
 	buf = append(buf, `,"created_at":"`...)
 	first := len(buf)
-	buf = appendMember(buf, `","id":`, string(r.ID))
+	buf = append(buf, '"')
+	if r.Version != versionNoCredential {
+		buf = appendOptional(buf, `,"credential_id":`, string(r.CredentialID))
+		buf = appendOptional(buf, `,"credential_kind":`, r.CredentialKind)
+	}
+	buf = appendMember(buf, `,"id":`, string(r.ID))
 	buf = appendMember(buf, `,"module":`, r.Module)
 	buf = appendOptional(buf, `,"on_behalf_of":`, string(r.OnBehalfOf))
 	buf = appendOptional(buf, `,"resource_id":`, r.ResourceID)

@@ -24,12 +24,16 @@ func TestCanonicalRecordIsRFC8785(t *testing.T) {
 			Chain: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41", Seq: rapid.Int64Range(1, 1<<53).Draw(t, "seq"),
 			ID: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e42", ActorType: text.Draw(t, "actor type"), Action: text.Draw(t, "action"),
 			ResourceType: text.Draw(t, "resource type"), ResourceID: text.Draw(t, "resource id"), Module: text.Draw(t, "module"),
-			Correlation: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43", Classification: text.Draw(t, "classification"), Version: 1,
+			Correlation: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43", Classification: text.Draw(t, "classification"),
+			Version:   rapid.IntRange(1, 2).Draw(t, "version"),
 			CreatedAt: time.UnixMicro(rapid.Int64Range(0, 4e15).Draw(t, "time")).UTC(),
 		}
 		r.Tenant = rapid.SampledFrom([]op.UUID{"", r.Chain}).Draw(t, "tenant")
 		r.Actor = rapid.SampledFrom([]op.UUID{"", r.ID}).Draw(t, "actor")
 		r.OnBehalfOf = rapid.SampledFrom([]op.UUID{"", r.ID}).Draw(t, "on behalf of")
+		if r.Version > 1 && rapid.Bool().Draw(t, "credential") {
+			r.CredentialID, r.CredentialKind = r.ID, "session"
+		}
 		changes, err := audit.CanonicalChanges(rapid.SampledFrom([]any{
 			nil, map[string]any{"b": 1, "a": []any{1.5, "é\u2028", nil, true}}, []string{}, "x", 1e21,
 		}).Draw(t, "changes"))
@@ -43,12 +47,16 @@ func TestCanonicalRecordIsRFC8785(t *testing.T) {
 			}
 			return s
 		}
-		document, err := json.Marshal(map[string]any{
+		members := map[string]any{
 			"chain_id": r.Chain, "seq": r.Seq, "id": r.ID, "tenant_id": null(string(r.Tenant)), "actor_id": null(string(r.Actor)),
 			"on_behalf_of": null(string(r.OnBehalfOf)), "actor_type": r.ActorType, "action": r.Action, "resource_type": r.ResourceType,
 			"resource_id": null(r.ResourceID), "module": r.Module, "changes": r.Changes, "correlation_id": r.Correlation,
 			"created_at": r.CreatedAt.Format("2006-01-02T15:04:05.000000Z"), "classification": null(r.Classification), "version": r.Version,
-		})
+		}
+		if r.Version > 1 {
+			members["credential_id"], members["credential_kind"] = null(string(r.CredentialID)), null(r.CredentialKind)
+		}
+		document, err := json.Marshal(members)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +68,33 @@ func TestCanonicalRecordIsRFC8785(t *testing.T) {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 	})
+}
+
+// The forms as they are stored out there: a change of one would leave entries that
+// do not verify any more.
+func TestCanonicalRecord_FormOfEachVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[int]string{
+		1: `{"action":"a.done","actor_id":null,"actor_type":"user","chain_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41","changes":null,"classification":null,` +
+			`"correlation_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43","created_at":"2027-01-02T03:04:05.000006Z","id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e42",` +
+			`"module":"tracker","on_behalf_of":null,"resource_id":null,"resource_type":"b","seq":7,"tenant_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41","version":1}`,
+		2: `{"action":"a.done","actor_id":null,"actor_type":"user","chain_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41","changes":null,"classification":null,` +
+			`"correlation_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43","created_at":"2027-01-02T03:04:05.000006Z","credential_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e44",` +
+			`"credential_kind":"api_key","id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e42",` +
+			`"module":"tracker","on_behalf_of":null,"resource_id":null,"resource_type":"b","seq":7,"tenant_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41","version":2}`,
+	} {
+		r := &audit.Record{
+			Chain: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41", Seq: 7, ID: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e42", Tenant: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41",
+			ActorType: "user", Action: "a.done", ResourceType: "b", Module: "tracker", Correlation: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43",
+			CreatedAt: time.Date(2027, 1, 2, 3, 4, 5, 6000, time.UTC), Version: version,
+		}
+		if version > 1 {
+			r.CredentialID, r.CredentialKind = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e44", "api_key"
+		}
+		if got := string(r.Canonical()); got != want {
+			t.Errorf("version %d\ngot  %s\nwant %s", version, got, want)
+		}
+	}
 }
 
 func TestChangesRoundTripOrAreRefused(t *testing.T) {

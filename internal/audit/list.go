@@ -30,12 +30,14 @@ type Line struct {
 	CorrelationID  op.UUID
 	CreatedAt      time.Time
 	Classification *string
+	CredentialID   *op.UUID
+	CredentialKind *string
 	Hash           []byte
 }
 
 const sqlList = `
 SELECT e.seq, e.id, e.tenant_id, e.actor_id, e.on_behalf_of, e.actor_type, e.action, e.resource_type, e.resource_id, e.module,
-       e.changes, e.correlation_id, e.created_at, e.classification, e.hash
+       e.changes, e.correlation_id, e.created_at, e.classification, e.credential_id, e.credential_kind, e.hash
 FROM audit.entries e
 WHERE e.chain_id = @audit_chain AND e.seq < @audit_before AND (%s)
 ORDER BY e.seq DESC

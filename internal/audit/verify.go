@@ -44,7 +44,7 @@ type Report struct {
 // stored one.
 const sqlEntries = `
 SELECT chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type, resource_id, module,
-       changes::text, correlation_id, created_at, classification, version, hash
+       changes::text, correlation_id, created_at, classification, credential_id, credential_kind, version, hash
 FROM audit.entries
 WHERE @chain::uuid IS NULL OR chain_id = @chain::uuid
 ORDER BY chain_id, seq`
@@ -174,8 +174,11 @@ func (v *verifier) next(r *Record) {
 	case r.Seq != v.seq:
 		v.fail(fmt.Sprintf("missing: the next entry there is has number %d", r.Seq))
 		return
-	case r.Version != version:
+	case r.Version != version && r.Version != versionNoCredential:
 		v.failAt(r, fmt.Sprintf("its version is %d, which this program does not know", r.Version))
+		return
+	case r.Version == versionNoCredential && (r.CredentialID != "" || r.CredentialKind != ""):
+		v.failAt(r, "it has a credential, which the hash of its version does not cover")
 		return
 	}
 	sum := r.hash(v.previous)
@@ -217,18 +220,20 @@ func (v *verifier) fail(what string) { v.problem = &Problem{Chain: v.chain, Seq:
 // storedRow is scanned into again and again: identifiers as bytes, texts as the
 // driver gives them.
 type storedRow struct {
-	chain, id, tenant, actor, onBehalfOf, correlation pgtype.UUID
-	seq                                               int64
-	actorType, action, resourceType, module           string
-	resourceID, changes, classification               pgtype.Text
-	createdAt                                         pgtype.Timestamptz
-	version                                           int
-	hash                                              []byte
+	chain, id, tenant, actor, onBehalfOf, correlation   pgtype.UUID
+	seq                                                 int64
+	actorType, action, resourceType, module             string
+	resourceID, changes, classification, credentialKind pgtype.Text
+	createdAt                                           pgtype.Timestamptz
+	credential                                          pgtype.UUID
+	version                                             int
+	hash                                                []byte
 }
 
 func (s *storedRow) scan(rows pgx.Rows) error {
 	return rows.Scan(&s.chain, &s.seq, &s.id, &s.tenant, &s.actor, &s.onBehalfOf, &s.actorType, &s.action, &s.resourceType,
-		&s.resourceID, &s.module, &s.changes, &s.correlation, &s.createdAt, &s.classification, &s.version, &s.hash)
+		&s.resourceID, &s.module, &s.changes, &s.correlation, &s.createdAt, &s.classification, &s.credential, &s.credentialKind,
+		&s.version, &s.hash)
 }
 
 func (s *storedRow) record() *Record {
@@ -236,7 +241,8 @@ func (s *storedRow) record() *Record {
 		Chain: uuidOf(s.chain), Seq: s.seq, ID: uuidOf(s.id), Tenant: uuidOf(s.tenant), Actor: uuidOf(s.actor),
 		OnBehalfOf: uuidOf(s.onBehalfOf), ActorType: s.actorType, Action: s.action, ResourceType: s.resourceType,
 		ResourceID: textOf(s.resourceID), Module: s.module, Correlation: uuidOf(s.correlation),
-		CreatedAt: s.createdAt.Time, Classification: textOf(s.classification), Version: s.version, Hash: s.hash,
+		CreatedAt: s.createdAt.Time, Classification: textOf(s.classification),
+		CredentialID: uuidOf(s.credential), CredentialKind: textOf(s.credentialKind), Version: s.version, Hash: s.hash,
 	}
 	switch {
 	case s.changes.Valid && s.changes.String == "null":

@@ -25,7 +25,8 @@ func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look 
 		`CREATE TABLE IF NOT EXISTS public.saved_heads AS SELECT * FROM audit.heads`,
 		`ALTER TABLE audit.entries DISABLE TRIGGER ALL`,
 		`ALTER TABLE audit.entries DROP CONSTRAINT IF EXISTS entries_chain_is_the_tenants, DROP CONSTRAINT IF EXISTS entries_resource_id_check,
-			DROP CONSTRAINT IF EXISTS entries_classification_check`,
+			DROP CONSTRAINT IF EXISTS entries_classification_check, DROP CONSTRAINT IF EXISTS entries_credential_kind_check,
+			DROP CONSTRAINT IF EXISTS entries_credential_has_a_kind, DROP CONSTRAINT IF EXISTS entries_credential_is_hashed`,
 		sql,
 	} {
 		if _, err := owner.Exec(ctx, prepare); err != nil {
@@ -36,7 +37,7 @@ func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look 
 	for _, restore := range []string{
 		`DELETE FROM audit.entries`, `DELETE FROM audit.heads`,
 		`INSERT INTO audit.entries SELECT (s::audit.entries).* FROM (SELECT chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type,
-			resource_id, module, changes, correlation_id, created_at, classification, version, hash FROM public.saved) s`,
+			resource_id, module, changes, correlation_id, created_at, classification, version, hash, credential_id, credential_kind FROM public.saved) s`,
 		`INSERT INTO audit.heads SELECT * FROM public.saved_heads`,
 	} {
 		if _, err := owner.Exec(ctx, strings.Replace(restore, "(s::audit.entries).*", "s.*", 1)); err != nil {
@@ -72,7 +73,8 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 		"resource_type": "resource_type = 'project'", "resource_id": "resource_id = '77'", "module": "module = 'wiki'",
 		"changes": `changes = replace(changes::text, '"n":4', '"n":5')::json`, "correlation_id": "correlation_id = gen_random_uuid()",
 		"created_at": "created_at = created_at + interval '1 microsecond'", "classification": "classification = NULL",
-		"version": "version = 2", "hash": "hash = sha256('x')",
+		"version": "version = 1", "hash": "hash = sha256('x')",
+		"credential_id": "credential_id = gen_random_uuid()", "credential_kind": "credential_kind = 'session'",
 	}
 	names, err := postgres.CollectScalars[string](t.Context(), owner,
 		`SELECT attname::text FROM pg_attribute WHERE attrelid = 'audit.entries'::regclass AND attnum > 0 AND NOT attisdropped`)
@@ -108,6 +110,12 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 		"changes beyond a double":     {at(`changes = replace(changes::text, '1.5', '1.50000000000000000001')::json`, "5"), 5},
 		"NULL becomes empty":          {at(`resource_id = ''`, "11"), 11},
 		"NULL becomes null":           {at(`changes = 'null'`, "11"), 11},
+		"a version to come":           {at(`version = 3`, "5"), 5},
+		"another credential":          {at(`credential_id = gen_random_uuid(), credential_kind = 'session'`, "11"), 11},
+		"no credential":               {at(`credential_id = NULL, credential_kind = NULL`, "5"), 5},
+		"no kind becomes empty":       {at(`credential_kind = ''`, "11"), 11},
+		"an older version":            {at(`version = 1, credential_id = NULL, credential_kind = NULL`, "5"), 5},
+		"an older version, no column": {at(`version = 1`, "11"), 11},
 		"no class becomes empty":      {at(`classification = ''`, "11"), 11},
 		"no tenant":                   {at(`tenant_id = NULL`, "5"), 5},
 		"a time of no day":            {at(`created_at = 'infinity'`, "5"), 5},
@@ -120,13 +128,57 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 			correlation_id = o.correlation_id, created_at = o.created_at, hash = o.hash
 			FROM audit.entries o WHERE e.chain_id = '` + chain + `' AND o.chain_id = e.chain_id AND (e.seq, o.seq) IN ((5, 6), (6, 5))`, 5},
 		"a row copied to the end": {`INSERT INTO audit.entries SELECT chain_id, 12, gen_random_uuid(), tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type,
-			resource_id, module, changes, correlation_id, created_at, classification, version, hash
+			resource_id, module, changes, correlation_id, created_at, classification, version, hash, credential_id, credential_kind
 			FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 11`, 12},
 		"tail cut":           {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq > 7`, 8},
 		"all entries gone":   {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `'`, 1},
 		"head removed":       {`DELETE FROM audit.heads WHERE chain_id = '` + chain + `'`, 12},
 		"head set back":      {`UPDATE audit.heads SET seq = 7 WHERE chain_id = '` + chain + `'`, 8},
 		"head of other hash": {`UPDATE audit.heads SET hash = sha256('x') WHERE chain_id = '` + chain + `'`, 11},
+	} {
+		tamper(t, db, owner, c.sql, func(r audit.Report) { wantProblem(t, name, r, tenant, c.seq) })
+	}
+}
+
+// Entries that were written before credentials were recorded keep their hashes: a
+// chain goes on from them in the new form.
+func TestVerify_OldVersionsKeepTheirForm(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, tenant := db.Owner(t), uid.New()
+	previous := make([]byte, 32)
+	for seq := range int64(3) {
+		r := &audit.Record{
+			Chain: tenant, Seq: seq + 1, ID: uid.New(), Tenant: tenant, Actor: uid.New(), ActorType: "user", Action: "task.updated",
+			ResourceType: "task", Module: "tracker", Correlation: uid.New(), CreatedAt: time.Now().UTC().Truncate(time.Microsecond), Version: 1,
+		}
+		previous = r.Link(previous)
+		err := owner.InTx(t.Context(), "", nil, func(tx *postgres.Tx) error {
+			if _, err := tx.Exec(t.Context(), `INSERT INTO audit.heads VALUES ($1, $2, $3) ON CONFLICT (chain_id) DO UPDATE SET seq = $2, hash = $3`, tenant, r.Seq, previous); err != nil {
+				return err
+			}
+			_, err := tx.Exec(t.Context(), `INSERT INTO audit.entries (chain_id, seq, id, tenant_id, actor_id, actor_type, action, resource_type, module, correlation_id, created_at, version, hash)
+				VALUES ($1, $2, $3, $1, $4, $5, $6, $7, $8, $9, $10, 1, $11)`, tenant, r.Seq, r.ID, r.Actor, r.ActorType, r.Action, r.ResourceType, r.Module, r.Correlation, r.CreatedAt, previous)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, entry(tenant, 4))
+	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, many(entry(tenant, 5), audit.Few+1)...)
+	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != 3+1+audit.Few+1 {
+		t.Fatalf("%+v", r)
+	}
+	at := func(set, seq string) string { return `UPDATE audit.entries SET ` + set + ` WHERE seq = ` + seq }
+	for name, c := range map[string]struct {
+		sql string
+		seq int64
+	}{
+		"an old entry gets a credential": {at(`credential_id = gen_random_uuid(), credential_kind = 'api_key'`, "2"), 2},
+		"an old entry gets a kind":       {at(`credential_kind = 'api_key'`, "3"), 3},
+		"an old entry becomes a new one": {at(`version = 2`, "2"), 2},
+		"a new entry becomes an old one": {at(`version = 1, credential_id = NULL, credential_kind = NULL`, "4"), 4},
 	} {
 		tamper(t, db, owner, c.sql, func(r audit.Report) { wantProblem(t, name, r, tenant, c.seq) })
 	}

@@ -37,7 +37,7 @@ func TestOwnWorkIsTheSystemsAndWholeOrNot(t *testing.T) {
 		t.Fatalf("%v after %d tries", err, tries)
 	}
 	if n := h.count(`SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.correlation_id = e.correlation_id
-		WHERE e.actor_id IS NULL AND e.actor_type = 'system' AND e.module = 'tracker' AND o.actor_id IS NULL`); n != 1 || h.count(entriesSQL) != 1 {
+		WHERE e.actor_id IS NULL AND e.actor_type = 'system' AND e.module = 'tracker' AND o.actor_id IS NULL AND e.credential_id IS NULL`); n != 1 || h.count(entriesSQL) != 1 {
 		t.Errorf("%d entries name the system, with their event", n)
 	}
 }

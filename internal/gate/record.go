@@ -14,8 +14,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// Note is what a handler says for the audit log. The gate adds who, when, where
-// and the correlation id.
+// Note is what a handler says for the audit log. The gate adds who, by which
+// credential, when, where and the correlation id.
 type Note struct {
 	// Action is a verb in the past tense behind its noun: task.updated.
 	Action       string
@@ -87,8 +87,9 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 		correlation = uid.Random()
 	}
 	actor, kind := op.UUID(""), actorSystem
+	var credential authz.CredentialID
 	if c.Actor != nil {
-		actor, kind = c.Actor.UserID, actorType(c.Actor.Kind)
+		actor, kind, credential = c.Actor.UserID, actorType(c.Actor.Kind), c.Actor.Credential()
 	}
 	var told []events.Event
 	for _, e := range c.events {
@@ -107,6 +108,7 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 			Tenant: c.Tenant, Actor: actor, OnBehalfOf: c.behalf, ActorType: kind, Action: n.Action,
 			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
 			Changes: n.Changes, Correlation: correlation, Classification: n.Classification,
+			CredentialID: op.UUID(credential.ID), CredentialKind: credential.Kind,
 		}
 		if n.Critical {
 			var created events.Event

@@ -52,6 +52,7 @@ const auditWhereSQL = `
   AND (@resource_id = '' OR e.resource_id = @resource_id)
   AND (@module = '' OR e.module = @module)
   AND (@correlation = '' OR e.correlation_id = nullif(@correlation, '')::uuid)
+  AND (@credential = '' OR e.credential_id = nullif(@credential, '')::uuid)
   AND (@from::timestamptz IS NULL OR e.created_at >= @from::timestamptz)
   AND (@until::timestamptz IS NULL OR e.created_at < @until::timestamptz)
   AND `
@@ -67,7 +68,7 @@ func listAuditEntries(ctx context.Context, c *gate.Call, in *contract.ListAuditE
 	}
 	args := map[string]any{
 		"actor": in.ActorID, "action": in.Action, "resource_type": in.ResourceType, "resource_id": in.ResourceID, "module": in.Module,
-		"correlation": in.CorrelationID, "from": from, "until": until,
+		"correlation": in.CorrelationID, "credential": in.CredentialID, "from": from, "until": until,
 	}
 	f.AddTo(args)
 	lines, next, err := audit.List(ctx, c.DB, c.Tenant, auditWhereSQL+f.SQL(), args, in.Cursor, in.Limit)
@@ -80,7 +81,7 @@ func listAuditEntries(ctx context.Context, c *gate.Call, in *contract.ListAuditE
 			ID: l.ID, Seq: l.Seq, TenantID: orEmpty(l.TenantID), ActorID: orEmpty(l.ActorID), OnBehalfOf: orEmpty(l.OnBehalfOf),
 			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: orEmpty(l.ResourceID), Module: l.Module,
 			Changes: asJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
-			Classification: orEmpty(l.Classification), Hash: hex.EncodeToString(l.Hash),
+			Classification: orEmpty(l.Classification), CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
 		}
 	}
 	return page, nil

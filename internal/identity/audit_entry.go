@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parapet/internal/audit"
+	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/events"
 	"parapet/internal/op"
@@ -18,8 +19,10 @@ type auditNote struct {
 	Action       string
 	ResourceType string
 	ResourceID   op.UUID
-	Changes      map[string]any
-	Critical     bool
+	// Credential is that of the request; the zero value is none.
+	Credential authz.CredentialID
+	Changes    map[string]any
+	Critical   bool
 }
 
 // appendAudit writes entries as the last statements of the transaction of what
@@ -31,6 +34,7 @@ func appendAudit(ctx context.Context, tx events.Batcher, notes ...auditNote) err
 		e := audit.Entry{
 			Tenant: n.Tenant, Actor: n.Actor, ActorType: n.ActorType, Action: n.Action, ResourceType: n.ResourceType, ResourceID: string(n.ResourceID),
 			Module: contract.Module, Correlation: op.UUID(op.RequestID(ctx)),
+			CredentialID: op.UUID(n.Credential.ID), CredentialKind: n.Credential.Kind,
 		}
 		if n.Changes != nil {
 			e.Changes = n.Changes

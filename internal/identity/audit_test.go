@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -123,6 +124,52 @@ func TestAuditEntriesAreFoundAndPaged(t *testing.T) {
 		if _, err := r.call("list-audit-entries", request{token: admin, query: query}); !fault.HasCode(err, fault.CodeValidation) {
 			t.Errorf("%v: %v", query, err)
 		}
+	}
+}
+
+// What was done with a leaked key is found by the key; what was done by a session
+// of the same person is not among it.
+func TestListAuditEntries_NamesTheCredential(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	session := r.login("admin@acme.example")
+	me := must[contract.MeOut](r, "me", request{token: session})
+	key := must[contract.IssuedKey](r, "issue-key", request{token: session, body: body(fields{"label": "leaked"})})
+	byKey := must[contract.Organisation](r, "create-organisation", request{token: key.Token, body: body(fields{"name": "By key"})})
+	bySession := must[contract.Organisation](r, "create-organisation", request{token: session, body: body(fields{"name": "By session"})})
+	list := func(query map[string][]string) []contract.AuditEntry {
+		t.Helper()
+		return must[op.Page[contract.AuditEntry]](r, "list-audit-entries", request{token: session, query: query}).Items
+	}
+	for _, c := range []struct {
+		kind       string
+		credential op.UUID
+		want       []string
+	}{
+		{"api_key", key.JTI, []string{string(byKey.ID)}},
+		{"session", me.TokenID, []string{string(bySession.ID), string(key.ID)}},
+		{"", uid.New(), nil},
+	} {
+		items := list(map[string][]string{"credentialId": {string(c.credential)}})
+		var got []string
+		for _, e := range items {
+			got = append(got, e.ResourceID)
+			if e.CredentialID != c.credential || e.CredentialKind != c.kind || e.ActorID != r.acme.people["admin"] {
+				t.Errorf("%s: entry %+v", c.kind, e)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: entries about %v, want %v", c.kind, got, c.want)
+		}
+	}
+	// A login presents no credential, and the system has none.
+	for _, e := range list(map[string][]string{"action": {contract.ActionSessionCreated}}) {
+		if e.CredentialID != "" || e.CredentialKind != "" {
+			t.Errorf("a login with a credential: %+v", e)
+		}
+	}
+	if _, err := r.call("list-audit-entries", request{token: session, query: map[string][]string{"credentialId": {"leaked"}}}); !fault.HasCode(err, fault.CodeValidation) {
+		t.Errorf("credentialId that is no UUID: %v", err)
 	}
 }
 

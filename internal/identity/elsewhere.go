@@ -45,6 +45,7 @@ func tellThere(ctx context.Context, c *gate.Call, tenant op.UUID, notes []gate.N
 	for i, n := range notes {
 		entries[i] = auditNote{
 			Tenant: tenant, Actor: c.Actor.UserID, Action: n.Action, ResourceType: n.ResourceType, ResourceID: op.UUID(n.ResourceID), Critical: n.Critical,
+			Credential: c.Actor.Credential(),
 		}
 		if ch, ok := n.Changes.(changes); ok {
 			entries[i].Changes = ch

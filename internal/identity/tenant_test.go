@@ -105,6 +105,7 @@ func TestDisablingATenantStopsItAtOnce(t *testing.T) {
 	office := r.office()
 	admin, acme := r.login("admin@northwind.example"), r.login("admin@acme.example")
 	must[op.Page[contract.User]](r, "list-users", request{token: acme})
+	session := must[contract.MeOut](r, "me", request{token: admin}).TokenID
 	off := must[contract.Tenant](r, "disable-tenant", in(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
 	if off.Enabled || off.DisabledAt == nil {
 		t.Errorf("disabled: %+v", off)
@@ -116,6 +117,10 @@ func TestDisablingATenantStopsItAtOnce(t *testing.T) {
 	for _, tenant := range []op.UUID{office.id, r.acme.id} {
 		if !r.critical(tenant, contract.ActionTenantDisabled, r.acme.id) || !r.told(tenant, contract.EventTenantDisabled, r.acme.id) {
 			t.Errorf("disabling leaves no critical entry or no event in %s", tenant)
+		}
+		if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1 AND action = $2 AND credential_kind = 'session' AND credential_id = $3`,
+			string(tenant), contract.ActionTenantDisabled, string(session)); n != 1 {
+			t.Errorf("%d entries in %s name the session that disabled the tenant, want 1", n, tenant)
 		}
 	}
 	on := must[contract.Tenant](r, "enable-tenant", in(admin, "tenantId", r.acme.id, fields{}))

@@ -22,6 +22,8 @@ type AuditEntry struct {
 	CorrelationID  op.UUID   `json:"correlationId" doc:"The request: its x-request-id."`
 	CreatedAt      time.Time `json:"createdAt" doc:"When it was done, by the server's clock."`
 	Classification string    `json:"classification,omitempty" doc:"The classification of what was done."`
+	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"What the request was made with. Absent when there was no credential, as in a login and in the system's own work."`
+	CredentialID   op.UUID   `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
 	Hash           string    `json:"hash" doc:"The entry's hash in hex: it covers the hash before it and every column."`
 }
 
@@ -33,6 +35,7 @@ type ListAuditEntriesIn struct {
 	ResourceID    string  `query:"resourceId" maxLength:"200" doc:"About this record only."`
 	Module        string  `query:"module" maxLength:"100" doc:"By this module only."`
 	CorrelationID op.UUID `query:"correlationId" doc:"Of this request only."`
+	CredentialID  op.UUID `query:"credentialId" doc:"By this credential only: a session's id or an API key's jti."`
 	From          string  `query:"from" format:"date-time" doc:"Not before this moment."`
 	Until         string  `query:"until" format:"date-time" doc:"Before this moment."`
 	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
