@@ -207,7 +207,7 @@ func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.Revo
 	k := row.public()
 	c.Record(gate.Note{
 		Action: contract.ActionKeyRevoked, ResourceType: "api_key", ResourceID: string(k.ID), Critical: true,
-		Changes: map[string]any{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned},
+		Changes: changes{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.because(reason),
 	})
 	c.Emit(gate.Event{Type: contract.EventKeyRevoked, AggregateType: "user", AggregateID: k.Owner, Payload: k, Changed: []string{"revokedAt", "revokedBy", "revokeReason"}})
 	return &k, nil

@@ -57,7 +57,7 @@ func TestServiceKey(t *testing.T) {
 	}
 	// The entry names both by their ids, and is published.
 	changes := one[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.issued' AND resource_id = $1 AND actor_id = $2`, string(k.ID), r.acme.people["admin"])
-	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
+	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || !contains(changes, `"reason":"rotated"`) || contains(changes, "@") {
 		t.Errorf("changes %s", changes)
 	}
 	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->'resource'->>'resourceId' = $1`, string(k.ID)); n != 1 {
@@ -357,12 +357,15 @@ func TestRevokeKey(t *testing.T) {
 		t.Errorf("%d entries of one revocation", n)
 	}
 	changes := one[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`, string(service.ID))
-	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
+	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || !contains(changes, `"reason":"rotated"`) || contains(changes, "@") {
 		t.Errorf("changes %s", changes)
 	}
 	// A key revokes itself, with no reason given.
 	must[contract.Key](r, name, revoke(own.Token, own.ID, false, ""))
 	r.refused("me", request{token: own.Token}, fault.CodeUnauthorized, "")
+	if n := one[int](r, entries+` AND NOT changes::jsonb ? 'reason' AND credential_kind = 'api_key' AND credential_id = $1::uuid`, string(own.ID)); n != 1 {
+		t.Errorf("%d entries say that the key revoked itself for no reason given, want 1", n)
+	}
 	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_revoked'`); n != 2 {
 		t.Errorf("%d events of two revocations", n)
 	}
