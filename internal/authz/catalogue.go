@@ -15,6 +15,9 @@ type Catalogue struct {
 	// Tiers is the ladder, lowest first.
 	Tiers   []string
 	Modules []string
+	// Own gives, for each permission P that can be held as P.own, the relations
+	// ("creator", "owner") that make a record the holder's own, sorted.
+	Own map[string][]string
 	// AuditScopes gives, for each permission that audit reading is asked for
 	// by, the scopes that answer.
 	AuditScopes map[string][]string
@@ -67,6 +70,7 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 					Effect              Effect
 					Platform            bool
 				}
+				Own map[string][]string
 			}
 			Roles struct {
 				Defaults map[string]struct {
@@ -95,6 +99,7 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 	c := &Catalogue{
 		Tiers:          d.Parapet.Clearance.Ladder,
 		Modules:        d.Parapet.Catalogue.Modules,
+		Own:            d.Parapet.Catalogue.Own,
 		AuditScopes:    d.Parapet.Audit.Scopes,
 		ServiceKeyDays: d.Parapet.Keys.Lifetimes.Service,
 	}
@@ -103,6 +108,13 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 			return nil, fmt.Errorf("authz: permission %s: effect %q", name, p.Effect)
 		}
 		c.Permissions = append(c.Permissions, Permission{name, p.Module, p.Effect, p.Description, p.Platform})
+	}
+	for name, relations := range c.Own {
+		for _, relation := range relations {
+			if relation != "creator" && relation != "owner" {
+				return nil, fmt.Errorf("authz: permission %s: own: the relation must be creator or owner, not %q", name, relation)
+			}
+		}
 	}
 	sort.Slice(c.Permissions, func(i, j int) bool { return c.Permissions[i].Name < c.Permissions[j].Name })
 	for name, r := range d.Parapet.Roles.Defaults {

@@ -138,7 +138,8 @@ func (s *Service) powerless(c *gate.Call, permission string) bool {
 }
 
 // heldIn gives the question whose allow means that the actor holds the permission
-// in the scope. One with the suffix .own is asked about a record of the actor's;
+// in the scope. One with the suffix .own is asked about a record that the actor
+// created and owns, because the catalogue declares which of the two counts;
 // those for reading audit entries about an entry that only such a scope admits.
 func heldIn(c *gate.Call, permission string, where scope) (string, authz.Resource) {
 	r := tenantWide(c, "permission")
@@ -158,7 +159,7 @@ func heldIn(c *gate.Call, permission string, where scope) (string, authz.Resourc
 		return contract.ListAuditEntries.Permission, r
 	}
 	if base, ok := strings.CutSuffix(permission, ".own"); ok {
-		r.Creator = string(c.Actor.UserID)
+		r.Creator, r.Owner = string(c.Actor.UserID), string(c.Actor.UserID)
 		return base, r
 	}
 	return permission, r

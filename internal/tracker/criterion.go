@@ -176,7 +176,13 @@ func (s *Service) deleteCriterion() gate.Handler[contract.DeleteCriterionIn, op.
 	return gate.Handler[contract.DeleteCriterionIn, op.None, *criterionOf]{
 		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteCriterionIn) (*criterionOf, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
-			return o, o.resource(c.Tenant, "criterion"), err
+			resource := o.resource(c.Tenant, "criterion")
+			if o.task != nil {
+				// Whoever may update a task can assign it to itself, so only the
+				// criterion's own creator counts for deleting it.
+				resource.Creator, resource.Owner = string(o.criterion.CreatedBy), ""
+			}
+			return o, resource, err
 		},
 		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteCriterionIn, o *criterionOf) (*op.None, error) {
 			if err := o.open(); err != nil {

@@ -57,7 +57,7 @@ func (o Oracle) granted(permission string, actor, resource object) bool {
 	if o.covers(grant, resource) {
 		return true
 	}
-	if !o.isOwn(actor, resource) {
+	if !o.isOwn(permission, actor, resource) {
 		return false
 	}
 	own := asObject(grant["own"])
@@ -80,12 +80,17 @@ func (o Oracle) covers(where, resource object) bool {
 	return ok && !o.broken(ProjectScopeIgnored) && setOf(texts(where["projects"])...).has(project)
 }
 
-func (o Oracle) isOwn(actor, resource object) bool {
+func (o Oracle) isOwn(permission string, actor, resource object) bool {
 	id, ok := text(actor, "id")
 	if !ok {
 		return false
 	}
-	return (word(resource, "creator") == id && !o.broken(CreatorIsNotOwn)) || (word(resource, "owner") == id && !o.broken(OwnerIsNotOwn))
+	by := ownBy[strings.TrimSuffix(permission, ".own")]
+	if o.broken(OwnByEverything) {
+		by = setOf("creator", "owner")
+	}
+	return (by.has("creator") && word(resource, "creator") == id && !o.broken(CreatorIsNotOwn)) ||
+		(by.has("owner") && word(resource, "owner") == id && !o.broken(OwnerIsNotOwn))
 }
 
 // readsAudit decides about audit entries, by the literals of the specification

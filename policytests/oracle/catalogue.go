@@ -34,6 +34,40 @@ var tracker = setOf(
 	"delegation.create.own", "delegation.revoke", "delegation.revoke.own", "runs.read",
 )
 
+// ownBy says, for what can be held with the suffix .own, by which fields of a record
+// it is the holder's own. Three kinds: what is made (its creator alone), what is
+// read or worked on (its creator and whoever it is assigned to or belongs to now),
+// and time, which is its person's.
+var ownBy = func() map[string]set {
+	all := map[string]set{}
+	add := func(fields set, names ...string) {
+		for _, name := range names {
+			all[name] = fields
+		}
+	}
+	add(setOf("creator", "owner"),
+		"projects.read", "project.update", "tasks.read", "task.update", "task.claim", "stages.read", "stage.create", "stage.update",
+		"gate.create", "gate.update", "issues.read", "issue.update", "issue.assign", "issue.escalate", "deliverables.read",
+		"deliverable.update", "delegations.read", "delegation.revoke", "runs.read")
+	add(setOf("creator"),
+		"project.create", "project.delete", "task.create", "tasks.update.any", "task.delete", "decision.answer", "initiatives.read",
+		"initiative.create", "initiative.update", "initiative.delete", "stage.delete", "gate.delete", "gate.review", "gates.waive",
+		"issue.create", "issue.delete", "deliverable.create", "deliverable.review", "deliverable.delete", "comments.read",
+		"comment.create", "comment.update", "comment.delete", "delegation.create", "audit.read")
+	add(setOf("owner"),
+		"time_entries.read", "time_entry.create", "time_entry.update", "time_entry.delete", "api_key.read", "api_key.revoke")
+	return all
+}()
+
+// OwnBy lists the fields by which a record is one's own for a permission, sorted.
+func OwnBy() map[string][]string {
+	all := map[string][]string{}
+	for name, fields := range ownBy {
+		all[name] = texts(fields.list())
+	}
+	return all
+}
+
 // lendable tells whether a permission that somebody holds can be delegated.
 func (o Oracle) lendable(permission string) bool {
 	return (tracker.has(permission) || o.broken(LendsAnyModule)) && (!strings.HasPrefix(permission, "delegation") || o.broken(LendsDelegating))

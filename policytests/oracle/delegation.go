@@ -146,7 +146,7 @@ func (o Oracle) Delegate(in any) Verdict {
 	for k, field := range resource {
 		place[k] = field
 	}
-	place["creator"] = delegator["id"]
+	place["creator"], place["owner"] = delegator["id"], delegator["id"]
 	for _, permission := range texts(list) {
 		bare := strings.TrimSuffix(permission, ".own")
 		v.require(!strings.HasSuffix(bare, ".own") && (o.lendable(permission) || o.lendable(bare)), Validation, "it can be lent")

@@ -36,6 +36,7 @@ var (
 	moduleNames   = []string{"identity", "tracker", "wiki", "audit", "catalog", "events"}
 	permissions   = []string{
 		"tasks.read", "projects.read", "task.update", "task.update.own", "task.delete.own", "tasks.update.any", "project.update.own",
+		"comment.update.own", "time_entry.delete.own",
 		"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified",
 		"delegation.create", "initiative.update",
 		"api_key.issue", "api_key.read.own", "api_key.revoke.own", "api_key.issue_for_service", "role.assign",

@@ -51,6 +51,7 @@ const (
 	CreatorIsNotOwn
 	OwnerIsNotOwn
 	OwnWithoutScope
+	OwnByEverything
 	EffectIgnored
 
 	// Audit
@@ -179,6 +180,7 @@ var names = [end]string{
 	CreatorIsNotOwn:                "creator is not own",
 	OwnerIsNotOwn:                  "owner is not own",
 	OwnWithoutScope:                "own without scope",
+	OwnByEverything:                "own by every relation",
 	EffectIgnored:                  "effect ignored",
 	AuditOwnReadsOthers:            "audit own reads others",
 	AuditOrganisationReadsOthers:   "audit organisation reads others",

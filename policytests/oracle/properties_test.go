@@ -197,6 +197,9 @@ func TestCatalogueIsTheOracles(t *testing.T) {
 			t.Errorf("%s: only for a programme office is %t in the catalogue, %t in the oracle", permission.Name, permission.Platform, want)
 		}
 	}
+	if own, want := engine(t).Catalogue().Own, oracle.OwnBy(); !maps.EqualFunc(own, want, slices.Equal) {
+		t.Errorf("own by, in the catalogue:\n%v\nin the oracle:\n%v", own, want)
+	}
 	slices.Sort(names)
 	if want := oracle.Permissions(); !slices.Equal(names, want) {
 		t.Errorf("the catalogue lists\n%v\nthe oracle\n%v", names, want)

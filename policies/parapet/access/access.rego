@@ -80,13 +80,21 @@ _granted if {
 }
 
 _own if {
+	_counts_as_own("creator")
 	is_string(input.actor.id)
 	input.resource.creator == input.actor.id
 }
 
 _own if {
+	_counts_as_own("owner")
 	is_string(input.actor.id)
 	input.resource.owner == input.actor.id
+}
+
+# Declared for each permission: callers write the owner of many records, so it must
+# not count for deleting them. Without a declaration no relation counts.
+_counts_as_own(relation) if {
+	relation in data.parapet.catalogue.own[trim_suffix(input.permission, ".own")]
 }
 
 _own_granted if input.actor.grants[input.permission].own.tenant == true

@@ -111,7 +111,7 @@ _ones_own(permission) if {
 		"effect": "write",
 		"module": "tracker",
 		"actor": input.actor,
-		"resource": object.union(input.resource, {"creator": input.delegator.id}),
+		"resource": object.union(input.resource, {"creator": input.delegator.id, "owner": input.delegator.id}),
 	}
 	access.allow with input as request
 }
