@@ -176,6 +176,9 @@ func (s *Service) deleteCustomField() gate.Handler[contract.DeleteCustomFieldIn,
 			return loadField(ctx, c, in.ProjectID, in.FieldID)
 		},
 		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteCustomFieldIn, f fieldOfProject) (*op.None, error) {
+			if err := authorizeCascade(ctx, c, "custom_fields", f.field.ID); err != nil {
+				return nil, err
+			}
 			_, err := c.DB.Exec(ctx, deleteFieldSQL, postgres.Args{"tenant": c.Tenant, "id": f.field.ID})
 			recordField(c, &f.field, &f.project, "custom_field.deleted", contract.EventCustomFieldDeleted, nil)
 			return &op.None{}, err

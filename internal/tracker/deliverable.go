@@ -265,6 +265,9 @@ func (s *Service) deleteDeliverable() gate.Handler[contract.DeliverableIn, op.No
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeliverableIn, row deliverableRow) (*op.None, error) {
+			if err := authorizeCascade(ctx, c, "deliverables", row.ID); err != nil {
+				return nil, err
+			}
 			if _, err := recordDeliverable(ctx, c, &row, "deliverable.deleted", contract.EventDeliverableDeleted, nil, map[string]any{"status": row.Status}); err != nil {
 				return nil, err
 			}

@@ -179,10 +179,12 @@ func (s *Service) deleteInitiative() gate.Handler[contract.DeleteInitiativeIn, o
 	}
 }
 
-// removeInitiative deletes the initiative alone. Its projects stay and lose it,
-// epics lose its tag, and each of them says so; they need no permission of the
-// caller's, as no child of a deleted epic does.
+// removeInitiative deletes the initiative. Its projects stay and lose it, epics
+// lose its tag, and each of them gets an audit entry and an event.
 func removeInitiative(ctx context.Context, c *gate.Call, _ *contract.DeleteInitiativeIn, row initiativeRow) (*op.None, error) {
+	if err := authorizeCascade(ctx, c, "initiatives", row.ID); err != nil {
+		return nil, err
+	}
 	projects, epics, err := emptyInitiative(ctx, c, row.ID)
 	if err != nil {
 		return nil, err

@@ -242,6 +242,9 @@ func (s *Service) deleteIssue() gate.Handler[contract.DeleteIssueIn, op.None, is
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteIssueIn, row issueRow) (*op.None, error) {
+			if err := authorizeCascade(ctx, c, "issues", row.ID); err != nil {
+				return nil, err
+			}
 			if _, err := c.DB.Exec(ctx, deleteIssueSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
 				return nil, postgres.MapError(err, issueConstraints())
 			}

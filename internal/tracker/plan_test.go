@@ -117,6 +117,10 @@ g AS (INSERT INTO projects.gates (tenant_id, id, project_id, stage_id, name, sta
 INSERT INTO projects.gate_reviews (tenant_id, gate_id, reviewer_id, id, vote, reviewed_at)
 SELECT g.tenant_id, g.id, g.created_by, gen_random_uuid(), 'HOLD', now() FROM g`)
 	w.exec(`UPDATE projects.projects p SET initiative_id = (SELECT i.id FROM projects.initiatives i WHERE i.tenant_id = p.tenant_id ORDER BY i.id LIMIT 1) WHERE p.prefix LIKE 'CRO%'`)
+	w.exec(`
+INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, initiative_id, permissions, starts_at, ends_at, created_by, created_at)
+SELECT i.tenant_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'INITIATIVE', i.id, '{tasks.read}', now(), now() + interval '1 day', i.created_by, now()
+FROM projects.initiatives i WHERE i.name LIKE 'Crowd %'`)
 	w.exec(`ANALYZE`)
 }
 

@@ -139,6 +139,14 @@ func (s *Service) removeProject(ctx context.Context, c *gate.Call, _ *contract.D
 	if err != nil {
 		return nil, err
 	}
+	// The graph is held, so that no task of another project begins to wait for one
+	// of these after it was counted.
+	if err := lockGraph(ctx, c, row.ID); err != nil {
+		return nil, err
+	}
+	if err := authorizeCascade(ctx, c, "projects", row.ID); err != nil {
+		return nil, err
+	}
 	if err := detachChildren(ctx, c, children); err != nil {
 		return nil, err
 	}

@@ -236,6 +236,9 @@ func (p *pipeline) progress(ctx context.Context, c *gate.Call, stage *stageRow, 
 func (s *Service) deleteStage() gate.Handler[contract.StageIn, op.None, projectRow] {
 	return onStage(func(ctx context.Context, c *gate.Call, p *pipeline, i int) (*op.None, error) {
 		stage := &p.stages[i]
+		if err := authorizeCascade(ctx, c, "stages", stage.ID); err != nil {
+			return nil, err
+		}
 		if err := deleteStage(ctx, c, stage); err != nil {
 			return nil, err
 		}

@@ -296,17 +296,20 @@ func (s *Service) deleteTask() gate.Handler[contract.DeleteTaskIn, op.None, task
 }
 
 // removeTask deletes a task with its sub-tasks. An epic's children stay, and so do
-// the issues that were promoted to what goes.
+// the issues that were promoted to the deleted tasks.
 func removeTask(ctx context.Context, c *gate.Call, _ *contract.DeleteTaskIn, row taskRow) (*op.None, error) {
 	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
 	if err != nil {
 		return nil, err
 	}
-	if err := detachChildren(ctx, c, children); err != nil {
-		return nil, err
-	}
 	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, subTasksSQL, postgres.Args{"tenant": c.Tenant, "project": row.ProjectID, "id": row.ID})
 	if err != nil {
+		return nil, err
+	}
+	if err := authorizeCascade(ctx, c, "tasks", append([]op.UUID{row.ID}, ids...)...); err != nil {
+		return nil, err
+	}
+	if err := detachChildren(ctx, c, children); err != nil {
 		return nil, err
 	}
 	subTasks, err := loadTasks(ctx, c, ids)

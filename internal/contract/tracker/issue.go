@@ -148,7 +148,7 @@ type DeleteIssueIn struct {
 var DeleteIssue = op.New[DeleteIssueIn, op.None](op.Spec{
 	Name: "delete-issue", Module: Module, Method: "DELETE", Path: "/api/issues/{issue}", Permission: PermIssueDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete an issue for good.",
-	Description: "Its comments are deleted with it. Time that was recorded for it stays with the project, and so does the task that it was promoted to. Its key is not given again.",
+	Description: "Its comments are deleted with it. Time that was recorded for it stays with the project, and so does the task that it was promoted to. Its key is not given again. " + CascadeRule,
 })
 
 // AssignIssueIn says whose an issue is to be.

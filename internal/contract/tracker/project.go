@@ -184,5 +184,5 @@ type DeleteProjectIn struct {
 var DeleteProject = op.New[DeleteProjectIn, op.None](op.Spec{
 	Name: "delete-project", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}", Permission: PermProjectDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a project for good.",
-	Description: "Its tasks, issues, stages, comments and time entries are deleted with it. Tasks of other projects under one of its epics stay and lose that epic.",
+	Description: "Its tasks, issues, stages, comments and time entries are deleted with it. Tasks of other projects under one of its epics stay and lose that epic. " + CascadeRule,
 })

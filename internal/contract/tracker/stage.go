@@ -112,5 +112,5 @@ var CompleteStage = op.New[StageIn, Stage](op.Spec{
 var DeleteStage = op.New[StageIn, op.None](op.Spec{
 	Name: "delete-stage", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/stages/{stageId}", Permission: PermStageDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a stage for good.",
-	Description: "The gate after it is deleted with it, and later stages move down.",
+	Description: "The gate after it is deleted with it, and later stages move down. " + CascadeRule,
 })

@@ -181,5 +181,5 @@ type DeleteTaskIn struct {
 var DeleteTask = op.New[DeleteTaskIn, op.None](op.Spec{
 	Name: "delete-task", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskDelete, Effect: op.Destroy, Status: 204,
 	Summary:     "Delete a task for good.",
-	Description: "Its sub-tasks are deleted with it, and the comments of all of them. The children of an epic stay and lose the epic; time that was recorded for it stays with the project.",
+	Description: "Its sub-tasks are deleted with it, and the comments of all of them. The children of an epic stay and lose the epic; time that was recorded for it stays with the project. " + CascadeRule,
 })

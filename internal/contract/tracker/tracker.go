@@ -196,3 +196,7 @@ func Operations() []*op.Operation {
 		DeleteTimeEntry.Operation,
 	}
 }
+
+// CascadeRule is what the help of deletions says of the records that go with
+// another one.
+const CascadeRule = "A deletion that would remove or change records that you may not delete or change yourself is rejected (409, reason CASCADE_DENIED, with their number)."

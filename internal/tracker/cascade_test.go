@@ -1,0 +1,339 @@
+package tracker_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/tracker"
+)
+
+// partOf says of the tables whose rows a cascade removes without a decision of
+// their own why that is right: no operation removes such a row by itself.
+var partOf = map[string]string{
+	"statuses":          "a project's statuses are a field of the project",
+	"counters":          "the last task number of a project",
+	"import_items":      "which task an item of another tracker became",
+	"import_links":      "the links of an import item",
+	"claims":            "a task's lease ends with the task",
+	"decision_requests": "a question about the task; nobody deletes one by itself",
+	"agent_runs":        "an attempt at the task; nobody deletes one by itself",
+	"search_terms":      "the task's index",
+	"issue_terms":       "the issue's index",
+	"gate_reviews":      "the votes of a gate",
+}
+
+// withTheirTask names the pairs of deleted and dependent table where the rows are
+// a part of a record that the same cascade authorizes.
+var withTheirTask = map[[2]string]string{
+	{"projects", "custom_field_values"}: "values of the project's tasks",
+	{"tasks", "custom_field_values"}:    "values of the deleted task",
+}
+
+const foreignKeysSQL = `
+SELECT target.relname AS parent, source.relname AS child, k.conname AS name, k.confdeltype::text AS action
+FROM pg_constraint k
+JOIN pg_class source ON source.oid = k.conrelid JOIN pg_class target ON target.oid = k.confrelid
+JOIN pg_namespace n ON n.oid = source.relnamespace
+WHERE k.contype = 'f' AND n.nspname = $1
+ORDER BY 1, 2, 3`
+
+type foreignKey struct{ Parent, Child, Name, Action string }
+
+func (w *world) foreignKeys(schema string) []foreignKey {
+	w.t.Helper()
+	keys, err := postgres.Collect[foreignKey](w.t.Context(), w.owner, foreignKeysSQL, schema)
+	if err != nil || len(keys) == 0 {
+		w.t.Fatalf("%d foreign keys: %v", len(keys), err)
+	}
+	return keys
+}
+
+// Every table that a deletion reaches through foreign keys is authorized by it or
+// is a part of what is.
+func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keys := w.foreignKeys("projects")
+	used := map[string]bool{}
+	for _, root := range []string{"projects", "tasks", "issues", "stages", "gates", "deliverables", "criteria", "custom_fields", "comments", "time_entries", "repo_paths", "initiatives", "delegations"} {
+		authorized := tracker.Cascade(root)
+		reached := map[string]bool{}
+		for next := []string{root}; len(next) > 0; next = next[1:] {
+			for _, k := range keys {
+				if k.Parent != next[0] {
+					continue
+				}
+				switch {
+				case authorized[k.Child] != nil:
+				case partOf[k.Child] != "":
+					used[k.Child] = true
+				case withTheirTask[[2]string{root, k.Child}] != "":
+				case k.Child == root && root == "projects":
+				default:
+					t.Errorf("a deletion from %s reaches %s by %s (%s): authorize it in dependentsOf", root, k.Child, k.Name, k.Action)
+				}
+				// Rows that change stay: what refers to them stays as well.
+				if k.Action == "c" && !reached[k.Child] {
+					reached[k.Child] = true
+					next = append(next, k.Child)
+				}
+			}
+		}
+		for table := range authorized {
+			if !reached[table] && !slices.ContainsFunc(keys, func(k foreignKey) bool { return k.Parent == root && k.Child == table }) {
+				t.Errorf("a deletion from %s does not reach %s", root, table)
+			}
+		}
+	}
+	for table := range partOf {
+		if !used[table] {
+			t.Errorf("no deletion reaches %s: it is no part of anything", table)
+		}
+	}
+}
+
+// TestCascade_IdentityDeletesOnlyParts: users, memberships and tenants are never
+// deleted; a role goes with its grants, which are a field of it.
+func TestCascade_IdentityDeletesOnlyParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, schema := range []string{"identity", "audit", "events"} {
+		keys, err := postgres.Collect[foreignKey](t.Context(), w.owner, foreignKeysSQL, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			if k.Action != "a" && (k.Parent != "roles" || k.Child != "role_grants") {
+				t.Errorf("%s.%s: the deletion of a row of %s cascades (%s): authorize it", schema, k.Child, k.Parent, k.Name)
+			}
+		}
+	}
+}
+
+// cascadeCase is a deletion that reaches a record of another type.
+type cascadeCase struct {
+	name string
+	// request is the deletion of a record of table.
+	table, request string
+	// permission is the one that the dependent record needs; child its table.
+	child, permission string
+	// make creates the record to delete, as the person who will delete it, and the
+	// dependent record, as the manager, and gives the request.
+	make func(w *world, p *contract.Project, who *person) fields
+}
+
+func (w *world) taskBy(who *person, p *contract.Project, title string, more ...fields) *contract.Task {
+	w.t.Helper()
+	return do[contract.Task](w, who, "create-task", merge(fields{"projectId": p.ID, "title": title, "allowDuplicate": true}, more...))
+}
+
+func (w *world) spendTime(in fields) {
+	w.t.Helper()
+	do[contract.TimeEntry](w, w.manager, "create-time-entry", merge(fields{"minutes": 5, "date": "2026-01-05"}, in))
+}
+
+func (w *world) waitFor(p *contract.Project, task *contract.Task, on op.UUID) {
+	w.t.Helper()
+	do[contract.Dependency](w, w.manager, "add-dependency", fields{"projectId": p.ID, "task": task.Key, "dependsOn": on})
+}
+
+func (w *world) issueIn(p *contract.Project, title string) *contract.Issue {
+	w.t.Helper()
+	return do[contract.Issue](w, w.manager, "create-issue", fields{"projectId": p.ID, "title": title, "severity": "LOW"})
+}
+
+func (w *world) deliverableIn(p *contract.Project, more ...fields) *contract.Deliverable {
+	w.t.Helper()
+	return do[contract.Deliverable](w, w.manager, "create-deliverable", merge(fields{"projectId": p.ID, "title": "Report"}, more...))
+}
+
+func (w *world) fieldIn(p *contract.Project) *contract.CustomField {
+	w.t.Helper()
+	return do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Team", "type": "TEXT"})
+}
+
+func cascadeCases() []cascadeCase {
+	project := func(child, permission string, with func(w *world, p *contract.Project)) cascadeCase {
+		return cascadeCase{table: "projects", request: "delete-project", child: child, permission: permission,
+			make: func(w *world, p *contract.Project, _ *person) fields {
+				with(w, p)
+				return fields{"projectId": p.ID}
+			}}
+	}
+	task := func(child, permission string, with func(w *world, p *contract.Project, task *contract.Task)) cascadeCase {
+		return cascadeCase{table: "tasks", request: "delete-task", child: child, permission: permission,
+			make: func(w *world, p *contract.Project, who *person) fields {
+				t := w.taskBy(who, p, "Land")
+				with(w, p, t)
+				return fields{"projectId": p.ID, "task": t.Key}
+			}}
+	}
+	elsewhere := func(w *world) *contract.Project { return w.project("Elsewhere") }
+	epic := fields{"issueType": "EPIC"}
+	all := []cascadeCase{
+		project("tasks", "task.delete", func(w *world, p *contract.Project) { w.task(p, "Land") }),
+		project("tasks", "task.update", func(w *world, p *contract.Project) {
+			w.task(elsewhere(w), "Land", fields{"epicId": w.task(p, "Epic", epic).ID})
+		}),
+		project("dependencies", "task.update", func(w *world, p *contract.Project) {
+			other := elsewhere(w)
+			w.waitFor(other, w.task(other, "Land"), w.task(p, "Start").ID)
+		}),
+		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.issueIn(p, "Leak") }),
+		project("stages", "stage.delete", func(w *world, p *contract.Project) { w.stage(p.ID, "Design") }),
+		project("gates", "gate.delete", func(w *world, p *contract.Project) { w.gateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review") }),
+		project("deliverables", "deliverable.delete", func(w *world, p *contract.Project) { w.deliverableIn(p) }),
+		project("criteria", "deliverable.update", func(w *world, p *contract.Project) { w.deliverableIn(p, fields{"criteria": []string{"It works."}}) }),
+		project("comments", "comment.delete", func(w *world, p *contract.Project) {
+			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
+		}),
+		project("comments", "comment.delete", func(w *world, p *contract.Project) {
+			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": w.issueIn(p, "Leak").ID, "body": "Hm."})
+		}),
+		project("time_entries", "time_entry.delete", func(w *world, p *contract.Project) { w.spendTime(fields{"projectId": p.ID}) }),
+		project("custom_fields", "project.update", func(w *world, p *contract.Project) { w.fieldIn(p) }),
+		project("repo_paths", "project.update", func(w *world, p *contract.Project) { w.bind(p.ID, "/src/"+p.Prefix) }),
+		project("delegations", "delegation.revoke", func(w *world, p *contract.Project) {
+			w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
+		}),
+		task("tasks", "task.delete", func(w *world, p *contract.Project, t *contract.Task) {
+			w.task(p, "Sub-task", fields{"parentTaskId": t.ID})
+		}),
+		{table: "tasks", request: "delete-task", child: "tasks", permission: "task.update", make: func(w *world, p *contract.Project, who *person) fields {
+			e := w.taskBy(who, p, "Epic", epic)
+			w.task(p, "Land", fields{"epicId": e.ID})
+			return fields{"projectId": p.ID, "task": e.Key}
+		}},
+		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) { w.waitFor(p, w.task(p, "Next"), t.ID) }),
+		task("comments", "comment.delete", func(w *world, _ *contract.Project, t *contract.Task) {
+			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": t.ID, "body": "Hm."})
+		}),
+		task("criteria", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) {
+			do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "taskId": t.ID, "text": "It works."})
+		}),
+		task("deliverables", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) { w.deliverableIn(p, fields{"taskId": t.ID}) }),
+		{table: "tasks", request: "delete-task", child: "issues", permission: "issue.update", make: func(w *world, p *contract.Project, _ *person) fields {
+			made := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": w.issueIn(p, "Leak").Key})
+			return fields{"projectId": p.ID, "task": made.Key}
+		}},
+		task("time_entries", "time_entry.update", func(w *world, _ *contract.Project, t *contract.Task) { w.spendTime(fields{"taskId": t.ID}) }),
+		{table: "issues", request: "delete-issue", child: "comments", permission: "comment.delete", make: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.issueIn(p, "Leak")
+			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": i.ID, "body": "Hm."})
+			return fields{"issue": i.Key}
+		}},
+		{table: "issues", request: "delete-issue", child: "time_entries", permission: "time_entry.update", make: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.issueIn(p, "Leak")
+			w.spendTime(fields{"issueId": i.ID})
+			return fields{"issue": i.Key}
+		}},
+		{table: "stages", request: "delete-stage", child: "gates", permission: "gate.delete", make: func(w *world, p *contract.Project, _ *person) fields {
+			s := w.stage(p.ID, "Design").ID
+			w.gateAfter(p.ID, s, "Review")
+			return fields{"projectId": p.ID, "stageId": s}
+		}},
+		{table: "deliverables", request: "delete-deliverable", child: "criteria", permission: "deliverable.update", make: func(w *world, p *contract.Project, _ *person) fields {
+			return fields{"projectId": p.ID, "deliverableId": w.deliverableIn(p, fields{"criteria": []string{"It works."}}).ID}
+		}},
+		{table: "custom_fields", request: "delete-custom-field", child: "custom_field_values", permission: "task.update", make: func(w *world, p *contract.Project, _ *person) fields {
+			f := w.fieldIn(p)
+			do[contract.Task](w, w.manager, "set-custom-field-values", fields{"projectId": p.ID, "task": w.task(p, "Land").Key,
+				"values": []fields{{"field": f.ID, "value": "Red"}}})
+			return fields{"projectId": p.ID, "fieldId": f.ID}
+		}},
+		{table: "initiatives", request: "delete-initiative", child: "projects", permission: "project.update", make: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.initiative("Moon")
+			do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": i.ID})
+			return fields{"initiativeId": i.ID}
+		}},
+		{table: "initiatives", request: "delete-initiative", child: "tasks", permission: "task.update", make: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.initiative("Moon")
+			w.task(p, "Epic", epic, fields{"initiativeId": i.ID})
+			return fields{"initiativeId": i.ID}
+		}},
+		{table: "initiatives", request: "delete-initiative", child: "delegations", permission: "delegation.revoke", make: func(w *world, _ *contract.Project, _ *person) fields {
+			i := w.initiative("Moon")
+			w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
+			return fields{"initiativeId": i.ID}
+		}},
+	}
+	for i := range all {
+		all[i].name = fmt.Sprintf("%s of %s by %s %d", all[i].child, all[i].table, all[i].permission, i)
+	}
+	return all
+}
+
+// A deletion that reaches a record is rejected, with the count and no ids, without
+// the permission that the record needs, and succeeds with it.
+func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seen := map[[3]string]bool{}
+	cases := cascadeCases()
+	// All permissions of the tracker except one; with the own form of task.delete
+	// where that one is what the deleted record itself needs.
+	all := []string{}
+	for _, p := range w.engine.Catalogue().Permissions {
+		if p.Module == contract.Module {
+			all = append(all, p.Name)
+		}
+	}
+	for i, c := range cases {
+		left := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			return name == c.permission || name == c.permission+".own" && c.child != c.table
+		})
+		w.role(fmt.Sprintf("Without %d", i), left...)
+	}
+	w.role("All", all...)
+	for i, c := range cases {
+		seen[[3]string{c.table, c.child, c.permission}] = true
+		t.Run(c.name, func(t *testing.T) {
+			who := w.person(person{roles: []string{fmt.Sprintf("Without %d", i)}, clearance: "SECRET"})
+			can := w.person(person{roles: []string{"All"}, clearance: "SECRET"})
+			in := c.make(w, w.project(fmt.Sprintf("Apollo %d", i)), who)
+			before := w.snapshot()
+			_, err := w.try(who, c.request, in)
+			f := fault.From(err)
+			if !fault.HasCode(err, fault.CodeConflict) || f.Reason != "CASCADE_DENIED" || f.Details["count"] != 1 {
+				t.Fatalf("without %s: %v, %v, want CONFLICT of one record", c.permission, err, f)
+			}
+			if after := w.snapshot(); after != before {
+				t.Errorf("the rejected deletion left %v, before %v", after, before)
+			}
+			if _, err := w.try(can, c.request, in); err != nil {
+				t.Errorf("with every permission: %v", err)
+			}
+		})
+	}
+	for _, root := range []string{"projects", "tasks", "issues", "stages", "deliverables", "custom_fields", "initiatives"} {
+		for child, permissions := range tracker.Cascade(root) {
+			for _, permission := range permissions {
+				if !seen[[3]string{root, child, permission}] {
+					t.Errorf("no case deletes from %s with a record of %s that needs %s", root, child, permission)
+				}
+			}
+		}
+	}
+}
+
+// Counts are of all records, hidden ones among them, and name none.
+func TestCascade_CountsHiddenRecordsWithoutNamingThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
+	epic := w.task(open, "Epic", fields{"issueType": "EPIC"})
+	for range 3 {
+		w.task(secret, "Hidden", fields{"epicId": epic.ID})
+	}
+	uncleared := w.person(person{roles: []string{"Project Manager"}})
+	f := w.refused(fault.CodeConflict, uncleared, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
+	if f.Details["count"] != 3 || len(f.Details) != 2 {
+		t.Errorf("got %v", f.Details)
+	}
+	do[op.None](w, w.manager, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
+}
