@@ -309,6 +309,20 @@ func forgedTokens(s *stage) {
 	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me?access_token="+good, "", nil)
 	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", good, nil, "Authorization", "Bearer "+good)
 	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", good, nil, "Cookie", "pt_session="+session)
+	// A browser's cookie holds a session and no key, in whatever company.
+	s.want(200, "", "GET", "/api/auth/me", "", nil, "Cookie", "pt_session="+session)
+	s.want(200, "", "GET", "/api/auth/me", session, nil, "Cookie", "pt_session="+session)
+	for _, headers := range [][]string{
+		{"Cookie", "pt_session=" + good}, {"Cookie", "__Host-pt_session=" + good}, {"Cookie", "pt_session=" + good, "Authorization", "Bearer " + good},
+	} {
+		for _, method := range []string{"GET", "PUT"} {
+			path := map[string]string{"GET": "/api/auth/me", "PUT": "/api/auth/password"}[method]
+			a := s.do(method, path, "", nil, append(headers, "Sec-Fetch-Site", "same-origin")...)
+			if said := strings.ReplaceAll(a.Body, a.Error.RequestID, ""); a.Code != http.StatusUnauthorized || said != same {
+				s.t.Errorf("%s %s with an API key in the cookie (%.12s): %d %s, want the one 401", method, path, headers[0], a.Code, a.Body)
+			}
+		}
+	}
 }
 
 // Tokens of one id, all signed with the server's secret: each has the authority

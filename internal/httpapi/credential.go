@@ -19,7 +19,8 @@ const (
 
 // credentialOf takes the token out of a request. Two Authorization headers, a
 // header that is not "Bearer <token>" with one space, two session cookies, or a
-// cookie that disagrees with the header are all the same UNAUTHORIZED.
+// cookie that disagrees with the header are all the same UNAUTHORIZED. A token in
+// the query string is none.
 func credentialOf(r *http.Request, module string) (principal.Credential, error) {
 	c := principal.Credential{Module: module}
 	if values := r.Header.Values("X-Act-As-Org"); len(values) > 0 {
@@ -32,19 +33,18 @@ func credentialOf(r *http.Request, module string) (principal.Credential, error) 
 	if err != nil {
 		return c, err
 	}
+	c.Token, c.Cookie = cookie, cookie != ""
 	headers := r.Header.Values("Authorization")
 	switch {
 	case len(headers) > 1:
 		return c, fault.Unauthorized()
 	case len(headers) == 1:
 		token, ok := bearer(headers[0])
-		if !ok || (cookie != "" && cookie != token) {
+		if !ok || (c.Cookie && cookie != token) {
 			return c, fault.Unauthorized()
 		}
-		c.Token = token
-	case cookie != "":
-		c.Token, c.Cookie = cookie, true
-	default:
+		c.Token, c.Bearer = token, true
+	case !c.Cookie:
 		return c, fault.Unauthorized()
 	}
 	return c, nil

@@ -39,13 +39,14 @@ type noIn struct{}
 const (
 	thingID   = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
 	goodToken = "good"
+	keyToken  = "key"
 )
 
-// gatekeeper accepts one token, and says what it was shown.
+// gatekeeper accepts one session, and one API key where the cookie does not hold it.
 type gatekeeper struct{}
 
 func (gatekeeper) Authenticate(_ context.Context, c principal.Credential) (*principal.Principal, error) {
-	if c.Token != goodToken {
+	if c.Token != goodToken && (c.Token != keyToken || c.Cookie) {
 		return nil, fault.Unauthorized()
 	}
 	return &principal.Principal{UserID: thingID}, nil
@@ -120,6 +121,16 @@ func TestCredential(t *testing.T) {
 		{"cookie and origin", []string{"Cookie", "pt_session=good", "Origin", "http://example.com"}, 201},
 		{"cookie and fetch metadata", []string{"Cookie", "__Host-pt_session=good", "Sec-Fetch-Site", "same-origin"}, 201},
 		{"cookie that agrees", []string{"Cookie", "pt_session=good", "Authorization", "Bearer good"}, 201},
+		{"key", []string{"Authorization", "Bearer key"}, 201},
+		{"key in the cookie", []string{"Cookie", "pt_session=key", "Origin", "http://example.com"}, 401},
+		{"key in the secure cookie", []string{"Cookie", "__Host-pt_session=key", "Sec-Fetch-Site", "same-origin"}, 401},
+		{"key in the cookie without proof", []string{"Cookie", "pt_session=key"}, 401},
+		{"key in cookie and header", []string{"Cookie", "pt_session=key", "Authorization", "Bearer key"}, 401},
+		{"session in the cookie, key in the header", []string{"Cookie", "pt_session=good", "Authorization", "Bearer key"}, 401},
+		{"cookie and an empty header", []string{"Cookie", "pt_session=good", "Authorization", "", "Origin", "http://example.com"}, 401},
+		{"cookie and another scheme", []string{"Cookie", "pt_session=good", "Authorization", "Basic Z29vZDo=", "Origin", "http://example.com"}, 401},
+		{"another cookie", []string{"Cookie", "session=good", "Origin", "http://example.com"}, 401},
+		{"other headers", []string{"Proxy-Authorization", "Bearer good", "X-Api-Key", "good"}, 401},
 		{"none", nil, 401},
 		{"wrong", []string{"Authorization", "Bearer bad"}, 401},
 		{"two headers", []string{"Authorization", "Bearer good", "Authorization", "Bearer good"}, 401},
@@ -146,6 +157,19 @@ func TestCredential(t *testing.T) {
 				t.Errorf("a 401 must carry UNAUTHORIZED and a challenge, got %+v", e)
 			}
 		})
+	}
+}
+
+// A token in the query string is no credential, under whatever name.
+func TestCredential_QueryIsNotRead(t *testing.T) {
+	t.Parallel()
+	api := newTestAPI(t, io.Discard, nil)
+	for _, name := range []string{"access_token", "token", "api_key", "pt_session", "Authorization"} {
+		r := request(`{"text":"x"}`)
+		r.URL.RawQuery = name + "=" + goodToken
+		if w, e := serve(api, r); w.Code != 401 {
+			t.Errorf("?%s: got %d %+v, want 401", name, w.Code, e)
+		}
 	}
 }
 

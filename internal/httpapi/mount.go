@@ -27,7 +27,7 @@ func (a *API) Mount(path, name string, h http.Handler) {
 			own := r.Clone(r.Context())
 			own.Header.Del("X-Act-As-Org")
 			cred, cerr := credentialOf(own, "")
-			if cerr == nil && cred.Cookie {
+			if cerr == nil && !cred.Bearer {
 				cerr = fault.Unauthorized()
 			}
 			if err = cerr; err == nil {

@@ -24,6 +24,8 @@ func TestMount(t *testing.T) {
 		"no credential":                       {host: "parapet.example", status: 401},
 		"a bad credential":                    {token: "bad", host: "parapet.example", status: 401},
 		"a cookie alone":                      {cookie: goodToken, host: "parapet.example", status: 401},
+		"a bearer and its cookie":             {token: goodToken, cookie: goodToken, host: "parapet.example", status: 202},
+		"a key that is a cookie as well":      {token: keyToken, cookie: keyToken, host: "parapet.example", status: 401},
 		"a page of this host":                 {token: goodToken, host: "parapet.example", origin: "https://parapet.example", status: 202},
 		"a page of another site":              {token: goodToken, host: "parapet.example", origin: "https://elsewhere.example", status: 403},
 		"a page without a site":               {token: goodToken, host: "parapet.example", origin: "null", status: 403},

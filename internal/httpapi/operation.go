@@ -25,12 +25,12 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 		ctx := c.Request.Context()
 		if b.Access != op.Public {
 			cred, err := credentialOf(c.Request, b.Module)
-			if err == nil && cred.Cookie && b.Effect.Changes() {
-				err = sameOrigin(c.Request)
-			}
 			var who *principal.Principal
 			if err == nil {
 				who, err = a.cfg.Auth.Authenticate(ctx, cred)
+			}
+			if err == nil && !cred.Bearer && b.Effect.Changes() {
+				err = sameOrigin(c.Request)
 			}
 			if err != nil {
 				a.fail(c, err)

@@ -54,6 +54,41 @@ func TestLiveCredentialIsAccepted(t *testing.T) {
 	}
 }
 
+func TestAuthenticate_CookieHoldsASessionOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{ttl: 30 * time.Second})
+	acme := w.tenant("acme")
+	worker := w.user(acme, "worker@acme.example")
+	w.assign(acme, worker, w.role(acme, "Member", "projects.read"))
+	session, _ := w.session(acme, worker, "Member")
+	key, _ := w.key(acme, worker, "Member")
+	// Asked twice: what is remembered of the key from a header is not for a cookie.
+	for range 2 {
+		for _, c := range []struct {
+			note           string
+			token          string
+			bearer, cookie bool
+			ok             bool
+		}{
+			{"session in the header", session, true, false, true},
+			{"session in the cookie", session, false, true, true},
+			{"session in both", session, true, true, true},
+			{"key in the header", key, true, false, true},
+			{"key in the cookie", key, false, true, false},
+			{"key in both", key, true, true, false},
+		} {
+			_, err := w.checker.Authenticate(t.Context(), principal.Credential{Token: c.token, Module: "identity", Bearer: c.bearer, Cookie: c.cookie})
+			if c.ok {
+				if err != nil {
+					t.Errorf("%s: %v", c.note, err)
+				}
+				continue
+			}
+			wantRefusal(t, err, fault.CodeUnauthorized, "")
+		}
+	}
+}
+
 // Each condition on its own, with and without a cache, and back again where the
 // specification says that it comes back.
 func TestPrincipalCheckConditions(t *testing.T) {

@@ -125,7 +125,13 @@ func CacheTTL(configured, limit time.Duration) time.Duration {
 // FORBIDDEN. The Subject it carries may be of an older revision: whoever serves
 // the request compares Revision with the live one.
 func (c *Checker) Authenticate(ctx context.Context, cred Credential) (*Principal, error) {
-	claims, err := c.cfg.Tokens.Verify(cred.Token, token.Session, token.APIKey)
+	kinds := []token.Kind{token.Session, token.APIKey}
+	if cred.Cookie {
+		// A browser sends a cookie with every request of its user: a credential for
+		// automation does not belong there.
+		kinds = []token.Kind{token.Session}
+	}
+	claims, err := c.cfg.Tokens.Verify(cred.Token, kinds...)
 	if err != nil {
 		return nil, err
 	}

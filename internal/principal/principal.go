@@ -115,7 +115,11 @@ type Credential struct {
 	HasActAs bool
 	// Module is the module whose operation is asked for.
 	Module string
-	// Cookie says that a browser sent the token by itself.
+	// Bearer says that the Authorization header holds the token. A request without
+	// it may have been sent by a browser on its own.
+	Bearer bool
+	// Cookie says that the session cookie holds the token, alone or beside the
+	// header. Only a session is accepted there.
 	Cookie bool
 }
 
