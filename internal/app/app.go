@@ -68,7 +68,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if info, err := os.Stat(cfg.CheckpointDir); cfg.CheckpointDir != "" && (err != nil || !info.IsDir()) {
 		return nil, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "it is not a folder"}
 	}
-	tokens, err := token.New(token.Config{Secret: cfg.JWTSecret})
+	tokens, err := token.New(token.Config{Secret: cfg.JWTSecret, Previous: cfg.JWTPrevious})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,9 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err = a.newChecker(tokens); err != nil {
 		return nil, err
 	}
-	a.registry.MustRegister(newCollector(a))
+	a.registry.MustRegister(newCollector(a), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
+	}, func() float64 { return float64(tokens.VerifiedByPrevious()) }))
 	if a.operations, err = a.modules(ctx, tokens); err != nil {
 		return nil, err
 	}

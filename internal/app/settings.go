@@ -27,6 +27,7 @@ type Config struct {
 	LogLevel     string
 	AuthProvider string
 	JWTSecret    string
+	JWTPrevious  string
 	CronSecret   string
 	AdminTTLDays *int
 	UserTTLDays  *int
@@ -90,6 +91,7 @@ func Settings() []Setting {
 		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "debug, info, warn or error.", set: oneOf(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
 		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in: `local` (email and password). `oidc` is reserved.", set: oneOf(func(c *Config) *string { return &c.AuthProvider }, "local")},
 		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs tokens: at least 32 bytes, base64 or raw. Required.", set: text(func(c *Config) *string { return &c.JWTSecret })},
+		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Secret that still verifies tokens and never signs them, while `API_KEY_JWT_SECRET` is being replaced: at least 32 bytes, another one than that.", set: text(func(c *Config) *string { return &c.JWTPrevious })},
 		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Cap in days of an administrator's own keys: 30 unless set, at most 365.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
 		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Cap in days of other people's own keys: 365 unless set. Below 90, keys for service principals are refused.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 believes none.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},

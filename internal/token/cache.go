@@ -14,45 +14,45 @@ type digest [sha256.Size]byte
 
 func digestOf(text string) digest { return sha256.Sum256([]byte(text)) }
 
-// cache holds claims of tokens whose signature was good. It is bounded by two
+// cache holds tokens whose signature was good. It is bounded by two
 // generations: when the young one is full it becomes the old one, and the former
 // old one is dropped; an entry that is used moves to the young one. Only what
 // passed Verify gets in, so strangers cannot push entries out.
 type cache struct {
 	mu    sync.RWMutex
 	limit int
-	young map[digest]Claims
-	old   map[digest]Claims
+	young map[digest]verified
+	old   map[digest]verified
 }
 
 func newCache(size int) *cache {
 	half := max(size/2, 1)
-	return &cache{limit: half, young: make(map[digest]Claims), old: map[digest]Claims{}}
+	return &cache{limit: half, young: make(map[digest]verified), old: map[digest]verified{}}
 }
 
 // get gives the entry itself; the caller clones it.
-func (c *cache) get(key digest) (Claims, bool) {
+func (c *cache) get(key digest) (verified, bool) {
 	c.mu.RLock()
-	claims, ok := c.young[key]
+	v, ok := c.young[key]
 	if ok {
 		c.mu.RUnlock()
-		return claims, true
+		return v, true
 	}
-	claims, ok = c.old[key]
+	v, ok = c.old[key]
 	c.mu.RUnlock()
 	if ok {
-		c.put(key, claims)
+		c.put(key, v)
 	}
-	return claims, ok
+	return v, ok
 }
 
-func (c *cache) put(key digest, claims Claims) {
+func (c *cache) put(key digest, v verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.young[key]; !ok && len(c.young) >= c.limit {
-		c.old, c.young = c.young, make(map[digest]Claims)
+		c.old, c.young = c.young, make(map[digest]verified)
 	}
-	c.young[key] = claims
+	c.young[key] = v
 }
 
 // forget goes through all entries: revocations are rare, and an index by jti
@@ -60,9 +60,9 @@ func (c *cache) put(key digest, claims Claims) {
 func (c *cache) forget(jti op.UUID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, generation := range []map[digest]Claims{c.young, c.old} {
-		for key, claims := range generation {
-			if claims.ID == jti {
+	for _, generation := range []map[digest]verified{c.young, c.old} {
+		for key, v := range generation {
+			if v.claims.ID == jti {
 				delete(generation, key)
 			}
 		}

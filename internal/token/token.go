@@ -1,7 +1,8 @@
 // Package token owns the credentials that requests carry: it signs them and it
 // reads them, and no other package knows how.
 //
-// A token is a compact JWS with HS256 under one fixed key. Its header is exactly
+// A token is a compact JWS with HS256 under one fixed key. While that key is being
+// replaced, the one before still verifies tokens; it never signs. The header is exactly
 // {"alg":"HS256","typ":<kind>}; whatever else a header may hold (kid, jwk, jku,
 // x5u, crit …) makes it no token of ours, so nothing that a caller wrote can
 // choose a key or have one fetched. The kind is part of the signed header, and a
@@ -19,6 +20,7 @@ package token
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/lestrrat-go/jwx/v2/jwa"
@@ -104,8 +106,12 @@ type Claims struct {
 
 // Config is what a Keyring is made from.
 type Config struct {
-	// Secret is the setting API_KEY_JWT_SECRET as it was written (see ParseSecret).
+	// Secret is the setting API_KEY_JWT_SECRET as it was written: it signs and it
+	// verifies.
 	Secret string
+	// Previous is the setting API_KEY_JWT_SECRET_PREVIOUS: it verifies only. Empty
+	// is none.
+	Previous string
 	// Clock tells the time; the system's when nil.
 	Clock clock.Clock
 	// CacheSize bounds the cache of verified tokens; 0 is 4,096, negative is no cache.
@@ -114,20 +120,24 @@ type Config struct {
 
 // Keyring signs and reads tokens. It is safe for concurrent use.
 type Keyring struct {
-	secret   []byte
+	secret []byte
+	// previous verifies what secret does not; nil is none.
+	previous []byte
 	clock    clock.Clock
 	verified *cache
+	// byPrevious counts the uses of tokens that only previous verifies.
+	byPrevious atomic.Int64
 }
 
 const defaultCacheSize = 4096
 
 // New makes a Keyring. The error names the setting that is wrong.
 func New(cfg Config) (*Keyring, error) {
-	secret, err := ParseSecret(cfg.Secret)
+	secret, previous, err := readSecrets(cfg.Secret, cfg.Previous)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keyring{secret: secret, clock: cfg.Clock}
+	k := &Keyring{secret: secret, previous: previous, clock: cfg.Clock}
 	if k.clock == nil {
 		k.clock = clock.System{}
 	}
@@ -173,22 +183,41 @@ func (k *Keyring) Verify(text string, accept ...Kind) (Claims, error) {
 	var key digest
 	if k.verified != nil {
 		key = digestOf(text)
-		if c, ok := k.verified.get(key); ok {
-			if !accepts(accept, c.Kind) || !c.liveAt(now) {
+		if v, ok := k.verified.get(key); ok {
+			if !accepts(accept, v.claims.Kind) || !v.claims.liveAt(now) {
 				return Claims{}, fault.Unauthorized()
 			}
-			return c.clone(), nil
+			k.count(v)
+			return v.claims.clone(), nil
 		}
 	}
-	c, ok := k.read(text, now, accept)
+	v, ok := k.read(text, now, accept)
 	if !ok {
 		return Claims{}, fault.Unauthorized()
 	}
+	k.count(v)
 	if k.verified != nil {
-		k.verified.put(key, c.clone())
+		k.verified.put(key, verified{v.claims.clone(), v.previous})
 	}
-	return c, nil
+	return v.claims, nil
 }
+
+// verified is a token whose signature is good.
+type verified struct {
+	claims Claims
+	// previous tells that the previous secret verified it.
+	previous bool
+}
+
+func (k *Keyring) count(v verified) {
+	if v.previous {
+		k.byPrevious.Add(1)
+	}
+}
+
+// VerifiedByPrevious is how often a token was accepted, since the start, that the
+// previous secret signed. When it has stopped growing, that secret can go.
+func (k *Keyring) VerifiedByPrevious() int64 { return k.byPrevious.Load() }
 
 // Forget drops what is cached of the token with this jti. Correctness does not
 // rest on it: the cache holds that a signature is good, not that a key is live.
@@ -199,31 +228,37 @@ func (k *Keyring) Forget(jti op.UUID) {
 }
 
 // read does all of Verify but the cache.
-func (k *Keyring) read(text string, now time.Time, accept []Kind) (Claims, bool) {
+func (k *Keyring) read(text string, now time.Time, accept []Kind) (verified, bool) {
 	header, ok := readShape(text)
 	if !ok {
-		return Claims{}, false
+		return verified{}, false
 	}
 	kind, ok := readHeader(header)
 	if !ok {
-		return Claims{}, false
+		return verified{}, false
 	}
+	previous := false
+	// jws compares signatures in constant time. A forged token meets both secrets.
 	payload, err := jws.Verify([]byte(text), jws.WithKey(jwa.HS256, k.secret))
+	if err != nil && k.previous != nil {
+		previous = true
+		payload, err = jws.Verify([]byte(text), jws.WithKey(jwa.HS256, k.previous))
+	}
 	if err != nil {
-		return Claims{}, false
+		return verified{}, false
 	}
 	if !accepts(accept, kind) {
-		return Claims{}, false
+		return verified{}, false
 	}
 	c, ok := decodeClaims(payload)
 	if !ok {
-		return Claims{}, false
+		return verified{}, false
 	}
 	c.Kind = kind
 	if c.ExpiresAt.Sub(c.IssuedAt) > kind.MaxLifetime() || !c.liveAt(now) {
-		return Claims{}, false
+		return verified{}, false
 	}
-	return c, true
+	return verified{c, previous}, true
 }
 
 // liveAt applies the rules that depend on the time; they hold for each use anew.

@@ -230,7 +230,7 @@ func TestSecret(t *testing.T) {
 		{"a line break makes it raw", base64.StdEncoding.EncodeToString(random) + "\n", base64.StdEncoding.EncodeToString(random) + "\n"},
 	}
 	for _, c := range cases {
-		if got, err := ParseSecret(c.text); err != nil || string(got) != c.want {
+		if got, err := parseSecret(SecretSetting, c.text); err != nil || string(got) != c.want {
 			t.Errorf("%s: got %q, %v", c.name, got, err)
 		}
 	}
@@ -242,6 +242,89 @@ func TestSecret(t *testing.T) {
 		if err != nil && short != "" && strings.Contains(err.Error(), short) {
 			t.Errorf("the error repeats the secret: %v", err)
 		}
+	}
+}
+
+func TestPreviousSecret_IsReadLikeTheSecret(t *testing.T) {
+	t.Parallel()
+	random := []byte("0123456789abcdefghijklmnopqrstuv")
+	encoded := base64.StdEncoding.EncodeToString(random)
+	for _, c := range []struct{ note, secret, previous, says string }{
+		{"short", testSecret, "short", "at least 32 bytes"},
+		{"one byte short", testSecret, strings.Repeat("x", 31), "at least 32 bytes"},
+		{"short as base64", testSecret, base64.StdEncoding.EncodeToString(random[:16]), "at least 32 bytes"},
+		{"the same", testSecret, testSecret, "same secret"},
+		{"the same, spelt otherwise", encoded, string(random), "same secret"},
+	} {
+		_, err := New(Config{Secret: c.secret, Previous: c.previous})
+		if f := fault.From(err); err == nil || f.Field != PreviousSecretSetting || !strings.Contains(f.Message, c.says) {
+			t.Errorf("%s: %v, want an error about %s that says %q", c.note, err, PreviousSecretSetting, c.says)
+		}
+		if err != nil && strings.Contains(err.Error(), c.previous) {
+			t.Errorf("%s: the error repeats the secret: %v", c.note, err)
+		}
+	}
+	if _, err := New(Config{Secret: "short", Previous: testSecret}); fault.From(err).Field != SecretSetting {
+		t.Errorf("%v, want an error about %s: the previous secret does not sign", err, SecretSetting)
+	}
+}
+
+// A rotation: before, while both secrets are known, and after. Tokens of the old
+// secret verify until it is removed, and nothing new is signed with it.
+func TestPreviousSecret_VerifiesAndNeverSigns(t *testing.T) {
+	t.Parallel()
+	const newSecret = "the secret that comes after, also more than 32 bytes"
+	ring := func(secret, previous string) *Keyring {
+		t.Helper()
+		k, err := New(Config{Secret: secret, Previous: previous, Clock: clock.Func(present)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	issue := func(k *Keyring) string {
+		t.Helper()
+		text, err := k.Issue(testClaims(), APIKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before, during, after := ring(testSecret, ""), ring(newSecret, testSecret), ring(newSecret, "")
+	foreign := issue(ring(testSecret+" of somebody else", ""))
+	byOld, byNew := issue(before), issue(during)
+	for _, c := range []struct {
+		note string
+		ring *Keyring
+		text string
+		good bool
+	}{
+		{"before, old", before, byOld, true},
+		{"before, new", before, byNew, false},
+		{"during, old", during, byOld, true},
+		{"during, new", during, byNew, true},
+		{"during, foreign", during, foreign, false},
+		{"after, old", after, byOld, false},
+		{"after, new", after, byNew, true},
+	} {
+		for _, turn := range []string{"fresh", "cached"} {
+			if _, err := c.ring.Verify(c.text, Session, APIKey); (err == nil) != c.good {
+				t.Errorf("%s, %s: %v, want good = %t", c.note, turn, err, c.good)
+			}
+			if _, err := c.ring.Verify(c.text, Session); err == nil {
+				t.Errorf("%s, %s: a key verified as a session", c.note, turn)
+			}
+		}
+	}
+	if n := during.VerifiedByPrevious(); n != 2 {
+		t.Errorf("%d uses of a token of the previous secret, want 2: fresh and cached", n)
+	}
+	if n := before.VerifiedByPrevious() + after.VerifiedByPrevious(); n != 0 {
+		t.Errorf("%d uses counted without a previous secret", n)
+	}
+	during.Forget(testClaims().ID)
+	if n := during.verified.len(); n != 0 {
+		t.Errorf("%d tokens of a forgotten id are cached, of either secret", n)
 	}
 }
 
