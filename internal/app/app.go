@@ -153,7 +153,9 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		return nil, err
 	}
 	a.identity, err = identity.New(identity.Deps{
-		Pool: a.pools.byRole[postgres.RoleIdentity], Auth: a.pools.byRole[postgres.RoleAuth],
+		Pool: a.pools.byRole[postgres.RoleIdentity],
+		// Whoever logs in has no tenant yet: all logins have one share together.
+		Auth: a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
 		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
 		Keys: authz.KeySettings{MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays)},
@@ -190,7 +192,7 @@ func days(n *int) int {
 func (a *App) gate(module string, pool *postgres.Pool, delegations gate.Delegations) *gate.Module {
 	return gate.New(gate.Config{
 		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: a.hashKey(),
-		Delegations: delegations,
+		Delegations: delegations, Timeout: a.cfg.RequestTimeout,
 	})
 }
 

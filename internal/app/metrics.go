@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"parapet/internal/admission"
 	"parapet/internal/events"
 	"parapet/internal/postgres"
 )
@@ -18,6 +19,8 @@ type collector struct {
 	decisions, failures, reloads                *prometheus.Desc
 	logged, dropped                             *prometheus.Desc
 	undispatched, undelivered, parked, poolConn *prometheus.Desc
+	// Of the admission: by role and lane, never by tenant.
+	poolLimit, poolHeld, poolWaiting, poolRefused, poolWait *prometheus.Desc
 }
 
 func newCollector(a *App) *collector {
@@ -35,12 +38,17 @@ func newCollector(a *App) *collector {
 		undelivered:  desc("outbox_undelivered", "Deliveries in the subscribers' queues."),
 		parked:       desc("outbox_parked", "Deliveries that failed too often."),
 		poolConn:     desc("pool_connections", "Connections to the database, by role and state.", "role", "state"),
+		poolLimit:    desc("pool_limit", "Limits of the admission to a pool: connections, and for tenant_queue requests.", "role", "limit"),
+		poolHeld:     desc("pool_admitted", "Requests that have a connection, by lane.", "role", "lane"),
+		poolWaiting:  desc("pool_waiting", "Requests that wait for a connection, by lane.", "role", "lane"),
+		poolRefused:  desc("pool_refused_total", "Requests answered 503 without a connection: the tenant's queue was full, or the wait was over.", "role", "lane", "reason"),
+		poolWait:     desc("pool_wait_seconds", "Wait for a connection of the requests that got one, by lane.", "role", "lane"),
 	}
 }
 
 // Describe names the metrics.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.decisions, c.failures, c.reloads, c.logged, c.dropped, c.undispatched, c.undelivered, c.parked, c.poolConn} {
+	for _, d := range []*prometheus.Desc{c.decisions, c.failures, c.reloads, c.logged, c.dropped, c.undispatched, c.undelivered, c.parked, c.poolConn, c.poolLimit, c.poolHeld, c.poolWaiting, c.poolRefused, c.poolWait} {
 		ch <- d
 	}
 }
@@ -67,6 +75,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		s := pool.Stat()
 		gauge(c.poolConn, float64(s.AcquiredConns()), role, "in_use")
 		gauge(c.poolConn, float64(s.IdleConns()), role, "idle")
+		c.collectAdmission(ch, role, pool.Admission())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -74,5 +83,24 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.undispatched, float64(backlog.Undispatched))
 		gauge(c.undelivered, float64(backlog.Undelivered))
 		gauge(c.parked, float64(backlog.Parked))
+	}
+}
+
+// collectAdmission gives the numbers of the admission to one pool.
+func (c *collector) collectAdmission(ch chan<- prometheus.Metric, role string, queue *admission.Queue) {
+	limits := queue.Limits()
+	for name, limit := range map[string]int{
+		"connections": limits.Slots, "reserved": limits.Reserve, "writers": limits.Writers, "bulk": limits.Bulk,
+		"tenant": limits.Share, "tenant_writers": limits.ShareWriters, "tenant_bulk": limits.ShareBulk, "tenant_queue": limits.Queue,
+	} {
+		ch <- prometheus.MustNewConstMetric(c.poolLimit, prometheus.GaugeValue, float64(limit), role, name)
+	}
+	for _, lane := range admission.Lanes() {
+		s := queue.Stats(lane)
+		ch <- prometheus.MustNewConstMetric(c.poolHeld, prometheus.GaugeValue, float64(s.Held), role, lane.String())
+		ch <- prometheus.MustNewConstMetric(c.poolWaiting, prometheus.GaugeValue, float64(s.Waiting), role, lane.String())
+		ch <- prometheus.MustNewConstMetric(c.poolRefused, prometheus.CounterValue, float64(s.Full), role, lane.String(), "queue_full")
+		ch <- prometheus.MustNewConstMetric(c.poolRefused, prometheus.CounterValue, float64(s.Timeout), role, lane.String(), "timeout")
+		ch <- prometheus.MustNewConstHistogram(c.poolWait, s.Granted, s.Seconds, s.Waited, role, lane.String())
 	}
 }

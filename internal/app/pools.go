@@ -36,7 +36,10 @@ func (p *pools) open(ctx context.Context, role string) (*postgres.Pool, error) {
 	if p.cfg.Citus {
 		setting = postgres.SetLocal
 	}
-	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: int32(min(p.cfg.PoolConns, 1000)), TenantSetting: setting})
+	pool, err := postgres.Open(ctx, postgres.Config{
+		URL: url, MaxConns: int32(min(p.cfg.PoolConns, 1000)), TenantConns: p.cfg.TenantConns, TenantQueue: p.cfg.TenantQueue,
+		LockTimeout: p.cfg.LockTimeout, TenantSetting: setting,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database as %s: %w", role, err)
 	}

@@ -44,6 +44,10 @@ type Config struct {
 	Proxies        []netip.Prefix
 	Drain          time.Duration
 	PoolConns      int
+	TenantConns    int
+	TenantQueue    int
+	LockTimeout    time.Duration
+	RequestTimeout time.Duration
 	DecisionLog    string
 	PolicyDir      string
 	CheckpointDir  string
@@ -124,6 +128,18 @@ func Settings() []Setting {
 			return err
 		}},
 		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Connections to the database for each role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
+		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many of these one tenant may use at a time; one of them stays free for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: number(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
+		{Name: "PT_TENANT_QUEUE", Default: "128", Doc: "How many requests of one tenant may wait for a connection, for at most two seconds; the next one is answered 503 at once.", set: number(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
+		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a change waits for a record that another change holds, in milliseconds; then it is answered 503 with Retry-After.", set: func(c *Config, v string) error {
+			n, err := whole(v, 10, 60000)
+			c.LockTimeout = time.Duration(n) * time.Millisecond
+			return err
+		}},
+		{Name: "PT_REQUEST_TIMEOUT_SECONDS", Default: "10", Doc: "How long a request may take, from its first look at the database to the commit; then it is answered 503. An import may take three times as long.", set: func(c *Config, v string) error {
+			n, err := whole(v, 1, 35)
+			c.RequestTimeout = time.Duration(n) * time.Second
+			return err
+		}},
 		{Name: "PT_CITUS", Doc: "`1` sets the tenant in the way that Citus carries to its workers.", set: func(c *Config, v string) error {
 			if v != "0" && v != "1" {
 				return errors.New("it must be 1 or 0")

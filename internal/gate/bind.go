@@ -71,6 +71,8 @@ func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Contex
 		if !ok {
 			return nil, fmt.Errorf("gate: %s was called with %T", o.Name, in)
 		}
+		ctx, cancel := m.deadline(ctx, o.Operation)
+		defer cancel()
 		out, err := do(ctx, typed)
 		if err != nil {
 			return nil, err

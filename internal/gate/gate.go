@@ -58,6 +58,10 @@ type Config struct {
 	// HashKey is a secret of the installation: requests that named an
 	// idempotency key are remembered by a hash with it.
 	HashKey []byte
+	// Timeout is the deadline of a call, from its first wait for a connection to its
+	// commit; zero means none. A call that waits for something else to happen has it
+	// for each look at the database.
+	Timeout time.Duration
 	// Delegations finds what callers may do on behalf of others; nil in a module
 	// that nothing is delegated in.
 	Delegations Delegations
@@ -178,6 +182,8 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 	if p == nil || p.Subject == nil {
 		return fault.Unauthorized()
 	}
+	ctx, cancel := m.deadline(ctx, o)
+	defer cancel()
 	for range attempts {
 		found := live{p.Revision, p.Lent}
 		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
@@ -204,6 +210,21 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		p = fresh
 	}
 	return fault.Unavailable(fmt.Errorf("gate: %s: it kept colliding with other changes", o.Name))
+}
+
+// bulkFactor is how many times as long as others a bulk operation may take.
+const bulkFactor = 3
+
+// deadline bounds a call, so that a database that does not answer is answered for.
+func (m *Module) deadline(ctx context.Context, o *op.Operation) (context.Context, context.CancelFunc) {
+	switch {
+	case m.cfg.Timeout <= 0:
+		return context.WithCancel(ctx)
+	case o.Bulk:
+		return context.WithTimeout(ctx, bulkFactor*m.cfg.Timeout)
+	default:
+		return context.WithTimeout(ctx, m.cfg.Timeout)
+	}
 }
 
 // collided tells a deadlock and a failed serialization from other errors (SQLSTATE
@@ -235,7 +256,11 @@ func (m *Module) read(ctx context.Context, c *Call, found *live, f func(context.
 // change runs a handler in one transaction that holds the change, its audit
 // entries and its events, or nothing.
 func (m *Module) change(ctx context.Context, c *Call, found *live, f func(context.Context, *Call) error) error {
-	tx, err := m.cfg.Pool.Begin(ctx, string(c.Tenant), c.check(found))
+	begin := m.cfg.Pool.Begin
+	if c.operation.Bulk {
+		begin = m.cfg.Pool.BeginBulk
+	}
+	tx, err := begin(ctx, string(c.Tenant), c.check(found))
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,9 @@ type Spec struct {
 	Description string
 	// Secret says that the answer holds a credential, so that it is never kept.
 	Secret bool
+	// Bulk says that one call can take seconds: it runs in the bulk lane of the
+	// database pool, beside the tenant's other changes, and has a longer deadline.
+	Bulk bool
 	// MaxBody is the size in bytes up to which a body is read; 1 MiB unless told.
 	MaxBody int64
 }

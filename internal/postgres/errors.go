@@ -39,6 +39,11 @@ func MapError(err error, known ...Constraints) error {
 	if errors.As(err, &pg) {
 		return mapServerError(err, pg, known)
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		f := fault.Unavailable(err).WithReason(ReasonNoAnswer)
+		f.Message = "The database did not answer in time. Try again shortly."
+		return f
+	}
 	if unreachable(err) {
 		return fault.Unavailable(err)
 	}
@@ -65,8 +70,13 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 		// invalid text, out of range, invalid date, date out of range, invalid
 		// bytes (NUL), untranslatable character: values that came with the request.
 		return fault.Validation("", "A value is not of the right form or range.").WithCause(err)
-	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
+	case "40001", "40P01": // serialization_failure, deadlock_detected
 		f := fault.Unavailable(err)
+		f.RetryAfter = retryAtOnce
+		return f
+	case "55P03": // lock_not_available
+		f := fault.Unavailable(err).WithReason(ReasonLocked)
+		f.Message = "Another change holds this record. Try again shortly."
 		f.RetryAfter = retryAtOnce
 		return f
 	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25006":

@@ -2,19 +2,29 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"parapet/internal/admission"
 	"parapet/internal/fault"
 )
 
-// acquireTimeout is how long a caller waits for a connection before it is told
-// to come back.
-const acquireTimeout = 2 * time.Second
+// Defaults of Config.
+const (
+	// acquireTimeout is how long a caller waits for a connection before it gets
+	// UNAVAILABLE.
+	acquireTimeout = 2 * time.Second
+	// DefaultLockTimeout is how long a statement of a transaction waits for a lock.
+	// It is longer than the server's deadlock_timeout (1 s), so that a deadlock is
+	// found, and retried, as what it is.
+	DefaultLockTimeout = 2 * time.Second
+)
 
 // Config is what a pool is opened with.
 type Config struct {
@@ -28,6 +38,13 @@ type Config struct {
 	// AcquireTimeout replaces the two seconds that a caller waits for a
 	// connection, when positive.
 	AcquireTimeout time.Duration
+	// TenantConns is how many connections one tenant may use at a time, and
+	// TenantQueue how many of its callers may wait for one; zero means the defaults
+	// of admission.For.
+	TenantConns, TenantQueue int
+	// LockTimeout bounds the wait of a transaction's statements for a lock; zero
+	// means DefaultLockTimeout.
+	LockTimeout time.Duration
 	// TenantSetting is SetConfig, or SetLocal for Citus.
 	TenantSetting TenantSetting
 	// Tracer sees every statement (pgx.QueryTracer and its relatives), when set.
@@ -38,9 +55,15 @@ type Config struct {
 // of a session, so that it works behind a transaction-mode connection pooler.
 // It is safe for concurrent use.
 type Pool struct {
-	pool    *pgxpool.Pool
-	wait    time.Duration
-	setting TenantSetting
+	pool      *pgxpool.Pool
+	admission *admission.Queue
+	wait      time.Duration
+	setting   TenantSetting
+	// lockTimeout is the value of the setting: milliseconds as text.
+	lockTimeout string
+	// account is whose share is used by statements in no tenant; empty for the
+	// product's own work.
+	account string
 }
 
 // Open makes a pool and its first connection, so that a wrong address or role
@@ -70,7 +93,11 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
-	p := &Pool{pool: pool, wait: acquireTimeout, setting: cfg.TenantSetting}
+	p := &Pool{
+		pool: pool, wait: acquireTimeout, setting: cfg.TenantSetting,
+		admission:   admission.New(admission.For(int(pc.MaxConns), cfg.TenantConns, cfg.TenantQueue)),
+		lockTimeout: milliseconds(cfg.LockTimeout, DefaultLockTimeout),
+	}
 	if cfg.AcquireTimeout > 0 {
 		p.wait = cfg.AcquireTimeout
 	}
@@ -84,31 +111,92 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 // Close waits for the connections in use and closes all.
 func (p *Pool) Close() { p.pool.Close() }
 
+// milliseconds is a duration as the server's settings take it.
+func milliseconds(d, otherwise time.Duration) string {
+	if d <= 0 {
+		d = otherwise
+	}
+	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
+}
+
+// ChargedTo returns a view of the pool whose statements in no tenant use the
+// share of account: a tenant's id, or a name for callers whose tenant is not known
+// yet. Without it they are the product's own work, which has no share.
+func (p *Pool) ChargedTo(account string) *Pool {
+	view := *p
+	view.account = account
+	return &view
+}
+
 // Ping tells whether the database answers; the readiness check uses it.
 func (p *Pool) Ping(ctx context.Context) error {
-	c, err := p.acquire(ctx)
+	c, err := p.acquire(ctx, "", admission.Read)
 	if err != nil {
 		return err
 	}
 	defer c.Release()
-	return MapError(c.Ping(ctx))
+	return MapError(c.Conn().Ping(ctx))
 }
 
 // Raw is the pgx pool itself, for libraries that want one (River). It knows
-// nothing of tenants.
+// nothing of tenants and of their shares.
 func (p *Pool) Raw() *pgxpool.Pool { return p.pool }
 
 // Stat gives the pool's numbers for metrics.
 func (p *Pool) Stat() *pgxpool.Stat { return p.pool.Stat() }
 
-// acquire waits a bounded time for a connection.
-func (p *Pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+// Admission shares the connections among tenants; metrics read it.
+func (p *Pool) Admission() *admission.Queue { return p.admission }
+
+// conn is a connection and the admission that it was taken with.
+type conn struct {
+	pooled *pgxpool.Conn
+	slot   *admission.Slot
+}
+
+// Conn is the connection itself.
+func (c *conn) Conn() *pgx.Conn { return c.pooled.Conn() }
+
+// Release gives both back.
+func (c *conn) Release() {
+	c.pooled.Release()
+	c.slot.Leave()
+}
+
+// Reasons of an UNAVAILABLE, as the envelope names them.
+const (
+	// ReasonTenantBusy says that the tenant's own requests use up its share.
+	ReasonTenantBusy = "TENANT_BUSY"
+	// ReasonLocked says that another change holds the record.
+	ReasonLocked = "RECORD_LOCKED"
+	// ReasonReadOnly says that the database accepts no changes.
+	ReasonReadOnly = "DATABASE_READ_ONLY"
+	// ReasonNoAnswer says that the database did not answer within the deadline.
+	ReasonNoAnswer = "DATABASE_TIMEOUT"
+)
+
+// acquire waits a bounded time for a connection, within the share of the tenant,
+// or of the pool's account where there is no tenant.
+func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) (*conn, error) {
+	if tenant == "" {
+		tenant = p.account
+	}
 	actx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
+	slot, err := p.admission.Acquire(ctx, tenant, lane, p.wait)
+	switch {
+	case errors.Is(err, admission.ErrFull), errors.Is(err, admission.ErrTimeout):
+		f := fault.Unavailable(fmt.Errorf("postgres: no connection in the %s lane: %w", lane, err)).WithReason(ReasonTenantBusy)
+		f.Message = "Too many requests of this organisation are running or waiting. Try again shortly."
+		return nil, f
+	case err != nil:
+		return nil, MapError(err)
+	}
 	c, err := p.pool.Acquire(actx)
 	if err == nil {
-		return c, nil
+		return &conn{c, slot}, nil
 	}
+	slot.Leave()
 	if ctx.Err() != nil {
 		return nil, MapError(ctx.Err())
 	}
@@ -119,11 +207,11 @@ func (p *Pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 // one (parapet_auth, parapet_jobs). The connection goes back when the rows are
 // closed or read to their end.
 func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	c, err := p.acquire(ctx)
+	c, err := p.acquire(ctx, "", admission.Read)
 	if err != nil {
 		return failedRows{err}, err
 	}
-	rows, err := c.Query(ctx, sql, args...)
+	rows, err := c.Conn().Query(ctx, sql, args...)
 	if err != nil {
 		c.Release()
 		return rows, err
@@ -139,10 +227,10 @@ func (p *Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 
 // Exec runs a statement in no tenant.
 func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	c, err := p.acquire(ctx)
+	c, err := p.acquire(ctx, "", admission.Write)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
 	defer c.Release()
-	return c.Exec(ctx, sql, args...)
+	return c.Conn().Exec(ctx, sql, args...)
 }

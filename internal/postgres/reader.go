@@ -6,7 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
+
+	"parapet/internal/admission"
 )
 
 // Check is a statement that travels in front of a query or at the beginning of
@@ -78,7 +79,7 @@ func (r *Reader) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 // sentBatch is a batch on its way, and the connection that it occupies.
 type sentBatch struct {
 	results pgx.BatchResults
-	conn    *pgxpool.Conn
+	conn    *conn
 	// explicit tells that the batch's transaction was begun by a BEGIN, and must
 	// be ended should an error have kept the batch's own COMMIT from running.
 	explicit bool
@@ -99,7 +100,7 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 	if err := validTenant(r.tenant); err != nil {
 		return nil, err
 	}
-	conn, err := r.pool.acquire(ctx)
+	conn, err := r.pool.acquire(ctx, r.tenant, admission.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 	if b.explicit {
 		batch.Queue("COMMIT")
 	}
-	b.results = conn.SendBatch(ctx, batch)
+	b.results = conn.Conn().SendBatch(ctx, batch)
 	if !b.explicit {
 		if _, err := b.results.Exec(); err != nil {
 			return nil, err

@@ -21,8 +21,11 @@ const (
 )
 
 const (
-	sqlSetTenant     = `SELECT set_config('app.tenant_id', $1, true)`
-	sqlSetTenantRead = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
+	sqlSetTenant = `SELECT set_config('app.tenant_id', $1, true)`
+	// The last column tells whether the server accepts changes.
+	sqlSetTransaction = `SELECT set_config('app.tenant_id', $1, true), set_config('lock_timeout', $2, true), current_setting('transaction_read_only')`
+	sqlReadOnly       = `SELECT current_setting('transaction_read_only')`
+	sqlSetTenantRead  = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
 )
 
 // SetTenant makes tenant the tenant of the transaction tx until it ends. It is
@@ -43,6 +46,10 @@ func setTenant(ctx context.Context, tx pgx.Tx, tenant string, how TenantSetting)
 	_, err := tx.Exec(ctx, sqlSetTenant, tenant)
 	return err
 }
+
+// setLockTimeoutSQL is the setting as a statement of its own; lockTimeout is a
+// number.
+func (p *Pool) setLockTimeoutSQL() string { return "SET LOCAL lock_timeout = '" + p.lockTimeout + "'" }
 
 // setLocalSQL writes the tenant into the statement, since SET takes no
 // arguments; validTenant has made sure that it is a UUID or nothing.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
+
+	"parapet/internal/admission"
+	"parapet/internal/fault"
 )
 
 // rollbackTimeout bounds a rollback, which outlives the request's own context.
@@ -17,20 +19,32 @@ const rollbackTimeout = 5 * time.Second
 // Tx is a transaction in a tenant. It is not safe for concurrent use. Whoever
 // begins one defers Rollback, which does nothing after Commit.
 type Tx struct {
-	conn    *pgxpool.Conn
+	conn    *conn
 	tx      pgx.Tx
 	setting TenantSetting
 	done    bool
 }
 
-// Begin opens a transaction of tenant. BEGIN, the tenant setting and the check
-// (nil for none) travel in one round trip; when the check fails, its error is
-// returned and nothing is left open. The empty tenant is none.
-func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (_ *Tx, err error) {
+// Begin opens a transaction of tenant. BEGIN, the settings and the check (nil for
+// none) travel in one round trip; when the check fails, its error is returned and
+// nothing is left open. The empty tenant is none. A statement that waits for a
+// lock longer than the pool's lock timeout fails with UNAVAILABLE. A database that
+// accepts no changes is UNAVAILABLE with ReasonReadOnly.
+func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (*Tx, error) {
+	return p.begin(ctx, tenant, check, admission.Write)
+}
+
+// BeginBulk is Begin for work that takes seconds, such as an import: few of its
+// kind run at a time, in a lane beside the other changes.
+func (p *Pool) BeginBulk(ctx context.Context, tenant string, check *Check) (*Tx, error) {
+	return p.begin(ctx, tenant, check, admission.Bulk)
+}
+
+func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admission.Lane) (_ *Tx, err error) {
 	if err := validTenant(tenant); err != nil {
 		return nil, err
 	}
-	conn, err := p.acquire(ctx)
+	conn, err := p.acquire(ctx, tenant, lane)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +62,13 @@ func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (_ *Tx, e
 			return nil, err
 		}
 		t.tx = tx
-		if err := setTenant(ctx, tx, tenant, p.setting); err != nil {
+		// The simple protocol: several statements in one round trip.
+		results, err := tx.Conn().PgConn().Exec(ctx, setLocalSQL(tenant)+"; "+p.setLockTimeoutSQL()+"; "+sqlReadOnly).ReadAll()
+		if err != nil {
 			return nil, err
+		}
+		if last := results[len(results)-1].Rows; len(last) == 1 && string(last[0][0]) == "on" {
+			return nil, readOnly()
 		}
 		if check != nil {
 			batch := &pgx.Batch{}
@@ -64,23 +83,36 @@ func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (_ *Tx, e
 
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(sqlSetTenant, tenant)
+	batch.Queue(sqlSetTransaction, tenant, p.lockTimeout)
 	if check != nil {
 		batch.Queue(check.SQL, check.Args...)
 	}
 	results := conn.Conn().SendBatch(ctx, batch)
 	t.tx = results.Tx()
 	defer func() { _ = results.Close() }()
-	for range 2 {
-		if _, err := results.Exec(); err != nil {
-			return nil, closeWith(results, err)
-		}
+	if _, err := results.Exec(); err != nil {
+		return nil, closeWith(results, err)
+	}
+	var mode string
+	if err := results.QueryRow().Scan(nil, nil, &mode); err != nil {
+		return nil, closeWith(results, err)
+	}
+	if mode == "on" {
+		return nil, closeWith(results, readOnly())
 	}
 	if err := check.readAll(results); err != nil {
 		return nil, err
 	}
 	begun = true
 	return t, nil
+}
+
+// readOnly is the answer of a database that accepts no changes: a standby, or a
+// primary whose operator has set default_transaction_read_only.
+func readOnly() error {
+	f := fault.Unavailable(errors.New("postgres: transaction_read_only is on")).WithReason(ReasonReadOnly)
+	f.Message = "The database accepts no changes at the moment; reading works. Try again later."
+	return f
 }
 
 // readAll reads the check as the last result of a batch and closes the batch.

@@ -171,7 +171,7 @@ func (c *Checker) check(ctx context.Context, claims token.Claims) (liveRecord, e
 func (c *Checker) load(ctx context.Context, claims token.Claims) (liveRecord, error) {
 	return fly(ctx, &c.flights, "check/"+string(claims.ID)+"/"+claims.Kind.Short()+"/"+string(claims.Tenant), func(ctx context.Context) (liveRecord, error) {
 		began, epoch := c.cfg.Clock.Now(), c.live.start()
-		record, err := readRecord(ctx, c.cfg.Pool, claims)
+		record, err := readRecord(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), claims)
 		if err != nil {
 			return liveRecord{}, err
 		}
@@ -194,7 +194,7 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 	}
 	target := selector
 	if selector != claims.Tenant {
-		if target, err = c.resolve(ctx, claims.Subject, selector); err != nil {
+		if target, err = c.resolve(ctx, claims, selector); err != nil {
 			return "", err
 		}
 	}
@@ -214,14 +214,15 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 
 // resolve finds the tenant of an organisation or tenant id among the user's own.
 // Whether the membership is live is asked with the request itself.
-func (c *Checker) resolve(ctx context.Context, user, selector op.UUID) (op.UUID, error) {
+func (c *Checker) resolve(ctx context.Context, claims token.Claims, selector op.UUID) (op.UUID, error) {
+	user := claims.Subject
 	key := targetKey{user, selector}
 	if t, ok := c.targets.get(key, c.cfg.Clock.Now()); ok {
 		return t, nil
 	}
 	return fly(ctx, &c.flights, "target/"+string(user)+"/"+string(selector), func(ctx context.Context) (op.UUID, error) {
 		began, epoch := c.cfg.Clock.Now(), c.targets.start()
-		t, err := readTarget(ctx, c.cfg.Pool, user, selector)
+		t, err := readTarget(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), user, selector)
 		if err != nil {
 			return "", err
 		}
@@ -257,7 +258,7 @@ func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveR
 		live.Delegations.Fingerprint + "/" + snapshotOf(claims)
 	return fly(ctx, &c.flights, flight, func(ctx context.Context) (*Principal, error) {
 		began, epoch := c.cfg.Clock.Now(), c.subjects.start()
-		stored, err := readStored(ctx, c.cfg.Pool, target, claims)
+		stored, err := readStored(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), target, claims)
 		if err != nil {
 			return nil, err
 		}

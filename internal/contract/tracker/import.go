@@ -82,7 +82,7 @@ type ImportItemsOut struct {
 // ImportItems creates or updates tasks from items of another tracker.
 var ImportItems = op.New[ImportItemsIn, ImportItemsOut](op.Spec{
 	Name: "import-items", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/import", Permission: PermTaskCreate, Effect: op.Write,
-	MaxBody: MaxImportBody,
+	MaxBody: MaxImportBody, Bulk: true,
 	Summary: "Take items of another tracker into a project.",
 	Description: "An item is known by its own id: sending it again makes no second task, and updates the task only when the item has changed since. " +
 		"The batch is one transaction; an item that can't be taken is reported and does not hold up the others. " +

@@ -1,0 +1,336 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"parapet/internal/admission"
+)
+
+// limits are small enough to fill by hand: 8 slots, 1 for system work, at most 5
+// writers; a tenant has 3 slots, 2 of them for writers, and 4 places in the queue.
+func limits() admission.Limits {
+	return admission.Limits{Slots: 8, Reserve: 1, Writers: 5, Bulk: 2, Share: 3, ShareWriters: 2, ShareBulk: 1, Queue: 4}
+}
+
+func enter(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane) *admission.Slot {
+	t.Helper()
+	s, err := q.Enter(tenant, lane)
+	if err != nil {
+		t.Fatalf("%s enters the %s lane: %v", tenant, lane, err)
+	}
+	return s
+}
+
+func granted(s *admission.Slot) bool {
+	select {
+	case <-s.Granted():
+		return true
+	default:
+		return false
+	}
+}
+
+// grantedOf lets n callers of a tenant enter a lane and counts those granted at
+// once.
+func grantedOf(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane, n int) int {
+	t.Helper()
+	count := 0
+	for range n {
+		if granted(enter(t, q, tenant, lane)) {
+			count++
+		}
+	}
+	return count
+}
+
+func TestQueue_LimitsOfEachLane(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		tenant string
+		lane   admission.Lane
+		callers,
+		granted int
+	}
+	for name, steps := range map[string][]step{
+		"a tenant has its share and no more": {{"a", admission.Read, 4, 3}, {"b", admission.Read, 4, 3}},
+		"writers leave a slot of the share for reads": {
+			{"a", admission.Write, 4, 2}, {"a", admission.Read, 1, 1}, {"a", admission.Read, 1, 0},
+		},
+		"bulk work has a lane of its own within the share": {
+			{"a", admission.Bulk, 3, 1}, {"a", admission.Write, 1, 1}, {"a", admission.Read, 1, 1},
+		},
+		"all writers together leave slots for reads": {
+			{"a", admission.Write, 2, 2}, {"b", admission.Write, 2, 2}, {"c", admission.Write, 2, 1}, {"d", admission.Write, 1, 0},
+			{"d", admission.Read, 2, 2}, {"e", admission.Read, 1, 0},
+		},
+		"all bulk work together is bounded": {
+			{"a", admission.Bulk, 1, 1}, {"b", admission.Bulk, 1, 1}, {"c", admission.Bulk, 1, 0}, {"c", admission.Write, 1, 1},
+		},
+		"tenants leave the reserve to system work": {
+			{"a", admission.Read, 3, 3}, {"b", admission.Read, 3, 3}, {"c", admission.Read, 2, 1}, {"", admission.Read, 2, 1},
+		},
+		"system work has no share": {{"", admission.Write, 9, 8}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := admission.New(limits())
+			for i, s := range steps {
+				if got := grantedOf(t, q, s.tenant, s.lane, s.callers); got != s.granted {
+					t.Errorf("step %d: %d of %d callers of %q got a slot for a %s, want %d", i, got, s.callers, s.tenant, s.lane, s.granted)
+				}
+			}
+		})
+	}
+}
+
+func TestQueue_RefusesBeyondTheTenantsOwnQueue(t *testing.T) {
+	t.Parallel()
+	q := admission.New(limits())
+	grantedOf(t, q, "a", admission.Write, 2+4)
+	for _, lane := range admission.Lanes()[1:] {
+		if _, err := q.Enter("a", lane); !errors.Is(err, admission.ErrFull) {
+			t.Errorf("a fifth waiting caller in the %s lane: %v, want ErrFull", lane, err)
+		}
+	}
+	if !granted(enter(t, q, "a", admission.Read)) {
+		t.Error("a tenant with a full queue of writers can't read")
+	}
+	if !granted(enter(t, q, "b", admission.Write)) {
+		t.Error("another tenant waits for it")
+	}
+	s := q.Stats(admission.Write)
+	if s.Held != 3 || s.Waiting != 4 || s.Full != 1 || q.Stats(admission.Bulk).Full != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestQueue_ServesTenantsInTurn(t *testing.T) {
+	t.Parallel()
+	l := limits()
+	l.Slots, l.Reserve, l.Queue = 3, 0, 100
+	q := admission.New(l)
+	holders := []*admission.Slot{}
+	for range 3 {
+		holders = append(holders, enter(t, q, "a", admission.Read))
+	}
+	waiting := map[*admission.Slot]string{}
+	add := func(tenant string, n int) {
+		for range n {
+			waiting[enter(t, q, tenant, admission.Read)] = tenant
+		}
+	}
+	add("a", 50)
+	add("b", 2)
+	add("c", 1)
+	var order []string
+	for i := 0; len(order) < 6; i++ {
+		holders[i].Leave()
+		for s, tenant := range waiting {
+			if granted(s) {
+				order = append(order, tenant)
+				holders = append(holders, s)
+				delete(waiting, s)
+			}
+		}
+	}
+	// One grant each while they wait, although a came first with fifty.
+	if want := []string{"a", "b", "c", "a", "b", "a"}; !reflect.DeepEqual(order, want) {
+		t.Errorf("served %v, want %v", order, want)
+	}
+}
+
+func TestQueue_ServesLanesOfATenantInTurn(t *testing.T) {
+	t.Parallel()
+	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
+	holder := enter(t, q, "a", admission.Read)
+	reads := []*admission.Slot{enter(t, q, "a", admission.Read), enter(t, q, "a", admission.Read)}
+	write, bulk := enter(t, q, "a", admission.Write), enter(t, q, "a", admission.Bulk)
+	for i, want := range []*admission.Slot{reads[0], write, bulk, reads[1]} {
+		holder.Leave()
+		if !granted(want) {
+			t.Fatalf("turn %d went to another lane", i)
+		}
+		holder = want
+	}
+}
+
+func TestSlot_LeaveIsIdempotentAndFreesAPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 1})
+	holder, waiter := enter(t, q, "a", admission.Read), enter(t, q, "a", admission.Read)
+	waiter.Leave()
+	waiter.Leave()
+	next := enter(t, q, "a", admission.Read)
+	holder.Leave()
+	holder.Leave()
+	if granted(waiter) || !granted(next) {
+		t.Error("the slot went to a caller who had left")
+	}
+	if granted(enter(t, q, "a", admission.Read)) {
+		t.Error("leaving twice freed two slots")
+	}
+}
+
+func TestAcquire_ReturnsWhenTheWaitOrTheContextEnds(t *testing.T) {
+	t.Parallel()
+	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
+	holder := enter(t, q, "a", admission.Read)
+	if _, err := q.Acquire(t.Context(), "a", admission.Read, time.Nanosecond); !errors.Is(err, admission.ErrTimeout) {
+		t.Errorf("after the wait: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := q.Acquire(ended, "a", admission.Read, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the context: %v", err)
+	}
+	holder.Leave()
+	s, err := q.Acquire(t.Context(), "a", admission.Read, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Leave()
+	if s := q.Stats(admission.Read); s.Held != 0 || s.Waiting != 0 || s.Timeout != 1 || s.Granted != 2 || s.Waited[2] != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestFor_LeavesSlotsForReadsAtEverySize(t *testing.T) {
+	t.Parallel()
+	for slots := 1; slots <= 1000; slots++ {
+		for _, share := range []int{0, 1, 2, 5, 2000} {
+			l := admission.For(slots, share, 0)
+			if l.Share < 1 || l.Share > slots || l.Writers < 1 || l.Bulk < 1 || l.Bulk > l.Writers || l.ShareWriters < 1 || l.ShareBulk < 1 || l.Queue != admission.DefaultQueue {
+				t.Fatalf("%d slots, share %d: %+v", slots, share, l)
+			}
+			if slots > 1 && l.Writers >= slots-l.Reserve {
+				t.Fatalf("%d slots: writers can take all: %+v", slots, l)
+			}
+			if l.Share > 1 && l.ShareWriters >= l.Share {
+				t.Fatalf("%d slots, share %d: a tenant's writers can take its share: %+v", slots, share, l)
+			}
+		}
+	}
+	if got, want := admission.For(16, 0, 0), (admission.Limits{Slots: 16, Reserve: 1, Writers: 11, Bulk: 2, Share: 4, ShareWriters: 3, ShareBulk: 1, Queue: 128}); got != want {
+		t.Errorf("the default: %+v, want %+v", got, want)
+	}
+}
+
+// TestQueue_HoldsItsGuaranteesForAnyCallers lets random callers enter and leave,
+// and compares what they got with the guarantees after every step: no limit is
+// exceeded, and nobody waits for a slot that the limits leave free.
+func TestQueue_HoldsItsGuaranteesForAnyCallers(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		l := admission.For(1+r.IntN(20), r.IntN(6), 1+r.IntN(6))
+		q := admission.New(l)
+		var callers []caller
+		for range 100 {
+			if r.IntN(3) > 0 {
+				c := caller{tenant: []string{"", "a", "b", "c", "d", "e"}[r.IntN(6)], lane: admission.Lane(r.IntN(3))}
+				s, err := q.Enter(c.tenant, c.lane)
+				if err == nil {
+					c.slot = s
+					callers = append(callers, c)
+				} else if waitingOf(callers, c.tenant) < l.Queue {
+					t.Fatalf("seed %d: refused with %d waiting", seed, waitingOf(callers, c.tenant))
+				}
+			} else if len(callers) > 0 {
+				i := r.IntN(len(callers))
+				callers[i].slot.Leave()
+				callers = append(callers[:i], callers[i+1:]...)
+			}
+			check(t, seed, l, callers)
+		}
+	}
+}
+
+type caller struct {
+	tenant string
+	lane   admission.Lane
+	slot   *admission.Slot
+}
+
+func waitingOf(callers []caller, tenant string) (n int) {
+	for _, c := range callers {
+		if c.tenant == tenant && !granted(c.slot) {
+			n++
+		}
+	}
+	return n
+}
+
+// check states the guarantees of the package comment once more, by counting.
+func check(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
+	t.Helper()
+	count := func(match func(caller) bool) (n int) {
+		for _, c := range callers {
+			if granted(c.slot) && match(c) {
+				n++
+			}
+		}
+		return n
+	}
+	writer := func(c caller) bool { return c.lane != admission.Read && c.tenant != "" }
+	bulk := func(c caller) bool { return c.lane == admission.Bulk && c.tenant != "" }
+	all := count(func(caller) bool { return true })
+	tenants := count(func(c caller) bool { return c.tenant != "" })
+	if all > l.Slots || tenants > l.Slots-l.Reserve || count(writer) > l.Writers || count(bulk) > l.Bulk {
+		t.Fatalf("seed %d: more slots than %+v", seed, l)
+	}
+	// System writers count against what tenants may still take.
+	writers := count(func(c caller) bool { return c.lane != admission.Read })
+	bulks := count(func(c caller) bool { return c.lane == admission.Bulk })
+	for _, c := range callers {
+		of := func(match func(caller) bool) int {
+			return count(func(o caller) bool { return o.tenant == c.tenant && match(o) })
+		}
+		share, w, b := of(func(caller) bool { return true }), of(writer), of(bulk)
+		if c.tenant != "" && (share > l.Share || w > l.ShareWriters || b > l.ShareBulk) {
+			t.Fatalf("seed %d: %s has more than its share of %+v", seed, c.tenant, l)
+		}
+		free := all < l.Slots
+		if c.tenant != "" {
+			free = free && tenants < l.Slots-l.Reserve && share < l.Share
+			if c.lane != admission.Read {
+				free = free && writers < l.Writers && w < l.ShareWriters
+			}
+			if c.lane == admission.Bulk {
+				free = free && bulks < l.Bulk && b < l.ShareBulk
+			}
+		}
+		if free && !granted(c.slot) {
+			t.Fatalf("seed %d: %q waits in the %s lane for a slot that is free", seed, c.tenant, c.lane)
+		}
+	}
+}
+
+func TestQueue_ConcurrentCallersAllReturnTheirSlots(t *testing.T) {
+	t.Parallel()
+	q := admission.New(limits())
+	var running sync.WaitGroup
+	for i := range 40 {
+		running.Go(func() {
+			for range 50 {
+				s, err := q.Acquire(context.Background(), string(rune('a'+i%4)), admission.Lane(i%3), time.Minute)
+				if err == nil {
+					s.Leave()
+				} else if !errors.Is(err, admission.ErrFull) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	for _, lane := range admission.Lanes() {
+		if s := q.Stats(lane); s.Held != 0 || s.Waiting != 0 {
+			t.Errorf("%s: %d slots are still held and %d callers wait", lane, s.Held, s.Waiting)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package admission
+
+import "time"
+
+// Bounds are the upper bounds of Stats.Waited, in seconds.
+func Bounds() [bounds]float64 {
+	return [bounds]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2}
+}
+
+// bounds are those of Bounds; a wait longer than the last is counted by Granted
+// alone.
+const bounds = 10
+
+// counts are what a Queue has counted, by lane.
+type counts struct {
+	full, timeout [laneCount]uint64
+	granted       [laneCount]uint64
+	seconds       [laneCount]float64
+	waited        [laneCount][bounds]uint64
+}
+
+func (c *counts) wait(lane Lane, d time.Duration) {
+	c.granted[lane]++
+	c.seconds[lane] += d.Seconds()
+	for i, bound := range Bounds() {
+		if d.Seconds() <= bound {
+			c.waited[lane][i]++
+		}
+	}
+}
+
+// Stats are a lane's numbers at one moment. They name no tenant: a metric with a
+// label for each would grow without bound.
+type Stats struct {
+	// Held are slots in use, Waiting callers in the queue.
+	Held, Waiting int
+	// Full and Timeout count callers who got ErrFull and ErrTimeout.
+	Full, Timeout uint64
+	// Granted counts slots granted by Acquire, Seconds is how long their callers
+	// waited altogether, and Waited how many waited at most the bound that is the
+	// key (cumulative, as Prometheus has it).
+	Granted uint64
+	Seconds float64
+	Waited  map[float64]uint64
+}
+
+// Stats gives the numbers of a lane.
+func (q *Queue) Stats(lane Lane) Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := Stats{
+		Held: q.held[lane], Full: q.counts.full[lane], Timeout: q.counts.timeout[lane],
+		Granted: q.counts.granted[lane], Seconds: q.counts.seconds[lane], Waited: map[float64]uint64{},
+	}
+	for _, t := range q.ring {
+		s.Waiting += len(t.waiting[lane])
+	}
+	for i, bound := range Bounds() {
+		s.Waited[bound] = q.counts.waited[lane][i]
+	}
+	return s
+}
+
+func (q *Queue) waited(lane Lane, d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.counts.wait(lane, d)
+}
+
+func (q *Queue) timedOut(lane Lane) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.counts.timeout[lane]++
+}

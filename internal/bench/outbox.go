@@ -1,0 +1,5 @@
+package main
+
+import "context"
+
+func outbox(ctx context.Context, r *report) error { return nil }
