@@ -48,17 +48,25 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 	for i, l := range open {
 		from[i] = l.parent.ID
 	}
-	g, err := loadGraph(ctx, c, from)
+	stored, err := loadGraph(ctx, c, from)
 	if err != nil {
 		return nil, err
 	}
+	batch, onlyOwn := batchTasks(open, b.sources)
+	check := newCycleCheck(stored, batch, onlyOwn)
 	var made []openLink
 	var edges []dependencyEdge
+	may := map[op.UUID]bool{}
 	for _, l := range open {
-		if !mayLink(ctx, c, project, l.child, b.places) || g.path(l.parent.ID, l.child.ID) != nil {
+		allowed, decided := may[l.child.ID]
+		if !decided {
+			allowed = mayLink(ctx, c, project, l.child, b.places)
+			may[l.child.ID] = allowed
+		}
+		if !allowed || check.closes(l.child.ID, l.parent.ID) {
 			continue
 		}
-		g[l.child.ID] = append(g[l.child.ID], l.parent.ID)
+		check.add(l.child.ID, l.parent.ID)
 		edges = append(edges, dependencyEdge{ID: uid.New(), TaskID: l.child.ID, DependsOnID: l.parent.ID})
 		made = append(made, l)
 	}
@@ -79,4 +87,25 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 		}
 	}
 	return linked, closeLinks(ctx, c, project.ID, contract.LinkBlocks, made)
+}
+
+// batchTasks are the tasks at the links' ends that are items of the batch, and
+// whether all the tasks that are to wait are.
+func batchTasks(open []openLink, sources []string) (tasks []op.UUID, onlyOwn bool) {
+	own := make(map[string]bool, len(sources))
+	for _, s := range sources {
+		own[s] = true
+	}
+	onlyOwn = true
+	for _, l := range open {
+		if own[l.SourceID] {
+			tasks = append(tasks, l.child.ID)
+		} else {
+			onlyOwn = false
+		}
+		if own[l.DependsOnID] {
+			tasks = append(tasks, l.parent.ID)
+		}
+	}
+	return tasks, onlyOwn
 }
