@@ -168,12 +168,12 @@ const caller = `{
   "delegations": [
     {
       "id": "` + robot + `", "scope": "tenant", "projects": [], "initiatives": [], "permissions": ["task.update", "tasks.read"],
-      "delegator": {"id": "` + colleague + `", "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE",
+      "delegator": {"id": "` + colleague + `", "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "INTERNAL",
         "assignments": [{"role": "Lead", "scope": "tenant"}, {"role": "Member", "scope": "organisation", "id": "` + orgA + `"}]}
     },
     {
       "id": "` + orgB + `", "scope": "initiative", "projects": ["` + projectA + `"], "initiatives": ["` + projectB + `"], "permissions": ["task.delete", "task.update.own"],
-      "delegator": {"id": "` + robot + `", "kind": "AGENT", "status": "ACTIVE", "membership": "ACTIVE",
+      "delegator": {"id": "` + robot + `", "kind": "AGENT", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET",
         "assignments": [{"role": "Boss", "scope": "project", "id": "` + projectA + `"}, {"role": "Member", "scope": "tenant"}]}
     }
   ]

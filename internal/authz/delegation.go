@@ -27,8 +27,11 @@ type Delegator struct {
 	ID   string
 	Kind string
 	// Status is the user's status, Membership that of its membership.
-	Status      string
-	Membership  string
+	Status     string
+	Membership string
+	// Clearance is the stored clearance in the target tenant; empty is none. The
+	// delegate reads with the lower of its own and this one.
+	Clearance   string
 	Assignments []Assignment
 }
 
@@ -46,6 +49,7 @@ func delegations(received []Delegation) ast.Value {
 		delegator.text("kind", r.Delegator.Kind)
 		delegator.text("status", r.Delegator.Status)
 		delegator.text("membership", r.Delegator.Membership)
+		delegator.optional("clearance", r.Delegator.Clearance)
 		delegator.value("assignments", assignments(r.Delegator.Assignments))
 
 		d := newDocument()

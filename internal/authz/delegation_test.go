@@ -15,7 +15,7 @@ func lent(e *authz.Engine, scope string, more ...string) authz.SubjectInput {
 	in.Delegations = []authz.Delegation{{
 		ID: robotID, Scope: scope, Projects: more, Permissions: []string{"tasks.read", "task.update.own", "task.delete"},
 		Delegator: authz.Delegator{
-			ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE",
+			ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Clearance: "CONFIDENTIAL",
 			Assignments: []authz.Assignment{{Role: "Lead", Scope: authz.ScopeTenant}},
 		},
 	}}

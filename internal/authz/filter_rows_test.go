@@ -156,12 +156,13 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 		d := authz.Delegation{
 			ID: orgA, Scope: pick(r, []string{authz.ScopeTenant, authz.ScopeProject, authz.ScopeInitiative}),
 			Permissions: []string{pick(r, granted), pick(r, granted), pick(r, granted)},
-			Delegator: authz.Delegator{ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Assignments: []authz.Assignment{
-				pick(r, []authz.Assignment{
+			Delegator: authz.Delegator{
+				ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Clearance: pick(r, append(classifications, "")),
+				Assignments: []authz.Assignment{pick(r, []authz.Assignment{
 					{Role: role, Scope: authz.ScopeTenant}, {Role: role, Scope: authz.ScopeOrganisation, ID: pick(r, organisations)},
 					{Role: role, Scope: authz.ScopeProject, ID: pick(r, projects)},
-				}),
-			}},
+				})},
+			},
 		}
 		if d.Scope != authz.ScopeTenant {
 			d.Projects = []string{pick(r, projects)}

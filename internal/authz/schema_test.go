@@ -33,7 +33,7 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		Delegations: []Delegation{{
 			ID: id, Scope: ScopeInitiative, Projects: []string{id}, Initiatives: []string{id}, Permissions: []string{"tasks.read"},
 			Delegator: Delegator{
-				ID: "00000000-0000-7000-8000-000000000002", Kind: KindHuman, Status: "ACTIVE", Membership: "ACTIVE",
+				ID: "00000000-0000-7000-8000-000000000002", Kind: KindHuman, Status: "ACTIVE", Membership: "ACTIVE", Clearance: "SECRET",
 				Assignments: []Assignment{{Role: "Admin", Scope: ScopeTenant}, {Role: "Admin", Scope: ScopeProject, ID: id}},
 			},
 		}},

@@ -53,7 +53,12 @@ func (c *cache[K, V]) start() uint64 {
 // put remembers a value whose load began in epoch at the moment began: its time
 // runs from then, since that is when the value was true.
 func (c *cache[K, V]) put(key K, value V, began time.Time, epoch uint64) {
-	if c.ttl <= 0 {
+	c.putFor(c.ttl, key, value, began, epoch)
+}
+
+// putFor is put for a value that may be remembered for less time than the others.
+func (c *cache[K, V]) putFor(ttl time.Duration, key K, value V, began time.Time, epoch uint64) {
+	if ttl <= 0 {
 		return
 	}
 	c.mu.Lock()
@@ -65,7 +70,7 @@ func (c *cache[K, V]) put(key K, value V, began time.Time, epoch uint64) {
 		c.old, c.young = c.young, make(map[K]kept[V], c.limit)
 	}
 	delete(c.old, key)
-	c.young[key] = kept[V]{value, began.Add(c.ttl)}
+	c.young[key] = kept[V]{value, began.Add(ttl)}
 }
 
 // drop forgets what matches. It goes through all entries: notices are rare, and

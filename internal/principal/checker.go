@@ -266,7 +266,13 @@ func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveR
 		if err != nil {
 			return nil, err
 		}
-		c.subjects.put(key, p, began, epoch)
+		ttl := SubjectTTL
+		if len(p.lenders) > 0 {
+			// The delegators' accounts are read with the subject, so it may not outlive
+			// what a check of such an account may: their suspension raises no revision.
+			ttl = c.live.ttl
+		}
+		c.subjects.putFor(ttl, key, p, began, epoch)
 		return p, nil
 	})
 }

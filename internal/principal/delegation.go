@@ -15,12 +15,13 @@ type lender struct {
 	Kind        string
 	Status      string
 	Membership  string
+	Clearance   string
 	Assignments []assignment
 	Roles       map[string][]string
 }
 
 const lendersSQL = `
-SELECT u.id, u.principal_kind AS kind, u.status, m.status AS membership,
+SELECT u.id, u.principal_kind AS kind, u.status, m.status AS membership, coalesce(m.clearance, '') AS clearance,
        (SELECT coalesce(json_agg(json_build_object('role', r.name, 'scope', a.scope, 'id', coalesce(a.scope_id::text, ''))
                                  ORDER BY r.name, a.scope, a.scope_id), '[]')
         FROM identity.role_assignments a
@@ -57,7 +58,8 @@ func (c *Checker) delegations(ctx context.Context, tenant op.UUID, lent Delegati
 	known := map[op.UUID]authz.Delegator{}
 	for _, l := range found {
 		known[l.ID] = authz.Delegator{
-			ID: string(l.ID), Kind: l.Kind, Status: l.Status, Membership: l.Membership, Assignments: assignments(l.Assignments),
+			ID: string(l.ID), Kind: l.Kind, Status: l.Status, Membership: l.Membership, Clearance: l.Clearance,
+			Assignments: assignments(l.Assignments),
 		}
 		for role, grants := range l.Roles {
 			roles[role] = grants

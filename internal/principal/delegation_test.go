@@ -1,9 +1,11 @@
 package principal_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"parapet/internal/authz"
 	"parapet/internal/op"
 	"parapet/internal/principal"
 	"parapet/internal/uid"
@@ -57,7 +59,7 @@ func (l *lent) holds(live principal.Live) bool {
 // are the same.
 func TestSubjectHasWhatWasLent(t *testing.T) {
 	t.Parallel()
-	l := newLent(t, options{})
+	l := newLent(t, options{ttl: 30 * time.Second})
 	if l.holds(principal.Live{Revision: l.live.Revision}) {
 		t.Error("held without a delegation")
 	}
@@ -74,23 +76,24 @@ func TestSubjectHasWhatWasLent(t *testing.T) {
 	}
 }
 
-// Who is suspended lends nothing: at once where a notice is heard, and after five
-// minutes where none is.
+// A suspended delegator lends nothing: at once where a notice is heard, and where none
+// is, after the time that a success of the principal check is remembered.
 func TestSuspendedDelegatorLendsNothing(t *testing.T) {
 	t.Parallel()
-	l := newLent(t, options{})
+	const remembered = 30 * time.Second
+	l := newLent(t, options{ttl: remembered})
 	if !l.holds(l.live) {
 		t.Fatal("not lent")
 	}
 	l.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, l.worker)
 	start := l.clock.Now()
-	l.clock.set(start.Add(principal.SubjectTTL - time.Second))
+	l.clock.set(start.Add(remembered - time.Second))
 	if !l.holds(l.live) {
-		t.Error("the permission cache ended early without a notice")
+		t.Error("the subject was made anew without a notice")
 	}
-	l.clock.set(start.Add(principal.SubjectTTL))
+	l.clock.set(start.Add(remembered))
 	if l.holds(l.live) {
-		t.Error("lent for longer than the permission cache lasts")
+		t.Error("lent for longer than the principal check is remembered")
 	}
 	l.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, l.worker)
 	l.checker.DropAll()
@@ -102,6 +105,54 @@ func TestSuspendedDelegatorLendsNothing(t *testing.T) {
 	if l.holds(l.live) {
 		t.Error("the process that suspends the delegator goes on")
 	}
+}
+
+// The clearance on record of the delegator bounds what the delegate reads for it. A
+// change of it raises the tenant's revision, so the next request knows it.
+func TestDelegatorClearanceIsLive(t *testing.T) {
+	t.Parallel()
+	l := newLent(t, options{ttl: 30 * time.Second})
+	for _, c := range []struct {
+		stored string
+		reads  []string
+	}{
+		{"CONFIDENTIAL", []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL"}},
+		{"INTERNAL", []string{"UNCLASSIFIED", "INTERNAL"}},
+		{"", []string{"UNCLASSIFIED"}},
+		// The key of the delegate was signed with SECRET.
+		{"SECRET", []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}},
+	} {
+		l.exec(`UPDATE identity.memberships SET clearance = nullif($2, '') WHERE user_id = $1`, l.worker, c.stored)
+		if err := l.owner.QueryRow(t.Context(), `SELECT grants_revision FROM identity.tenants`).Scan(&l.live.Revision); err != nil {
+			t.Fatal(err)
+		}
+		for _, tier := range l.engine.Catalogue().Tiers {
+			if got, want := l.updates(tier), slices.Contains(c.reads, tier); got != want {
+				t.Errorf("delegator %q: task.update of a %s task is %t", c.stored, tier, got)
+			}
+		}
+	}
+}
+
+// updates tells whether the delegate may update a task of this classification, asked
+// as a gate asks.
+func (l *lent) updates(classification string) bool {
+	l.t.Helper()
+	p, err := l.ask(l.text)
+	if err == nil && (p.Revision != l.live.Revision || p.Lent != l.live.Delegations.Fingerprint) {
+		p, err = l.checker.Refresh(l.t.Context(), p, l.live)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	d, err := l.engine.Decide(l.t.Context(), authz.Input{
+		Permission: "task.update", Effect: authz.Write, Module: "tracker", Actor: p.Subject,
+		Resource: authz.Resource{Type: "task", Tenant: string(p.Tenant), Classification: classification},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return d.Allow
 }
 
 func TestNoticeEndsWhatWasLent(t *testing.T) {

@@ -226,7 +226,7 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 		w.mu.Unlock()
 		in.Delegations = append(in.Delegations, authz.Delegation{
 			ID: string(d.ID), Scope: d.Scope, Projects: d.Projects, Initiatives: d.Initiatives, Permissions: d.Permissions,
-			Delegator: authz.Delegator{ID: string(lender.ID), Kind: lender.Kind, Status: lender.Status, Membership: lender.Membership, Assignments: held},
+			Delegator: authz.Delegator{ID: string(lender.ID), Kind: lender.Kind, Status: lender.Status, Membership: lender.Membership, Clearance: lender.Clearance, Assignments: held},
 		})
 	}
 	subject, err := w.engine.Subject(ctx, in)

@@ -24,7 +24,7 @@ func (o Oracle) delegations(c caller, in, subject object, left caveats) []any {
 			continue
 		}
 		face := object{
-			"delegation": d["id"], "id": id, "tenant": subject["tenant"], "tenant_type": c.tenantType, "readable": subject["readable"],
+			"delegation": d["id"], "id": id, "tenant": subject["tenant"], "tenant_type": c.tenantType, "readable": readable(o.bothClearances(word(subject, "clearance"), o.claim(delegator["clearance"]))).list(),
 			"effects": left.effects.list(), "modules": left.modules.both(setOf("tracker")).list(),
 			"grants": grants, "audit": object{}, "holds": holds.list(),
 		}
@@ -35,6 +35,20 @@ func (o Oracle) delegations(c caller, in, subject object, left caveats) []any {
 		out = append(out, face)
 	}
 	return out
+}
+
+// bothClearances is the lower of the delegate's and the delegator's: a record is read
+// by neither alone.
+func (o Oracle) bothClearances(delegate, delegator string) string {
+	switch {
+	case o.broken(DelegatorClearanceIgnored):
+		return delegate
+	case o.broken(DelegateClearanceIgnored):
+		return delegator
+	case Rank(delegator) < Rank(delegate):
+		return delegator
+	}
+	return delegate
 }
 
 // lent is what of the list the delegator's own roles grant now, and where.

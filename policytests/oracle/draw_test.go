@@ -240,6 +240,9 @@ func (d *drawer) decisionFor(actor map[string]any) any {
 	if d.chance(3) {
 		permission = d.one([]string{"audit.read", "audit.read.everything", "task.fly", "*", "tasks"})
 	}
+	if oracle.IsPlatform(permission) && d.chance(25) {
+		actor["tenant_type"] = "STANDARD" // no subject is made like this, so the rule alone refuses
+	}
 	resource := map[string]any{"type": "task", "tenant": actor["tenant"]}
 	if d.chance(6) {
 		resource["tenant"] = d.one(tenants)

@@ -36,6 +36,9 @@ func (d *drawer) delegation(roles []string) map[string]any {
 			"membership": d.mostly(92, "ACTIVE", "SUSPENDED", "REMOVED"), "assignments": assignments,
 		},
 	}
+	if d.chance(80) {
+		out["delegator"].(map[string]any)["clearance"] = d.tier()
+	}
 	if out["scope"] != "tenant" {
 		out["projects"] = d.some(append(projects, "apollo"), 3)
 	}

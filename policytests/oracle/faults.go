@@ -115,6 +115,8 @@ const (
 	DelegationScopeIgnored
 	DelegationForgetsCaveats
 	DelegateIsOwn
+	DelegatorClearanceIgnored
+	DelegateClearanceIgnored
 	InitiativeNotReached
 	LendsToOneself
 	LendsToSuspended
@@ -232,6 +234,8 @@ var names = [end]string{
 	DelegationScopeIgnored:         "delegation scope ignored",
 	DelegationForgetsCaveats:       "delegation forgets caveats",
 	DelegateIsOwn:                  "delegate's own",
+	DelegatorClearanceIgnored:      "delegator's clearance ignored",
+	DelegateClearanceIgnored:       "delegate's clearance ignored",
 	InitiativeNotReached:           "initiative not reached",
 	LendsToOneself:                 "lends to oneself",
 	LendsToSuspended:               "lends to suspended",

@@ -96,8 +96,8 @@ type CreateDelegationIn struct {
 var CreateDelegation = op.New[CreateDelegationIn, Delegation](op.Spec{
 	Name: "create-delegation", Module: Module, Method: "POST", Path: "/api/delegations", Permission: PermDelegationCreate, Effect: op.Write, Status: 201,
 	Summary: "Let another person act on one's behalf.",
-	Description: "While it is in force the delegate may do what the delegator may, within the scope and the permissions; clearance and caveats stay " +
-		"the delegate's own. It ends with its time, when it is revoked, when the delegator loses the permission, and when either is suspended.",
+	Description: "While it is in force the delegate may do what the delegator may, within the scope and the permissions. The lower clearance of the two " +
+		"counts, and the delegate's own caveats hold. It ends with its time, when it is revoked, when the delegator loses the permission, and when either is suspended.",
 })
 
 // RevokeDelegation ends a delegation early.

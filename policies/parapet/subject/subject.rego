@@ -318,8 +318,8 @@ _projects contains project if {
 }
 
 # On another's behalf: for each delegation in force an actor of its own, who is the
-# delegator in what is held and in whose records are own, and the delegate in
-# everything else. There is none where the caller itself is nobody here.
+# delegator in what is held and in whose records are own, has the lower clearance of
+# the two, and is the delegate in everything else. There is none where the caller itself is nobody here.
 _delegations contains face if {
 	_caveats_known
 	_source != "none"
@@ -334,7 +334,7 @@ _delegations contains face if {
 			"id": delegation.delegator.id,
 			"tenant": input.tenant,
 			"tenant_type": _tenant_type,
-			"readable": clearance.tiers_up_to(_clearance),
+			"readable": clearance.tiers_up_to(clearance.lower(_clearance, _delegator_clearance(delegation))),
 			"effects": _effects,
 			"modules": _modules & {"tracker"},
 			"grants": _grants_of(scopes),
@@ -344,6 +344,10 @@ _delegations contains face if {
 		_extent(delegation),
 	)
 }
+
+# Reading takes the clearance of both, so the lower one counts. A delegator without a
+# clearance on record reads what is UNCLASSIFIED.
+_delegator_clearance(delegation) := clearance.tier(object.get(delegation.delegator, "clearance", ""))
 
 _in_force(delegation) if {
 	_uuid(delegation.id)

@@ -1,0 +1,59 @@
+package tracker_test
+
+import (
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// A delegate reads with the lower of its own clearance and the delegator's. Both are
+// read live: a change is felt with the next request, in a list as well.
+func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	secret := w.project("Secret", fields{"classification": "SECRET"})
+	internal := w.project("Internal", fields{"classification": "INTERNAL"})
+	tiers := []string{"UNCLASSIFIED", "INTERNAL", "CONFIDENTIAL", "SECRET"}
+	rank := map[string]int{}
+	for i, tier := range tiers {
+		rank[tier] = i
+	}
+	delegator := w.person(person{roles: []string{"Member"}})
+	delegate := w.person(person{})
+	w.lend(delegator, delegate, []string{"projects.read"})
+	for _, theirs := range tiers {
+		for _, mine := range tiers {
+			w.clear(delegator, theirs)
+			w.clear(delegate, mine)
+			lower := min(rank[theirs], rank[mine])
+			want := 0
+			for _, p := range []*contract.Project{internal, secret} {
+				readable := rank[p.Classification] <= lower
+				if readable {
+					want++
+				}
+				got, err := w.try(delegate, "get-project", fields{"projectId": p.ID})
+				if readable != (err == nil) {
+					t.Errorf("delegator %s, delegate %s: %s project: %v, %v", theirs, mine, p.Classification, got, err)
+				}
+				if rank[mine] < rank[p.Classification] && !fault.HasCode(err, fault.CodeNotFound) {
+					t.Errorf("delegate %s: %s project: got %v, want NOT_FOUND", mine, p.Classification, err)
+				}
+			}
+			if list := do[op.Page[contract.ProjectSummary]](w, delegate, "list-projects", fields{}); len(list.Items) != want {
+				t.Errorf("delegator %s, delegate %s: %d projects listed, want %d", theirs, mine, len(list.Items), want)
+			}
+		}
+	}
+}
+
+// clear changes a person's clearance as update-membership does.
+func (w *world) clear(p *person, tier string) {
+	w.t.Helper()
+	w.mu.Lock()
+	p.clearance = tier
+	w.mu.Unlock()
+	w.exec(`UPDATE identity.memberships SET clearance = $3 WHERE tenant_id = $1 AND user_id = $2`, p.tenant, p.id, tier)
+}
