@@ -67,9 +67,10 @@ type Entry struct {
 	// Changes is any value that marshals to JSON, or nil: ids and codes, never a
 	// secret, never an address. A number in it must be one that a double holds
 	// exactly, a text must be valid UTF-8 without NUL.
-	Changes        any
-	Correlation    op.UUID
-	Classification string
+	Changes     any
+	Correlation op.UUID
+	// Classification is any text, also one that is no tier; nil is stored as NULL.
+	Classification *string
 
 	// id is made by Append, or by Critical, which tells it in the event.
 	id op.UUID
@@ -177,7 +178,7 @@ INSERT INTO audit.entries
 	 changes, correlation_id, created_at, classification, credential_id, credential_kind, version, hash)
 SELECT @chain::uuid, seq, @id::uuid, nullif(@tenant::text, '')::uuid, nullif(@actor::text, '')::uuid, nullif(@on_behalf_of::text, '')::uuid,
        @actor_type::text, @action::text, @resource_type::text, nullif(@resource_id::text, ''), @module::text,
-       @changes::json, @correlation::uuid, statement_timestamp(), nullif(@classification::text, ''),
+       @changes::json, @correlation::uuid, statement_timestamp(), @classification::text,
        nullif(@credential::text, '')::uuid, nullif(@credential_kind::text, ''), 2, hash
 FROM head`
 
@@ -220,7 +221,11 @@ func (e *Entry) record() (*Record, error) {
 			return nil, fmt.Errorf("audit: %q is not a UUID in its canonical form", id)
 		}
 	}
-	for _, text := range []string{e.ActorType, e.Action, e.ResourceType, e.ResourceID, e.Module, e.Classification, e.CredentialKind} {
+	texts := []string{e.ActorType, e.Action, e.ResourceType, e.ResourceID, e.Module, e.CredentialKind}
+	if e.Classification != nil {
+		texts = append(texts, *e.Classification)
+	}
+	for _, text := range texts {
 		if !storable(text) {
 			return nil, fmt.Errorf("audit: %q is not valid UTF-8 without NUL", text)
 		}

@@ -19,9 +19,10 @@ import (
 )
 
 func entry(tenant op.UUID, n int) audit.Entry {
+	tier := "INTERNAL"
 	return audit.Entry{
 		Tenant: tenant, Actor: uid.New(), Action: "task.updated", ResourceType: "task", ResourceID: fmt.Sprint(n), Module: "tracker",
-		Changes: map[string]any{"n": n, "title": "größer <&> \u2028", "list": []any{1.5, nil, true}}, Classification: "INTERNAL",
+		Changes: map[string]any{"n": n, "title": "größer <&> \u2028", "list": []any{1.5, nil, true}}, Classification: &tier,
 		CredentialID: uid.New(), CredentialKind: "api_key",
 	}
 }
@@ -76,6 +77,42 @@ func TestChainsOfBothPathsVerify(t *testing.T) {
 		 FROM audit.entries WHERE action = 'a.done'`)
 	if err != nil || !reflect.DeepEqual(defaults, []string{"user|system|true|true|true"}) {
 		t.Errorf("%v, %v", defaults, err)
+	}
+}
+
+// Any text is a classification, and comes back as it went in by both paths.
+func TestClassification_IsAnyText(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, tenant := db.Pool(t, postgres.RoleIdentity), uid.New()
+	tiers := []string{"", " ", "UNCLASSIFIED", "unclassified", "UNCLASSIFIED ", "COSMIC", "größer", "null", "a\"b\\c\n", "'; --", strings.Repeat("x", 5000)}
+	var list []audit.Entry
+	for i, tier := range tiers {
+		e := entry(tenant, i)
+		e.Classification = &tier
+		mustWrite(t, pool, tenant, e)
+		list = append(list, e)
+	}
+	mustWrite(t, pool, tenant, list...)
+	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != int64(2*len(tiers)) {
+		t.Fatalf("%+v", r)
+	}
+	lines, _, err := audit.List(t.Context(), pool.Read(string(tenant), nil), tenant, "true", nil, "", 100)
+	if err != nil || len(lines) != 2*len(tiers) {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	for i, l := range lines {
+		want := tiers[len(tiers)-1-i%len(tiers)]
+		if l.Classification == nil || *l.Classification != want {
+			t.Errorf("line %d: classification %v, want %q", i, l.Classification, want)
+		}
+	}
+	for _, bad := range []string{"\x00", "\xff"} {
+		e := entry(tenant, 0)
+		e.Classification = &bad
+		if err := write(t.Context(), pool, tenant, e); err == nil {
+			t.Errorf("%q is stored, which no database text holds", bad)
+		}
 	}
 }
 
@@ -345,7 +382,7 @@ func TestList(t *testing.T) {
 	for i := range 25 {
 		e := entry(mine, i)
 		if i%2 == 0 {
-			e.Classification = ""
+			e.Classification = nil
 		}
 		list = append(list, e)
 	}

@@ -27,7 +27,7 @@ INSERT INTO audit.entries
 	 changes, correlation_id, created_at, classification, credential_id, credential_kind, version, hash)
 SELECT @chain::uuid, seq, id, nullif(@tenant::text, '')::uuid, nullif(actor_id, '')::uuid, nullif(on_behalf_of, '')::uuid,
        actor_type, action, resource_type, nullif(resource_id, ''), module,
-       changes::json, correlation_id, @now::timestamptz, nullif(classification, ''),
+       changes::json, correlation_id, @now::timestamptz, classification,
        nullif(credential_id, '')::uuid, nullif(credential_kind, ''), 2, hash
 FROM unnest(@seqs::bigint[], @ids::uuid[], @actors::text[], @on_behalf_ofs::text[], @actor_types::text[], @actions::text[],
             @resource_types::text[], @resource_ids::text[], @modules::text[], @changes::text[], @correlations::uuid[],
@@ -95,7 +95,7 @@ func bulkColumns(records []*Record, seq *int64, hash *[]byte, now time.Time) pos
 		"resource_ids":     column(records, func(r *Record) string { return r.ResourceID }),
 		"modules":          column(records, func(r *Record) string { return r.Module }),
 		"correlations":     column(records, func(r *Record) op.UUID { return r.Correlation }),
-		"classifications":  column(records, func(r *Record) string { return r.Classification }),
+		"classifications":  column(records, func(r *Record) *string { return r.Classification }),
 		"credentials":      column(records, func(r *Record) string { return string(r.CredentialID) }),
 		"credential_kinds": column(records, func(r *Record) string { return r.CredentialKind }),
 		"hashes":           column(records, func(r *Record) []byte { return r.Hash }),

@@ -19,7 +19,8 @@ import (
 	"parapet/internal/op"
 )
 
-// Record is an entry as it is stored. What is NULL is empty, or nil.
+// Record is an entry as it is stored. What is NULL is nil, or empty where the
+// empty text is never stored.
 type Record struct {
 	Chain          op.UUID
 	Seq            int64
@@ -35,7 +36,7 @@ type Record struct {
 	Changes        json.RawMessage
 	Correlation    op.UUID
 	CreatedAt      time.Time
-	Classification string
+	Classification *string
 	CredentialID   op.UUID
 	CredentialKind string
 	Version        int
@@ -76,7 +77,11 @@ func (r *Record) pieces() (before, between, after []byte) {
 	} else {
 		buf = append(buf, r.Changes...)
 	}
-	buf = appendOptional(buf, `,"classification":`, r.Classification)
+	if r.Classification == nil {
+		buf = append(buf, `,"classification":null`...)
+	} else {
+		buf = appendMember(buf, `,"classification":`, *r.Classification)
+	}
 	buf = appendMember(buf, `,"correlation_id":`, string(r.Correlation))
 	buf = append(buf, `,"created_at":"`...)
 	first := len(buf)

@@ -24,13 +24,18 @@ func TestCanonicalRecordIsRFC8785(t *testing.T) {
 			Chain: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41", Seq: rapid.Int64Range(1, 1<<53).Draw(t, "seq"),
 			ID: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e42", ActorType: text.Draw(t, "actor type"), Action: text.Draw(t, "action"),
 			ResourceType: text.Draw(t, "resource type"), ResourceID: text.Draw(t, "resource id"), Module: text.Draw(t, "module"),
-			Correlation: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43", Classification: text.Draw(t, "classification"),
-			Version:   rapid.IntRange(1, 2).Draw(t, "version"),
-			CreatedAt: time.UnixMicro(rapid.Int64Range(0, 4e15).Draw(t, "time")).UTC(),
+			Correlation: "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e43",
+			Version:     rapid.IntRange(1, 2).Draw(t, "version"),
+			CreatedAt:   time.UnixMicro(rapid.Int64Range(0, 4e15).Draw(t, "time")).UTC(),
 		}
 		r.Tenant = rapid.SampledFrom([]op.UUID{"", r.Chain}).Draw(t, "tenant")
 		r.Actor = rapid.SampledFrom([]op.UUID{"", r.ID}).Draw(t, "actor")
 		r.OnBehalfOf = rapid.SampledFrom([]op.UUID{"", r.ID}).Draw(t, "on behalf of")
+		var classification any
+		if rapid.Bool().Draw(t, "classified") {
+			tier := text.Draw(t, "classification")
+			r.Classification, classification = &tier, tier
+		}
 		if r.Version > 1 && rapid.Bool().Draw(t, "credential") {
 			r.CredentialID, r.CredentialKind = r.ID, "session"
 		}
@@ -51,7 +56,7 @@ func TestCanonicalRecordIsRFC8785(t *testing.T) {
 			"chain_id": r.Chain, "seq": r.Seq, "id": r.ID, "tenant_id": null(string(r.Tenant)), "actor_id": null(string(r.Actor)),
 			"on_behalf_of": null(string(r.OnBehalfOf)), "actor_type": r.ActorType, "action": r.Action, "resource_type": r.ResourceType,
 			"resource_id": null(r.ResourceID), "module": r.Module, "changes": r.Changes, "correlation_id": r.Correlation,
-			"created_at": r.CreatedAt.Format("2006-01-02T15:04:05.000000Z"), "classification": null(r.Classification), "version": r.Version,
+			"created_at": r.CreatedAt.Format("2006-01-02T15:04:05.000000Z"), "classification": classification, "version": r.Version,
 		}
 		if r.Version > 1 {
 			members["credential_id"], members["credential_kind"] = null(string(r.CredentialID)), null(r.CredentialKind)

@@ -241,8 +241,11 @@ func (s *storedRow) record() *Record {
 		Chain: uuidOf(s.chain), Seq: s.seq, ID: uuidOf(s.id), Tenant: uuidOf(s.tenant), Actor: uuidOf(s.actor),
 		OnBehalfOf: uuidOf(s.onBehalfOf), ActorType: s.actorType, Action: s.action, ResourceType: s.resourceType,
 		ResourceID: textOf(s.resourceID), Module: s.module, Correlation: uuidOf(s.correlation),
-		CreatedAt: s.createdAt.Time, Classification: textOf(s.classification),
-		CredentialID: uuidOf(s.credential), CredentialKind: textOf(s.credentialKind), Version: s.version, Hash: s.hash,
+		CreatedAt: s.createdAt.Time, CredentialID: uuidOf(s.credential), CredentialKind: textOf(s.credentialKind), Version: s.version, Hash: s.hash,
+	}
+	if s.classification.Valid {
+		text := s.classification.String // the row is scanned into again
+		r.Classification = &text
 	}
 	switch {
 	case s.changes.Valid && s.changes.String == "null":

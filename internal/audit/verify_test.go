@@ -25,7 +25,7 @@ func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look 
 		`CREATE TABLE IF NOT EXISTS public.saved_heads AS SELECT * FROM audit.heads`,
 		`ALTER TABLE audit.entries DISABLE TRIGGER ALL`,
 		`ALTER TABLE audit.entries DROP CONSTRAINT IF EXISTS entries_chain_is_the_tenants, DROP CONSTRAINT IF EXISTS entries_resource_id_check,
-			DROP CONSTRAINT IF EXISTS entries_classification_check, DROP CONSTRAINT IF EXISTS entries_credential_kind_check,
+			DROP CONSTRAINT IF EXISTS entries_credential_kind_check,
 			DROP CONSTRAINT IF EXISTS entries_credential_has_a_kind, DROP CONSTRAINT IF EXISTS entries_credential_is_hashed`,
 		sql,
 	} {

@@ -107,8 +107,11 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 		entry := audit.Entry{
 			Tenant: c.Tenant, Actor: actor, OnBehalfOf: c.behalf, ActorType: kind, Action: n.Action,
 			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
-			Changes: n.Changes, Correlation: correlation, Classification: n.Classification,
+			Changes: n.Changes, Correlation: correlation,
 			CredentialID: op.UUID(credential.ID), CredentialKind: credential.Kind,
+		}
+		if n.Classification != "" {
+			entry.Classification = &n.Classification
 		}
 		if n.Critical {
 			var created events.Event

@@ -81,7 +81,7 @@ func listAuditEntries(ctx context.Context, c *gate.Call, in *contract.ListAuditE
 			ID: l.ID, Seq: l.Seq, TenantID: orEmpty(l.TenantID), ActorID: orEmpty(l.ActorID), OnBehalfOf: orEmpty(l.OnBehalfOf),
 			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: orEmpty(l.ResourceID), Module: l.Module,
 			Changes: asJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
-			Classification: orEmpty(l.Classification), CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
+			Classification: l.Classification, CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
 		}
 	}
 	return page, nil

@@ -21,7 +21,7 @@ type AuditEntry struct {
 	Changes        any       `json:"changes,omitempty" doc:"What changed."`
 	CorrelationID  op.UUID   `json:"correlationId" doc:"The request: its x-request-id."`
 	CreatedAt      time.Time `json:"createdAt" doc:"When it was done, by the server's clock."`
-	Classification string    `json:"classification,omitempty" doc:"The classification of what was done."`
+	Classification *string   `json:"classification,omitempty" doc:"The classification of what was done: any text. Absent is none."`
 	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"What the request was made with. Absent when there was no credential, as in a login and in the system's own work."`
 	CredentialID   op.UUID   `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
 	Hash           string    `json:"hash" doc:"The entry's hash in hex: it covers the hash before it and every column."`
