@@ -228,7 +228,7 @@ func tools(t *testing.T, name string, transport sdk.Transport) way {
 var notTools = []string{"login", "logout", "change-password", "issue-key", "issue-service-key"}
 
 // arguments fills an input from the world, and what is required beside.
-func (w *parityWorld) arguments(t *testing.T, o *op.Operation) map[string]any {
+func (w *parityWorld) arguments(t testing.TB, o *op.Operation) map[string]any {
 	t.Helper()
 	args := map[string]any{}
 	for _, f := range o.Fields {

@@ -24,7 +24,7 @@ type parityWorld struct {
 
 // newParityWorld builds it. What can't be made is left out: its operations then
 // compare their refusals, and the test counts what succeeds.
-func newParityWorld(t *testing.T, d *Dev, token, tag string) *parityWorld {
+func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	t.Helper()
 	w := &parityWorld{d: d, token: token, tag: tag, ids: map[string]any{}}
 	acme := d.info.Tenants[1]
@@ -117,7 +117,7 @@ func newParityWorld(t *testing.T, d *Dev, token, tag string) *parityWorld {
 	return w
 }
 
-func (w *parityWorld) get(t *testing.T, path string, out any) {
+func (w *parityWorld) get(t testing.TB, path string, out any) {
 	t.Helper()
 	if r := w.d.ask(t, "GET", path, w.token, nil); r.Code != 200 || json.Unmarshal(r.Body.Bytes(), out) != nil {
 		t.Fatalf("GET %s: %d %s", path, r.Code, r.Body)
@@ -125,7 +125,7 @@ func (w *parityWorld) get(t *testing.T, path string, out any) {
 }
 
 // make creates something and gives its members, none where it was refused.
-func (w *parityWorld) make(t *testing.T, path string, body map[string]any) map[string]any {
+func (w *parityWorld) make(t testing.TB, path string, body map[string]any) map[string]any {
 	t.Helper()
 	var text []byte
 	if body != nil {

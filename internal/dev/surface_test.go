@@ -24,13 +24,13 @@ import (
 
 // startDev runs the product on a database of its own, without a listener's
 // client: requests go straight to the handler.
-func startDev(t *testing.T) *Dev {
+func startDev(t testing.TB) *Dev {
 	t.Helper()
 	return startDevWith(t, nil, slog.DiscardHandler)
 }
 
 // startDevWith is startDev with more settings and a log.
-func startDevWith(t *testing.T, more map[string]string, log slog.Handler) *Dev {
+func startDevWith(t testing.TB, more map[string]string, log slog.Handler) *Dev {
 	t.Helper()
 	settings := map[string]string{"PORT": "0", "PT_DRAIN_SECONDS": "5"}
 	maps.Copy(settings, more)
@@ -51,7 +51,7 @@ func startDevWith(t *testing.T, more map[string]string, log slog.Handler) *Dev {
 	return d
 }
 
-func (d *Dev) ask(t *testing.T, method, target, token string, body []byte) *httptest.ResponseRecorder {
+func (d *Dev) ask(t testing.TB, method, target, token string, body []byte) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, target, bytes.NewReader(body))
 	if len(body) > 0 {
@@ -65,7 +65,7 @@ func (d *Dev) ask(t *testing.T, method, target, token string, body []byte) *http
 	return w
 }
 
-func (d *Dev) login(t *testing.T, email string) string {
+func (d *Dev) login(t testing.TB, email string) string {
 	t.Helper()
 	for _, tenant := range d.info.Tenants {
 		for _, u := range tenant.Users {
@@ -90,7 +90,7 @@ func (d *Dev) login(t *testing.T, email string) string {
 
 // sample fills an input with values that its declaration takes, so that nothing
 // but the caller's authority can be what refuses it.
-func sample(t *testing.T, o *op.Operation) any {
+func sample(t testing.TB, o *op.Operation) any {
 	t.Helper()
 	in := reflect.New(o.In)
 	for _, f := range o.Fields {
@@ -106,7 +106,7 @@ func sample(t *testing.T, o *op.Operation) any {
 	return in.Interface()
 }
 
-func fill(t *testing.T, f op.Field, v reflect.Value) {
+func fill(t testing.TB, f op.Field, v reflect.Value) {
 	t.Helper()
 	for v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))

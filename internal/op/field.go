@@ -29,10 +29,13 @@ type Field struct {
 	Doc      string
 	Required bool
 	Rest     bool
-	Default  string
-	Format   string
-	Enum     []string
-	Pattern  *regexp.Regexp
+	// AllowEmpty says that the empty text is a value of the field, although a field
+	// of its kind does not take it (acceptsEmpty). The tag is empty:"true".
+	AllowEmpty bool
+	Default    string
+	Format     string
+	Enum       []string
+	Pattern    *regexp.Regexp
 	// Form says in words what the pattern asks for.
 	Form string
 	// Length bounds count characters of a text, items of a list.
@@ -42,6 +45,21 @@ type Field struct {
 
 // Value is the type of the field's value: inside Opt and pointers.
 func (f Field) Value() reflect.Type { return valueType(f.Type) }
+
+// acceptsEmpty tells whether the empty text is a value of the field. It is one of
+// free text in a body. It is none of a text with fixed values or a fixed form, of
+// an id or a date, and of a query parameter: an empty filter would silently select
+// everything. The empty cursor is the start of a list.
+func (f Field) acceptsEmpty() bool {
+	switch {
+	case f.AllowEmpty:
+		return true
+	case f.Source == FromQuery:
+		return f.Name == "cursor"
+	default:
+		return f.Value() == reflect.TypeFor[string]() && f.Enum == nil && f.Format == "" && f.Pattern == nil
+	}
+}
 
 func valueType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
@@ -96,6 +114,7 @@ func fieldOf(sf reflect.StructField, index int) (Field, error) {
 	}
 	f.Required = f.Source == FromPath || sf.Tag.Get("required") == "true"
 	f.Rest = sf.Tag.Get("rest") == "true"
+	f.AllowEmpty = sf.Tag.Get("empty") == "true"
 	if f.Doc == "" {
 		return f, fmt.Errorf("it needs a doc tag")
 	}

@@ -26,6 +26,21 @@ type thingIn struct {
 	Nested *nested     `json:"nested" doc:"A nested object."`
 	Mail   string      `json:"mail" format:"email" doc:"An address."`
 	Code   string      `json:"code" pattern:"^[A-Z]{2}$" form:"two capital letters" doc:"A code."`
+
+	Text     string       `json:"text" doc:"Free text."`
+	Level    Opt[string]  `json:"level" enum:"LOW|HIGH" doc:"A level."`
+	Due      Opt[Date]    `json:"due" doc:"A day."`
+	Start    *Date        `json:"start" doc:"A day."`
+	Assignee Opt[string]  `json:"assignee" format:"uuid" empty:"true" doc:"Somebody, or nobody."`
+	Points   Opt[float64] `json:"points" doc:"An estimate."`
+	Sure     Opt[bool]    `json:"sure" doc:"Whether it is sure."`
+
+	Search string `query:"search" maxLength:"9" empty:"true" doc:"Words."`
+	Action string `query:"action" doc:"One action only."`
+	Kind   string `query:"kind" enum:"A|B" doc:"One kind only."`
+	From   string `query:"from" format:"date-time" doc:"Since when."`
+	Open   *bool  `query:"open" doc:"Open ones only."`
+	Cursor string `query:"cursor" doc:"Where the page starts."`
 }
 
 type thingOut struct {
@@ -103,6 +118,25 @@ func TestReadRefuses(t *testing.T) {
 		{"an id that is none", "for=x", `{"title":"t"}`, "for"},
 		{"an empty id, which is no wish for all", "for=", `{"title":"t"}`, "for"},
 		{"not a date", "after=2027-02-30", `{"title":"t"}`, "after"},
+		{"empty enum", "", `{"title":"t","state":""}`, "state"},
+		{"empty optional enum", "", `{"title":"t","level":""}`, "level"},
+		{"empty format", "", `{"title":"t","mail":""}`, "mail"},
+		{"empty pattern", "", `{"title":"t","code":""}`, "code"},
+		{"empty optional id", "", `{"title":"t","owner":""}`, "owner"},
+		{"empty optional date", "", `{"title":"t","due":""}`, "due"},
+		{"empty date", "", `{"title":"t","start":""}`, "start"},
+		{"empty number", "", `{"title":"t","points":""}`, "points"},
+		{"empty boolean", "", `{"title":"t","sure":""}`, "sure"},
+		{"empty list", "", `{"title":"t","tags":""}`, "tags"},
+		{"empty object", "", `{"title":"t","nested":""}`, "nested"},
+		{"empty query text", "action=", `{"title":"t"}`, "action"},
+		{"empty query enum", "kind=", `{"title":"t"}`, "kind"},
+		{"empty query date", "after=", `{"title":"t"}`, "after"},
+		{"empty query moment", "from=", `{"title":"t"}`, "from"},
+		{"empty query number", "limit=", `{"title":"t"}`, "limit"},
+		{"empty query boolean", "open=", `{"title":"t"}`, "open"},
+		{"query parameter without a name", "=1", `{"title":"t"}`, "query"},
+		{"field without a name", "", `{"title":"t","":1}`, "body"},
 	} {
 		t.Run(c.note, func(t *testing.T) {
 			t.Parallel()
@@ -115,6 +149,50 @@ func TestReadRefuses(t *testing.T) {
 				t.Fatalf("got %s %q (%s), want VALIDATION of %q", f.Code, f.Field, f.Message, c.field)
 			}
 		})
+	}
+}
+
+// The empty text is a value of free text, of a search, of a cursor, and of a field
+// whose declaration says so.
+func TestRead_AcceptsEmptyTextWhereItIsAValue(t *testing.T) {
+	t.Parallel()
+	in, err := read(t, "search=&cursor=", `{"title":"t","text":"","note":"","assignee":"","level":null}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !in.Note.Set || in.Note.Null || !in.Assignee.Set || in.Assignee.Null || !in.Level.Null {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// A typed input that a command line filled is checked like a body.
+func TestValidate_RejectsEmptyOptionalValues(t *testing.T) {
+	t.Parallel()
+	for field, in := range map[string]*thingIn{
+		"level": {ID: thingID, Limit: 1, Title: "t", Level: Some("")},
+		"owner": {ID: thingID, Limit: 1, Title: "t", Owner: Some(UUID(""))},
+		"due":   {ID: thingID, Limit: 1, Title: "t", Due: Some(Date(""))},
+	} {
+		if err := thing().Validate(in); fault.From(err) == nil || fault.From(err).Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if err := thing().Validate(&thingIn{ID: thingID, Limit: 1, Title: "t"}); err != nil {
+		t.Errorf("absent fields: %v", err)
+	}
+}
+
+func TestRead_OperationWithoutBody(t *testing.T) {
+	t.Parallel()
+	o := New[struct{}, thingOut](Spec{Name: "do-it", Module: "tracker", Method: "POST", Path: "/api/do", Permission: "thing.update", Effect: Write, Summary: "Does it."})
+	for body, field := range map[string]string{"": "", " ": "", "{}": "", " { } ": "", `{"colour":1}`: "colour", "[]": "body", "null": "body", "{": "body", "x": "body", "{}{}": "body"} {
+		_, err := o.Read(Raw{Body: []byte(body)})
+		if field == "" && err != nil {
+			t.Errorf("%q: %v", body, err)
+		}
+		if field != "" && (!fault.HasCode(err, fault.CodeValidation) || fault.From(err).Field != field) {
+			t.Errorf("%q: got %v, want VALIDATION of %q", body, err, field)
+		}
 	}
 }
 
@@ -318,7 +396,7 @@ func FuzzWriteArguments(f *testing.F) {
 			t.Fatalf("%q asks for %q", text, w.Target)
 		}
 		for name := range u.Query() {
-			if !slices.Contains([]string{"limit", "after", "for"}, name) {
+			if !slices.Contains([]string{"limit", "after", "for", "search", "action", "kind", "from", "open", "cursor"}, name) {
 				t.Fatalf("%q asks for %q", text, w.Target)
 			}
 		}

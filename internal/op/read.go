@@ -27,11 +27,11 @@ type Raw struct {
 	Body []byte
 }
 
-// Read makes the operation's input from raw. It is strict: an unknown query
-// parameter or body member, a doubled one, a name in another case, text that is
-// not UTF-8 or holds a NUL, a value of the wrong type or outside its bounds, a
-// missing field: each is a VALIDATION that names the field. The result is a
-// pointer to the operation's input type.
+// Read makes the operation's input from raw. It is strict. A query parameter or
+// body member that is unknown, repeated or in another case; text that is not UTF-8
+// or holds a NUL; a value of the wrong type or outside its bounds; an empty text
+// where the field does not take one; a missing field: each is a VALIDATION that
+// names the field. The result is a pointer to the operation's input type.
 func (o *Operation) Read(raw Raw) (any, error) {
 	in := reflect.New(o.In)
 	given := make([]bool, len(o.Fields))
@@ -55,12 +55,15 @@ func (o *Operation) Read(raw Raw) (any, error) {
 			}
 		}
 	}
-	return in.Interface(), o.Validate(in.Interface())
+	return in.Interface(), o.validate(in.Elem(), given)
 }
 
 func (o *Operation) readQuery(in reflect.Value, query url.Values, given []bool) error {
 	for name, values := range query {
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromQuery && f.Name == name })
+		if name == "" {
+			return fault.Validation("query", "The query has a parameter without a name.")
+		}
 		if i < 0 {
 			return fault.Validation(printable(name), fmt.Sprintf("There is no query parameter %s here.%s", printable(name), o.known(FromQuery)))
 		}
@@ -79,11 +82,11 @@ func (o *Operation) readBody(in reflect.Value, body []byte, given []bool) error 
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	if !o.HasBody() {
-		return fault.Validation("body", "This operation takes no body.")
-	}
 	dec := jsontext.NewDecoder(bytes.NewReader(body))
 	tok, err := dec.ReadToken()
+	if !o.HasBody() && (err != nil || tok.Kind() != '{') {
+		return fault.Validation("body", "This operation takes no body. Send none, or {}.").WithCause(err)
+	}
 	if err != nil {
 		return bodyFault(err)
 	}
@@ -97,6 +100,9 @@ func (o *Operation) readBody(in reflect.Value, body []byte, given []bool) error 
 		}
 		name := tok.String()
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromBody && f.Name == name })
+		if name == "" {
+			return fault.Validation("body", "The body has a field without a name.")
+		}
 		if i < 0 {
 			return fault.Validation(printable(name), fmt.Sprintf("There is no field %s here.%s", printable(name), o.known(FromBody)))
 		}
@@ -142,7 +148,7 @@ func bodyFault(err error) error {
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
 		if errors.Is(syn, jsontext.ErrDuplicateName) {
-			name := printable(strings.ReplaceAll(strings.TrimPrefix(string(syn.JSONPointer), "/"), "/", "."))
+			name := pointerName(syn.JSONPointer, "body")
 			return fault.Validation(name, fmt.Sprintf("The field %s is given more than once.", name)).WithCause(err)
 		}
 		return fault.Validation("body", fmt.Sprintf("The body is not valid JSON (at byte %d).", syn.ByteOffset)).WithCause(err)
@@ -158,9 +164,7 @@ func valueFault(f Field, err error) error {
 	where := f.Name
 	var sem *json.SemanticError
 	if errors.As(err, &sem) {
-		if p := strings.TrimPrefix(string(sem.JSONPointer), "/"); p != "" {
-			where = printable(strings.ReplaceAll(p, "/", "."))
-		}
+		where = pointerName(sem.JSONPointer, f.Name)
 		if errors.Is(sem.Err, json.ErrUnknownName) {
 			return fault.Validation(where, fmt.Sprintf("There is no field %s here.", where)).WithCause(err)
 		}
@@ -169,6 +173,16 @@ func valueFault(f Field, err error) error {
 		return fault.Validation(where, fmt.Sprintf("The field %s is wrong: %s.", where, say(err))).WithCause(err)
 	}
 	return fault.Validation(where, fmt.Sprintf("The field %s must be %s.", where, kindOf(f.Value()))).WithCause(err)
+}
+
+// pointerName is the name of the field at a pointer, with dots between its parts,
+// or instead where the pointer names none.
+func pointerName(p jsontext.Pointer, instead string) string {
+	name := printable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
+	if name == "" {
+		return instead
+	}
+	return name
 }
 
 func say(err error) string {

@@ -13,39 +13,46 @@ import (
 	"parapet/internal/fault"
 )
 
-// Validate holds an input against the tags of its fields. in is a pointer to
-// the operation's input type. It is what Read calls at its end and what a
-// caller that has a typed value already (a command line) calls alone.
+// Validate checks an input against the tags of its fields. in is a pointer to
+// the operation's input type. A field at its zero value counts as absent unless
+// it is an Opt that is set or a pointer. Read validates what it reads itself; a
+// caller that has a typed value already (a command line) calls Validate alone.
 func (o *Operation) Validate(in any) error {
-	v := reflect.ValueOf(in).Elem()
-	for _, f := range o.Fields {
-		if err := f.validate(v.Field(f.Index)); err != nil {
+	return o.validate(reflect.ValueOf(in).Elem(), make([]bool, len(o.Fields)))
+}
+
+// validate checks an input. given tells by index which fields the client sent.
+func (o *Operation) validate(in reflect.Value, given []bool) error {
+	for i, f := range o.Fields {
+		if err := f.validate(in.Field(f.Index), given[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f Field) validate(v reflect.Value) error {
+// validate checks a value against the tags of its field. given says that the
+// client sent it, which its zero value does not tell.
+func (f Field) validate(v reflect.Value, given bool) error {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return nil
 		}
-		v = v.Elem()
+		v, given = v.Elem(), true
 	}
 	if o, ok := v.Interface().(optional); ok {
 		set, null, _ := o.state()
 		if !set || null {
 			return nil
 		}
-		v = v.FieldByName("Value")
+		v, given = v.FieldByName("Value"), true
 	}
 	if err := noNUL(f.Name, v); err != nil {
 		return err
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return f.validateText(v.String())
+		return f.validateText(v.String(), given)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return f.validateNumber(v.Int())
 	case reflect.Slice:
@@ -55,8 +62,8 @@ func (f Field) validate(v reflect.Value) error {
 	}
 }
 
-func (f Field) validateText(s string) error {
-	if s == "" && !f.Required && f.MinLength == nil {
+func (f Field) validateText(s string, given bool) error {
+	if s == "" && !f.Required && f.MinLength == nil && (!given || f.acceptsEmpty()) {
 		return nil
 	}
 	if !utf8.ValidString(s) {
@@ -64,6 +71,9 @@ func (f Field) validateText(s string) error {
 	}
 	if f.Required && strings.TrimSpace(s) == "" {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s is required and can't be blank.", f.Name))
+	}
+	if s == "" && f.Source == FromQuery {
+		return fault.Validation(f.Name, fmt.Sprintf("The query parameter %s is empty. Give it a value or leave it out.", f.Name))
 	}
 	if err := f.validateLength(utf8.RuneCountInString(s), "characters"); err != nil {
 		return err
@@ -79,6 +89,10 @@ func (f Field) validateText(s string) error {
 	}
 	if want := checkFormat(f.Format, s); want != "" {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, want))
+	}
+	if s == "" {
+		// The type alone says that the empty text is no value: an id or a date.
+		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, kindOf(f.Value())))
 	}
 	return nil
 }

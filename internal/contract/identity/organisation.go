@@ -28,7 +28,7 @@ type Organisation struct {
 
 // ListOrganisationsIn selects organisations.
 type ListOrganisationsIn struct {
-	Search             string `query:"search" maxLength:"200" doc:"Part of the name."`
+	Search             string `query:"search" maxLength:"200" empty:"true" doc:"Part of the name."`
 	Type               string `query:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"Of this type only."`
 	VerificationStatus string `query:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"Of this verification status only."`
 	Limit              int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`

@@ -44,7 +44,7 @@ type Tenant struct {
 
 // ListTenantsIn selects tenants.
 type ListTenantsIn struct {
-	Search string `query:"search" maxLength:"200" doc:"Part of the name or of the slug."`
+	Search string `query:"search" maxLength:"200" empty:"true" doc:"Part of the name or of the slug."`
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
 	Cursor string `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
 }

@@ -65,7 +65,7 @@ type AssignedRole struct {
 
 // ListUsersIn selects users.
 type ListUsersIn struct {
-	Search         string  `query:"search" maxLength:"200" doc:"Part of the name or of the address."`
+	Search         string  `query:"search" maxLength:"200" empty:"true" doc:"Part of the name or of the address."`
 	PrincipalKind  string  `query:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"Of this kind only."`
 	Status         string  `query:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"With this status only."`
 	OrganisationID op.UUID `query:"organisationId" doc:"Of this organisation only."`
@@ -155,7 +155,7 @@ var DeleteUser = op.New[UserIn, User](op.Spec{
 
 // ListPeopleIn selects people.
 type ListPeopleIn struct {
-	Search         string  `query:"search" maxLength:"200" doc:"Part of the name or of the address."`
+	Search         string  `query:"search" maxLength:"200" empty:"true" doc:"Part of the name or of the address."`
 	OrganisationID op.UUID `query:"organisationId" doc:"The organisation; the caller's own unless told, and the whole tenant for a caller who belongs to none."`
 	Limit          int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
 	Cursor         string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`

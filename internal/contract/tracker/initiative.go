@@ -45,7 +45,7 @@ type InitiativeCandidate struct {
 
 // ListInitiativesIn asks for initiatives.
 type ListInitiativesIn struct {
-	Search string `query:"search" maxLength:"200" doc:"A part of the name or the description."`
+	Search string `query:"search" maxLength:"200" empty:"true" doc:"A part of the name or the description."`
 	Status string `query:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"Only initiatives with this status."`
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many initiatives to return at most."`
 	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`

@@ -85,7 +85,7 @@ type ListIssuesIn struct {
 	Severity  string  `query:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"Only issues of this severity."`
 	Status    string  `query:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"Only issues with this status."`
 	Assignee  op.UUID `query:"assignee" format:"uuid" doc:"Only issues of this user."`
-	Search    string  `query:"search" maxLength:"200" doc:"Words to look for: each begins a word of the title or the description, or stands anywhere in the title if it has three characters or more. OR between words, a minus before one and quotes around whole words mean what they do in a web search. An issue's key finds that issue."`
+	Search    string  `query:"search" maxLength:"200" empty:"true" doc:"Words to look for: each begins a word of the title or the description, or stands anywhere in the title if it has three characters or more. OR between words, a minus before one and quotes around whole words mean what they do in a web search. An issue's key finds that issue."`
 	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many issues to return at most."`
 	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
 }
@@ -154,7 +154,7 @@ var DeleteIssue = op.New[DeleteIssueIn, op.None](op.Spec{
 // AssignIssueIn says whose an issue is to be.
 type AssignIssueIn struct {
 	Issue    string         `path:"issue" maxLength:"64" doc:"The issue's key or id."`
-	Assignee op.Opt[string] `json:"assignee" format:"uuid" doc:"The user who is to work on it: an active member of the tenant with clearance for the project. It has to be there; an empty text or null unassigns."`
+	Assignee op.Opt[string] `json:"assignee" format:"uuid" empty:"true" doc:"The user who is to work on it: an active member of the tenant with clearance for the project. It has to be there; an empty text or null unassigns."`
 }
 
 // AssignIssue gives an issue to a user or to nobody.

@@ -83,7 +83,7 @@ const DefaultStatus = "TODO"
 
 // ListProjectsIn asks for projects.
 type ListProjectsIn struct {
-	Search       string  `query:"search" maxLength:"200" doc:"A part of the name, the prefix or the description."`
+	Search       string  `query:"search" maxLength:"200" empty:"true" doc:"A part of the name, the prefix or the description."`
 	Status       string  `query:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"Only projects with this status."`
 	InitiativeID op.UUID `query:"initiativeId" format:"uuid" doc:"Only projects of this initiative."`
 	Limit        int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many projects to return at most."`

@@ -87,7 +87,7 @@ type DuplicateCandidate struct {
 type ListTasksIn struct {
 	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
-	Search           string  `query:"search" maxLength:"200" doc:"A task's key, or words: each begins a word of title or description, or (from 3 characters on) is anywhere in the title. OR, -word and quoted whole words as in a web search."`
+	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task's key, or words: each begins a word of title or description, or (from 3 characters on) is anywhere in the title. OR, -word and quoted whole words as in a web search."`
 	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks of this user."`
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`

@@ -1,0 +1,287 @@
+package dev
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+)
+
+// FuzzFields sends requests with one malformed field to every operation, through
+// the real handler to a real database, with an administrator's session. No
+// request may cause a 5xx, and a 400 names the field.
+//
+// A plain test run sends the table of malformedRequests; with -fuzz the engine
+// looks for more.
+func FuzzFields(f *testing.F) {
+	s := newFieldServer(f)
+	if flag.Lookup("test.fuzz").Value.String() == "" {
+		s.sendTable(f)
+	}
+	for i := range s.operations {
+		f.Add(uint16(i), uint8(i), `""`)
+	}
+	f.Add(uint16(0), uint8(0), `{"a":[1e99,"\ud800"]}`)
+	f.Add(uint16(1), uint8(1), strings.Repeat("[", 20000))
+	f.Fuzz(func(t *testing.T, operation uint16, field uint8, value string) {
+		o := s.operations[int(operation)%len(s.operations)]
+		if len(o.Fields) == 0 || o.Name == "wait-decision" {
+			return
+		}
+		r := s.valid(t, o)
+		m := r.with(o.Fields[int(field)%len(o.Fields)], value)
+		m.note = fmt.Sprintf("%.80q", value)
+		s.send(t, m)
+	})
+}
+
+// fieldServer is a server with a valid request for each operation.
+type fieldServer struct {
+	*Dev
+	// tb is the test that sends.
+	tb         testing.TB
+	world      *parityWorld
+	operations []*op.Operation
+	// tokens are the sessions of operations that must not end the common one.
+	tokens map[string]string
+	// renew makes what a successful request used up.
+	renew map[string]func(fieldRequest)
+	count struct{ requests, accepted, rejected int }
+}
+
+func newFieldServer(t testing.TB) *fieldServer {
+	t.Helper()
+	db := pgtest.New(t)
+	settings := map[string]string{"DATABASE_URL": db.RoleURL(postgres.RoleApp), "DIRECT_URL": db.URL(), "PT_LOG_LEVEL": "error"}
+	d := startDevWith(t, settings, slog.DiscardHandler)
+	s := &fieldServer{Dev: d, tokens: map[string]string{}, renew: map[string]func(fieldRequest){}}
+	for _, b := range d.App().Operations() {
+		s.operations = append(s.operations, b.Operation)
+	}
+	s.furnish(t)
+	return s
+}
+
+// sendTable sends every malformed request of the table.
+func (s *fieldServer) sendTable(t testing.TB) {
+	t.Helper()
+	fields := 0
+	var invalid []string
+	for _, o := range inOrder(s.operations) {
+		if code := s.send(t, s.valid(t, o)); code >= 300 {
+			invalid = append(invalid, fmt.Sprintf("%s (%d)", o.Name, code))
+		}
+		for _, m := range malformedRequests(s.valid(t, o)) {
+			m.refresh(s.valid(t, o))
+			s.send(t, m)
+		}
+		fields += len(o.Fields)
+	}
+	t.Logf("%d operations, %d fields, %d requests: %d accepted, %d rejected", len(s.operations), fields, s.count.requests, s.count.accepted, s.count.rejected)
+	if len(invalid) > 0 {
+		t.Errorf("the valid request of %d operations was rejected: %v", len(invalid), invalid)
+	}
+}
+
+// inOrder puts what creates before what deletes, and inner records before outer.
+func inOrder(operations []*op.Operation) []*op.Operation {
+	rank := func(o *op.Operation) int {
+		switch {
+		case o.Name == "login":
+			return 100 // its throttle would meet the others' logins
+		case o.Effect == op.Destroy:
+			return 50 - strings.Count(o.Path, "/")
+		default:
+			return 0
+		}
+	}
+	list := slices.Clone(operations)
+	slices.SortStableFunc(list, func(a, b *op.Operation) int { return rank(a) - rank(b) })
+	return list
+}
+
+// fieldRequest is a request, taken apart.
+type fieldRequest struct {
+	o     *op.Operation
+	path  map[string]string
+	query []member
+	body  []member
+	// raw is the whole body, where it is not made of members.
+	raw *string
+	// note says what is malformed, field which one.
+	note  string
+	field op.Field
+	// rejected says that the request must be a 400 that names the field.
+	rejected bool
+	// replaced are the members that refresh leaves as they are.
+	replaced map[string]bool
+}
+
+// member is a query parameter, or a member of the body whose value is JSON.
+type member struct{ name, value string }
+
+// valid is a request that the operation accepts.
+func (s *fieldServer) valid(t testing.TB, o *op.Operation) fieldRequest {
+	t.Helper()
+	r := fieldRequest{o: o, path: map[string]string{}, note: "valid"}
+	args := s.world.arguments(t, o)
+	for _, f := range o.Fields {
+		v, ok := args[f.Name]
+		switch {
+		case !ok:
+		case f.Source == op.FromPath:
+			r.path[f.Name] = fmt.Sprint(v)
+		case f.Source == op.FromQuery:
+			r.query = append(r.query, member{f.Name, fmt.Sprint(v)})
+		default:
+			text, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.body = append(r.body, member{f.Name, string(text)})
+		}
+	}
+	return r
+}
+
+// with gives the request with another value of one field: JSON in the body, text
+// elsewhere.
+func (r fieldRequest) with(f op.Field, value string) fieldRequest {
+	m := fieldRequest{o: r.o, field: f, path: map[string]string{}, replaced: map[string]bool{f.Name: true}}
+	for name, v := range r.path {
+		m.path[name] = v
+	}
+	others := func(list []member) []member {
+		return slices.DeleteFunc(slices.Clone(list), func(one member) bool { return one.name == f.Name })
+	}
+	m.query, m.body = others(r.query), others(r.body)
+	switch f.Source {
+	case op.FromPath:
+		m.path[f.Name] = value
+	case op.FromQuery:
+		m.query = append(m.query, member{f.Name, value})
+	default:
+		m.body = append(m.body, member{f.Name, value})
+	}
+	return m
+}
+
+// refresh takes over the values of a newer valid request, but for those that are
+// malformed.
+func (r *fieldRequest) refresh(from fieldRequest) {
+	for name, v := range from.path {
+		if !r.replaced[name] {
+			r.path[name] = v
+		}
+	}
+	for i, one := range r.body {
+		if j := slices.IndexFunc(from.body, func(v member) bool { return v.name == one.name }); j >= 0 && !r.replaced[one.name] {
+			r.body[i] = from.body[j]
+		}
+	}
+}
+
+func (r fieldRequest) target() string {
+	target := r.o.Path
+	for name, v := range r.path {
+		target = strings.Replace(target, "{"+name+"}", url.PathEscape(v), 1)
+	}
+	for i, one := range r.query {
+		target += map[bool]string{true: "?", false: "&"}[i == 0] + url.QueryEscape(one.name) + "=" + url.QueryEscape(one.value)
+	}
+	return target
+}
+
+func (r fieldRequest) text() string {
+	if r.raw != nil {
+		return *r.raw
+	}
+	if !r.o.HasBody() && len(r.body) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i, one := range r.body {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"` + one.name + `":` + one.value)
+	}
+	return "{" + b.String() + "}"
+}
+
+// send sends a request and gives the status of its answer.
+func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
+	t.Helper()
+	s.tb = t
+	token, ok := s.tokens[m.o.Name]
+	if !ok {
+		token = s.world.token
+	}
+	text := m.text()
+	r := httptest.NewRequest(m.o.Method, m.target(), strings.NewReader(text))
+	if text != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if m.o.Access != op.Public {
+		r.Header.Set("Authorization", "Bearer "+token)
+	} else {
+		r.RemoteAddr = "203.0.113.7:1" // the others' logins come from elsewhere
+	}
+	w := httptest.NewRecorder()
+	s.App().Handler().ServeHTTP(w, r)
+	s.count.requests++
+	var e struct{ Error struct{ Code, Field string } }
+	complain := func(want string) {
+		t.Errorf("%s, %s of %s: %.600s %.300s: %d %.400s, want %s", m.o.Name, m.note, m.field.Name, m.target(), text, w.Code, w.Body, want)
+	}
+	switch {
+	case w.Code < 300:
+		s.count.accepted++
+		if m.rejected {
+			complain("400")
+		}
+		if renew := s.renew[m.o.Name]; renew != nil {
+			renew(m)
+		}
+	case w.Code >= 500:
+		complain("no 5xx")
+	case json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Error.Code == "":
+		if m.field.Source != op.FromPath || w.Code != 404 {
+			complain("the error envelope")
+		}
+	case w.Code == 400:
+		s.count.rejected++
+		if !m.names(e.Error.Field) {
+			complain("the field's name")
+		}
+	default:
+		s.count.rejected++
+		if m.rejected {
+			complain("400")
+		}
+	}
+	return w.Code
+}
+
+// names tells whether a 400 of this field names what is wrong: the field, a part
+// of it, or the body that cannot be read.
+func (m fieldRequest) names(field string) bool {
+	switch {
+	case m.field.Name == "" || m.raw != nil || bytes.ContainsRune([]byte(field), 0):
+		return field != ""
+	case m.rejected:
+		return field == m.field.Name || strings.HasPrefix(field, m.field.Name+".") || field == "body"
+	default:
+		return field != ""
+	}
+}
