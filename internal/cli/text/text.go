@@ -30,18 +30,22 @@ func visible(s string, lines bool) string {
 		return s
 	}
 	var b strings.Builder
+	// before is the last character of the result. An escape ends in a hexadecimal
+	// digit, which counts for a variation selector behind it: the result is then
+	// the same when it is made visible again.
 	before := rune(-1)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
+		shown := s[i : i+size]
 		switch {
 		case r == utf8.RuneError && size <= 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			shown = fmt.Sprintf(`\x%02x`, s[i])
 		case lines && (r == '\n' || r == '\t'), !hidden(r, before):
-			b.WriteString(s[i : i+size])
 		default:
-			b.WriteString(escape(r))
+			shown = escape(r)
 		}
-		before = r
+		b.WriteString(shown)
+		before, _ = utf8.DecodeLastRuneInString(shown)
 		i += size
 	}
 	return b.String()

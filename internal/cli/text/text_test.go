@@ -61,7 +61,7 @@ func dangerous(r rune) bool {
 }
 
 func FuzzVisible(f *testing.F) {
-	for _, seed := range []string{"", "a", "\x1b]8;;http://x\x07", "\u202e", "\xc2", "\xe2\x80", "\U000e0001", "⚠\ufe0f", "a\nb"} {
+	for _, seed := range []string{"", "a", "\x1b]8;;http://x\x07", "\u202e", "\xc2", "\xe2\x80", "\U000e0001", "⚠\ufe0f", "a\nb", "\xc2\ufe0f", "\x9f\ufe0f", "\u202e\ufe0f", "\ufffd\ufe0f"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
