@@ -37,6 +37,12 @@ type Config struct {
 	Clock clock.Clock
 	// Timeout bounds one evaluation; zero is DefaultTimeout.
 	Timeout time.Duration
+	// PublicKey verifies the signature of every set that is not embedded; empty requires
+	// none. See Sign.
+	PublicKey string
+	// OnReload gets the outcome of every Reload before a good set takes effect. Where it
+	// returns an error, the set is rejected.
+	OnReload func(context.Context, ReloadOutcome) error
 	// Logger hears of failed evaluations and reloads; nil is slog.Default.
 	Logger *slog.Logger
 }

@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"parapet/internal/authz/invariant"
 	"parapet/internal/clock"
 )
 
@@ -22,6 +24,9 @@ type Engine struct {
 	clock   clock.Clock
 	logger  *slog.Logger
 	counts  counters
+
+	publicKey string
+	onReload  func(context.Context, ReloadOutcome) error
 }
 
 // New compiles the policies and prepares every query and filter.
@@ -36,47 +41,37 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if e.logger == nil {
 		e.logger = slog.Default()
 	}
-	source := cfg.Source
-	if source.Policies == nil {
-		source = Embedded()
-	}
-	f, err := readPolicies(source.Policies)
+	e.publicKey, e.onReload = cfg.PublicKey, cfg.OnReload
+	v, err := e.first(ctx, cfg.Source)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSet(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	e.current.Store(&evaluator{set: s, timeout: e.timeout})
+	e.current.Store(v)
 	return e, nil
 }
 
-// Reload builds a whole new set from the source, runs its tests, and only then
-// puts it in the place of the present one. On any error the present set stays.
-// A source without a test is refused: nothing speaks for it.
-func (e *Engine) Reload(ctx context.Context, source Source) error {
-	e.reload.Lock()
-	defer e.reload.Unlock()
-	s, err := e.build(ctx, source)
-	if err != nil {
-		e.counts.reloadFailures.Add(1)
-		e.logger.ErrorContext(ctx, "policies refused, the present ones stay",
-			"revision", e.Revision(), "error", err)
-		return err
+// first builds the set that the engine starts with. The embedded policies are part of
+// the program, as the invariants and the tests are, and no build passes its tests where
+// they disagree: checking them again at each start would add seconds and no safety. A
+// set from anywhere else is checked in full.
+func (e *Engine) first(ctx context.Context, source Source) (*evaluator, error) {
+	if source.Policies != nil {
+		c, err := source.read()
+		if err != nil {
+			return nil, err
+		}
+		v, _, err := e.build(ctx, source, c)
+		return v, err
 	}
-	before := e.Revision()
-	e.current.Store(&evaluator{set: s, timeout: e.timeout})
-	e.counts.reloads.Add(1)
-	e.logger.InfoContext(ctx, "policies loaded", "revision", s.revision, "before", before)
-	return nil
+	c, err := Embedded().read()
+	if err != nil {
+		return nil, err
+	}
+	return e.compile(ctx, c)
 }
 
-func (e *Engine) build(ctx context.Context, source Source) (*set, error) {
-	if source.Policies == nil || source.Tests == nil {
-		return nil, fmt.Errorf("authz: a source needs policies and tests")
-	}
-	f, err := readPolicies(source.Policies)
+func (e *Engine) compile(ctx context.Context, c *contents) (*evaluator, error) {
+	f, err := c.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -84,17 +79,95 @@ func (e *Engine) build(ctx context.Context, source Source) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := RunTests(ctx, source)
+	return &evaluator{set: s, timeout: e.timeout}, nil
+}
+
+// Reload builds a complete new set from the source, verifies its signature where the
+// engine has a public key, checks the invariants, runs the set's tests, and only then
+// replaces the present set. On any error the present set stays. Config.OnReload gets
+// the outcome either way; where it fails, a good set is not accepted.
+func (e *Engine) Reload(ctx context.Context, source Source) error {
+	e.reload.Lock()
+	defer e.reload.Unlock()
+	outcome := ReloadOutcome{Before: e.Revision()}
+	v, err := e.candidate(ctx, source, &outcome)
+	outcome.Err = err
+	if e.onReload != nil {
+		if failed := e.onReload(ctx, outcome); failed != nil {
+			err = errors.Join(err, fmt.Errorf("authz: record the reload: %w", failed))
+		}
+	}
+	if err != nil {
+		e.counts.reloadFailures.Add(1)
+		e.logger.ErrorContext(ctx, "policies rejected, the present ones stay",
+			"revision", outcome.Before, "rejected", outcome.After, "error", err)
+		return err
+	}
+	e.current.Store(v)
+	e.counts.reloads.Add(1)
+	e.logger.InfoContext(ctx, "policies loaded", "revision", outcome.After, "before", outcome.Before)
+	return nil
+}
+
+// ReloadOutcome says how a reload ended.
+type ReloadOutcome struct {
+	// Before is the revision in use, After that of the new set; After is empty where
+	// the set could not be read.
+	Before, After string
+	// Signer is the name of the key that signed the set, where a signature is required.
+	Signer string
+	// Err says why the set was rejected; nil where it is accepted.
+	Err error
+}
+
+// Invariant names the invariant that the rejected set breaks, if that is why.
+func (o ReloadOutcome) Invariant() string {
+	var violation *invariant.Violation
+	if errors.As(o.Err, &violation) {
+		return violation.Invariant.Name
+	}
+	return ""
+}
+
+// candidate builds the set that a reload may accept.
+func (e *Engine) candidate(ctx context.Context, source Source, outcome *ReloadOutcome) (*evaluator, error) {
+	c, err := source.read()
 	if err != nil {
 		return nil, err
 	}
-	if len(report.Failed) > 0 {
-		return nil, fmt.Errorf("authz: %d policy tests failed, the first is %s", len(report.Failed), report.Failed[0])
+	outcome.After = c.revision()
+	v, signer, err := e.build(ctx, source, c)
+	outcome.Signer = signer
+	return v, err
+}
+
+// build verifies, compiles and checks a set. A set without tests is rejected.
+func (e *Engine) build(ctx context.Context, source Source, c *contents) (v *evaluator, signer string, err error) {
+	if e.publicKey != "" {
+		if signer, err = c.verify(source.Signature, e.publicKey); err != nil {
+			return nil, "", err
+		}
 	}
-	if report.Passed == 0 {
-		return nil, fmt.Errorf("authz: the source has no policy tests")
+	if len(c.tests) == 0 {
+		return nil, signer, errors.New("authz: a source needs policies and tests")
 	}
-	return s, nil
+	if v, err = e.compile(ctx, c); err != nil {
+		return nil, signer, err
+	}
+	report, err := c.runTests(ctx)
+	switch {
+	case err != nil:
+		return nil, signer, err
+	case len(report.Failed) > 0:
+		return nil, signer, fmt.Errorf("authz: %d policy tests failed, the first is %s", len(report.Failed), report.Failed[0])
+	case report.Passed == 0:
+		return nil, signer, errors.New("authz: the source has no policy tests")
+	}
+	// Last, because a set that its own tests reject is rejected sooner.
+	if _, err = v.checkInvariants(ctx); err != nil {
+		return nil, signer, err
+	}
+	return v, signer, nil
 }
 
 // Revision is the hash of the policies in use.

@@ -34,6 +34,8 @@ type set struct {
 	subject   *rego.PreparedEvalQuery
 	queries   map[string]*rego.PreparedEvalQuery
 	templates map[string]*node
+	// partial gives the residual of the rule about one record.
+	partial *rego.PreparedPartialQuery
 	// plans holds the templates laid out in the columns of queries, by filterKey.
 	plans     sync.Map
 	planCount atomic.Int64

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -28,6 +29,8 @@ type Source struct {
 	// Tests holds the folders rego (tests) and tables (the data they read), as
 	// the folder policytests does.
 	Tests fs.FS
+	// Signature holds the file SignatureFile; nil where the set is not signed.
+	Signature fs.FS
 }
 
 // Embedded is the source that the program was built with.
@@ -39,6 +42,8 @@ func Dir(root string) Source {
 	return Source{
 		Policies: os.DirFS(filepath.Join(root, "policies")),
 		Tests:    os.DirFS(filepath.Join(root, "policytests")),
+
+		Signature: os.DirFS(root),
 	}
 }
 
@@ -60,35 +65,76 @@ const (
 	capabilitiesFile = "capabilities/opa.json"
 )
 
-// readPolicies reads rules, data, schemas and capabilities. The revision hashes
-// the names and contents of all of them.
-func readPolicies(fsys fs.FS) (*files, error) {
+// contents are the files of a source by name, read once: what is verified is what is
+// compiled and tested.
+type contents struct {
+	policies, tests map[string][]byte
+}
+
+func (s Source) read() (*contents, error) {
+	if s.Policies == nil {
+		return nil, fmt.Errorf("authz: a source needs policies")
+	}
+	c := &contents{}
+	var err error
+	if c.policies, err = readTree(s.Policies, rulesFolder, schemasFolder, capabilitiesFile); err != nil {
+		return nil, err
+	}
+	if s.Tests != nil {
+		c.tests, err = readTree(s.Tests, testsFolder, tablesFolder)
+	}
+	return c, err
+}
+
+// readTree reads every file at or under the roots.
+func readTree(fsys fs.FS, roots ...string) (map[string][]byte, error) {
+	tree := map[string][]byte{}
+	for _, root := range roots {
+		err := fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			tree[name], err = fs.ReadFile(fsys, name)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("authz: %w", err)
+		}
+	}
+	return tree, nil
+}
+
+// revision hashes the names and contents of the policies' files.
+func (c *contents) revision() string {
+	hash := sha256.New()
+	hash.Write(c.policies[capabilitiesFile])
+	for _, name := range slices.Sorted(maps.Keys(c.policies)) {
+		if name == capabilitiesFile {
+			continue
+		}
+		fmt.Fprintf(hash, "%s\x00%d\x00", name, len(c.policies[name]))
+		hash.Write(c.policies[name])
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16]
+}
+
+// parse reads rules, data, schemas and capabilities.
+func (c *contents) parse() (*files, error) {
 	f := &files{
 		modules: map[string]*ast.Module{},
 		raw:     map[string][]byte{},
 		data:    map[string]any{},
 		schemas: ast.NewSchemaSet(),
 	}
-	text, err := fs.ReadFile(fsys, capabilitiesFile)
-	if err != nil {
-		return nil, fmt.Errorf("authz: the list of builtins: %w", err)
-	}
-	if f.capabilities, err = ast.LoadCapabilitiesJSON(bytes.NewReader(text)); err != nil {
+	var err error
+	if f.capabilities, err = ast.LoadCapabilitiesJSON(bytes.NewReader(c.policies[capabilitiesFile])); err != nil {
 		return nil, fmt.Errorf("authz: %s: %w", capabilitiesFile, err)
 	}
-	hash := sha256.New()
-	hash.Write(text)
-	names, err := list(fsys, rulesFolder, schemasFolder)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		text, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return nil, fmt.Errorf("authz: %w", err)
+	for _, name := range slices.Sorted(maps.Keys(c.policies)) {
+		if name == capabilitiesFile {
+			continue
 		}
-		fmt.Fprintf(hash, "%s\x00%d\x00", name, len(text))
-		hash.Write(text)
+		text := c.policies[name]
 		if strings.HasPrefix(name, schemasFolder+"/") {
 			err = f.addSchema(name, text)
 		} else {
@@ -98,26 +144,8 @@ func readPolicies(fsys fs.FS) (*files, error) {
 			return nil, err
 		}
 	}
-	f.revision = hex.EncodeToString(hash.Sum(nil))[:16]
+	f.revision = c.revision()
 	return f, nil
-}
-
-// list names the files under the folders, sorted.
-func list(fsys fs.FS, roots ...string) ([]string, error) {
-	var names []string
-	for _, root := range roots {
-		err := fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() {
-				names = append(names, name)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("authz: %w", err)
-		}
-	}
-	sort.Strings(names)
-	return names, nil
 }
 
 // add takes a Rego module or a data file, whose folder is its path in data.
@@ -186,17 +214,9 @@ func (f *files) addSchema(name string, text []byte) error {
 }
 
 // addTests reads the tests of a source on top of its policies.
-func (f *files) addTests(fsys fs.FS) error {
-	names, err := list(fsys, testsFolder, tablesFolder)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		text, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return fmt.Errorf("authz: %w", err)
-		}
-		if err := f.add(name, text); err != nil {
+func (f *files) addTests(tests map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		if err := f.add(name, tests[name]); err != nil {
 			return err
 		}
 	}

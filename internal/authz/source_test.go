@@ -129,11 +129,11 @@ func TestReloadTakes(t *testing.T) {
 	if e.Revision() != before {
 		t.Error("the folders differ from what is embedded")
 	}
-	spare := change(t, "parapet/catalogue/data.yaml", "permissions:\n", "permissions:\n  spare.part:\n    {module: identity, effect: read, description: A permission of the test.}\n")
+	spare := change(t, "parapet/catalogue/data.yaml", "permissions:\n", "permissions:\n  spares.read:\n    {module: identity, effect: read, description: A permission of the test.}\n")
 	if err := e.Reload(t.Context(), authz.Source{Policies: spare, Tests: authz.Embedded().Tests}); err != nil {
 		t.Fatal(err)
 	}
-	if e.Revision() == before || !e.Catalogue().Knows("spare.part") {
+	if e.Revision() == before || !e.Catalogue().Knows("spares.read") {
 		t.Error("the new policies are not in use")
 	}
 	if stats := e.Stats(); stats.Reloads != 3 {

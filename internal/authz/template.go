@@ -69,15 +69,16 @@ func (s *set) prepareTemplates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("authz: prepare the filters: %w", err)
 	}
+	s.partial = &partial
 	s.templates = map[string]*node{}
 	for _, p := range s.catalogue.Permissions {
-		if err := s.prepareTemplate(ctx, partial, p); err != nil {
+		if err := s.prepareTemplate(ctx, p); err != nil {
 			return err
 		}
 	}
 	for name := range s.catalogue.AuditScopes {
 		if s.templates[name] == nil || !s.catalogue.Knows(name) {
-			if err := s.prepareTemplate(ctx, partial, Permission{Name: name, Module: "audit", Effect: Read}); err != nil {
+			if err := s.prepareTemplate(ctx, Permission{Name: name, Module: "audit", Effect: Read}); err != nil {
 				return err
 			}
 		}
@@ -103,14 +104,23 @@ func (s *set) helpers() []string {
 	return paths
 }
 
-func (s *set) prepareTemplate(ctx context.Context, partial rego.PreparedPartialQuery, p Permission) error {
+func (s *set) prepareTemplate(ctx context.Context, p Permission) error {
+	tree, err := s.residual(ctx, p)
+	if err == nil {
+		s.templates[p.Name] = tree
+	}
+	return err
+}
+
+// residual is what is left of the rule when permission, effect and module are known.
+func (s *set) residual(ctx context.Context, p Permission) (*node, error) {
 	input := newDocument()
 	input.text("permission", p.Name)
 	input.text("effect", string(p.Effect))
 	input.text("module", p.Module)
-	result, err := partial.Partial(ctx, rego.EvalParsedInput(input.Object), rego.EvalTransaction(s.txn))
+	result, err := s.partial.Partial(ctx, rego.EvalParsedInput(input.Object), rego.EvalTransaction(s.txn))
 	if err != nil {
-		return fmt.Errorf("authz: filter of %s: %w", p.Name, err)
+		return nil, fmt.Errorf("authz: filter of %s: %w", p.Name, err)
 	}
 	t := translation{support: map[string][]*ast.Rule{}, building: map[string]bool{}}
 	for _, module := range result.Support {
@@ -121,10 +131,9 @@ func (s *set) prepareTemplate(ctx context.Context, partial rego.PreparedPartialQ
 	}
 	tree, err := t.bodies(result.Queries)
 	if err != nil {
-		return fmt.Errorf("authz: filter of %s: %w", p.Name, err)
+		return nil, fmt.Errorf("authz: filter of %s: %w", p.Name, err)
 	}
-	s.templates[p.Name] = tree
-	return nil
+	return tree, nil
 }
 
 // translation turns residual Rego into a tree. What it does not know it

@@ -31,8 +31,16 @@ type TestReport struct {
 
 // RunTests compiles a source together with its tests and runs them.
 func RunTests(ctx context.Context, source Source) (TestReport, error) {
+	c, err := source.read()
+	if err != nil {
+		return TestReport{}, err
+	}
+	return c.runTests(ctx)
+}
+
+func (c *contents) runTests(ctx context.Context) (TestReport, error) {
 	var report TestReport
-	f, err := readPolicies(source.Policies)
+	f, err := c.parse()
 	if err != nil {
 		return report, err
 	}
@@ -40,7 +48,7 @@ func RunTests(ctx context.Context, source Source) (TestReport, error) {
 	for name := range f.modules {
 		rules[name] = true
 	}
-	if err := f.addTests(source.Tests); err != nil {
+	if err := f.addTests(c.tests); err != nil {
 		return report, err
 	}
 	compiler, err := f.compile()
@@ -118,11 +126,15 @@ func (r *TestReport) cover(report cover.Report, rules map[string]bool) {
 
 // Unformatted names the Rego files of a source that the formatter would change.
 func Unformatted(source Source) ([]string, error) {
-	f, err := readPolicies(source.Policies)
+	c, err := source.read()
 	if err != nil {
 		return nil, err
 	}
-	if err := f.addTests(source.Tests); err != nil {
+	f, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.addTests(c.tests); err != nil {
 		return nil, err
 	}
 	var names []string

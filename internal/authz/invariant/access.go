@@ -1,0 +1,256 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+)
+
+func checkLadder(c *checker) {
+	at := -1
+	ladder := c.set.Ladder()
+	for _, tier := range tiers {
+		i := slices.Index(ladder, tier)
+		if i <= at {
+			c.faulty("data.parapet.clearance.ladder", fmt.Sprintf("%q, with %s out of its place", ladder, tier))
+		}
+		at = i
+	}
+	for a, clearance := range tiers {
+		for _, classification := range tiers[a+1:] {
+			if entry := "parapet/clearance/may_read"; c.entrypoints[entry] {
+				c.deny(question{nil, entry, object{"clearance": clearance, "classification": classification}}, "request")
+			}
+		}
+	}
+}
+
+func checkCatalogueEffects(c *checker) {
+	for _, p := range c.set.Permissions() {
+		if p.Effect == "read" && effectOf(p.Name) == "write" {
+			c.faulty("data.parapet.catalogue.permissions", p.Name+" has the effect read")
+		}
+	}
+}
+
+func checkPlatformMarks(c *checker) {
+	for _, p := range c.set.Permissions() {
+		if slices.Contains(platformPermissions, p.Name) && !p.Platform {
+			c.faulty("data.parapet.catalogue.permissions", p.Name+" is not marked platform: true")
+		}
+	}
+}
+
+// checkBoolean sends inputs that say nothing. The engine would never send them; a rule
+// that allows one allows by absence.
+func checkBoolean(c *checker) {
+	actors := append(spoilt(), true)
+	for _, entry := range c.set.Entrypoints() {
+		c.deny(question{entry: entry, request: object{}})
+		for _, actor := range actors {
+			c.deny(question{entry: entry, request: object{"actor": actor}})
+		}
+	}
+	for _, p := range c.sample {
+		c.deny(question{entry: entryAllow, request: object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": ownRecord()}})
+	}
+}
+
+// effects are both, whatever the catalogue says: the operation says which it has.
+func effects() []string { return []string{"read", "write"} }
+
+func checkTenant(c *checker) {
+	standard := c.able().but("tenant_type", "STANDARD").but("token/kind", "api_key")
+	foreign := []object{ownRecord().with("tenant", tenantB), ownRecord().without("tenant")}
+	callers := []*caller{c.powerful(), standard, standard.but("delegations", []any{delegation(c, "tenant")})}
+	for _, cl := range callers {
+		permissions := c.permissions
+		if cl != callers[0] {
+			permissions = c.sample
+		}
+		for _, p := range permissions {
+			for _, effect := range effects() {
+				p.Effect = effect
+				for _, resource := range foreign {
+					c.deny(access(cl, p, resource), "request/resource/tenant", "caller/delegations")
+				}
+			}
+		}
+	}
+	for _, value := range append(wrongTypes(), "", tenantB+" ") {
+		c.deny(access(standard, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord().with("tenant", value)), "request/resource/tenant")
+	}
+}
+
+func checkActAs(c *checker) {
+	elsewhere := c.able().but("token/tenant", tenantB)
+	callers := []*caller{
+		// The roles of the token, which are those of the other tenant.
+		elsewhere.but("stored/assignments", list()),
+		elsewhere.but("stored/assignments", list()).but("token/kind", "api_key"),
+		// The stored roles, for those who may not leave their tenant.
+		elsewhere.but("user/kind", "SERVICE"), elsewhere.but("user/kind", "SERVICE").but("token/kind", "api_key"),
+		elsewhere.but("token/kind", "internal"), elsewhere.but("token/kind", "unknown"), elsewhere.but("user/kind", "unknown"),
+		elsewhere.but("token/tenant", "unknown"), elsewhere.lacking("token/tenant"),
+	}
+	for _, cl := range callers {
+		for _, p := range c.sample {
+			c.deny(access(cl, p, ownRecord()), "caller/token", "request/resource")
+		}
+	}
+	const entry = "parapet/actas/verdict"
+	target := object{"token_kind": "session", "token_tenant": tenantA, "principal_kind": "HUMAN", "module": "tracker", "header": true, "target": tenantB}
+	for _, wrong := range []object{
+		target.with("header", false), target.with("principal_kind", "SERVICE"), target.with("principal_kind", "unknown"), target.with("token_kind", "internal"),
+		target.with("token_kind", "unknown"), target.with("target", ""), target.with("module", "wiki"), target.with("module", "unknown"),
+		target.without("header"), target.without("principal_kind"), target.without("token_kind"), target.without("token_tenant"), target.without("target"), target.without("module"),
+	} {
+		c.deny(question{entry: entry, request: wrong}, "request")
+	}
+}
+
+// clearances gives callers whose clearance is the tier, however it comes about.
+func clearances(cl *caller, tier any) []*caller {
+	session := cl.but("token/clearance", tier).but("stored/clearance", "SECRET")
+	return []*caller{
+		session,
+		cl.but("stored/clearance", tier),
+		session.but("token/kind", "api_key"),
+		session.but("token/kind", "internal"),
+		cl.but("token/tenant", tenantB).but("stored/clearance", tier),
+	}
+}
+
+func checkClearance(c *checker) {
+	for above := 1; above < len(tiers); above++ {
+		// The tier right below, and the values that count as the lowest.
+		below := c.powerful().but("token/clearance", tiers[above-1])
+		for _, p := range c.permissions {
+			if p.audit() {
+				continue
+			}
+			resource := ownRecord().with("classification", tiers[above])
+			c.deny(access(below, p, resource), "request/resource/classification", "caller/token/clearance")
+		}
+	}
+	few := []Permission{{Name: "tasks.read", Module: "tracker", Effect: "read"}, {Name: "task.delete", Module: "tracker", Effect: "write"}}
+	cl := c.able()
+	for a, tier := range tiers {
+		for _, narrowed := range clearances(cl, tier) {
+			for _, classification := range tiers[a+1:] {
+				for _, p := range few {
+					c.deny(access(narrowed, p, ownRecord().with("classification", classification)), "request/resource/classification", "caller/token", "caller/stored")
+				}
+			}
+		}
+	}
+	for _, tier := range append(spoilt(), "secret", "TOP SECRET") {
+		for _, narrowed := range clearances(cl, tier) {
+			c.deny(access(narrowed, few[0], ownRecord().with("classification", "INTERNAL")), "request/resource/classification", "caller/token", "caller/stored")
+		}
+	}
+}
+
+func checkAuditClearance(c *checker) {
+	for _, name := range []string{"audit.read.own", "audit.read.organisation", "audit.read.tenant"} {
+		cl := holder(name)
+		for _, asked := range []string{"audit.read", "audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified"} {
+			for _, classification := range append(tiers[1:], "unknown") {
+				c.deny(access(cl, Permission{Name: asked, Module: "audit", Effect: "read"}, ownRecord().with("classification", classification)), "request/resource/classification", "caller/roles")
+			}
+		}
+	}
+	everything := c.able().but("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
+	for _, asked := range []string{"audit.read", "audit.read.own", "audit.read.tenant"} {
+		c.deny(access(everything, Permission{Name: asked, Module: "audit", Effect: "read"}, ownRecord()), "caller/roles")
+	}
+}
+
+func checkSubject(c *checker) {
+	for _, cl := range c.nobodies() {
+		for _, p := range c.sample {
+			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/user")
+		}
+	}
+}
+
+// nobodies are callers who lack what makes a caller, or have it in a wrong form.
+// What an entry point does without is left out.
+func (c *checker) nobodies(except ...string) []*caller {
+	cl := c.able()
+	out := []*caller{newCaller(object{})}
+	for _, path := range []string{"token", "token/kind", "token/caveats", "token/roles", "token/tenant", "tenant", "user", "user/id", "user/kind", "roles"} {
+		if slices.Contains(except, path) {
+			continue
+		}
+		out = append(out, cl.lacking(path), cl.but(path, nil), cl.but(path, "unknown"))
+	}
+	out = append(out, cl.lacking("stored"), cl.lacking("stored/assignments"), cl.but("stored/assignments", nil), cl.but("stored/assignments", "unknown"))
+	return out
+}
+
+func checkInput(c *checker) {
+	few := []Permission{
+		{Name: "tasks.read", Module: "tracker", Effect: "read"}, {Name: "task.delete", Module: "tracker", Effect: "write"},
+		{Name: "tenant.create", Module: "identity", Effect: "write"}, {Name: "audit.read", Module: "audit", Effect: "read"},
+	}
+	cl := c.able()
+	for _, p := range few {
+		whole := access(cl, p, ownRecord())
+		for _, path := range []string{"permission", "effect", "module", "resource", "resource/tenant"} {
+			c.deny(question{whole.caller, entryAllow, whole.request.cut(path)}, "request")
+			for _, value := range spoilt() {
+				c.deny(question{whole.caller, entryAllow, whole.request.at(path, value)}, "request")
+			}
+		}
+		c.deny(question{whole.caller, entryAllow, whole.request.cut("resource/classification")}, "request")
+		for _, value := range wrongTypes() {
+			if value == nil && p.audit() {
+				continue // an audit entry without a classification is unclassified
+			}
+			c.deny(question{whole.caller, entryAllow, whole.request.at("resource/classification", value)}, "request")
+		}
+	}
+	for _, name := range []string{"", "unknown", "tasks.read ", "TASKS.READ", "tasks", "own", "*"} {
+		c.deny(access(cl, Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission")
+		c.deny(access(holder(name), Permission{Name: name, Module: "tracker", Effect: "read"}, ownRecord()), "request/permission", "caller/roles")
+	}
+	for _, path := range []string{"roles/Role", "token/roles", "token/caveats"} {
+		for _, value := range []any{nil, 7, "unknown", "tasks.read", object{}, list("unknown")} {
+			spoiled := cl.but(path, value)
+			for _, p := range few {
+				c.deny(access(spoiled, p, ownRecord()), "caller/"+path)
+			}
+		}
+	}
+	for _, scope := range []any{nil, 7, "", "unknown", "project", "organisation"} {
+		spoiled := cl.but("stored/assignments", []any{object{"role": "Role", "scope": scope}})
+		for _, p := range few {
+			c.deny(access(spoiled, p, ownRecord()), "caller/stored")
+		}
+	}
+}
+
+func checkHidden(c *checker) {
+	if c.err != nil || !c.entrypoints[entryDenial] {
+		return
+	}
+	high, low := c.able(), c.able().but("token/clearance", "UNCLASSIFIED")
+	for _, p := range c.permissions {
+		c.hidden(access(high, p, ownRecord().with("tenant", tenantB)), "request/resource/tenant")
+		if !p.audit() {
+			c.hidden(access(low, p, ownRecord().with("classification", "SECRET")), "request/resource/classification", "caller/token/clearance")
+		}
+	}
+}
+
+// hidden reports a violation where a denial does not say that the record is hidden.
+func (c *checker) hidden(q question, keep ...string) {
+	if c.err != nil {
+		return
+	}
+	c.decisions++
+	q.entry = entryDenial
+	if value := c.eval(entryDenial, c.input(q)); c.err == nil && fmt.Sprint(member(value, "hidden")) != "true" {
+		c.err = &Violation{Invariant: c.current, Entrypoint: entryDenial, Problem: fmt.Sprintf("answers %v", value), Counterexample: q.String()}
+	}
+}

@@ -1,0 +1,168 @@
+package invariant
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// The small world that the cases are about.
+const (
+	tenantA      = "00000000-0000-7000-8000-00000000000a"
+	tenantB      = "00000000-0000-7000-8000-00000000000b"
+	organisation = "00000000-0000-7000-8000-0000000000c1"
+	otherOrg     = "00000000-0000-7000-8000-0000000000c2"
+	project      = "00000000-0000-7000-8000-0000000000d1"
+	otherProject = "00000000-0000-7000-8000-0000000000d2"
+	initiative   = "00000000-0000-7000-8000-0000000000d3"
+	user         = "00000000-0000-7000-8000-0000000000e1"
+	colleague    = "00000000-0000-7000-8000-0000000000e2"
+	stranger     = "00000000-0000-7000-8000-0000000000e3"
+	delegationID = "00000000-0000-7000-8000-0000000000f1"
+	recordID     = "00000000-0000-7000-8000-0000000000f2"
+)
+
+// The entry points that the program evaluates by name.
+const (
+	entrySubject = "parapet/subject/subject"
+	entryAllow   = "parapet/access/allow"
+	entryBehalf  = "parapet/access/behalf"
+	entryDenial  = "parapet/access/denial"
+)
+
+// verdictEntries are the entry points that must answer with a verdict.
+var verdictEntries = map[string]bool{
+	"parapet/keys/issue_service": true, "parapet/keys/issue_self": true, "parapet/keys/list": true, "parapet/keys/revoke": true,
+	"parapet/work/give": true, "parapet/work/act_as_agent": true, "parapet/work/raise_decision": true,
+	"parapet/work/cancel_decision": true, "parapet/work/release_claim": true, "parapet/delegations/verdict": true,
+	"parapet/profiles/validate": true, "parapet/open/verdict": true, "parapet/actas/verdict": true,
+}
+
+// The tiers, lowest first.
+var tiers = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
+
+// caller is the input of parapet/subject/subject, and what the set makes of it.
+type caller struct {
+	input     object
+	subject   ast.Value
+	evaluated bool
+}
+
+func newCaller(input object) *caller { return &caller{input: input} }
+
+// actor is the subject, nil where the set makes none of the input.
+func (cl *caller) actor(c *checker) ast.Value {
+	if !cl.evaluated {
+		cl.evaluated = true
+		cl.subject = c.eval(entrySubject, toValue(cl.input))
+	}
+	return cl.subject
+}
+
+// delegates tells whether the caller received a delegation.
+func (cl *caller) delegates() bool {
+	received, _ := cl.input["delegations"].([]any)
+	return len(received) > 0
+}
+
+// but is a caller with another value at the path.
+func (cl *caller) but(path string, value any) *caller { return newCaller(cl.input.at(path, value)) }
+
+// lacking is a caller without what is at the path.
+func (cl *caller) lacking(path string) *caller { return newCaller(cl.input.cut(path)) }
+
+// powerful is a person whose session and records grant every permission in the whole
+// tenant, with the highest clearance, in a programme office: whatever is denied to
+// it is denied for another reason than authority.
+func (c *checker) powerful() *caller { return holder(namesOf(c.permissions)...) }
+
+// able is the same person with one permission of each kind, which is quicker to work
+// with.
+func (c *checker) able() *caller { return holder(namesOf(c.sample)...) }
+
+// essential are the permissions that the rules of other packages ask for.
+var essential = []string{
+	"api_key.issue", "api_key.issue_for_service", "api_key.read.own", "api_key.revoke.own", "role.assign", "tasks.update.any", "tasks.read", "task.update",
+	"task.delete", "tenant.create", "audit.read.tenant",
+}
+
+func namesOf(permissions []Permission) []string {
+	names := make([]string, len(permissions))
+	for i, p := range permissions {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// holder is the same person with these permissions.
+func holder(permissions ...string) *caller {
+	return newCaller(object{
+		"token": object{
+			"kind": "session", "tenant": tenantA, "roles": list("Role"), "role_scopes": object{}, "clearance": "SECRET", "caveats": list(),
+		},
+		"tenant": tenantA, "tenant_type": "PROGRAMME_OFFICE",
+		"user": object{"id": user, "kind": "HUMAN", "organisation": organisation, "status": "ACTIVE"},
+		"stored": object{
+			"assignments": []any{object{"role": "Role", "scope": "tenant"}}, "clearance": "SECRET", "membership": "ACTIVE",
+		},
+		"roles":       object{"Role": list(permissions...)},
+		"delegations": list(),
+	})
+}
+
+// record is an unclassified record of the tenant that the caller neither created nor
+// owns.
+func record() object {
+	return object{
+		"type": "record", "id": recordID, "tenant": tenantA, "organisation": organisation, "project": project,
+		"creator": colleague, "owner": colleague, "classification": "UNCLASSIFIED",
+	}
+}
+
+// ownRecord is one that the caller created and owns.
+func ownRecord() object { return record().with("creator", user).with("owner", user) }
+
+// access asks for a decision about one record.
+func access(cl *caller, p Permission, resource object) question {
+	return question{cl, entryAllow, object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": resource}}
+}
+
+// readVerbs end the names of the permissions that read.
+var readVerbs = []string{"read", "read.own", "read.organisation", "read.tenant", "read.classified", "list", "list.own"}
+
+// effectOf tells by a permission's name whether it reads or writes. A name that does
+// not say that it reads writes.
+func effectOf(name string) string {
+	if slices.ContainsFunc(readVerbs, func(verb string) bool { return strings.HasSuffix(name, "."+verb) }) {
+		return "read"
+	}
+	return "write"
+}
+
+// platformPermissions administer other tenants.
+var platformPermissions = []string{"tenant.create", "tenant.disable", "tenant.enable", "tenant.list"}
+
+// required are permissions that the program asks for by name, in case the catalogue
+// loses one.
+func required() []Permission {
+	names := map[string]string{
+		"api_key.issue": "identity", "api_key.issue_for_service": "identity", "role.assign": "identity", "user.update": "identity",
+		"task.delete": "tracker", "task.update": "tracker", "tasks.read": "tracker", "tasks.update.any": "tracker", "project.delete": "tracker",
+		"audit.read": "audit", "audit.read.tenant": "audit", "decision_log.read": "audit",
+	}
+	for _, name := range platformPermissions {
+		names[name] = "identity"
+	}
+	var out []Permission
+	for name, module := range names {
+		out = append(out, Permission{Name: name, Module: module, Effect: effectOf(name), Platform: slices.Contains(platformPermissions, name)})
+	}
+	slices.SortFunc(out, func(a, b Permission) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// reads audit entries, by literals instead of by rank.
+func (p Permission) audit() bool {
+	return p.Name == "audit.read" || strings.HasPrefix(p.Name, "audit.read.")
+}

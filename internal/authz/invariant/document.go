@@ -1,0 +1,195 @@
+package invariant
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// object is a JSON object.
+type object map[string]any
+
+// with is a copy with one more field.
+func (o object) with(key string, value any) object {
+	out := make(object, len(o)+1)
+	maps.Copy(out, o)
+	out[key] = value
+	return out
+}
+
+// without is a copy with one field less.
+func (o object) without(key string) object {
+	out := maps.Clone(o)
+	delete(out, key)
+	return out
+}
+
+// at is a copy with another value at the path, which is separated by slashes.
+func (o object) at(path string, value any) object {
+	key, rest, nested := strings.Cut(path, "/")
+	if !nested {
+		return o.with(key, value)
+	}
+	inner, _ := o[key].(object)
+	return o.with(key, inner.at(rest, value))
+}
+
+// cut is a copy without what is at the path.
+func (o object) cut(path string) object {
+	key, rest, nested := strings.Cut(path, "/")
+	if !nested {
+		return o.without(key)
+	}
+	inner, _ := o[key].(object)
+	return o.with(key, inner.cut(rest))
+}
+
+// spoilt are values of every JSON type that no rule can take for a name, an id or a
+// list with anything in it.
+func spoilt() []any {
+	return []any{nil, 7, -1, "", "unknown", []any{}, []any{nil}, object{}, object{"x": nil}}
+}
+
+// wrongTypes are the spoilt values that are not texts.
+func wrongTypes() []any {
+	return []any{nil, 7, []any{}, []any{nil}, object{}, object{"x": nil}}
+}
+
+// shrink removes what it can of the question while the answer stays wrong.
+func (c *checker) shrink(q question, keep []string) question {
+	keep = append(keep, "caller/user/id", "caller/user", "caller/tenant")
+	for again := true; again; {
+		again = false
+		if q.caller != nil {
+			for _, path := range places(q.caller.input, "caller") {
+				smaller := question{newCaller(removed(q.caller.input, strings.TrimPrefix(path, "caller/"))), q.entry, q.request}
+				if !kept(path, keep) && c.stillWrong(smaller) {
+					q, again = smaller, true
+					break
+				}
+			}
+		}
+		for _, path := range places(q.request, "request") {
+			smaller := question{q.caller, q.entry, removed(q.request, strings.TrimPrefix(path, "request/"))}
+			if !kept(path, keep) && c.stillWrong(smaller) {
+				q, again = smaller, true
+				break
+			}
+		}
+	}
+	return q
+}
+
+// kept tells whether the path is one of those, or on the way to one.
+func kept(path string, keep []string) bool {
+	return slices.ContainsFunc(keep, func(k string) bool {
+		return k == path || strings.HasPrefix(k, path+"/") || strings.HasPrefix(path, k+"/")
+	})
+}
+
+func (c *checker) stillWrong(q question) bool {
+	problem := c.problem(q)
+	wrong := problem != "" && c.err == nil
+	c.err = nil
+	return wrong
+}
+
+// places lists the paths of a document, the outer ones first.
+func places(value any, at string) []string {
+	var here, below []string
+	visit := func(key string, inner any) {
+		path := at + "/" + key
+		here = append(here, path)
+		below = append(below, places(inner, path)...)
+	}
+	switch value := value.(type) {
+	case object:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			visit(key, value[key])
+		}
+	case []any:
+		for i, inner := range value {
+			visit(strconv.Itoa(i), inner)
+		}
+	}
+	return append(here, below...)
+}
+
+// removed is a copy of the document without what is at the path.
+func removed(o object, path string) object {
+	out, _ := without(o, strings.Split(path, "/")).(object)
+	return out
+}
+
+func without(value any, path []string) any {
+	switch value := value.(type) {
+	case object:
+		if len(path) == 1 {
+			return value.without(path[0])
+		}
+		return value.with(path[0], without(value[path[0]], path[1:]))
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i >= len(value) {
+			return value
+		}
+		out := slices.Clone(value)
+		if len(path) == 1 {
+			return slices.Delete(out, i, i+1)
+		}
+		out[i] = without(out[i], path[1:])
+		return out
+	}
+	return value
+}
+
+// list turns texts into a JSON array.
+func list(texts ...string) []any {
+	out := make([]any, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
+}
+
+// member is the value under a key, nil where there is none.
+func member(value ast.Value, key string) ast.Value {
+	if o, ok := value.(ast.Object); ok {
+		if term := o.Get(ast.StringTerm(key)); term != nil {
+			return term.Value
+		}
+	}
+	return nil
+}
+
+// toValue is the document as OPA reads it.
+func toValue(value any) ast.Value {
+	switch value := value.(type) {
+	case ast.Value:
+		return value
+	case object:
+		pairs := make([][2]*ast.Term, 0, len(value))
+		for key, inner := range value {
+			pairs = append(pairs, [2]*ast.Term{ast.StringTerm(key), ast.NewTerm(toValue(inner))})
+		}
+		return ast.NewObject(pairs...)
+	case []any:
+		terms := make([]*ast.Term, len(value))
+		for i, inner := range value {
+			terms[i] = ast.NewTerm(toValue(inner))
+		}
+		return ast.NewArray(terms...)
+	case string:
+		return ast.String(value)
+	case bool:
+		return ast.Boolean(value)
+	case int:
+		return ast.Number(strconv.Itoa(value))
+	case float64:
+		return ast.Number(strconv.FormatFloat(value, 'f', -1, 64))
+	}
+	return ast.NullValue
+}

@@ -1,0 +1,79 @@
+package invariant
+
+import "fmt"
+
+// checkFilter compares the list filter with the decision for callers and rows that
+// differ in everything that a rule can look at.
+func checkFilter(c *checker) {
+	callers := []*caller{
+		c.powerful().but("tenant_type", "STANDARD").but("token/clearance", "INTERNAL").but("token/caveats", list("read-only")),
+		c.able().but("token/caveats", list("project:"+project)),
+		c.able().but("token/caveats", list("module:tracker")),
+		c.able().but("token/caveats", list("unknown")),
+		c.able().but("token/clearance", "INTERNAL"),
+		c.scoped("project", project), c.scoped("organisation", organisation),
+		c.delegated(delegation(c, "project")),
+	}
+	var rows []object
+	for _, tenant := range []string{tenantA, tenantB, ""} {
+		for _, classification := range []string{"UNCLASSIFIED", "SECRET"} {
+			for _, where := range [][2]string{{project, user}, {otherProject, stranger}} {
+				row := record().with("classification", classification).with("project", where[0]).with("creator", where[1]).with("owner", stranger).with("organisation", otherOrg)
+				if tenant == "" {
+					row = row.without("tenant")
+				} else {
+					row["tenant"] = tenant
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	rows = append(rows,
+		record().without("classification"), record().without("project").without("organisation"), record().without("creator").with("owner", user),
+		record().with("type", "initiative").with("id", initiative).without("project"),
+	)
+	for _, cl := range callers {
+		actor := cl.actor(c)
+		if actor == nil {
+			continue
+		}
+		permissions := c.permissions
+		if cl != callers[0] {
+			permissions = c.sample
+		}
+		for _, p := range permissions {
+			for _, row := range rows {
+				c.compare(cl, p, row)
+			}
+		}
+	}
+}
+
+func (c *checker) compare(cl *caller, p Permission, row object) {
+	if c.err != nil {
+		return
+	}
+	attributes := make(map[string]string, len(row))
+	for key, value := range row {
+		if text, ok := value.(string); ok {
+			attributes[key] = text
+		}
+	}
+	c.decisions++
+	passes, err := c.set.Admits(p.Name, cl.actor(c), attributes)
+	if err != nil {
+		c.err = fmt.Errorf("invariant %s: %w", c.current.Name, err)
+		return
+	}
+	if !passes {
+		return
+	}
+	q := access(cl, p, row)
+	allowed, _ := decision(entryAllow, c.eval(entryAllow, c.input(q)))
+	if !allowed && c.err == nil && cl.delegates() {
+		allowed = c.problem(q) != ""
+	}
+	if !allowed && c.err == nil {
+		c.err = &Violation{Invariant: c.current, Entrypoint: entryAllow, Problem: "denies what the list filter passes", Counterexample: q.String()}
+	}
+}

@@ -1,0 +1,210 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// profile is a registered service profile: the default role that goes with it, and the
+// most that it may grant.
+type profile struct {
+	key, role string
+	grants    []string
+}
+
+func profiles() []profile {
+	return []profile{
+		{"spec-wiki-sync", "wiki:page:write", []string{"wiki:page:write"}},
+		{"multi-llm-review", "multi-llm-review", []string{"projects.read", "tasks.read"}},
+	}
+}
+
+// fitting is a service principal that is exactly the profile.
+func (p profile) fitting() object {
+	return object{
+		"id": stranger, "tenant": tenantA, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": p.key,
+		"roles": []any{serviceRole(p.grants...)},
+	}
+}
+
+func wikiSync() object { return profiles()[0].fitting() }
+
+func serviceRole(grants ...string) object {
+	return object{"name": "Profile", "kind": "GLOBAL", "scope": "tenant", "grants": list(grants...)}
+}
+
+// misfits are principals that are not their profile.
+func (c *checker) misfits() []object {
+	var out []object
+	for _, profile := range profiles() {
+		fit, grants := profile.fitting(), profile.grants
+		out = append(out,
+			fit.with("kind", "HUMAN"), fit.with("kind", "AGENT"), fit.with("kind", nil), fit.without("kind"),
+			fit.with("integration_key", "unknown"), fit.with("integration_key", nil), fit.without("integration_key"),
+			fit.with("roles", list()), fit.with("roles", nil), fit.without("roles"),
+			fit.with("roles", []any{serviceRole(grants...), serviceRole(grants...)}),
+			fit.with("roles", []any{serviceRole(grants...).with("kind", "STANDARD")}),
+			fit.with("roles", []any{serviceRole(grants...).with("scope", "project")}),
+			fit.with("roles", []any{serviceRole()}), fit.with("roles", []any{serviceRole(grants...).without("grants")}),
+		)
+		for _, p := range c.permissions {
+			if !slices.Contains(grants, p.Name) {
+				out = append(out, fit.with("roles", []any{serviceRole(p.Name)}), fit.with("roles", []any{serviceRole(append(slices.Clone(grants), p.Name)...)}))
+			}
+		}
+	}
+	return out
+}
+
+func checkProfile(c *checker) {
+	defaults := c.set.DefaultRoles()
+	for _, profile := range profiles() {
+		for _, granted := range defaults[profile.role] {
+			if !slices.Contains(profile.grants, granted) {
+				c.faulty("data.parapet.roles.defaults", fmt.Sprintf("%s grants %s", profile.role, granted))
+			}
+		}
+	}
+	cl := c.able()
+	for _, target := range c.misfits() {
+		c.deny(question{entry: "parapet/profiles/validate", request: object{"target": target}}, "request/target")
+		c.deny(question{cl, issueService, object{"target": target, "settings": object{}}}, "request/target")
+	}
+}
+
+// issuer holds what the operations about keys need.
+func (c *checker) issuer() *caller { return c.able().but("tenant_type", "STANDARD") }
+
+const (
+	issueService = "parapet/keys/issue_service"
+	issueSelf    = "parapet/keys/issue_self"
+	listKeys     = "parapet/keys/list"
+	revokeKey    = "parapet/keys/revoke"
+)
+
+func serviceKey() object {
+	return object{"jti": recordID, "tenant": tenantA, "owner": object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"}}
+}
+
+// serviceQuestions are those about a service principal's keys.
+func serviceQuestions(cl *caller) []question {
+	return []question{
+		{cl, issueService, object{"target": wikiSync(), "settings": object{}}},
+		{cl, listKeys, object{"service_owned": true, "owner": object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"}}},
+		{cl, revokeKey, object{"service_owned": true, "key": serviceKey()}},
+	}
+}
+
+func checkServiceKey(c *checker) {
+	cl := c.issuer()
+	all := []*caller{
+		cl.but("token/kind", "internal"), cl.but("token/kind", "unknown"), cl.lacking("token/kind"),
+		cl.but("user/kind", "SERVICE"), cl.but("user/kind", "AGENT"), cl.but("user/kind", "unknown"),
+		cl.but("roles/Role", list("api_key.issue", "role.assign", "user.update")), cl.but("stored/assignments", list()),
+		cl.but("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": project}}),
+		cl.but("stored/assignments", []any{object{"role": "Role", "scope": "organisation", "id": organisation}}),
+		cl.but("token/roles", list()).but("token/kind", "api_key"),
+		cl.but("user/kind", "SERVICE").but("token/kind", "api_key"),
+	}
+	// A session's token need not name the role: the stored grants decide.
+	for _, caller := range append(all, c.nobodies("token/roles")...) {
+		for _, q := range serviceQuestions(caller) {
+			c.deny(q, "caller/token", "caller/user")
+		}
+	}
+	c.deny(serviceQuestions(cl.but("token/kind", "api_key"))[0], "caller/token/kind")
+	for _, change := range []func(object) object{
+		func(o object) object { return o.with("tenant", tenantB) }, func(o object) object { return o.without("tenant") },
+		func(o object) object { return o.with("kind", "HUMAN") }, func(o object) object { return o.with("kind", "AGENT") }, func(o object) object { return o.without("kind") },
+	} {
+		c.deny(question{cl, issueService, object{"target": change(wikiSync()), "settings": object{}}}, "request/target")
+		owner := change(object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"})
+		c.deny(question{cl, listKeys, object{"service_owned": true, "owner": owner}}, "request")
+		key := serviceKey().with("owner", owner)
+		if tenant, has := owner["tenant"]; !has {
+			key = key.without("tenant")
+		} else if tenant != tenantA {
+			key = key.with("tenant", tenant)
+		}
+		c.deny(question{cl, revokeKey, object{"service_owned": true, "key": key}}, "request")
+	}
+	for _, value := range append(spoilt(), "SUSPENDED", "DELETED", "REMOVED", "INVITED", "active") {
+		for _, field := range []string{"status", "membership"} {
+			c.deny(question{cl, issueService, object{"target": wikiSync().with(field, value), "settings": object{}}}, "request/target")
+			c.deny(question{cl, issueService, object{"target": wikiSync().without(field), "settings": object{}}}, "request/target")
+		}
+	}
+}
+
+func ownKey() object {
+	return object{"jti": recordID, "tenant": tenantA, "owner": object{"id": user, "tenant": tenantA, "kind": "HUMAN"}}
+}
+
+func checkPersonalKey(c *checker) {
+	cl := c.issuer()
+	issue := object{"settings": object{}}
+	for _, bad := range append([]*caller{
+		cl.but("token/kind", "api_key"), cl.but("token/kind", "internal"), cl.but("user/kind", "SERVICE"), cl.but("user/kind", "unknown"),
+		cl.but("roles/Role", list("api_key.read.own", "role.assign")), cl.but("stored/assignments", list()),
+	}, c.nobodies()...) {
+		c.deny(question{bad, issueSelf, issue}, "caller/token", "caller/user")
+	}
+	without := cl.but("roles/Role", list("api_key.issue", "role.assign"))
+	c.deny(question{without, listKeys, object{"service_owned": false}}, "caller/roles")
+	c.deny(question{without, revokeKey, object{"service_owned": false, "key": ownKey()}}, "caller/roles")
+	for _, key := range []object{
+		ownKey().at("owner/id", colleague), ownKey().cut("owner/id"), ownKey().with("tenant", tenantB), ownKey().without("tenant"), ownKey().without("owner"), serviceKey(),
+	} {
+		c.deny(question{cl, revokeKey, object{"service_owned": false, "key": key}}, "request")
+	}
+	for _, kind := range []string{"HUMAN", "AGENT"} {
+		c.deny(question{cl, revokeKey, object{"service_owned": true, "key": ownKey().at("owner/kind", kind)}}, "request/key")
+	}
+	for _, value := range spoilt() {
+		c.deny(question{cl, revokeKey, object{"service_owned": value, "key": ownKey()}}, "request")
+		c.deny(question{cl, listKeys, object{"service_owned": value}}, "request")
+	}
+}
+
+func checkKeyLifetime(c *checker) {
+	admin, plain := c.issuer(), c.issuer().but("roles/Role", list("api_key.issue"))
+	settings := []object{{}, {"max_user_days": 10, "max_admin_days": 5}, {"max_user_days": 5000, "max_admin_days": 5000}, {"max_user_days": 365}, {"max_admin_days": 365}}
+	for _, set := range settings {
+		limit := 365
+		for _, value := range set {
+			if days, ok := value.(int); ok && len(set) == 2 {
+				limit = min(365, max(days, 10))
+			}
+		}
+		c.lives(question{admin, issueService, object{"target": wikiSync(), "settings": set}}, 90)
+		for _, cl := range []*caller{admin, plain} {
+			c.lives(question{cl, issueSelf, object{"settings": set}}, limit)
+			for _, wish := range []any{1, 5, 10, 14, 30, 31, 90, 364, 365} {
+				if days, ok := wish.(int); ok {
+					c.lives(question{cl, issueSelf, object{"settings": set, "expires_in_days": wish}}, min(limit, days))
+				}
+			}
+			for _, wish := range []any{0, -1, 366, 5000, 1.5, nil, "30", list(), object{}} {
+				c.deny(question{cl, issueSelf, object{"settings": set, "expires_in_days": wish}}, "request")
+			}
+		}
+	}
+}
+
+// lives reports a violation where a key is issued for longer than a number of days.
+func (c *checker) lives(q question, most int) {
+	if c.err != nil {
+		return
+	}
+	c.decisions++
+	value := c.eval(q.entry, c.input(q))
+	if allowed, _ := decision(q.entry, value); !allowed || c.err != nil {
+		return
+	}
+	days, ok := member(value, "days").(ast.Number)
+	if n, whole := days.Int(); !ok || !whole || n < 1 || n > most {
+		c.err = &Violation{Invariant: c.current, Entrypoint: q.entry, Problem: fmt.Sprintf("gives %v days where %d is the most", member(value, "days"), most), Counterexample: q.String()}
+	}
+}

@@ -1,0 +1,118 @@
+package invariant
+
+import (
+	"fmt"
+	"strings"
+)
+
+// checkGrant asks for what no role of the caller grants in that place.
+func checkGrant(c *checker) {
+	nothing := c.powerful().but("roles/Role", list())
+	elsewhere := map[string]*caller{}
+	elsewhere["project"] = c.scoped("project", project)
+	elsewhere["organisation"] = c.scoped("organisation", organisation)
+	outside := ownRecord().with("project", otherProject).with("organisation", otherOrg)
+	scopeless := ownRecord().without("project").without("organisation")
+	for _, p := range c.permissions {
+		c.deny(access(nothing, p, ownRecord()), "caller/roles", "request/permission")
+	}
+	for _, p := range c.sample {
+		for _, scope := range []string{"project", "organisation"} {
+			c.deny(access(elsewhere[scope], p, outside), "caller/token", "caller/stored", "request/resource")
+			c.deny(access(elsewhere[scope], p, scopeless), "caller/token", "caller/stored", "request/resource")
+		}
+	}
+	// A session has what both the token and the record grant.
+	for _, cl := range []*caller{
+		c.able().but("token/roles", list()), c.able().but("stored/assignments", list()),
+		c.able().but("token/roles", list()).but("token/kind", "internal"), c.able().but("token/roles", list()).but("token/kind", "api_key"),
+		c.scoped("project", project).but("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": otherProject}}),
+	} {
+		for _, p := range c.sample {
+			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/stored", "request/permission")
+		}
+	}
+	// What is granted for one's own records alone.
+	for _, p := range c.permissions {
+		if strings.HasSuffix(p.Name, ".own") && !p.audit() {
+			plain := p
+			plain.Name = strings.TrimSuffix(p.Name, ".own")
+			cl := holder(p.Name)
+			c.deny(access(cl, plain, record()), "caller/roles", "request/resource")
+			c.deny(access(cl, plain, record().without("creator").without("owner")), "caller/roles", "request/resource")
+		}
+	}
+}
+
+// scoped holds every permission in one scope only.
+func (c *checker) scoped(scope, id string) *caller {
+	return c.able().
+		but("token/role_scopes", object{"Role": list(scope + ":" + id)}).
+		but("stored/assignments", []any{object{"role": "Role", "scope": scope, "id": id}})
+}
+
+// unknownCaveats are close to those that are known, or of a wrong type.
+func unknownCaveats() []any {
+	return []any{
+		"weekdays", "", "READ-ONLY", "read-only ", "readonly", "project:", "project:*", "project:" + project + " ", "module:", "module:*",
+		"module:Tracker", "module:unknown", "tenant:" + tenantA, nil, 7, list(), object{},
+	}
+}
+
+func checkUnknownCaveat(c *checker) {
+	for _, caveat := range unknownCaveats() {
+		cl := c.able().but("token/caveats", []any{caveat})
+		for _, p := range c.sample {
+			c.deny(access(cl, p, ownRecord()), "caller/token/caveats", "request/permission")
+		}
+		both := c.able().but("token/caveats", []any{"module:tracker", caveat}).but("delegations", []any{delegation(c, "tenant")})
+		c.deny(access(both, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord()), "caller/token/caveats", "caller/delegations")
+		for _, q := range allowedVerdicts(cl) {
+			c.deny(q, "caller/token/caveats")
+		}
+	}
+}
+
+func checkCaveat(c *checker) {
+	readOnly := c.powerful().but("token/caveats", list("read-only"))
+	inProject := c.able().but("token/caveats", list("project:"+project))
+	twoProjects := c.able().but("token/caveats", list("project:"+project, "project:"+otherProject))
+	twoModules := c.able().but("token/caveats", list("module:tracker", "module:identity"))
+	modules := []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
+	oneModule := map[string]*caller{}
+	for _, m := range modules {
+		oneModule[m] = c.able().but("token/caveats", list("module:"+m))
+	}
+	for _, p := range c.permissions {
+		changing := p
+		changing.Effect = "write"
+		c.deny(access(readOnly, changing, ownRecord()), "caller/token/caveats", "request/effect")
+		c.deny(access(inProject, p, ownRecord().with("project", otherProject)), "caller/token/caveats", "request/resource/project")
+		c.deny(access(inProject, p, ownRecord().without("project")), "caller/token/caveats", "request/resource/project")
+		c.deny(access(twoProjects, p, ownRecord()), "caller/token/caveats", "request/resource/project")
+		c.deny(access(twoModules, p, ownRecord()), "caller/token/caveats", "request/module")
+		for _, m := range modules {
+			if m != p.Module {
+				c.deny(access(oneModule[m], p, ownRecord()), "caller/token/caveats", "request/module")
+			}
+		}
+	}
+	for _, caveats := range []any{list("module:wiki"), list("project:" + otherProject), list("read-only")} {
+		for _, q := range allowedVerdicts(c.able().but("token/caveats", caveats)) {
+			if q.entry != listKeys || fmt.Sprint(caveats) != "[read-only]" {
+				c.deny(q, "caller/token/caveats")
+			}
+		}
+	}
+}
+
+func checkPlatform(c *checker) {
+	for _, kind := range append(wrongTypes(), "STANDARD", "", "unknown", "programme_office") {
+		cl := c.able().but("tenant_type", kind)
+		for _, p := range c.permissions {
+			if p.Platform {
+				c.deny(access(cl, p, ownRecord()), "caller/tenant_type", "request/permission")
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package invariant
+
+const (
+	giveWork       = "parapet/work/give"
+	actAsAgent     = "parapet/work/act_as_agent"
+	raiseDecision  = "parapet/work/raise_decision"
+	cancelDecision = "parapet/work/cancel_decision"
+	releaseClaim   = "parapet/work/release_claim"
+	delegate       = "parapet/delegations/verdict"
+	openOperation  = "parapet/open/verdict"
+)
+
+// candidate is somebody whom work can be given.
+func candidate(kind string) object {
+	return object{
+		"id": colleague, "tenant": tenantA, "kind": kind, "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET",
+		"roles":          []any{object{"name": "Member", "kind": "STANDARD", "scope": "tenant", "grants": list("task.update", "tasks.read")}},
+		"agents_allowed": true,
+	}
+}
+
+// unfit are candidates that no work can be given.
+func unfit(kind string) []object {
+	fit := candidate(kind)
+	out := []object{
+		fit.with("tenant", tenantB), fit.without("tenant"), fit.with("kind", "SERVICE"), fit.without("kind"), fit.with("kind", "unknown"),
+		fit.with("clearance", "RESTRICTED"), fit.with("clearance", "unknown"), fit.without("clearance"), fit.without("roles"),
+		fit.with("roles", []any{object{"name": "Guest Customer", "kind": "STANDARD", "scope": "project", "id": otherProject, "grants": list()}}),
+		fit.with("roles", []any{object{"name": nil}}),
+	}
+	for _, field := range []string{"status", "membership"} {
+		for _, value := range append(spoilt(), "SUSPENDED", "DELETED", "REMOVED", "active") {
+			out = append(out, fit.with(field, value))
+		}
+		out = append(out, fit.without(field))
+	}
+	if kind == "AGENT" {
+		out = append(out, fit.with("agents_allowed", false), fit.without("agents_allowed"))
+	}
+	return out
+}
+
+func checkAssignment(c *checker) {
+	secret := record().with("classification", "SECRET")
+	cl := c.able()
+	for _, kind := range []string{"HUMAN", "AGENT"} {
+		for _, who := range unfit(kind) {
+			c.deny(question{cl, giveWork, object{"resource": secret, "candidate": who}}, "request/candidate")
+			if kind == "AGENT" {
+				c.deny(question{cl, actAsAgent, object{"resource": secret, "candidate": who}}, "request/candidate")
+			}
+		}
+		for _, tenant := range []any{tenantB, nil, ""} {
+			c.deny(question{cl, giveWork, object{"resource": record().with("tenant", tenant), "candidate": candidate(kind).with("tenant", tenant)}}, "request")
+		}
+	}
+	c.deny(question{cl, actAsAgent, object{"resource": record(), "candidate": candidate("HUMAN")}}, "request/candidate")
+}
+
+// speaking are the questions that need tasks.update.any, or to be the one concerned.
+func speaking(cl *caller, resource object) []question {
+	return []question{
+		{cl, actAsAgent, object{"resource": resource, "candidate": candidate("AGENT")}},
+		{cl, raiseDecision, object{"resource": resource, "acting": stranger, "assignee": stranger, "category": "IN_PROGRESS"}},
+		{cl, cancelDecision, object{"resource": resource, "raised_by": colleague}},
+		{cl, releaseClaim, object{"resource": resource, "holder": colleague}},
+	}
+}
+
+func checkSpeaking(c *checker) {
+	cl := c.able()
+	callers := append([]*caller{
+		cl.but("roles/Role", list("task.update", "tasks.read", "task.claim", "project.update", "role.assign")),
+		cl.but("stored/assignments", list()), c.scoped("project", otherProject), cl.but("token/caveats", list("read-only")), cl.but("token/caveats", list("module:identity")),
+	}, c.nobodies()...)
+	for _, bad := range callers {
+		for _, q := range speaking(bad, record()) {
+			c.deny(q, "caller/token", "caller/user", "request")
+		}
+	}
+	low := cl.but("token/clearance", "INTERNAL")
+	for _, q := range speaking(low, record().with("classification", "SECRET")) {
+		c.deny(q, "caller/token/clearance", "request")
+	}
+	for _, tenant := range []any{tenantB, nil, ""} {
+		for _, q := range speaking(cl, record().with("tenant", tenant)) {
+			c.deny(q, "request/resource/tenant")
+		}
+	}
+	c.deny(question{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": colleague, "category": "IN_PROGRESS"}}, "request")
+	for _, category := range append(spoilt(), "TODO", "REVIEW", "DONE", "CANCELLED") {
+		c.deny(question{cl, raiseDecision, object{"resource": record(), "acting": user, "assignee": user, "category": category}}, "request")
+	}
+}
+
+// allowedVerdicts are questions with entry points of their own that are allowed to
+// the able caller, for what must stop it.
+func allowedVerdicts(cl *caller) []question {
+	out := append(serviceQuestions(cl), speaking(cl, record())...)
+	return append(out,
+		question{cl, issueSelf, object{"settings": object{}}},
+		question{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
+		question{cl, delegate, delegating()},
+		question{cl, openOperation, object{"effect": "write", "module": "identity"}},
+	)
+}

@@ -1,0 +1,158 @@
+package authz_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"parapet/internal/authz"
+	"parapet/internal/authz/invariant"
+	"parapet/policies"
+)
+
+// broken is a change to the embedded policies that breaks one invariant.
+type broken struct {
+	invariant string
+	// changes are file, old text and new text.
+	changes [][3]string
+}
+
+const (
+	accessRego      = "parapet/access/access.rego"
+	subjectRego     = "parapet/subject/subject.rego"
+	catalogueData   = "parapet/catalogue/data.yaml"
+	rolesData       = "parapet/roles/data.yaml"
+	platformDisable = "tenant.disable:\n    {module: identity, effect: write, platform: true,"
+)
+
+func breaks() []broken {
+	one := func(name, file, old, with string) broken { return broken{name, [][3]string{{file, old, with}}} }
+	return []broken{
+		one("ladder", "parapet/clearance/data.yaml", "[UNCLASSIFIED, INTERNAL, RESTRICTED, CONFIDENTIAL, SECRET]", "[UNCLASSIFIED, SECRET, INTERNAL, RESTRICTED, CONFIDENTIAL]"),
+		one("catalogue-effects", catalogueData, "task.delete:\n    {module: tracker, effect: write", "task.delete:\n    {module: tracker, effect: read"),
+		one("platform-permissions", catalogueData, platformDisable, "tenant.disable:\n    {module: identity, effect: write,"),
+		one("boolean", "parapet/open/open.rego", `default verdict := {"allow": false`, `default verdict := {"allow": "no"`),
+		one("tenant", accessRego, "input.resource.tenant == input.actor.tenant", "is_string(input.actor.tenant)"),
+		one("act-as", subjectRego, "\t_kind in {\"HUMAN\", \"AGENT\"}\n\t_uuid(input.token.tenant)", "\t_uuid(input.token.tenant)"),
+		one("clearance", accessRego, "\tinput.resource.classification in input.actor.readable\n", "\tis_string(input.actor.id)\n"),
+		one("audit-clearance", "parapet/audit/audit.rego", `plain if input.resource.classification == "UNCLASSIFIED"`, "plain if is_string(input.resource.classification)"),
+		one("subject", subjectRego, ") if {\n\t_uuid(input.user.id)\n", ") if {\n"),
+		one("input", accessRego, "_readable if {\n\tis_string(input.resource.classification)\n\tnot ", "_readable if {\n\tnot "),
+		one("grant", accessRego, "_granted if input.actor.grants[input.permission].tenant == true", "_granted if input.permission in input.actor.holds"),
+		one("hidden", accessRego, `{"hidden": true, "reasons": ["foreign_tenant"]}`, `{"hidden": false, "reasons": ["foreign_tenant"]}`),
+		one("unknown-caveat", subjectRego, `_known_caveat("read-only")`, "_known_caveat(\"read-only\")\n\n_known_caveat(\"weekdays\")"),
+		one("caveat", subjectRego, `_effect_left("write") if not "read-only" in input.token.caveats`, `_effect_left("write")`),
+		{"platform", [][3]string{
+			{accessRego, `_office_allows if input.actor.tenant_type == "PROGRAMME_OFFICE"`, "_office_allows if is_string(input.actor.tenant)"},
+			{subjectRego, `_office_allows(_) if _tenant_type == "PROGRAMME_OFFICE"`, "_office_allows(_) if is_string(_tenant_type)"},
+		}},
+		one("guest", rolesData, "Follows the projects it was invited to.\n    grants:\n", "Follows the projects it was invited to.\n    grants:\n      - task.update\n"),
+		one("auditor", rolesData, "and changes nothing.\n    grants:\n", "and changes nothing.\n    grants:\n      - role.assign\n"),
+		one("powerless-role", rolesData, "it grants nothing by itself.\n    grants: []", "it grants nothing by itself.\n    grants: [tasks.read]"),
+		one("profile", "parapet/profiles/data.yaml", "grants: [wiki:page:write]", "grants: [wiki:page:write, task.delete]"),
+		one("service-key", "parapet/keys/keys.rego", "_session_of_a_person if {\n\tinput.actor.token_kind == \"session\"\n", "_session_of_a_person if {\n"),
+		one("personal-key", "parapet/keys/keys.rego", "\t_key_in_tenant\n\tis_string(input.key.owner.id)\n\tinput.key.owner.id == input.actor.id", "\t_key_in_tenant"),
+		one("key-lifetime", "parapet/keys/data.yaml", "service: 90", "service: 180"),
+		one("delegation", subjectRego, "\tdelegation.delegator.status == \"ACTIVE\"\n", ""),
+		one("delegation-made", "parapet/delegations/delegations.rego", "\tuser.status == \"ACTIVE\"\n", ""),
+		one("assignment", rolesData, "guest: Guest Customer\n", "guest: Guest\n"),
+		one("speaking-for-agent", "parapet/work/work.rego", "else := _lacking(reason)", "else := _allowed if is_string(reason)"),
+		one("filter", catalogueData, "task.delete:\n    {module: tracker, effect: write", "task.delete:\n    {module: tracker, effect: read"),
+		one("necessary-conditions", accessRego, "# Audit entries are gated", "allow if input.actor.id == \"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\"\n\n# Audit entries are gated"),
+	}
+}
+
+// changedPolicies are the embedded policies with the changes.
+func changedPolicies(t *testing.T, changes [][3]string) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{}
+	err := fs.WalkDir(policies.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(policies.FS, path)
+		files[path] = &fstest.MapFile{Data: text}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		before := string(files[c[0]].Data)
+		if !strings.Contains(before, c[1]) {
+			t.Fatalf("%s does not contain %q: the case must follow the policies", c[0], c[1])
+		}
+		files[c[0]] = &fstest.MapFile{Data: []byte(strings.Replace(before, c[1], c[2], 1))}
+	}
+	return files
+}
+
+// TestInvariants_EachRejectsASetThatBreaksIt shows that no invariant is vacuous.
+func TestInvariants_EachRejectsASetThatBreaksIt(t *testing.T) {
+	t.Parallel()
+	left := map[string]bool{}
+	for _, i := range invariant.All() {
+		left[i.Name] = true
+	}
+	for _, b := range breaks() {
+		delete(left, b.invariant)
+		t.Run(b.invariant, func(t *testing.T) {
+			t.Parallel()
+			err := authz.CheckInvariant(t.Context(), authz.Source{Policies: changedPolicies(t, b.changes)}, b.invariant)
+			var violation *invariant.Violation
+			if !errors.As(err, &violation) || violation.Invariant.Name != b.invariant || violation.Counterexample == "" {
+				t.Fatalf("accepted: %v", err)
+			}
+			t.Log(err)
+		})
+	}
+	for name := range left {
+		t.Errorf("no case breaks the invariant %s", name)
+	}
+}
+
+// TestReload_SetThatTrustsItsOwnTestsIsRejected reloads a rule that looks at the tenant
+// alone, with one test that always passes.
+func TestReload_SetThatTrustsItsOwnTestsIsRejected(t *testing.T) {
+	t.Parallel()
+	var outcome authz.ReloadOutcome
+	e := newEngine(t, authz.Config{OnReload: func(_ context.Context, o authz.ReloadOutcome) error { outcome = o; return nil }})
+	before := e.Revision()
+	weak := changedPolicies(t, [][3]string{{accessRego, "\t_in_caveat_projects\n\t_readable\n\t_office_allows\n\t_granted\n}", "}"}, {accessRego, "\tinput.effect in input.actor.effects\n\tinput.module in input.actor.modules\n}", "}"}})
+	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passing()})
+	var violation *invariant.Violation
+	if !errors.As(err, &violation) {
+		t.Fatalf("accepted: %v", err)
+	}
+	if e.Revision() != before || outcome.Before != before || outcome.After == "" || outcome.After == before || outcome.Invariant() != violation.Invariant.Name {
+		t.Errorf("revision %s, outcome %+v", e.Revision(), outcome)
+	}
+	t.Log(err)
+}
+
+// TestReload_IsRejectedWhereItCannotBeRecorded reloads a good set whose outcome cannot
+// be written to the audit log.
+func TestReload_IsRejectedWhereItCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	full := errors.New("the disk is full")
+	e := newEngine(t, authz.Config{OnReload: func(context.Context, authz.ReloadOutcome) error { return full }})
+	before := e.Revision()
+	good := changedPolicies(t, [][3]string{{accessRego, "# Audit entries are gated", "# Audit entries, once more, are gated"}})
+	if err := e.Reload(t.Context(), authz.Source{Policies: good, Tests: passing()}); !errors.Is(err, full) || e.Revision() != before {
+		t.Errorf("revision %s instead of %s: %v", e.Revision(), before, err)
+	}
+}
+
+// TestNew_ChecksASetFromAFolder starts with policies that are not the embedded ones.
+func TestNew_ChecksASetFromAFolder(t *testing.T) {
+	t.Parallel()
+	weak := changedPolicies(t, breaks()[4].changes)
+	_, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: weak, Tests: passing()}})
+	var violation *invariant.Violation
+	if !errors.As(err, &violation) {
+		t.Errorf("accepted: %v", err)
+	}
+}
