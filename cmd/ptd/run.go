@@ -69,7 +69,7 @@ func newRoot(p *program) *cobra.Command {
 
 		PersistentPreRun: func(*cobra.Command, []string) { p.understood = true },
 	}
-	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p))
+	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newPolicy(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p))
 	return root
 }
 

@@ -11,7 +11,7 @@ func TestACommandLineThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"nosuch", "--nosuch", "dev extra", "serve --port", "audit nosuch", "audit keygen", "audit verify --tenant acme", "audit verify --checkpoint x",
-		"db:provision-service-principals --tenant acme", "events unpark", "events parked --limit 0", "migrate --dry-run",
+		"db:provision-service-principals --tenant acme", "policy nosuch", "policy sign x", "policy keygen a", "policy check --public-key x y", "events unpark", "events parked --limit 0", "migrate --dry-run",
 	} {
 		cmd := exec.Command(binary, strings.Fields(line)...)
 		cmd.Env = []string{"PATH=/usr/bin:/bin"}

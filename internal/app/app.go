@@ -83,8 +83,10 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	a.decisions = decisionlog.New(decisionlog.Config{Pool: a.pools.byRole[postgres.RoleJobs], Log: log})
-	if a.engine, err = authz.New(ctx, authz.Config{Source: policySource(cfg.PolicyDir), Logger: log, Sink: sinkFor(cfg.DecisionLog, a.decisions)}); err != nil {
-		return nil, fmt.Errorf("policies: %w", err)
+	if a.engine, err = authz.New(ctx, authz.Config{
+		Source: policySource(cfg.PolicyDir), PublicKey: cfg.PolicyKey, OnReload: a.recordReload, Logger: log, Sink: sinkFor(cfg.DecisionLog, a.decisions),
+	}); err != nil {
+		return nil, policyError(cfg.PolicyDir, err)
 	}
 	if err = a.newChecker(tokens); err != nil {
 		return nil, err

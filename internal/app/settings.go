@@ -11,6 +11,7 @@ import (
 
 	"parapet/internal/agentcmd"
 	"parapet/internal/audit"
+	"parapet/internal/authz"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -50,6 +51,7 @@ type Config struct {
 	RequestTimeout time.Duration
 	DecisionLog    string
 	PolicyDir      string
+	PolicyKey      string
 	CheckpointDir  string
 	CheckpointKey  string
 	PostgresBin    string
@@ -117,7 +119,8 @@ func Settings() []Setting {
 			return err
 		}},
 		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off: no probe runs, and the audit entry says nothing of one.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
-		{Name: "PT_POLICY_DIR", Doc: "Folder that holds `policies` and `policytests`, taken in place of the built-in ones and again at every SIGHUP; a set that does not compile, translate or pass its tests is refused and the present one stays.", set: text(func(c *Config) *string { return &c.PolicyDir })},
+		{Name: "PT_POLICY_DIR", Doc: "Folder that holds `policies` and `policytests`, used in place of the built-in ones and read again at every SIGHUP. A set that does not compile or translate, fails its tests or breaks an invariant is rejected: `ptd` does not start with it, and at SIGHUP the present set stays.", set: text(func(c *Config) *string { return &c.PolicyDir })},
+		{Name: "PT_POLICY_KEY", Doc: "Public key that the set in `PT_POLICY_DIR` must be signed with, at start and at every SIGHUP; `ptd policy keygen` makes a key pair and `ptd policy sign` signs a set. No signature is required without it.", set: policyKey},
 		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
 		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to, hourly; none are written without it.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
 		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Signing key of the checkpoints (`PRIVATE+KEY+…`); `ptd audit keygen` makes one. Goes with the folder.", set: checkpointKey},
@@ -176,6 +179,8 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 		}
 	}
 	switch {
+	case c.PolicyKey != "" && c.PolicyDir == "":
+		return c, &SettingError{"PT_POLICY_DIR", "it is required where PT_POLICY_KEY is set: the folder of the signed policies"}
 	case c.CheckpointDir != "" && c.CheckpointKey == "":
 		return c, &SettingError{"PT_AUDIT_CHECKPOINT_KEY", "it is required where PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen makes one"}
 	case c.CheckpointKey != "" && c.CheckpointDir == "":
@@ -198,6 +203,14 @@ func address(field func(*Config) *string) func(*Config, string) error {
 		*field(c) = v
 		return nil
 	}
+}
+
+func policyKey(c *Config, v string) error {
+	if err := authz.CheckPublicKey(v); err != nil {
+		return errors.New("it is not a public key such as policies+1a2b3c4d+…; ptd policy keygen prints one")
+	}
+	c.PolicyKey = v
+	return nil
 }
 
 func checkpointKey(c *Config, v string) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parapet/internal/audit"
+	"parapet/internal/authz"
 	"parapet/internal/op"
 )
 
@@ -144,4 +145,22 @@ func FuzzReadConfig(f *testing.F) {
 			t.Fatalf("%s=%q gave %+v", name, value, c)
 		}
 	})
+}
+
+// TestPolicyKey_NeedsAFolder rejects a key that would verify nothing.
+func TestPolicyKey_NeedsAFolder(t *testing.T) {
+	t.Parallel()
+	_, public, err := authz.NewSigningKey("policies.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ dir, key, wrong string }{
+		{"/etc/parapet/policy", public, ""}, {"", public, "PT_POLICY_DIR"}, {"/etc/parapet/policy", "policies", "PT_POLICY_KEY"},
+	} {
+		_, err := ReadConfig(func(n string) string { return map[string]string{"PT_POLICY_DIR": c.dir, "PT_POLICY_KEY": c.key}[n] })
+		var wrong *SettingError
+		if (c.wrong == "") != (err == nil) || (err != nil && (!errors.As(err, &wrong) || wrong.Name != c.wrong)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
 }

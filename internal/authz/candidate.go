@@ -45,7 +45,7 @@ func (c candidate) Eval(ctx context.Context, entrypoint string, input ast.Value)
 		return nil, failed
 	}
 	// A built-in function that fails on odd input denies, as in any decision.
-	return nil, nil
+	return ast.Boolean(false), nil
 }
 
 // Permissions is the catalogue.

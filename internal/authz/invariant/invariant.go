@@ -34,7 +34,8 @@ import (
 type Set interface {
 	// Entrypoints lists the rules that can be evaluated, such as "parapet/access/allow".
 	Entrypoints() []string
-	// Eval evaluates an entry point; nil is undefined.
+	// Eval evaluates an entry point; nil is undefined, and false an evaluation that fails
+	// on the input. The engine denies both.
 	Eval(ctx context.Context, entrypoint string, input ast.Value) (ast.Value, error)
 	// Permissions is the set's catalogue.
 	Permissions() []Permission
