@@ -68,6 +68,9 @@ func checkDelegation(c *checker) {
 		c.delegated(tenantWide).but("token/caveats", list("module:wiki")),
 		c.delegated(tenantWide).but("token/clearance", "UNCLASSIFIED"),
 		c.delegated(tenantWide).but("stored/clearance", "UNCLASSIFIED"),
+		c.delegated(tenantWide.at("delegator/clearance", "UNCLASSIFIED")),
+		c.delegated(tenantWide.at("delegator/clearance", "unknown")),
+		c.delegated(tenantWide.cut("delegator/clearance")),
 	)
 	// The record is the delegator's own, and above the lowest clearance.
 	lent := record().with("classification", "INTERNAL")
