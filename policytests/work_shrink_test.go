@@ -34,7 +34,10 @@ const (
     "roles": [{"name": "Lead", "kind": "STANDARD", "scope": "tenant", "grants": ["tasks.update.any"]}]
   },
   "delegate": {"id": "` + colleague + `", "tenant": "` + acme + `", "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "roles": []},
-  "permissions": ["tasks.update.any"]`
+  "permissions": ["tasks.update.any"],
+  "now": 1795305600000000, "starts_at": 1795305600000000, "ends_at": 1795392000000000, "received": {"from_delegator": 0, "total": 0}`
+	raiser   = `{"task.update": {"tenant": true, "organisations": [], "projects": []}}`
+	promoter = `{"issue.update": {"tenant": true, "organisations": [], "projects": []}}`
 )
 
 // What each question about work asks for is needed whole, and a verdict is always
@@ -45,6 +48,9 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 	record := []string{"/actor", "/actor/tenant", "/resource", "/resource/tenant", "/resource/classification"}
 	reach := append([]string{"/actor/readable", "/actor/readable/0", "/actor/effects", "/actor/effects/0", "/actor/modules", "/actor/modules/0", "/actor/all_projects"}, record...)
 	held := append([]string{"/actor/grants", "/actor/grants/tasks.update.any", "/actor/grants/tasks.update.any/tenant"}, reach...)
+	by := func(permission string) []string {
+		return []string{"/actor/grants", "/actor/grants/" + permission, "/actor/grants/" + permission + "/tenant"}
+	}
 	const face = "/actor/delegations/0"
 	lent := append([]string{
 		"/actor/delegations", face, face + "/delegation", face + "/tenant", face + "/readable", face + "/readable/0", face + "/effects", face + "/effects/0",
@@ -62,8 +68,11 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 		"giving work":      {"work/give", `{}`, `[]`, anAgent, append(candidate, record...)},
 		"an agent":         {"work/act_as_agent", forOthers, `[]`, anAgent, append(candidate, held...)},
 		"an agent, lent":   {"work/act_as_agent", `{}`, forOthersLent, anAgent, append(candidate, lent...)},
-		"raising":          {"work/raise_decision", `{}`, `[]`, `"acting": "` + worker + `", "assignee": "` + worker + `", "category": "IN_PROGRESS"`, append([]string{"/actor/id", "/acting", "/assignee", "/category"}, reach...)},
+		"raising":          {"work/raise_decision", raiser, `[]`, `"acting": "` + worker + `", "assignee": "` + worker + `", "category": "IN_PROGRESS"`, append(append([]string{"/actor/id", "/acting", "/assignee", "/category"}, by("task.update")...), reach...)},
 		"raising, another": {"work/raise_decision", forOthers, `[]`, `"acting": "` + robot + `", "assignee": "` + robot + `", "category": "IN_PROGRESS"`, append([]string{"/acting", "/assignee", "/category"}, held...)},
+		"promoting":        {"work/promote_issue", promoter, `[]`, `"holder": "` + robot + `"`, append(by("issue.update"), reach...)},
+		"counting":         {"work/count_records", strings.Replace(forOthers, "tasks.update.any", "tasks.read", 1), `[]`, `"permission": "tasks.read"`, append(append(by("tasks.read"), "/permission"), reach...)},
+		"starting a run":   {"work/start_run", `{}`, `[]`, anAgent, append(candidate, record[2:]...)},
 		"cancelling":       {"work/cancel_decision", `{}`, `[]`, `"raised_by": "` + worker + `"`, append([]string{"/actor/id", "/raised_by"}, reach...)},
 		"cancelling, lent": {"work/cancel_decision", `{}`, forOthersLent, `"raised_by": "` + robot + `"`, append(lent, reach...)},
 		"giving back":      {"work/release_claim", forOthers, `[]`, `"holder": "` + robot + `"`, held},
@@ -71,9 +80,13 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 			"/delegator", "/delegator/id", "/delegator/tenant", "/delegator/kind", "/delegator/status", "/delegator/membership", "/delegator/roles",
 			"/delegator/roles/0", "/delegator/roles/0/grants", "/delegator/roles/0/grants/0", "/delegate", "/delegate/id", "/delegate/tenant",
 			"/delegate/kind", "/delegate/status", "/delegate/membership", "/permissions", "/permissions/0",
+			"/now", "/starts_at", "/ends_at", "/received", "/received/from_delegator", "/received/total",
 		}, held...)},
 	} {
 		text := strings.NewReplacer("GRANTS", c.grants, "DELEGATIONS", c.delegations, "CASE", c.fields).Replace(workRequest)
+		if c.rule == "work/count_records" {
+			text = strings.Replace(text, `"effects": ["write"]`, `"effects": ["read"]`, 1)
+		}
 		verdict := func(doc object) object {
 			result, err := e.EvalRaw(t.Context(), "parapet/"+c.rule, doc)
 			if err != nil {
@@ -115,6 +128,8 @@ func sameByMeaning(m mutation) bool {
 		return m.name == "list"
 	case "/candidate/roles/0/name":
 		return m.name == "text" || m.name == "empty text" || m.name == "uuid"
+	case "/received/from_delegator", "/received/total":
+		return m.name == "number" || m.name == "negative"
 	case "/delegator/id", "/delegate/id":
 		return m.name == "uuid" || m.name == "text" || m.name == "empty text"
 	case "/actor/delegations/0/delegation":

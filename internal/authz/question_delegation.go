@@ -1,16 +1,34 @@
 package authz
 
-import "github.com/open-policy-agent/opa/v1/ast"
+import (
+	"time"
 
-// Delegate asks whether Delegator may lend Permissions to Delegate in the place
-// that Resource is. Whether the actor may delegate at all, for itself or for
-// another, is a decision of its own.
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Delegate asks whether Delegator may delegate Permissions to Delegate in the
+// place that Resource is, from Starts until Ends. Whether the actor may delegate
+// at all, for itself or for another, is a decision of its own. A verdict about a
+// bound that is not kept carries it as Cap: days, or a number of delegations.
 type Delegate struct {
 	Actor       *Subject
 	Delegator   Candidate
 	Delegate    Candidate
 	Permissions []string
 	Resource    Resource
+	// Now is the time of the request. All times count in whole microseconds.
+	Now    time.Time
+	Starts time.Time
+	Ends   time.Time
+	// Received is what Delegate has already.
+	Received Received
+}
+
+// Received counts the delegations to a user that have not ended: those from one
+// delegator, and all.
+type Received struct {
+	FromDelegator int
+	Total         int
 }
 
 func (Delegate) entrypoint() string { return "parapet/delegations/verdict" }
@@ -23,6 +41,13 @@ func (q Delegate) document() ast.Value {
 	d.value("delegator", q.Delegator.document())
 	d.value("delegate", q.Delegate.document())
 	d.texts("permissions", q.Permissions)
+	d.number("now", int(q.Now.UnixMicro()))
+	d.number("starts_at", int(q.Starts.UnixMicro()))
+	d.number("ends_at", int(q.Ends.UnixMicro()))
+	received := newDocument()
+	received.number("from_delegator", q.Received.FromDelegator)
+	received.number("total", q.Received.Total)
+	d.value("received", received.Object)
 	return d.Object
 }
 

@@ -54,6 +54,33 @@ type RaiseDecision struct {
 
 func (RaiseDecision) entrypoint() string { return "parapet/work/raise_decision" }
 
+// PromoteIssue asks whether the actor may make a task of the issue that Resource is:
+// a permission for its own issues alone does not do.
+type PromoteIssue struct {
+	Actor    *Subject
+	Resource Resource
+}
+
+func (PromoteIssue) entrypoint() string { return "parapet/work/promote_issue" }
+
+// CountRecords asks whether the actor may count all records that Permission reads in
+// the place that Resource is, whoever's they are.
+type CountRecords struct {
+	Actor      *Subject
+	Permission string
+	Resource   Resource
+}
+
+func (CountRecords) entrypoint() string { return "parapet/work/count_records" }
+
+// StartRun asks, for the system, whether a run of Agent on Resource may start now.
+type StartRun struct {
+	Agent    Candidate
+	Resource Resource
+}
+
+func (StartRun) entrypoint() string { return "parapet/work/start_run" }
+
 // CancelDecision asks whether the actor may cancel a decision request on the
 // task that Resource is. RaisedBy is the identity that it was raised as.
 type CancelDecision struct {
@@ -124,6 +151,30 @@ func (q RaiseDecision) document() ast.Value {
 	return d.Object
 }
 
+func (q PromoteIssue) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	return d.Object
+}
+
+func (q CountRecords) document() ast.Value {
+	d, ok := withRecord(q.Actor, &q.Resource)
+	if !ok {
+		return nil
+	}
+	d.text("permission", q.Permission)
+	return d.Object
+}
+
+func (q StartRun) document() ast.Value {
+	d := newDocument()
+	d.value("resource", q.Resource.object(ast.StringTerm))
+	d.value("candidate", q.Agent.document())
+	return d.Object
+}
+
 func (q CancelDecision) document() ast.Value {
 	d, ok := withRecord(q.Actor, &q.Resource)
 	if !ok {
@@ -160,6 +211,24 @@ func (q Assign) about() about {
 func (q ActAsAgent) about() about { return aboutWork(q.Actor, &q.Resource, q.Agent.ID) }
 
 func (q RaiseDecision) about() about { return aboutWork(q.Actor, &q.Resource, q.Acting) }
+
+func (q PromoteIssue) about() about {
+	a := aboutWork(q.Actor, &q.Resource, "")
+	a.permission = "issue.update"
+	return a
+}
+
+func (q CountRecords) about() about {
+	a := aboutWork(q.Actor, &q.Resource, "")
+	a.permission, a.input.Effect = q.Permission, Read
+	return a
+}
+
+func (q StartRun) about() about {
+	a := aboutWork(nil, &q.Resource, q.Agent.ID)
+	a.permission = ""
+	return a
+}
 
 func (q CancelDecision) about() about { return aboutWork(q.Actor, &q.Resource, q.RaisedBy) }
 

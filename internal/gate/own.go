@@ -12,7 +12,8 @@ import (
 // Own carries out a piece of the module's own work in a tenant, which nobody
 // asked for: what falls due by itself. It is one transaction that holds the
 // change, its audit entries and its events, or nothing; the entries name the
-// system as the actor. There is no caller, so that f must not ask the policies.
+// system as the actor. There is no caller: f may ask the policies only what names no
+// subject.
 // A collision with another transaction begins it again.
 func (m *Module) Own(ctx context.Context, tenant op.UUID, f func(ctx context.Context, c *Call) error) error {
 	for range attempts {

@@ -83,10 +83,7 @@ func (s *Service) raise(ctx context.Context, c *gate.Call, in *contract.MarkAwai
 func (s *Service) raisingAs(ctx context.Context, c *gate.Call, agent string, task *taskRow) (op.UUID, error) {
 	resource := task.resource(c.Tenant)
 	if agent == "" {
-		if err := mayRaise(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource); err != nil {
-			return "", err
-		}
-		return c.Actor.UserID, c.Decide(ctx, contract.PermTaskUpdate, resource)
+		return c.Actor.UserID, mayRaise(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource)
 	}
 	acting, err := s.actingAgent(ctx, c, agent, resource)
 	if err != nil {

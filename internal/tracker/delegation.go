@@ -15,13 +15,6 @@ import (
 	"parapet/internal/uid"
 )
 
-// The longest that a delegation lasts, and how far in the past its beginning may
-// lie: clocks differ.
-const (
-	longestDelegation = 366 * 24 * time.Hour
-	clocksDiffer      = 5 * time.Minute
-)
-
 // delegationPlace is where a delegation to be holds, for whom.
 type delegationPlace struct {
 	delegator    op.UUID
@@ -90,9 +83,6 @@ func (s *Service) insertDelegation(ctx context.Context, c *gate.Call, in *contra
 	if err := s.mayLend(ctx, c, &row, place.resource); err != nil {
 		return nil, err
 	}
-	if err := checkRoom(ctx, c, &row); err != nil {
-		return nil, err
-	}
 	if err := insertDelegation(ctx, c, &row); err != nil {
 		return nil, err
 	}
@@ -100,8 +90,8 @@ func (s *Service) insertDelegation(ctx context.Context, c *gate.Call, in *contra
 	return row.delegation(c.Now), nil
 }
 
-// delegationTimes reads from when until when: at once unless told, and never for
-// good.
+// delegationTimes reads when a delegation begins, which is now where from is empty,
+// and when it ends. The policies decide whether these times are allowed.
 func delegationTimes(now time.Time, from, until string) (starts, ends time.Time, err error) {
 	starts = now
 	if from != "" {
@@ -113,23 +103,11 @@ func delegationTimes(now time.Time, from, until string) (starts, ends time.Time,
 	if ends, err = time.Parse(time.RFC3339, until); err != nil {
 		return starts, ends, fault.Validation("until", "The field until must be a moment such as 2027-03-31T17:00:00Z.")
 	}
-	starts, ends = starts.UTC().Truncate(time.Microsecond), ends.UTC().Truncate(time.Microsecond)
-	switch {
-	case starts.Before(now.Add(-clocksDiffer)):
-		err = fault.Validation("from", "A delegation can't begin in the past. Leave the field out to begin at once.")
-	case starts.After(now.Add(longestDelegation)):
-		err = fault.Validation("from", "A delegation begins within 366 days. Make it when it is due.")
-	case !ends.After(now):
-		err = fault.Validation("until", "A delegation must end in the future.")
-	case !ends.After(starts):
-		err = fault.Validation("until", "A delegation ends after it begins.")
-	case ends.Sub(starts) > longestDelegation:
-		err = fault.Validation("until", "A delegation lasts 366 days at most. Renew it then.")
-	}
-	return starts, ends, err
+	return starts.UTC().Truncate(time.Microsecond), ends.UTC().Truncate(time.Microsecond), nil
 }
 
-// mayLend asks the policies whether this can be lent, to this user, here.
+// mayLend asks the policies whether this can be delegated: to this user, here, for
+// this time, beside what the delegate has already.
 func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, place authz.Resource) error {
 	delegator, err := s.candidate(ctx, c, string(r.DelegatorID))
 	if err != nil {
@@ -139,19 +117,40 @@ func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, p
 	if err != nil {
 		return err
 	}
+	received, err := delegationsReceived(ctx, c, r)
+	if err != nil {
+		return err
+	}
 	// One that the directory does not know is told from the other all the same.
 	delegator.ID, delegate.ID = string(r.DelegatorID), string(r.DelegateID)
 	v, err := c.Ask(ctx, authz.Delegate{
 		Actor: c.Actor.Subject, Delegator: delegator, Delegate: delegate, Permissions: r.Permissions, Resource: place,
+		Now: c.Now, Starts: r.StartsAt, Ends: r.EndsAt, Received: received,
 	})
 	if err == nil && v.Allow {
 		return nil
 	}
-	if err != nil || len(v.Reasons) == 0 || v.Code != "VALIDATION" {
+	if err != nil || len(v.Reasons) == 0 {
 		return refusal(v, err, "", place.Type)
 	}
 	message := "The user is not an active member of the organisation who can take part in a delegation."
 	switch v.Reasons[0] {
+	case "starts_in_the_past":
+		message = "A delegation can't begin in the past. Leave the field out to begin at once."
+	case "starts_too_late":
+		message = fmt.Sprintf("A delegation begins within %d days. Make it when it is due.", v.Cap)
+	case "no_times", "ends_in_the_past":
+		message = "A delegation must end in the future."
+	case "ends_before_it_starts":
+		message = "A delegation ends after it begins."
+	case "lasts_too_long":
+		message = fmt.Sprintf("A delegation lasts %d days at most. Renew it then.", v.Cap)
+	case "too_many_from_delegator":
+		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations from this delegator that have not ended, and can't have more. "+
+			"Revoke one first, or put more permissions into one.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap})
+	case "too_many_received":
+		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations that have not ended, and can't have more. "+
+			"One of them must be revoked first.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap})
 	case "to_oneself":
 		message = "Nobody delegates to oneself. Name another user."
 	case "no_permissions":
@@ -160,6 +159,9 @@ func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, p
 		message = fmt.Sprintf("%s can't be delegated: name permissions of the tracker, not those about delegations.", v.Permission)
 	case "delegator_lacks":
 		message = fmt.Sprintf("The delegator does not hold %s, so that it can't be delegated.", v.Permission)
+	}
+	if v.Code != "VALIDATION" {
+		return refusal(v, err, "", place.Type)
 	}
 	return fault.Validation(v.Field, message).WithReason(strings.ToUpper(v.Reasons[0]))
 }

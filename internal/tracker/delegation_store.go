@@ -126,25 +126,17 @@ const receivedSQL = `
 SELECT count(*) FILTER (WHERE d.delegator_id = @delegator), count(*) FROM projects.delegations d
 WHERE d.tenant_id = @tenant AND d.delegate_id = @delegate AND d.revoked_at IS NULL AND d.ends_at > @now`
 
-// checkRoom refuses a delegation more than a delegate can have, from one delegator or
-// from all.
-func checkRoom(ctx context.Context, c *gate.Call, r *delegationRow) error {
+// delegationsReceived counts what the delegate has already and holds it at that
+// until the transaction ends.
+func delegationsReceived(ctx context.Context, c *gate.Call, r *delegationRow) (authz.Received, error) {
+	var received authz.Received
 	if _, err := c.DB.Exec(ctx, lockDelegateSQL, postgres.Args{"tenant": c.Tenant, "delegate": r.DelegateID}); err != nil {
-		return err
+		return received, err
 	}
-	var fromOne, all int
 	err := c.DB.QueryRow(ctx, receivedSQL, postgres.Args{
 		"tenant": c.Tenant, "delegator": r.DelegatorID, "delegate": r.DelegateID, "now": c.Now,
-	}).Scan(&fromOne, &all)
-	switch {
-	case err != nil:
-		return err
-	case fromOne >= contract.MaxDelegationsFromOne:
-		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations from this delegator that have not ended, and can't have more. Revoke one first, or put more permissions into one.", fromOne))
-	case all >= contract.MaxDelegationsReceived:
-		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations that have not ended, and can't have more. One of them must be revoked first.", all))
-	}
-	return nil
+	}).Scan(&received.FromDelegator, &received.Total)
+	return received, err
 }
 
 const insertDelegationSQL = `

@@ -398,10 +398,10 @@ func TestNobodyIsBuriedInDelegations(t *testing.T) {
 	w := newWorld(t)
 	delegate := w.person(person{roles: []string{"Member"}})
 	in := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": time.Now().Add(time.Hour).Format(time.RFC3339)}
-	for range contract.MaxDelegationsReceived / contract.MaxDelegationsFromOne {
+	for range 64 / 16 {
 		lender := w.person(person{roles: []string{"Member"}})
 		var last *contract.Delegation
-		for range contract.MaxDelegationsFromOne {
+		for range 16 {
 			last = do[contract.Delegation](w, lender, "create-delegation", in)
 		}
 		w.refused(fault.CodeConflict, lender, "create-delegation", in)

@@ -12,21 +12,22 @@ import (
 	"parapet/internal/uid"
 )
 
-// promoteIssue makes a task of an issue. It takes issue.update in full: one's own
-// issue is for others to plan. And it is no way round task.create.
+// promoteIssue makes a task of an issue. The policies decide about both: the
+// issue, for which issue.update.own is not enough, and the new task.
 func (s *Service) promoteIssue() gate.Handler[contract.PromoteIssueIn, contract.Task, issueRow] {
 	return gate.Handler[contract.PromoteIssueIn, contract.Task, issueRow]{
 		Load: func(ctx context.Context, c *gate.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
 			row, err := loadIssue(ctx, c, in.Issue, true)
-			resource := row.resource(c.Tenant)
-			resource.Creator, resource.Owner = "", ""
-			return row, resource, err
+			return row, row.resource(c.Tenant), err
 		},
 		Do: s.makeTaskOfIssue,
 	}
 }
 
 func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract.PromoteIssueIn, issue issueRow) (*contract.Task, error) {
+	if err := ask(ctx, c, "issue", authz.PromoteIssue{Actor: c.Actor.Subject, Resource: issue.resource(c.Tenant)}); err != nil {
+		return nil, err
+	}
 	project, err := loadProject(ctx, c, loadProjectSQL, issue.ProjectID)
 	if err != nil {
 		return nil, err

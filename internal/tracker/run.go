@@ -11,7 +11,6 @@ import (
 
 	"parapet/internal/agentcmd"
 	"parapet/internal/authz"
-	"parapet/internal/contract/identity"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
@@ -49,6 +48,7 @@ const (
 	runReassigned = "REASSIGNED"
 	runOver       = "TASK_OVER"
 	runNoAgent    = "AGENT_NOT_ACTIVE"
+	runUncleared  = "AGENT_NOT_CLEARED"
 )
 
 // noCommand is what a run that waits says where this process can't carry it out.
@@ -168,19 +168,14 @@ type runLessons struct {
 }
 
 // begin starts an attempt and gives what its command reads; nil when there is no
-// more to do, because the task is over or somebody else's, or the agent is not
-// active by now.
+// more to do, because the task is over or somebody else's, or the policies no longer
+// let the agent have it: it may have lost its clearance since the assignment.
 func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte, error) {
 	rows, err := loadTasks(ctx, c, []op.UUID{run.TaskID})
 	if err != nil {
 		return nil, err
 	}
 	task := rows[run.TaskID]
-	who, err := s.directory.Candidate(ctx, c.Tenant, string(run.AgentID))
-	if err != nil {
-		return nil, err
-	}
-	active := who.Kind == identity.KindAgent && who.Status == "ACTIVE" && who.Membership == "ACTIVE" && who.AgentsAllowed
 	switch {
 	case task == nil:
 		return nil, fault.NotFound("task")
@@ -188,8 +183,17 @@ func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte,
 		return nil, run.end(ctx, c, contract.RunCancelled, runReassigned)
 	case isOver(task.StatusCategory):
 		return nil, run.end(ctx, c, contract.RunCancelled, runOver)
-	case !active:
-		return nil, run.end(ctx, c, contract.RunCancelled, runNoAgent)
+	}
+	agent, err := s.candidate(ctx, c, string(run.AgentID))
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.Ask(ctx, authz.StartRun{Agent: agent, Resource: task.resource(c.Tenant)})
+	switch {
+	case err != nil:
+		return nil, fault.Unavailable(err)
+	case !v.Allow:
+		return nil, run.end(ctx, c, contract.RunCancelled, refusedRun(v))
 	}
 	held := c.Now.Add(s.agent.Timeout() + runMargin)
 	run.Status, run.HeldUntil, run.StartedAt, run.Error = contract.RunRunning, &held, &c.Now, nil
@@ -201,6 +205,21 @@ func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte,
 	return json.Marshal(runInput{
 		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: runTask(c, task), Lessons: runLessons{Lessons: []string{}},
 	})
+}
+
+// refusedRun is the code of a run that the policies did not let start.
+func refusedRun(v authz.Verdict) string {
+	if len(v.Reasons) == 0 {
+		return runNoAgent
+	}
+	switch reason := v.Reasons[0]; reason {
+	case "not_an_agent", "agent_not_active":
+		return runNoAgent
+	case "clearance":
+		return runUncleared
+	default:
+		return strings.ToUpper(reason)
+	}
 }
 
 // runTask is the task as the command reads it. An epic of another project is

@@ -200,21 +200,29 @@ func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
 func TestARunIsCancelledWhereThereIsNothingToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
 	a := w.module(2, tracker.Deps{Agent: shell(time.Minute, "echo '{}'")})
 	for code, change := range map[string]func(*contract.Task, *person){
 		"REASSIGNED": func(task *contract.Task, _ *person) {
-			do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "assignee": nil})
+			do[contract.Task](w, w.manager, "update-task", fields{"projectId": task.ProjectID, "task": task.Key, "assignee": nil})
 		},
 		"TASK_OVER": func(task *contract.Task, _ *person) {
-			do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "status": "DONE"})
+			do[contract.Task](w, w.manager, "update-task", fields{"projectId": task.ProjectID, "task": task.Key, "status": "DONE"})
+		},
+		// After the assignment the project's tier is raised above the agent's clearance.
+		"AGENT_NOT_CLEARED": func(task *contract.Task, _ *person) {
+			w.exec(`UPDATE projects.projects SET classification = 'SECRET' WHERE id = $1`, task.ProjectID)
+		},
+		"GUEST_CUSTOMER": func(_ *contract.Task, agent *person) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.people[agent.id].roles = append(w.people[agent.id].roles, "Guest Customer")
 		},
 		"AGENT_NOT_ACTIVE": func(_ *contract.Task, agent *person) {
 			w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, agent.id)
 		},
 	} {
 		agent := w.robot()
-		task := w.task(p, code, fields{"assignee": agent.id})
+		task := w.task(w.project(code), code, fields{"assignee": agent.id})
 		run := w.runs(fields{"taskId": task.ID})[0]
 		change(task, agent)
 		if again := a.execute(run.ID); again != 0 {

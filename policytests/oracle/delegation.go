@@ -148,6 +148,12 @@ func (o Oracle) Delegate(in any) Verdict {
 		v.require((user["status"] == "ACTIVE" && user["membership"] == "ACTIVE") || o.broken(LendsToSuspended), Validation, "both are active")
 		v.require(user["kind"] == "HUMAN" || user["kind"] == "AGENT" || o.broken(LendsToService), Validation, "neither is a service principal")
 	}
+	o.lasts(&v, doc)
+	received := asObject(doc["received"])
+	between, counted := amount(received["from_delegator"])
+	all, countedAll := amount(received["total"])
+	v.require((counted && between < 16) || o.broken(LendsBeyondLimits), Conflict, "sixteen between two users")
+	v.require((countedAll && all < 64) || o.broken(LendsBeyondLimits), Conflict, "sixty-four to one user")
 	list, isList := doc["permissions"].([]any)
 	v.require(isList && len(list) > 0 && len(texts(list)) == len(list), Validation, "permissions are listed")
 	held := set{}
@@ -169,4 +175,37 @@ func (o Oracle) Delegate(in any) Verdict {
 		v.require(o.Allow(ask) || o.broken(LendsBeyondOneself), Forbidden, "the caller holds it there")
 	}
 	return v.done()
+}
+
+// The bounds of a delegation, in microseconds.
+const (
+	day        = 24 * 60 * 60 * 1e6
+	longest    = 366 * day
+	clocksSkew = 5 * 60 * 1e6
+)
+
+// lasts requires that a delegation begins and ends within its bounds.
+func (o Oracle) lasts(v *Verdict, doc object) {
+	now, there := amount(doc["now"])
+	starts, begins := amount(doc["starts_at"])
+	ends, stops := amount(doc["ends_at"])
+	if !there || !begins || !stops {
+		v.refuse(Validation, "three times")
+		return
+	}
+	v.require(starts >= now-clocksSkew || o.broken(LendsFromThePast), Validation, "it begins now or later")
+	v.require(starts <= now+longest || o.broken(LendsForever), Validation, "it begins within 366 days")
+	v.require(ends > now && ends > starts, Validation, "it ends after it begins, and in the future")
+	v.require(ends-starts <= longest || o.broken(LendsForever), Validation, "it lasts 366 days at most")
+}
+
+// amount is a number of any kind.
+func amount(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
 }

@@ -96,6 +96,9 @@ func (d *drawer) work() any {
 			for name, grant := range actor["grants"].(map[string]any) {
 				grants[name] = grant
 			}
+			if d.chance(70) {
+				grants["task.update"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.some(projects, 2)}
+			}
 			grants["tasks.update.any"] = map[string]any{"tenant": d.chance(70), "organisations": []any{}, "projects": d.some(projects, 2)}
 			actor["grants"] = grants
 		}
@@ -136,6 +139,42 @@ func (d *drawer) work() any {
 	return in
 }
 
+// promotion draws an issue that the actor mostly may change: any, or its own.
+func (d *drawer) promotion() any { return d.inFull("issue.update") }
+
+// counting draws a place whose records the actor mostly may read.
+func (d *drawer) counting() any {
+	permission := d.one([]string{"tasks.read", "issues.read", "time_entries.read"})
+	in := d.inFull(permission)
+	in["permission"] = permission
+	return in
+}
+
+func (d *drawer) inFull(permission string) map[string]any {
+	in := d.work().(map[string]any)
+	actor := map[string]any{}
+	for name, v := range in["actor"].(map[string]any) {
+		actor[name] = v
+	}
+	grants := map[string]any{}
+	for name, grant := range actor["grants"].(map[string]any) {
+		grants[name] = grant
+	}
+	if d.chance(80) {
+		own := map[string]any{"tenant": d.chance(80), "organisations": []any{}, "projects": []any{}}
+		grants[permission] = map[string]any{"tenant": d.chance(40), "organisations": []any{}, "projects": d.some(projects, 2), "own": own}
+	}
+	actor["grants"] = grants
+	in["actor"] = actor
+	resource := in["resource"].(map[string]any)
+	for _, relation := range []string{"creator", "owner"} {
+		if d.chance(70) {
+			resource[relation] = d.mostly(70, actor["id"].(string), users...)
+		}
+	}
+	return in
+}
+
 // delegate draws somebody who lends, mostly what it holds.
 func (d *drawer) delegate() any {
 	actor := d.actor()
@@ -158,8 +197,41 @@ func (d *drawer) delegate() any {
 			"roles": []any{map[string]any{"name": "Member", "kind": "STANDARD", "scope": "tenant", "grants": []any{"task.update", "tasks.read", "delegation.create", "role.assign"}}},
 		}
 	}
+	const now = 1795305600000000
+	starts := now
+	if d.chance(30) {
+		starts += d.near(366 * 24 * 3600 * 1000000)
+	}
+	if d.chance(10) {
+		starts = now - d.near(5*60*1000000)
+	}
+	ends := starts + 3600*1000000
+	if d.chance(30) {
+		ends = starts + d.near(366*24*3600*1000000)
+	}
+	if d.chance(10) {
+		ends = now - 1 + d.rnd.IntN(3)
+	}
 	return map[string]any{
-		"actor": actor, "delegator": user(d.mostly(85, actor["id"].(string), users...)), "delegate": user(d.one(pool("d", 5))), "permissions": wanted,
+		"now": now, "starts_at": starts, "ends_at": ends,
+		"received": map[string]any{"from_delegator": d.mostlyInt(85, d.rnd.IntN(16), 16, 17), "total": d.mostlyInt(85, d.rnd.IntN(64), 64, 65)},
+		"actor":    actor, "delegator": user(d.mostly(85, actor["id"].(string), users...)), "delegate": user(d.one(pool("d", 5))), "permissions": wanted,
 		"resource": map[string]any{"type": "delegation", "tenant": d.mostly(97, actor["tenant"].(string), tenants...), "classification": d.mostly(92, "UNCLASSIFIED", d.tier())},
 	}
+}
+
+// near draws a number at a bound, one beside it, or one well within it.
+func (d *drawer) near(bound int) int {
+	if d.chance(50) {
+		return d.rnd.IntN(bound)
+	}
+	return bound - 1 + d.rnd.IntN(3)
+}
+
+// mostlyInt draws the usual number, or else one of the others.
+func (d *drawer) mostlyInt(percent, usual int, others ...int) int {
+	if d.chance(percent) {
+		return usual
+	}
+	return others[d.rnd.IntN(len(others))]
 }

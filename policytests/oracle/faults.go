@@ -123,6 +123,9 @@ const (
 	LendsToService
 	LendsUnheld
 	LendsBeyondOneself
+	LendsForever
+	LendsFromThePast
+	LendsBeyondLimits
 
 	// Work
 	GivenToForeigner
@@ -138,6 +141,10 @@ const (
 	RaiserForgotten
 	HolderForgotten
 	NarrowedTokenEnds
+	RaisedWithoutUpdate
+	OwnIsEnough
+	PersonRuns
+	SuspendedRuns
 
 	end
 )
@@ -255,6 +262,13 @@ var names = [end]string{
 	RaiserForgotten:                "raiser forgotten",
 	HolderForgotten:                "holder forgotten",
 	NarrowedTokenEnds:              "narrowed token ends",
+	LendsForever:                   "lends forever",
+	LendsFromThePast:               "lends from the past",
+	LendsBeyondLimits:              "lends beyond limits",
+	RaisedWithoutUpdate:            "raised without update",
+	OwnIsEnough:                    "own is enough",
+	PersonRuns:                     "a person runs",
+	SuspendedRuns:                  "a suspended agent runs",
 }
 
 func (f Fault) String() string { return names[f] }

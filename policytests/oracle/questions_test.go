@@ -30,7 +30,7 @@ type question struct {
 
 func questions() []question {
 	return []question{
-		{"allow", "parapet/access/allow", 36, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
+		{"allow", "parapet/access/allow", 32, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
 		{"subject", "parapet/subject/subject", 15, (*drawer).subjectInput, askSubject, readSubject},
 		{"clearance", "parapet/clearance/may_read", 3, (*drawer).clearancePair, askBool(oracle.Oracle.MayRead), readBool},
 		{"issue for a service", "parapet/keys/issue_service", 7, (*drawer).issueService, askVerdict(oracle.Oracle.IssueService), readVerdict},
@@ -44,6 +44,9 @@ func questions() []question {
 		{"give work", "parapet/work/give", 3, (*drawer).work, askVerdict(oracle.Oracle.Give), readVerdict},
 		{"act as agent", "parapet/work/act_as_agent", 2, (*drawer).work, askVerdict(oracle.Oracle.ActAsAgent), readVerdict},
 		{"raise a decision", "parapet/work/raise_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.RaiseDecision), readVerdict},
+		{"promote an issue", "parapet/work/promote_issue", 1, (*drawer).promotion, askVerdict(oracle.Oracle.PromoteIssue), readVerdict},
+		{"count records", "parapet/work/count_records", 1, (*drawer).counting, askVerdict(oracle.Oracle.CountRecords), readVerdict},
+		{"start a run", "parapet/work/start_run", 2, (*drawer).work, askVerdict(oracle.Oracle.StartRun), readVerdict},
 		{"cancel a decision", "parapet/work/cancel_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.CancelDecision), readVerdict},
 		{"release a claim", "parapet/work/release_claim", 2, (*drawer).work, askVerdict(oracle.Oracle.ReleaseClaim), readVerdict},
 		{"delegate", "parapet/delegations/verdict", 1, (*drawer).delegate, askVerdict(oracle.Oracle.Delegate), readVerdict},

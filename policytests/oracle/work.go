@@ -10,14 +10,67 @@ func (o Oracle) Give(in any) Verdict {
 }
 
 func (o Oracle) fits(v *Verdict, doc object) {
-	candidate, resource := asObject(doc["candidate"]), asObject(doc["resource"])
+	candidate := asObject(doc["candidate"])
 	v.require(o.ofTenant(doc) || o.broken(GivenToForeigner), Validation, "the candidate is of the tenant")
 	v.require(activeMember(candidate) || o.broken(GivenToSuspended), Validation, "the candidate is active")
 	kind := candidate["kind"]
 	v.require(kind == "HUMAN" || kind == "AGENT" || o.broken(GivenToService), Validation, "a person or an agent")
-	v.require(!guest(candidate) || o.broken(GivenToGuest), Validation, "no guest customer")
-	v.require(kind != "AGENT" || yes(candidate, "agents_allowed") || o.broken(GivenToAgentAnywhere), Validation, "agents run here")
-	v.require(o.reads(readable(o.claim(candidate["clearance"])), resource["classification"]) || o.broken(GivenToUncleared), Validation, "the candidate is cleared")
+	o.suits(v, doc, Validation)
+}
+
+// suits requires what the record asks of an active member, with the code of the
+// refusal.
+func (o Oracle) suits(v *Verdict, doc object, code string) {
+	candidate, resource := asObject(doc["candidate"]), asObject(doc["resource"])
+	v.require(!guest(candidate) || o.broken(GivenToGuest), code, "no guest customer")
+	v.require(candidate["kind"] != "AGENT" || yes(candidate, "agents_allowed") || o.broken(GivenToAgentAnywhere), code, "agents run here")
+	v.require(o.reads(readable(o.claim(candidate["clearance"])), resource["classification"]) || o.broken(GivenToUncleared), code, "the candidate is cleared")
+}
+
+// StartRun answers parapet.work.start_run: nobody asks, the agent must still be one
+// that could be given the record.
+func (o Oracle) StartRun(in any) Verdict {
+	doc := asObject(in)
+	candidate, resource := asObject(doc["candidate"]), asObject(doc["resource"])
+	tenant, said := resource["tenant"].(string)
+	var v Verdict
+	v.require(candidate["kind"] == "AGENT" || o.broken(PersonRuns), Forbidden, "an agent runs")
+	v.require(said && candidate["tenant"] == tenant, Forbidden, "the agent is of the tenant")
+	v.require(activeMember(candidate) || o.broken(SuspendedRuns), Forbidden, "the agent is active")
+	o.suits(&v, doc, Forbidden)
+	return v.done()
+}
+
+// may tells whether the actor may do so with the record, by itself or on another's
+// behalf.
+func (o Oracle) may(permission, effect string, actor, resource any) bool {
+	ask := object{"permission": permission, "effect": effect, "module": "tracker", "actor": actor, "resource": resource}
+	return o.Allow(ask) || len(o.Behalf(ask)) > 0
+}
+
+// PromoteIssue answers parapet.work.promote_issue.
+func (o Oracle) PromoteIssue(in any) Verdict {
+	return o.inFull(asObject(in), "issue.update", "write")
+}
+
+// CountRecords answers parapet.work.count_records.
+func (o Oracle) CountRecords(in any) Verdict {
+	doc := asObject(in)
+	return o.inFull(doc, word(doc, "permission"), "read")
+}
+
+// inFull: a permission for one's own records does not do.
+func (o Oracle) inFull(doc object, permission, effect string) Verdict {
+	nobodys := object{}
+	for name, value := range asObject(doc["resource"]) {
+		if (name != "creator" && name != "owner") || o.broken(OwnIsEnough) {
+			nobodys[name] = value
+		}
+	}
+	var v Verdict
+	v.require(o.knows(doc), NotFound, "what the actor may not know of is not there")
+	v.require(o.may(permission, effect, doc["actor"], nobodys), Forbidden, "the permission in full")
+	return v.done()
 }
 
 func (o Oracle) ofTenant(doc object) bool {
@@ -45,8 +98,7 @@ func guest(candidate object) bool {
 // forOthers tells whether the actor may act on the record for others, by itself or
 // on another's behalf.
 func (o Oracle) forOthers(doc object) bool {
-	ask := object{"permission": "tasks.update.any", "effect": "write", "module": "tracker", "actor": doc["actor"], "resource": doc["resource"]}
-	return o.Allow(ask) || len(o.Behalf(ask)) > 0
+	return o.may("tasks.update.any", "write", doc["actor"], doc["resource"])
 }
 
 // knows tells whether the actor may know of the record, reaches whether its token
@@ -82,6 +134,9 @@ func (o Oracle) RaiseDecision(in any) Verdict {
 	acting, said := doc["acting"].(string)
 	v.require((said && doc["assignee"] == acting) || o.broken(AnyoneRaises), Forbidden, "the assignee raises")
 	v.require(doc["category"] == "IN_PROGRESS" || o.broken(RaisedAnyTime), Conflict, "while it is in progress")
+	if o.is(doc, "acting") {
+		v.require(o.may("task.update", "write", doc["actor"], doc["resource"]) || o.broken(RaisedWithoutUpdate), Forbidden, "the assignee may change the task")
+	}
 	return v.done()
 }
 

@@ -66,11 +66,13 @@ test_verdict[case.note] if {
 
 _verdict(case) := {"allow": true, "reasons": []} if case.want == null
 
+else := {"allow": false, "code": case.want.code, "reasons": [case.want.reason], "cap": case.want.cap} if case.want.code
+
 else := {"allow": false, "code": "FORBIDDEN", "reasons": [case.want.reason], "permission": case.want.permission} if not case.want.field
 
 else := object.union(
 	{"allow": false, "code": "VALIDATION", "reasons": [case.want.reason], "field": case.want.field},
-	{key: value | some key, value in case.want; key == "permission"},
+	{key: value | some key, value in case.want; key in {"permission", "cap"}},
 )
 
 test_an_empty_input_is_refused if {

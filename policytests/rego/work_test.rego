@@ -15,6 +15,12 @@ _verdict("act_as_agent") := work.act_as_agent
 
 _verdict("raise_decision") := work.raise_decision
 
+_verdict("promote_issue") := work.promote_issue
+
+_verdict("count_records") := work.count_records
+
+_verdict("start_run") := work.start_run
+
 _verdict("cancel_decision") := work.cancel_decision
 
 _verdict("release_claim") := work.release_claim
@@ -36,7 +42,7 @@ test_notes_are_unique if {
 }
 
 test_an_empty_input_is_refused if {
-	every rule in ["give", "act_as_agent", "raise_decision", "cancel_decision", "release_claim"] {
+	every rule in ["give", "act_as_agent", "raise_decision", "promote_issue", "count_records", "start_run", "cancel_decision", "release_claim"] {
 		verdict := _verdict(rule) with input as {}
 		verdict.allow == false
 	}

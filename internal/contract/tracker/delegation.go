@@ -21,14 +21,6 @@ const (
 	DelegationRevoked   = "REVOKED"
 )
 
-// How many delegations that have not ended a user can have received, from one
-// delegator and from all: each counts in every decision about the delegate, who has
-// not been asked.
-const (
-	MaxDelegationsFromOne  = 16
-	MaxDelegationsReceived = 64
-)
-
 // The events of delegations. The payload is a Delegation.
 const (
 	EventDelegationCreated = "projects.delegation.created"

@@ -16,10 +16,28 @@ import data.parapet.access
 # description: >
 #   Between two active members of the tenant, neither of them a service principal;
 #   permissions that can be lent, that the delegator holds, and that the caller itself
-#   holds in the place: nobody hands out more than it has.
+#   holds in the place: nobody hands out more than it has. It begins and ends within
+#   bounds, and a delegate has a bounded number of them. Times are microseconds since
+#   1970; cap is the bound that was not kept.
 # scope: document
 # entrypoint: true
-verdict := _wrong("delegate", "to_oneself") if not _two_users
+verdict := _wrong("until", "no_times") if not _times_given
+
+else := _wrong("from", "starts_in_the_past") if input.starts_at < input.now - _clock_skew
+
+else := _beyond("from", "starts_too_late", data.parapet.delegations.limits.lead_days) if {
+	input.starts_at > input.now + _days(data.parapet.delegations.limits.lead_days)
+}
+
+else := _wrong("until", "ends_in_the_past") if input.ends_at <= input.now
+
+else := _wrong("until", "ends_before_it_starts") if input.ends_at <= input.starts_at
+
+else := _beyond("until", "lasts_too_long", data.parapet.delegations.limits.longest_days) if {
+	input.ends_at - input.starts_at > _days(data.parapet.delegations.limits.longest_days)
+}
+
+else := _wrong("delegate", "to_oneself") if not _two_users
 
 else := _wrong("delegator", "not_an_active_member") if not _fit(input.delegator)
 
@@ -35,6 +53,14 @@ else := {"allow": false, "code": "FORBIDDEN", "reasons": ["caller_lacks"], "perm
 	count(_not_ones_own) > 0
 }
 
+else := _full("too_many_from_delegator", data.parapet.delegations.limits.from_delegator) if {
+	not _fewer("from_delegator", data.parapet.delegations.limits.from_delegator)
+}
+
+else := _full("too_many_received", data.parapet.delegations.limits.received) if {
+	not _fewer("total", data.parapet.delegations.limits.received)
+}
+
 else := {"allow": true, "reasons": []}
 
 # METADATA
@@ -48,6 +74,26 @@ lendable(permission) if {
 }
 
 _wrong(field, reason) := {"allow": false, "code": "VALIDATION", "reasons": [reason], "field": field}
+
+_beyond(field, reason, cap) := object.union(_wrong(field, reason), {"cap": cap})
+
+_full(reason, cap) := {"allow": false, "code": "CONFLICT", "reasons": [reason], "cap": cap}
+
+_times_given if {
+	every time in [input.now, input.starts_at, input.ends_at] {
+		is_number(time)
+	}
+}
+
+_days(count) := ((count * 86400) * 1000) * 1000
+
+_clock_skew := (data.parapet.delegations.limits.clock_skew_seconds * 1000) * 1000
+
+# Takes the name of the count: "not" of a call with an undefined argument is undefined.
+_fewer(name, limit) if {
+	is_number(input.received[name])
+	input.received[name] < limit
+}
 
 _wrong_permission(reason, which) := object.union(_wrong("permissions", reason), {"permission": min(which)})
 
