@@ -46,7 +46,7 @@ func schedules(d Deps, dispatcher drainer) []schedule {
 		},
 		{
 			args: checkpointArgs{}, every: time.Hour,
-			add:  worker(&checkpointWorker{pool: d.Pool, clock: d.Clock, cfg: d.Checkpoint}),
+			add:  worker(&checkpointWorker{pool: d.Pool, clock: d.Clock, log: d.Log, cfg: d.Checkpoint}),
 			when: func(d Deps) bool { return d.Checkpoint.Key != "" && d.Checkpoint.Dir != "" },
 		},
 	}

@@ -1,11 +1,14 @@
 package jobs_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,6 +145,79 @@ func TestARunnerDoesItsWork(t *testing.T) {
 	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job WHERE errors IS NOT NULL`).Scan(&errored); err != nil || errored != 0 {
 		t.Errorf("%d jobs have failed, %v", errored, err)
 	}
+}
+
+// Without its last checkpoint nothing shows that a chain was rewritten: the job that
+// would sign the next one reports it and signs nothing.
+func TestCheckpointJob_SignsNothingWhenAChainWasRewritten(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, pool, tenant, dir := db.Owner(t), jobsPool(t, db), uid.New(), t.TempDir()
+	secret, _, err := audit.NewCheckpointKey("parapet.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(action string) {
+		err := db.Pool(t, postgres.RoleTracker).InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
+			return audit.Append(t.Context(), tx, []audit.Entry{{Tenant: tenant, Action: action, ResourceType: "task"}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("task.deleted")
+	if err := audit.Checkpoint(t.Context(), pool, secret, dir, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{`ALTER TABLE audit.entries DISABLE TRIGGER entries_immutable`, `DELETE FROM audit.entries`, `DELETE FROM audit.heads`} {
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("task.updated")
+	results, lines := make(chan string, 10), &logged{}
+	start(t, jobs.Deps{
+		Pool: pool, Log: slog.New(slog.NewTextHandler(lines, nil)),
+		Checkpoint: jobs.CheckpointConfig{Key: secret, Dir: dir, Observe: func(result string) { results <- result }},
+	})
+	select {
+	case result := <-results:
+		if result != jobs.CheckpointRefused {
+			t.Errorf("result %s, want %s", result, jobs.CheckpointRefused)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("no attempt")
+	}
+	eventually(t, 10*time.Second, func() bool {
+		var state string
+		err := owner.QueryRow(t.Context(), `SELECT state::text FROM river.river_job WHERE kind = 'audit_checkpoint'`).Scan(&state)
+		return err == nil && state == "cancelled"
+	})
+	if text := lines.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "no checkpoint was signed") ||
+		!strings.Contains(text, string(tenant)) || !strings.Contains(text, "it is not the entry that the checkpoint of") {
+		t.Errorf("the log does not say what is wrong: %s", text)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v: want the first checkpoint alone", files, err)
+	}
+}
+
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
 }
 
 // A job whose process died stays behind as running; it is run again, by another.

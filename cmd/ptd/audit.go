@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,14 +28,16 @@ func newAudit(p *program) *cobra.Command {
 var errChainBroken = errors.New("the audit log is not what was written")
 
 func newAuditVerify(p *program) *cobra.Command {
-	var tenant, checkpoint, publicKey string
+	var tenant, checkpoint string
+	var publicKeys []string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Recompute the hash chains and name the first bad row of each",
 		Long: "Verify reads every entry in one snapshot, recomputes its hash and compares the end of each chain with its head.\n" +
-			"With --checkpoint it holds the chains against a signed checkpoint too, so that a cut tail and a chain that was\n" +
-			"rewritten as a whole are seen. Exit code 0: all is well; 1: something is not.",
-		Example: "  ptd audit verify\n  ptd audit verify --tenant 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\n  ptd audit verify --checkpoint checkpoint.txt --public-key 'parapet+1a2b3c4d+…'",
+			"With --checkpoint it compares the chains with signed checkpoints too: one file, or every checkpoint of a folder, their\n" +
+			"signatures, times, sizes and hashes. That shows a cut tail and a chain that was rewritten as a whole. Take the public\n" +
+			"key from where you keep it, never from where the checkpoints are. Exit code 0: all is well; 1: something is not.",
+		Example: "  ptd audit verify\n  ptd audit verify --tenant 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\n  ptd audit verify --checkpoint ./checkpoints --public-key 'parapet+1a2b3c4d+…'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var chain op.UUID
@@ -46,18 +48,22 @@ func newAuditVerify(p *program) *cobra.Command {
 				}
 				chain = id
 			}
-			if (checkpoint == "") != (publicKey == "") || (checkpoint != "" && tenant != "") {
+			if (checkpoint == "") != (len(publicKeys) == 0) || (checkpoint != "" && tenant != "") {
 				return &usageError{errors.New("--checkpoint and --public-key go together, and without --tenant")}
 			}
 			return p.jobsPool(cmd.Context(), func(pool *postgres.Pool) error {
-				report, err := verifyAudit(cmd.Context(), pool, chain, checkpoint, publicKey)
+				report, err := verifyAudit(cmd.Context(), pool, chain, checkpoint, publicKeys)
 				if err != nil {
 					return err
 				}
 				for _, problem := range report.Problems {
 					fmt.Fprintln(p.out, problem)
 				}
-				fmt.Fprintf(p.out, "%d chains, %d entries, %d problems\n", report.Chains, report.Entries, len(report.Problems))
+				fmt.Fprintf(p.out, "%d chains, %d entries, ", report.Chains, report.Entries)
+				if checkpoint != "" {
+					fmt.Fprintf(p.out, "%d checkpoints, ", report.Checkpoints)
+				}
+				fmt.Fprintf(p.out, "%d problems\n", len(report.Problems))
 				if len(report.Problems) > 0 {
 					return errChainBroken
 				}
@@ -66,20 +72,16 @@ func newAuditVerify(p *program) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "verify the chain of this tenant alone")
-	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "file of a signed checkpoint to hold the chains against")
-	cmd.Flags().StringVar(&publicKey, "public-key", "", "public key of the checkpoint's signer")
+	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "signed checkpoint to compare the chains with, or a folder of them")
+	cmd.Flags().StringArrayVar(&publicKeys, "public-key", nil, "public key of the checkpoints' signer; once for each key that has signed")
 	return cmd
 }
 
-func verifyAudit(ctx context.Context, pool *postgres.Pool, chain op.UUID, checkpoint, publicKey string) (audit.Report, error) {
+func verifyAudit(ctx context.Context, pool *postgres.Pool, chain op.UUID, checkpoint string, publicKeys []string) (audit.Report, error) {
 	if checkpoint == "" {
 		return audit.Verify(ctx, pool, chain, nil)
 	}
-	file, err := os.ReadFile(checkpoint)
-	if err != nil {
-		return audit.Report{}, err
-	}
-	return audit.VerifyCheckpoint(ctx, pool, file, publicKey, nil)
+	return audit.VerifyCheckpoints(ctx, pool, checkpoint, publicKeys, time.Now(), nil)
 }
 
 func newAuditKeygen(p *program) *cobra.Command {

@@ -57,6 +57,8 @@ type App struct {
 	operations []op.Bound
 	listener   net.Listener
 	registry   *prometheus.Registry
+	// checkpoints counts the attempts to sign one, by result.
+	checkpoints *prometheus.CounterVec
 }
 
 // New builds a process. It connects to the database, which must be there but
@@ -72,7 +74,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
+	a := &App{cfg: cfg, log: log, registry: prometheus.NewRegistry(), checkpoints: newCheckpointCounter()}
 	defer func() {
 		if err != nil {
 			a.Close()
@@ -91,7 +93,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err = a.newChecker(tokens); err != nil {
 		return nil, err
 	}
-	a.registry.MustRegister(newCollector(a), prometheus.NewCounterFunc(prometheus.CounterOpts{
+	a.registry.MustRegister(newCollector(a), a.checkpoints, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
 	}, func() float64 { return float64(tokens.VerifiedByPrevious()) }))
 	if a.operations, err = a.modules(ctx, tokens); err != nil {

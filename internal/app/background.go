@@ -67,7 +67,9 @@ func (a *App) runJobs(ctx context.Context) error {
 		AgentRuns: runs, Score: score,
 		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers,
 		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}}, Chores: chores,
-		Checkpoint: jobs.CheckpointConfig{Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir},
+		Checkpoint: jobs.CheckpointConfig{
+			Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir, Observe: func(result string) { a.checkpoints.WithLabelValues(result).Inc() },
+		},
 	})
 	if err != nil {
 		if ctx.Err() != nil {

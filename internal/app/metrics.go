@@ -9,6 +9,7 @@ import (
 	"parapet/internal/admission"
 	"parapet/internal/events"
 	"parapet/internal/postgres"
+	"parapet/jobs"
 )
 
 const scrapeTimeout = 2 * time.Second
@@ -44,6 +45,19 @@ func newCollector(a *App) *collector {
 		poolRefused:  desc("pool_refused_total", "Requests answered 503 without a connection: the tenant's queue was full, or the wait was over.", "role", "lane", "reason"),
 		poolWait:     desc("pool_wait_seconds", "Wait for a connection of the requests that got one, by lane.", "role", "lane"),
 	}
+}
+
+// newCheckpointCounter counts the attempts of this process to sign a checkpoint of
+// the audit chains. Every result is there from the start, so that an alert on
+// "refused" has a series to watch.
+func newCheckpointCounter() *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parapet_audit_checkpoints_total", Help: "Attempts to sign a checkpoint of the audit chains, by result; refused: a chain is not what was written.",
+	}, []string{"result"})
+	for _, result := range []string{jobs.CheckpointSigned, jobs.CheckpointRefused, jobs.CheckpointFailed} {
+		c.WithLabelValues(result)
+	}
+	return c
 }
 
 // Describe names the metrics.

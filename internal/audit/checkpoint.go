@@ -1,11 +1,12 @@
 package audit
 
 import (
-	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,18 +36,66 @@ func CheckCheckpointKey(key string) error {
 	return err
 }
 
-// Checkpoint signs the state of every chain and writes it to a file: a signed
-// note of golang.org/x/mod/sumdb/note, whose lines are the header, the time, and
-// for each chain "<chain> <size> <base64 of the head's hash>". The file appears
-// whole or not at all. pool is parapet_jobs'; key is the secret key.
-func Checkpoint(ctx context.Context, pool *postgres.Pool, key, path string, now time.Time) error {
+// BrokenError says that no checkpoint was signed, because the chains or the last
+// checkpoint are not what was written. A new signature would make what somebody
+// rewrote or cut look right.
+type BrokenError struct{ Problems []Problem }
+
+// Error says it in one line.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("audit: no checkpoint was signed: %d problems, the first is: %s", len(e.Problems), e.Problems[0])
+}
+
+// Checkpoint verifies every chain, compares it with the last checkpoint in the
+// folder, and only then signs the state of all chains and writes it to the folder
+// as a new checkpoint: a signed note of golang.org/x/mod/sumdb/note, whose lines
+// are the header, the time, and for each chain "<chain> <size> <base64 of the
+// head's hash>". The file is named by the time and appears whole or not at all.
+// What is verified and what is signed is one snapshot of the database.
+//
+// A *BrokenError says what is wrong with the chains; nothing was written then. A
+// folder without a checkpoint has no last one. pool is parapet_jobs'; key is the
+// secret key, which must have signed the last checkpoint.
+func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now time.Time) error {
 	signer, err := note.NewSigner(key)
 	if err != nil {
 		return fmt.Errorf("audit: checkpoint key: %w", err)
 	}
-	heads, err := postgres.Collect[head](ctx, pool, sqlHeads, postgres.Args{"chain": (*op.UUID)(nil)})
+	public, err := publicKey(key)
 	if err != nil {
+		return fmt.Errorf("audit: checkpoint key: %w", err)
+	}
+	names, err := checkpointNames(dir)
+	if err != nil {
+		return err
+	}
+	var last []Signed
+	var problems []Problem
+	if len(names) > 0 {
+		if last, problems, err = readCheckpoints(dir, names[len(names)-1:], []string{public}, now); err != nil {
+			return err
+		}
+	}
+	var heads []head
+	err = snapshot(ctx, pool, func(tx postgres.Querier) error {
+		report, err := verify(ctx, tx, "", nil)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, report.Problems...)
+		differences, err := compare(ctx, tx, last)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, differences...)
+		heads, err = postgres.Collect[head](ctx, tx, sqlHeads, postgres.Args{"chain": (*op.UUID)(nil)})
 		return postgres.MapError(err)
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(problems) > 0:
+		return &BrokenError{problems}
 	}
 	slices.SortFunc(heads, func(a, b head) int { return strings.Compare(string(a.Chain), string(b.Chain)) })
 	var text strings.Builder
@@ -58,7 +107,25 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, path string, now 
 	if err != nil {
 		return fmt.Errorf("audit: checkpoint: %w", err)
 	}
-	return writeWhole(path, signed)
+	return writeWhole(filepath.Join(dir, checkpointName(now)), signed)
+}
+
+// publicKey is the key that verifies what the secret key signs.
+func publicKey(secret string) (string, error) {
+	// "PRIVATE+KEY+<name>+<hash>+<base64 of algorithm and seed>"
+	fields := strings.SplitN(secret, "+", 5)
+	if len(fields) != 5 {
+		return "", errors.New("it is not a signing key")
+	}
+	seed, err := base64.StdEncoding.DecodeString(fields[4])
+	if err != nil || len(seed) != 1+ed25519.SeedSize {
+		return "", errors.New("it is not a signing key")
+	}
+	public, ok := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
+	if !ok {
+		return "", errors.New("it is not a signing key")
+	}
+	return note.NewEd25519VerifierKey(fields[2], public)
 }
 
 // writeWhole writes a file under another name first, flushes it, and renames it.
@@ -91,6 +158,8 @@ func writeWhole(path string, content []byte) (err error) {
 
 // Signed is what a checkpoint says.
 type Signed struct {
+	// File is the name of the checkpoint's file.
+	File  string
 	Time  time.Time
 	Heads []SignedHead
 }
@@ -102,13 +171,16 @@ type SignedHead struct {
 	Hash  []byte
 }
 
-// ReadCheckpoint reads a checkpoint that the holder of the key has signed.
-func ReadCheckpoint(file []byte, publicKey string) (Signed, error) {
-	verifier, err := note.NewVerifier(publicKey)
-	if err != nil {
-		return Signed{}, fmt.Errorf("audit: checkpoint key: %w", err)
+// ReadCheckpoint reads a checkpoint that the holder of one of the keys has signed.
+func ReadCheckpoint(file []byte, publicKeys ...string) (Signed, error) {
+	verifiers := make([]note.Verifier, len(publicKeys))
+	for i, key := range publicKeys {
+		var err error
+		if verifiers[i], err = note.NewVerifier(key); err != nil {
+			return Signed{}, fmt.Errorf("audit: checkpoint key: %w", err)
+		}
 	}
-	n, err := note.Open(file, note.VerifierList(verifier))
+	n, err := note.Open(file, note.VerifierList(verifiers...))
 	if err != nil {
 		return Signed{}, fmt.Errorf("audit: the checkpoint is not one that this key signed: %w", err)
 	}
@@ -140,47 +212,4 @@ func parseCheckpoint(text string) (Signed, error) {
 		s.Heads = append(s.Heads, SignedHead{chain, size, hash})
 	}
 	return s, nil
-}
-
-const sqlHashAt = `SELECT hash FROM audit.entries WHERE chain_id = @chain AND seq = @seq`
-
-// VerifyCheckpoint verifies all chains and holds them against a checkpoint: each
-// must still have the entry at which it ended then, with the same hash, and so
-// everything before it. So a cut tail and a chain that was rewritten as a whole
-// are seen with nothing but the file and the public key.
-func VerifyCheckpoint(ctx context.Context, pool *postgres.Pool, file []byte, publicKey string, progress func(int64)) (Report, error) {
-	signed, err := ReadCheckpoint(file, publicKey)
-	if err != nil {
-		return Report{}, err
-	}
-	var report Report
-	err = snapshot(ctx, pool, func(tx postgres.Querier) error {
-		var err error
-		if report, err = verify(ctx, tx, "", progress); err != nil {
-			return err
-		}
-		for _, h := range signed.Heads {
-			if h.Size == 0 {
-				continue
-			}
-			var hash []byte
-			err := tx.QueryRow(ctx, sqlHashAt, postgres.Args{"chain": h.Chain, "seq": h.Size}).Scan(&hash)
-			switch {
-			case postgres.IsNoRows(err):
-				report.Problems = append(report.Problems, Problem{
-					Chain: h.Chain, Seq: h.Size,
-					What: fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", signed.Time.Format(time.RFC3339), h.Size),
-				})
-			case err != nil:
-				return postgres.MapError(err)
-			case !bytes.Equal(hash, h.Hash):
-				report.Problems = append(report.Problems, Problem{
-					Chain: h.Chain, Seq: h.Size,
-					What: fmt.Sprintf("it is not the entry that the checkpoint of %s signed", signed.Time.Format(time.RFC3339)),
-				})
-			}
-		}
-		return nil
-	})
-	return report, err
 }

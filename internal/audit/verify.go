@@ -14,8 +14,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Problem is the first thing that is wrong with a chain.
+// Problem is the first thing that is wrong with a chain, or with a checkpoint.
 type Problem struct {
+	// File is the checkpoint that shows it; empty where the chain itself does.
+	File string
+	// Chain is empty where the checkpoint as a whole is wrong.
 	Chain op.UUID
 	// Seq is the first bad row, or the place of the first missing one.
 	Seq int64
@@ -26,17 +29,27 @@ type Problem struct {
 
 // String says it in one line.
 func (p Problem) String() string {
-	if p.ID != "" {
-		return fmt.Sprintf("chain %s, entry %d (%s): %s", p.Chain, p.Seq, p.ID, p.What)
+	where := ""
+	if p.File != "" {
+		where = "checkpoint " + p.File + ": "
 	}
-	return fmt.Sprintf("chain %s, entry %d: %s", p.Chain, p.Seq, p.What)
+	switch {
+	case p.Chain == "":
+		return where + p.What
+	case p.ID != "":
+		return fmt.Sprintf("%schain %s, entry %d (%s): %s", where, p.Chain, p.Seq, p.ID, p.What)
+	default:
+		return fmt.Sprintf("%schain %s, entry %d: %s", where, p.Chain, p.Seq, p.What)
+	}
 }
 
 // Report is what Verify found.
 type Report struct {
 	Chains  int
 	Entries int64
-	// Problems has at most one for each chain; none means that all is well.
+	// Checkpoints is how many were read and compared with the chains.
+	Checkpoints int
+	// Problems is empty when all is well. A chain by itself has at most one.
 	Problems []Problem
 }
 

@@ -222,9 +222,10 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "checkpoint")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit-20261120T120000Z.checkpoint")
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	if err := audit.Checkpoint(t.Context(), jobs, secret, path, now); err != nil {
+	if err := audit.Checkpoint(t.Context(), jobs, secret, dir, now); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.ReadFile(path)
@@ -237,7 +238,7 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 	}
 	check := func() audit.Report {
 		t.Helper()
-		report, err := audit.VerifyCheckpoint(t.Context(), jobs, file, public, nil)
+		report, err := audit.VerifyCheckpoints(t.Context(), jobs, path, []string{public}, now, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +291,7 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v: want the one file", entries, err)
 	}
-	if err := audit.Checkpoint(t.Context(), jobs, "no key", path, now); err == nil {
+	if err := audit.Checkpoint(t.Context(), jobs, "no key", dir, now); err == nil {
 		t.Error("signed without a key")
 	}
 }

@@ -1,0 +1,229 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// checkpointPattern matches the names of checkpoints. Their order is that of time.
+const checkpointPattern = "audit-*.checkpoint"
+
+func checkpointName(at time.Time) string {
+	return "audit-" + at.UTC().Format("20060102T150405Z") + ".checkpoint"
+}
+
+// checkpointNames lists the checkpoints of a folder, oldest first.
+func checkpointNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("audit: checkpoints: %w", err)
+	}
+	var names []string
+	for _, e := range entries { // sorted by name
+		if ok, err := filepath.Match(checkpointPattern, e.Name()); err == nil && ok {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// VerifyCheckpoints verifies all chains and every checkpoint of path, which is one
+// file or a folder of them ("audit-*.checkpoint"). publicKeys are the keys that
+// may have signed them; they must not come from where the checkpoints come from.
+//
+// Each checkpoint must be signed. In a folder its name must say the time that it
+// signs, times must grow, and no chain may shrink, change or vanish from one
+// checkpoint to the next. Each chain must still have the entry at which it ended
+// at each checkpoint, with the same hash, and so everything before it. So a cut
+// tail and a chain that was rewritten as a whole are seen with nothing but the
+// checkpoints and the public key.
+func VerifyCheckpoints(ctx context.Context, pool *postgres.Pool, path string, publicKeys []string, now time.Time, progress func(int64)) (Report, error) {
+	for _, key := range publicKeys {
+		if _, err := note.NewVerifier(key); err != nil {
+			return Report{}, fmt.Errorf("audit: checkpoint key: %w", err)
+		}
+	}
+	signed, problems, err := readPath(path, publicKeys, now)
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	err = snapshot(ctx, pool, func(tx postgres.Querier) error {
+		var err error
+		if report, err = verify(ctx, tx, "", progress); err != nil {
+			return err
+		}
+		differences, err := compare(ctx, tx, signed)
+		report.Problems = append(report.Problems, append(problems, differences...)...)
+		return err
+	})
+	report.Checkpoints = len(signed)
+	return report, err
+}
+
+func readPath(path string, publicKeys []string, now time.Time) ([]Signed, []Problem, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("audit: checkpoints: %w", err)
+	}
+	if !info.IsDir() {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("audit: checkpoint: %w", err)
+		}
+		s, err := ReadCheckpoint(file, publicKeys...)
+		s.File = filepath.Base(path)
+		return []Signed{s}, nil, err
+	}
+	names, err := checkpointNames(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("audit: %s holds no checkpoint (%s)", path, checkpointPattern)
+	}
+	return readCheckpoints(path, names, publicKeys, now)
+}
+
+// readCheckpoints reads checkpoints of a folder, oldest first, and says what is
+// wrong with each and with their order. The error is about reading files.
+func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]Signed, []Problem, error) {
+	var all []Signed
+	var problems []Problem
+	for _, name := range names {
+		bad := func(chain op.UUID, seq int64, format string, args ...any) {
+			problems = append(problems, Problem{File: name, Chain: chain, Seq: seq, What: fmt.Sprintf(format, args...)})
+		}
+		file, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			var path *fs.PathError
+			if errors.As(err, &path) && !errors.Is(err, fs.ErrPermission) {
+				bad("", 0, "it cannot be read: %v", path.Err)
+				continue
+			}
+			return nil, nil, fmt.Errorf("audit: checkpoint: %w", err)
+		}
+		s, err := ReadCheckpoint(file, publicKeys...)
+		if err != nil {
+			bad("", 0, "%v", err)
+			continue
+		}
+		s.File = name
+		if name != checkpointName(s.Time) {
+			bad("", 0, "its name is not the time that it signs, %s", s.Time.Format(time.RFC3339))
+		}
+		if s.Time.After(now) {
+			bad("", 0, "the time that it signs is still to come: %s", s.Time.Format(time.RFC3339))
+		}
+		if len(all) > 0 {
+			problems = append(problems, succeeds(all[len(all)-1], s)...)
+		}
+		all = append(all, s)
+	}
+	return all, problems, nil
+}
+
+// succeeds says why a checkpoint cannot come after another.
+func succeeds(before, after Signed) []Problem {
+	var problems []Problem
+	bad := func(chain op.UUID, seq int64, format string, args ...any) {
+		problems = append(problems, Problem{File: after.File, Chain: chain, Seq: seq, What: fmt.Sprintf(format, args...)})
+	}
+	if !after.Time.After(before.Time) {
+		bad("", 0, "the time that it signs is not after that of %s", before.File)
+	}
+	now := make(map[op.UUID]SignedHead, len(after.Heads))
+	for _, h := range after.Heads {
+		now[h.Chain] = h
+	}
+	for _, h := range before.Heads {
+		switch later, ok := now[h.Chain]; {
+		case !ok:
+			bad(h.Chain, h.Size, "the chain is not in it; %s has %d entries", before.File, h.Size)
+		case later.Size < h.Size:
+			bad(h.Chain, later.Size+1, "the chain has %d entries, fewer than the %d of %s", later.Size, h.Size, before.File)
+		case later.Size == h.Size && !bytes.Equal(later.Hash, h.Hash):
+			bad(h.Chain, h.Size, "the chain ends in another hash than in %s", before.File)
+		}
+	}
+	return problems
+}
+
+// sqlHashesAt reads the hashes at some places of some chains, missing ones as NULL.
+const sqlHashesAt = `
+SELECT w.n::integer - 1 AS index, e.hash
+FROM unnest(@chains::uuid[], @sizes::bigint[]) WITH ORDINALITY AS w (chain_id, seq, n)
+LEFT JOIN audit.entries e ON e.chain_id = w.chain_id AND e.seq = w.seq`
+
+// places bounds how many hashes are read by one statement.
+const places = 10_000
+
+// compare looks up the entry at which each chain ended at each checkpoint, oldest
+// first. It gives at most one problem for each chain: the first checkpoint that
+// the chain does not have any more.
+func compare(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]Problem, error) {
+	type place struct {
+		SignedHead
+		from Signed
+	}
+	var wanted []place
+	last := make(map[op.UUID]int64)
+	for _, s := range checkpoints {
+		for _, h := range s.Heads {
+			// An idle chain stands in every checkpoint at the same place; that it has
+			// the same hash there was looked at in their order.
+			if h.Size > last[h.Chain] {
+				wanted = append(wanted, place{h, s})
+				last[h.Chain] = h.Size
+			}
+		}
+	}
+	var problems []Problem
+	found := make(map[op.UUID]bool)
+	for len(wanted) > 0 {
+		n := min(len(wanted), places)
+		chains, sizes := make([]op.UUID, n), make([]int64, n)
+		for i, w := range wanted[:n] {
+			chains[i], sizes[i] = w.Chain, w.Size
+		}
+		type stored struct {
+			Index int
+			Hash  []byte
+		}
+		rows, err := postgres.Collect[stored](ctx, tx, sqlHashesAt, postgres.Args{"chains": chains, "sizes": sizes})
+		if err != nil {
+			return nil, postgres.MapError(err)
+		}
+		hashes := make([][]byte, n)
+		for _, r := range rows {
+			hashes[r.Index] = r.Hash
+		}
+		for i, w := range wanted[:n] {
+			at := w.from.Time.Format(time.RFC3339)
+			switch {
+			case found[w.Chain] || bytes.Equal(hashes[i], w.Hash):
+				continue
+			case hashes[i] == nil:
+				problems = append(problems, Problem{File: w.from.File, Chain: w.Chain, Seq: w.Size,
+					What: fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", at, w.Size)})
+			default:
+				problems = append(problems, Problem{File: w.from.File, Chain: w.Chain, Seq: w.Size,
+					What: fmt.Sprintf("it is not the entry that the checkpoint of %s signed", at)})
+			}
+			found[w.Chain] = true
+		}
+		wanted = wanted[n:]
+	}
+	return problems, nil
+}
