@@ -30,6 +30,7 @@ const (
 	CodeRateLimited      Code = "RATE_LIMITED"
 	CodeInternal         Code = "INTERNAL"
 	CodeUnavailable      Code = "UNAVAILABLE"
+	CodeOutcomeUnknown   Code = "OUTCOME_UNKNOWN"
 )
 
 // Error is an error that may be answered. Message, Reason, Field, Permission
@@ -159,4 +160,28 @@ func Internal(cause error) *Error {
 // Unavailable says that the same request may succeed later.
 func Unavailable(cause error) *Error {
 	return &Error{Code: CodeUnavailable, Message: "The service is busy or starting. Try again shortly.", RetryAfter: 2 * time.Second, cause: cause}
+}
+
+// OutcomeUnknown says that a change may have happened or not: the connection was
+// lost while it was committed. Nobody may repeat the request blindly.
+func OutcomeUnknown(cause error) *Error {
+	return &Error{
+		Code:    CodeOutcomeUnknown,
+		Message: "The change may have been saved or not: the connection was lost while it was being saved. Check the record before you repeat the request.",
+		Details: map[string]any{DetailRetryable: false},
+		cause:   cause,
+	}
+}
+
+// DetailRetryable is the member of the details of OUTCOME_UNKNOWN that says
+// whether the same request can be repeated: only one with an idempotency key.
+const DetailRetryable = "retryable"
+
+// OutcomeUnknownWithKey is OutcomeUnknown for a request that carries an idempotency
+// key: repeated with the same key it happens once.
+func OutcomeUnknownWithKey(cause error) *Error {
+	f := OutcomeUnknown(cause)
+	f.Message = "The change may have been saved or not: the connection was lost while it was being saved. Repeat the request with the same Idempotency-Key."
+	f.Details = map[string]any{DetailRetryable: true}
+	return f
 }

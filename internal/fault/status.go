@@ -23,6 +23,8 @@ func statuses() []struct {
 		{CodeRateLimited, http.StatusTooManyRequests},
 		{CodeInternal, http.StatusInternalServerError},
 		{CodeUnavailable, http.StatusServiceUnavailable},
+		// Not 503, which proxies and clients repeat without being asked.
+		{CodeOutcomeUnknown, http.StatusInternalServerError},
 	}
 }
 

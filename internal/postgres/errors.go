@@ -79,9 +79,9 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 		f.Message = "Another change holds this record. Try again shortly."
 		f.RetryAfter = retryAtOnce
 		return f
-	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25006":
+	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25P03", "25006":
 		// too many connections, limits, cancelled, shutting down or starting up,
-		// idle session ended, read-only (a standby).
+		// idle session ended, idle transaction ended, read-only (a standby).
 		if pg.Code == "25006" && !strings.Contains(pg.Message, "recovery") {
 			// Not a standby, but a read that tried to write: a mistake of ours.
 			return fault.Internal(err)

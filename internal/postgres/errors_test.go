@@ -40,6 +40,8 @@ func TestMapError(t *testing.T) {
 		{&pgconn.PgError{Code: "53300"}, fault.CodeUnavailable},
 		{&pgconn.PgError{Code: "53100"}, fault.CodeUnavailable},
 		{&pgconn.PgError{Code: "57P01"}, fault.CodeUnavailable},
+		{&pgconn.PgError{Code: "25P03"}, fault.CodeUnavailable},
+		{fault.OutcomeUnknown(io.ErrUnexpectedEOF), fault.CodeOutcomeUnknown},
 		{&pgconn.PgError{Code: "57014"}, fault.CodeUnavailable},
 		{&pgconn.PgError{Code: "08006"}, fault.CodeUnavailable},
 		{pgx.ErrNoRows, fault.CodeNotFound},

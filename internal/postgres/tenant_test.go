@@ -32,6 +32,8 @@ func newNotes(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 		`ALTER TABLE wiki.notes ENABLE ROW LEVEL SECURITY`,
 		`ALTER TABLE wiki.notes FORCE ROW LEVEL SECURITY`,
 		`CREATE POLICY tenant_isolation ON wiki.notes USING (tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid)`,
+		`CREATE FUNCTION wiki.refuse_deferred() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'deferred' USING ERRCODE = '23505', CONSTRAINT = 'no_deferred'; END $$`,
+		`CREATE CONSTRAINT TRIGGER no_deferred AFTER INSERT ON wiki.notes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.body = 'deferred') EXECUTE FUNCTION wiki.refuse_deferred()`,
 		`GRANT SELECT, INSERT, UPDATE, DELETE ON wiki.notes TO parapet_wiki`,
 		`INSERT INTO wiki.notes VALUES ('` + tenantA + `', 1, 'of A'), ('` + tenantB + `', 1, 'of B')`,
 	} {

@@ -19,28 +19,35 @@ const rollbackTimeout = 5 * time.Second
 // Tx is a transaction in a tenant. It is not safe for concurrent use. Whoever
 // begins one defers Rollback, which does nothing after Commit.
 type Tx struct {
+	pool    *Pool
 	conn    *conn
 	tx      pgx.Tx
 	setting TenantSetting
 	done    bool
+	// xid is the transaction's id, by which the server tells later whether it was
+	// committed. Empty: nobody asks.
+	xid   string
+	final pgx.Batch
 }
 
 // Begin opens a transaction of tenant. BEGIN, the settings and the check (nil for
 // none) travel in one round trip; when the check fails, its error is returned and
 // nothing is left open. The empty tenant is none. A statement that waits for a
 // lock longer than the pool's lock timeout fails with UNAVAILABLE. A database that
-// accepts no changes is UNAVAILABLE with ReasonReadOnly.
+// accepts no changes is UNAVAILABLE with ReasonReadOnly. The server ends a
+// transaction that waits for this process longer than IdleTimeout.
 func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (*Tx, error) {
-	return p.begin(ctx, tenant, check, admission.Write)
+	return p.begin(ctx, tenant, check, admission.Write, true)
 }
 
 // BeginBulk is Begin for work that takes seconds, such as an import: few of its
 // kind run at a time, in a lane beside the other changes.
 func (p *Pool) BeginBulk(ctx context.Context, tenant string, check *Check) (*Tx, error) {
-	return p.begin(ctx, tenant, check, admission.Bulk)
+	return p.begin(ctx, tenant, check, admission.Bulk, true)
 }
 
-func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admission.Lane) (_ *Tx, err error) {
+// begin opens a transaction; identified asks for its id.
+func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admission.Lane, identified bool) (_ *Tx, err error) {
 	if err := validTenant(tenant); err != nil {
 		return nil, err
 	}
@@ -48,7 +55,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 	if err != nil {
 		return nil, err
 	}
-	t := &Tx{conn: conn, setting: p.setting}
+	t := &Tx{pool: p, conn: conn, setting: p.setting}
 	begun := false
 	defer func() {
 		if !begun {
@@ -70,6 +77,11 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 		if last := results[len(results)-1].Rows; len(last) == 1 && string(last[0][0]) == "on" {
 			return nil, readOnly()
 		}
+		if identified {
+			if err := tx.QueryRow(ctx, sqlTransactionID).Scan(&t.xid); err != nil {
+				return nil, err
+			}
+		}
 		if check != nil {
 			batch := &pgx.Batch{}
 			batch.Queue(check.SQL, check.Args...)
@@ -83,7 +95,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(sqlSetTransaction, tenant, p.lockTimeout)
+	batch.Queue(sqlSetTransaction, tenant, p.lockTimeout, identified)
 	if check != nil {
 		batch.Queue(check.SQL, check.Args...)
 	}
@@ -94,7 +106,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 		return nil, closeWith(results, err)
 	}
 	var mode string
-	if err := results.QueryRow().Scan(nil, nil, &mode); err != nil {
+	if err := results.QueryRow().Scan(nil, nil, nil, &mode, &t.xid); err != nil {
 		return nil, closeWith(results, err)
 	}
 	if mode == "on" {
@@ -169,18 +181,6 @@ func (t *Tx) Savepoint(ctx context.Context, f func(q Querier) error) error {
 // Raw is the pgx transaction, for libraries that want one (River's InsertTx).
 func (t *Tx) Raw() pgx.Tx { return t.tx }
 
-// Commit ends the transaction. An error means that it is not known, or known
-// not, to be committed: errors.Is(err, pgx.ErrTxCommitRollback) says that an
-// earlier error had already broken it.
-func (t *Tx) Commit(ctx context.Context) error {
-	if t.done {
-		return pgx.ErrTxClosed
-	}
-	t.done = true
-	defer t.conn.Release()
-	return t.tx.Commit(ctx)
-}
-
 // Rollback undoes the transaction and gives its connection back, also when the
 // context of the work is cancelled. After Commit it does nothing, so it can be
 // deferred. A connection that cannot be rolled back is closed, which the server
@@ -207,9 +207,10 @@ func endTransaction(conn *pgx.Conn) {
 }
 
 // InTx runs f in a transaction of tenant and commits it, for work that needs no
-// more than that. An error or a panic of f rolls back.
+// more than that. An error or a panic of f rolls back. Where the response to
+// COMMIT is lost, the outcome is not looked up: see Commit.
 func (p *Pool) InTx(ctx context.Context, tenant string, check *Check, f func(tx *Tx) error) error {
-	tx, err := p.Begin(ctx, tenant, check)
+	tx, err := p.begin(ctx, tenant, check, admission.Write, false)
 	if err != nil {
 		return err
 	}

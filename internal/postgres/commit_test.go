@@ -1,0 +1,124 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/fault"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+)
+
+// The statements of the final batch and COMMIT are one: an error of either leaves
+// nothing, is the server's own, and leaves the connection usable.
+func TestCommit_SendsTheFinalBatchWithIt(t *testing.T) {
+	t.Parallel()
+	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		pool := newNotes(t, postgres.Config{MaxConns: 1, TenantSetting: setting})
+		ctx := t.Context()
+		const insert = `INSERT INTO wiki.notes VALUES ($1, $2, $3)`
+		for name, c := range map[string]struct {
+			before []any
+			final  [][]any
+			broken bool
+			want   func(error) bool
+		}{
+			"written":                       {final: [][]any{{10, "x"}, {11, "y"}}, want: func(err error) bool { return err == nil }},
+			"nothing":                       {want: func(err error) bool { return err == nil }},
+			"a broken constraint":           {before: []any{20, "undone"}, final: [][]any{{21, "undone too"}, {22, "of A"}, {23, "never"}}, want: isConstraint("body_once")},
+			"a deferred one":                {before: []any{30, "deferred"}, final: [][]any{{31, "undone"}}, want: isConstraint("no_deferred")},
+			"a broken transaction":          {broken: true, want: func(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) }},
+			"an argument that does not fit": {final: [][]any{{"ten", "undone"}}, want: func(err error) bool { return err != nil && !fault.HasCode(err, fault.CodeOutcomeUnknown) }},
+		} {
+			tx, err := pool.Begin(ctx, tenantA, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if c.before != nil {
+				if _, err := tx.Exec(ctx, insert, tenantA, c.before[0], c.before[1]); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			if c.broken {
+				_, _ = tx.Exec(ctx, `SELECT 1/0`)
+			}
+			for _, args := range c.final {
+				tx.Final().Queue(insert, tenantA, args[0], args[1])
+			}
+			if err := tx.Commit(ctx); !c.want(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			tx.Rollback() // nothing
+		}
+		if got, err := bodies(ctx, pool.Read(tenantA, nil)); err != nil || got != "of A,x,y" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func isConstraint(name string) func(error) bool {
+	return func(err error) bool {
+		f := fault.Conflict("known")
+		return fault.HasCode(postgres.MapError(err, postgres.Constraints{name: f}), fault.CodeConflict) && err != nil
+	}
+}
+
+// A transaction that still waits for a lock when its client is gone is ended, so
+// the answer that nothing happened stays true.
+func TestCommit_LostWhileTheServerWaits(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, link := db.Owner(t), db.NewLink(t)
+	if _, err := owner.Exec(t.Context(), `CREATE TABLE public.counter (n int); INSERT INTO public.counter VALUES (0); GRANT SELECT, UPDATE ON public.counter TO parapet_wiki`); err != nil {
+		t.Fatal(err)
+	}
+	pool := db.PoolWith(t, postgres.Config{URL: link.URL(t, db.RoleURL(postgres.RoleWiki)), MaxConns: 2})
+	blocker, err := owner.Begin(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blocker.Rollback()
+	if _, err := blocker.Exec(t.Context(), `UPDATE public.counter SET n = 0`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tx, err := pool.Begin(ctx, tenantA, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if err := tx.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	tx.Final().Queue(`UPDATE public.counter SET n = n + 1`)
+	// It travels as a part of the batch and not while the batch is prepared.
+	tx.Final().Queue(`SELECT $1::text`, "the-mark")
+	sprung, release := link.LoseResponseTo("the-mark")
+	defer release()
+	go func() {
+		<-sprung
+		cancel()
+	}()
+	if err := tx.Commit(ctx); !fault.HasCode(err, fault.CodeUnavailable) {
+		t.Errorf("got %v, want UNAVAILABLE", err)
+	}
+	blocker.Rollback()
+	var sessions, n int
+	for end := time.Now().Add(10 * time.Second); ; {
+		if err := owner.QueryRow(t.Context(), fmt.Sprintf(`SELECT count(*), (SELECT n FROM public.counter) FROM pg_stat_activity WHERE pid = %d`, pid)).Scan(&sessions, &n); err != nil {
+			t.Fatal(err)
+		}
+		if sessions == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	if sessions != 0 || n != 0 {
+		t.Errorf("%d sessions, counter %d; want the session ended and nothing changed", sessions, n)
+	}
+}

@@ -1,0 +1,205 @@
+package pgtest
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Link is a way to the server that a test can interrupt, to see what a paused
+// process or a failing network does. Connections that are opened through it pass
+// until the test sets a trap.
+type Link struct {
+	listener net.Listener
+	target   func() (net.Conn, error)
+
+	mu   sync.Mutex
+	trap *trap
+	open map[net.Conn]bool
+}
+
+// trap interrupts the connection whose client first sends the mark.
+type trap struct {
+	mark []byte
+	// requests holds up what the client sends after the chunk with the mark;
+	// otherwise what the server answers to it is lost.
+	requests bool
+	sprung   chan struct{}
+	release  chan struct{}
+}
+
+// NewLink opens a link to the server of the database; it is closed when the test
+// ends.
+func (d *DB) NewLink(tb testing.TB) *Link {
+	tb.Helper()
+	cfg, err := pgx.ParseConfig(d.URL())
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	return NewLinkTo(tb, cfg.Host, cfg.Port)
+}
+
+// NewLinkTo opens a link to a server at a host, which is the folder of its socket
+// if it begins with a slash.
+func NewLinkTo(tb testing.TB, host string, port uint16) *Link {
+	tb.Helper()
+	network, address := pgxAddress(host, port)
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	l := &Link{listener: listener, open: map[net.Conn]bool{}, target: func() (net.Conn, error) {
+		return net.Dial(network, address) //nolint:noctx // it lives as long as the connection that asks for it
+	}}
+	go l.accept()
+	tb.Cleanup(l.Close)
+	return l
+}
+
+// Close cuts every connection and lets no new one through.
+func (l *Link) Close() {
+	_ = l.listener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		_ = c.Close()
+	}
+}
+
+func pgxAddress(host string, port uint16) (network, address string) {
+	p := portText(port)
+	if filepath.IsAbs(host) {
+		return "unix", filepath.Join(host, ".s.PGSQL."+p)
+	}
+	return "tcp", net.JoinHostPort(host, p)
+}
+
+func portText(port uint16) string { return strconv.Itoa(int(port)) }
+
+// URL gives an address of a database with the link in place of its server.
+func (l *Link) URL(tb testing.TB, address string) string {
+	tb.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	q := u.Query()
+	q.Del("host")
+	q.Del("port")
+	u.Host, u.RawQuery = l.listener.Addr().String(), q.Encode()
+	return u.String()
+}
+
+// PauseAfter holds up everything that the client sends after the chunk with the
+// mark, as if its process were paused there. sprung is closed when that happens;
+// release lets the connection go on.
+func (l *Link) PauseAfter(mark string) (sprung <-chan struct{}, release func()) {
+	return l.set(&trap{mark: []byte(mark), requests: true})
+}
+
+// LoseResponseTo loses all that the server answers from the chunk with the mark
+// on. The connection stays open until release, which cuts it.
+func (l *Link) LoseResponseTo(mark string) (sprung <-chan struct{}, release func()) {
+	return l.set(&trap{mark: []byte(mark)})
+}
+
+func (l *Link) set(t *trap) (<-chan struct{}, func()) {
+	t.sprung, t.release = make(chan struct{}), make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trap = t
+	return t.sprung, sync.OnceFunc(func() { close(t.release) })
+}
+
+// spring gives the trap, once, if the chunk holds its mark.
+func (l *Link) spring(chunk []byte) *trap {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.trap
+	if t == nil || !bytes.Contains(chunk, t.mark) {
+		return nil
+	}
+	l.trap = nil
+	return t
+}
+
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := l.target()
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		l.mu.Lock()
+		l.open[client], l.open[server] = true, true
+		l.mu.Unlock()
+		go l.pass(client, server)
+	}
+}
+
+// pass carries one connection.
+func (l *Link) pass(client, server net.Conn) {
+	var lost sync.Mutex
+	var lostFrom *trap
+	go func() {
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			lost.Lock()
+			t := lostFrom
+			lost.Unlock()
+			if t != nil {
+				<-t.release
+				break
+			}
+			if n > 0 {
+				if _, werr := client.Write(buf[:n]); werr != nil {
+					break
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		_ = client.Close()
+		_ = server.Close()
+	}()
+	// A batch comes whole: the client writes it in one piece.
+	buf := make([]byte, 4<<20)
+	for {
+		n, err := client.Read(buf)
+		t := l.spring(buf[:n])
+		if t != nil && !t.requests {
+			lost.Lock()
+			lostFrom = t
+			lost.Unlock()
+		}
+		if n > 0 {
+			if _, werr := io.Copy(server, bytes.NewReader(buf[:n])); werr != nil {
+				break
+			}
+		}
+		if t != nil {
+			close(t.sprung)
+			if t.requests {
+				<-t.release
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = client.Close()
+	_ = server.Close()
+}
