@@ -26,6 +26,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -120,37 +121,17 @@ func (e *Entry) chain() op.UUID {
 	return e.Tenant
 }
 
-// few is up to how many entries are linked by the server, one statement each in
-// one batch; more are linked here, under the head's lock.
+// few is up to how many entries of a chain have a statement each; more share one.
 const few = 8
 
 // Append writes entries at the end of q's transaction, in their order. An entry
 // of another chain than the transaction's tenant may write to is an error of the
-// database.
+// database. The head of the chain is locked until the transaction ends, so where
+// the transaction is a postgres.Tx, Queue into its final batch is better.
 func Append(ctx context.Context, q events.Batcher, entries []Entry) error {
-	byChain := make(map[op.UUID][]Entry)
-	for _, e := range entries {
-		byChain[e.chain()] = append(byChain[e.chain()], e)
-	}
-	chains := make([]op.UUID, 0, len(byChain))
-	for chain := range byChain {
-		chains = append(chains, chain)
-	}
-	// Heads are locked in one order by all, so that two writers cannot wait for
-	// each other.
-	slices.Sort(chains)
 	batch := &pgx.Batch{}
-	for _, chain := range chains {
-		list := byChain[chain]
-		if len(list) > few {
-			if err := appendMany(ctx, q, chain, list); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := Queue(batch, list); err != nil {
-			return err
-		}
+	if err := Queue(batch, entries); err != nil {
+		return err
 	}
 	if batch.Len() == 0 {
 		return nil
@@ -182,10 +163,30 @@ SELECT @chain::uuid, seq, @id::uuid, nullif(@tenant::text, '')::uuid, nullif(@ac
        nullif(@credential::text, '')::uuid, nullif(@credential_kind::text, ''), 2, hash
 FROM head`
 
-// Queue puts what Append does with a few entries of one chain into a batch, for a
-// caller who has more to send in the same round trip. It belongs at the batch's
-// end.
+// Queue puts what Append does into a batch, for a caller who has more to send in
+// the same round trip. It belongs at the batch's end, which for a postgres.Tx is
+// its final batch: the head of the chain is then locked only while the server
+// works, and no other writer of the chain waits for this process.
 func Queue(batch *pgx.Batch, entries []Entry) error {
+	byChain := make(map[op.UUID][]Entry)
+	for _, e := range entries {
+		byChain[e.chain()] = append(byChain[e.chain()], e)
+	}
+	// Heads are locked in one order by all, so that two writers cannot wait for
+	// each other.
+	for _, chain := range slices.Sorted(maps.Keys(byChain)) {
+		queue := queueFew
+		if len(byChain[chain]) > few {
+			queue = queueMany
+		}
+		if err := queue(batch, byChain[chain]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func queueFew(batch *pgx.Batch, entries []Entry) error {
 	for _, e := range entries {
 		e = e.withDefaults()
 		r, err := e.record()

@@ -112,8 +112,9 @@ type Call struct {
 	// behalf is whose authority the operation needed, where the caller's own did not
 	// do.
 	behalf op.UUID
-	notes  []Note
-	events []Event
+	records
+	// elsewhere is what the call records in other tenants.
+	elsewhere map[op.UUID]*records
 }
 
 // errStale says that the tenant's grants, or the delegations, are not those the
@@ -269,10 +270,7 @@ func (m *Module) change(ctx context.Context, c *Call, found *live, f func(contex
 	if err := f(principal.With(ctx, c.Actor), c); err != nil {
 		return err
 	}
-	if err := c.flush(ctx); err != nil {
-		return err
-	}
-	if err := tx.Commit(ctx); err != nil {
+	if err := c.commit(ctx); err != nil {
 		return err
 	}
 	if h, ok := m.cfg.Principals.(hearer); ok {

@@ -42,6 +42,7 @@ func readThing() op.Op[struct{}, thingOut] {
 // house is a tenant with one person in a database of its own.
 type house struct {
 	t            *testing.T
+	db           *pgtest.DB
 	owner        *postgres.Pool
 	engine       *authz.Engine
 	module       *gate.Module
@@ -60,7 +61,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, owner: db.Owner(t), engine: engine, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", granted: []string{"task.update", "tasks.read"}}
+	h := &house{t: t, db: db, owner: db.Owner(t), engine: engine, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", granted: []string{"task.update", "tasks.read"}}
 	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD')`, h.tenant)
 	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
 	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)

@@ -36,8 +36,5 @@ func (m *Module) own(ctx context.Context, c *Call, f func(ctx context.Context, c
 	if err := f(ctx, c); err != nil {
 		return err
 	}
-	if err := c.flush(ctx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	return c.commit(ctx)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
+	"maps"
+	"slices"
 
 	"parapet/internal/audit"
 	"parapet/internal/authz"
 	"parapet/internal/events"
+	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -51,37 +52,95 @@ func (c *Call) Record(n Note) { c.notes = append(c.notes, n) }
 // Emit adds an event to the outbox, written with the change.
 func (c *Call) Emit(e Event) { c.events = append(c.events, e) }
 
-// flush writes the events and then the entries as the last statements before
-// the commit, because the audit chain's head is locked from then on.
-func (c *Call) flush(ctx context.Context) error {
-	entries, told, err := c.journal(ctx)
+// RecordIn adds an entry to the audit chain of another tenant. Whoever calls it
+// has decided before that the caller may act there.
+func (c *Call) RecordIn(tenant op.UUID, n Note) {
+	c.there(tenant).notes = append(c.there(tenant).notes, n)
+}
+
+// EmitIn adds an event to another tenant's outbox, under the same condition.
+func (c *Call) EmitIn(tenant op.UUID, e Event) {
+	c.there(tenant).events = append(c.there(tenant).events, e)
+}
+
+// there is what the call records in another tenant.
+func (c *Call) there(tenant op.UUID) *records {
+	if c.elsewhere == nil {
+		c.elsewhere = make(map[op.UUID]*records)
+	}
+	r := c.elsewhere[tenant]
+	if r == nil {
+		r = &records{}
+		c.elsewhere[tenant] = r
+	}
+	return r
+}
+
+// records are the audit entries and events of a call in one tenant.
+type records struct {
+	notes  []Note
+	events []Event
+}
+
+// manyEvents is from how many events on they are sent ahead of the final batch.
+// Nobody waits for the rows of the outbox, so that they need not be in it.
+const manyEvents = 9
+
+// commit sends the events, the audit entries and COMMIT in one round trip, because
+// the audit chain's head is locked from the first entry to the commit: the server
+// must not wait for this process in between.
+func (c *Call) commit(ctx context.Context) error {
+	entries, published, err := c.journal(ctx, c.Tenant, &c.records)
 	if err != nil {
 		return err
 	}
-	if len(entries) > batchedEntries {
-		if err := events.Append(ctx, c.Tx, told); err != nil {
+	if len(published) >= manyEvents {
+		if err := events.Append(ctx, c.Tx, published); err != nil {
 			return err
 		}
-		return audit.Append(ctx, c.Tx, entries)
-	}
-	batch := &pgx.Batch{}
-	if err := events.Queue(batch, told); err != nil {
+	} else if err := events.Queue(c.Tx.Final(), published); err != nil {
 		return err
 	}
-	if err := audit.Queue(batch, entries); err != nil {
+	// The chains of other tenants come first, in one order for all.
+	others := slices.Sorted(maps.Keys(c.elsewhere))
+	for _, tenant := range others {
+		entries, published, err := c.journal(ctx, tenant, c.elsewhere[tenant])
+		if err != nil {
+			return err
+		}
+		if err := c.queueIn(tenant, entries, published); err != nil {
+			return err
+		}
+	}
+	if len(others) > 0 {
+		if err := c.Tx.QueueTenant(c.Tx.Final(), string(c.Tenant)); err != nil {
+			return err
+		}
+	}
+	if err := audit.Queue(c.Tx.Final(), entries); err != nil {
 		return err
 	}
-	if batch.Len() == 0 {
-		return nil
+	err = c.Tx.Commit(ctx)
+	if fault.HasCode(err, fault.CodeOutcomeUnknown) && op.RequestOf(ctx).IdempotencyKey != "" {
+		return fault.OutcomeUnknownWithKey(err)
 	}
-	return c.Tx.SendBatch(ctx, batch).Close()
+	return err
 }
 
-// batchedEntries is up to how many entries travel in one batch with the events.
-const batchedEntries = 8
+// queueIn adds the records of another tenant to the final batch.
+func (c *Call) queueIn(tenant op.UUID, entries []audit.Entry, published []events.Event) error {
+	final := c.Tx.Final()
+	if err := c.Tx.QueueTenant(final, string(tenant)); err != nil {
+		return err
+	}
+	if err := events.Queue(final, published); err != nil {
+		return err
+	}
+	return audit.Queue(final, entries)
+}
 
-// journal gives the call's notes and events their envelopes.
-func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, error) {
+// journal gives the notes and events of a tenant their envelopes.
+func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit.Entry, []events.Event, error) {
 	correlation := op.UUID(op.RequestID(ctx))
 	if correlation == "" {
 		correlation = uid.Random()
@@ -92,20 +151,20 @@ func (c *Call) journal(ctx context.Context) ([]audit.Entry, []events.Event, erro
 		actor, kind, credential = c.Actor.UserID, actorType(c.Actor.Kind), c.Actor.Credential()
 	}
 	var told []events.Event
-	for _, e := range c.events {
+	for _, e := range r.events {
 		payload, err := payloadOf(e)
 		if err != nil {
 			return nil, nil, fmt.Errorf("gate: event %s: %w", e.Type, err)
 		}
 		told = append(told, events.Event{
-			ID: uid.New(), Type: e.Type, TenantID: c.Tenant, AggregateType: e.AggregateType, AggregateID: string(e.AggregateID),
+			ID: uid.New(), Type: e.Type, TenantID: tenant, AggregateType: e.AggregateType, AggregateID: string(e.AggregateID),
 			OccurredAt: c.Now, ActorID: actor, CorrelationID: correlation, Payload: payload,
 		})
 	}
 	var entries []audit.Entry
-	for _, n := range c.notes {
+	for _, n := range r.notes {
 		entry := audit.Entry{
-			Tenant: c.Tenant, Actor: actor, OnBehalfOf: c.behalf, ActorType: kind, Action: n.Action,
+			Tenant: tenant, Actor: actor, OnBehalfOf: c.behalf, ActorType: kind, Action: n.Action,
 			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
 			Changes: n.Changes, Correlation: correlation,
 			CredentialID: op.UUID(credential.ID), CredentialKind: credential.Kind,

@@ -3,11 +3,14 @@ package identity
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/audit"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/events"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // auditNote is an audit entry of work that does not go through the gate: login,
@@ -25,9 +28,9 @@ type auditNote struct {
 	Critical   bool
 }
 
-// appendAudit writes entries as the last statements of the transaction of what
-// they tell of: the chain's head is locked from then on.
-func appendAudit(ctx context.Context, tx events.Batcher, notes ...auditNote) error {
+// queueAudit puts entries into a batch: the final one of the transaction of what
+// they record.
+func queueAudit(ctx context.Context, batch *pgx.Batch, notes ...auditNote) error {
 	var entries []audit.Entry
 	var critical []events.Event
 	for _, n := range notes {
@@ -46,8 +49,18 @@ func appendAudit(ctx context.Context, tx events.Batcher, notes ...auditNote) err
 		}
 		entries = append(entries, e)
 	}
-	if err := events.Append(ctx, tx, critical); err != nil {
+	if err := events.Queue(batch, critical); err != nil {
 		return err
 	}
-	return audit.Append(ctx, tx, entries)
+	return audit.Queue(batch, entries)
+}
+
+// appendAudit writes entries of what an operator runs. The chain's head is locked
+// until the operator's transaction ends.
+func appendAudit(ctx context.Context, tx events.Batcher, notes ...auditNote) error {
+	batch := &pgx.Batch{}
+	if err := queueAudit(ctx, batch, notes...); err != nil {
+		return err
+	}
+	return postgres.MapError(tx.SendBatch(ctx, batch).Close())
 }

@@ -63,7 +63,7 @@ func (s *Service) noteRefusal(ctx context.Context, accounts []account, reason st
 		users = append(users, string(a.ID))
 	}
 	err := s.deps.Auth.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		return appendAudit(ctx, tx, auditNote{
+		return queueAudit(ctx, tx.Final(), auditNote{
 			ActorType: "anonymous", Action: contract.ActionSessionRefused, ResourceType: "session",
 			Changes: map[string]any{"users": users, "reason": reason, "client": op.ClientAddr(ctx)},
 		})
@@ -156,7 +156,7 @@ func (s *Service) begin(ctx context.Context, who account, where place) (*contrac
 		if err := insertSession(ctx, tx, where.TenantID, jti, who.ID, now, out.ExpiresAt); err != nil {
 			return err
 		}
-		return appendAudit(ctx, tx, auditNote{
+		return queueAudit(ctx, tx.Final(), auditNote{
 			Tenant: where.TenantID, Actor: who.ID, Action: contract.ActionSessionCreated, ResourceType: "session", ResourceID: jti,
 			Changes: map[string]any{"expiry": out.ExpiresAt},
 		})

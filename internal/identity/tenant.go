@@ -156,10 +156,7 @@ func switchTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn
 		Changes: changes{"enabled": t.Enabled}.because(in.Reason),
 	}
 	told := gate.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
-	err := elsewhere(ctx, c, t.ID, func() error { return tellThere(ctx, c, t.ID, []gate.Note{note}, []gate.Event{told}) })
-	if err != nil {
-		return nil, err
-	}
+	recordThere(c, t.ID, []gate.Note{note}, []gate.Event{told})
 	c.Record(note)
 	c.Emit(told)
 	return &t, nil
@@ -219,7 +216,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		if out.Admin, err = insertUser(ctx, c.DB, admin, roles); err != nil {
 			return err
 		}
-		return tellThere(ctx, c, t.ID, []gate.Note{
+		recordThere(c, t.ID, []gate.Note{
 			note,
 			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
 			{
@@ -231,6 +228,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 			{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: out.Organisation.ID, Payload: out.Organisation},
 			{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: out.Admin.ID, Payload: out.Admin},
 		})
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ const (
 	sqlSetTransaction = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true),
        set_config('lock_timeout', $2, true), current_setting('transaction_read_only'),
        CASE WHEN $3::boolean AND current_setting('transaction_read_only') = 'off' THEN pg_current_xact_id()::text ELSE '' END`
-	sqlReadOnly       = `SELECT current_setting('transaction_read_only')`
-	sqlSetTenantRead  = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
+	sqlReadOnly      = `SELECT current_setting('transaction_read_only')`
+	sqlSetTenantRead = `SELECT set_config('app.tenant_id', $1, true), set_config('transaction_read_only', 'on', true)`
 )
 
 // IdleTimeout is how long a transaction may wait for its client's next statement.
