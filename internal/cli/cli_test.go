@@ -35,6 +35,8 @@ func TestExitCodes(t *testing.T) {
 		{name: "a double", reply: refuse(409, "DUPLICATE_TASK", "A task like it is there.", `,"details":{"candidates":[{"key":"A-1","title":"Like it","similarity":0.8}]}`), code: ExitConflict, says: "A-1  Like it  0.8"},
 		{name: "forbidden", reply: refuse(403, "FORBIDDEN", "The permission projects.read is missing.", `,"permission":"projects.read"`), code: ExitForbidden, says: "projects.read"},
 		{name: "busy", reply: reply{503, `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"r"}}`, map[string]string{"Retry-After": "3600"}}, code: ExitLater, says: "again in 1h0m0s"},
+		{name: "an unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, says: "Look first whether the change is there"},
+		{name: "an unknown outcome with a key", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01", "--idempotency-key", "k1"}, code: ExitUnknown, says: "--idempotency-key k1"},
 		{name: "a wrong tenant", reply: refuse(403, "FORBIDDEN", "This request is not allowed.", ""), code: ExitForbidden, says: "pt list-orgs"},
 		{name: "a proxy's 403", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, says: "came from a proxy"},
 		{name: "no credential", w: world{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, says: "pt auth login"},
@@ -69,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, map[string]reply{path: tc.reply})
+			s := serve(t, map[string]reply{path: tc.reply, "POST /api/projects": tc.reply})
 			args := tc.args
 			if args == nil {
 				args = []string{"list-projects"}

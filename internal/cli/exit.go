@@ -26,6 +26,7 @@ const (
 	ExitForbidden      = 6
 	ExitLater          = 7
 	ExitPending        = 8
+	ExitUnknown        = 9
 	ExitUsage          = 64
 )
 
@@ -97,6 +98,8 @@ func faultCode(f *fault.Error) int {
 		return ExitForbidden
 	case fault.CodeUnavailable, fault.CodeRateLimited:
 		return ExitLater
+	case fault.CodeOutcomeUnknown:
+		return ExitUnknown
 	case fault.CodeValidation, fault.CodeMethodNotAllowed, fault.CodePayloadTooLarge, fault.CodeUnsupportedMedia, fault.CodeInternal:
 		return ExitError
 	default:
@@ -192,6 +195,12 @@ func describe(err error, code int) problem {
 
 // hint says what may help against an error of the service.
 func hint(f *fault.Error, r *client.Refusal) string {
+	if f.Code == fault.CodeOutcomeUnknown {
+		if key, ok := f.Details[client.DetailKey].(string); ok {
+			return fmt.Sprintf("The same command with --idempotency-key %s: the change happens once.", key)
+		}
+		return "Look first whether the change is there; repeated, it may happen twice. Changes with --idempotency-key can be repeated."
+	}
 	if r != nil && r.Foreign {
 		return "Check the address (pt auth status) and what stands between here and there; the request id may be in its log."
 	}

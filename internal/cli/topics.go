@@ -68,6 +68,8 @@ const exitCodesTopic = `Exit codes:
    6  forbidden: the permission is missing; the message names it
    7  try again later: the service is busy, can't be reached, or took too long
    8  a decision is pending: it was not answered in the time that --timeout gives
+   9  outcome unknown: the connection was lost during a change, which may have
+      happened; look before you repeat it
   64  usage: the command line can't be carried out as it stands
 
 Errors go to the error stream: what happened, why, what to try. With --json each

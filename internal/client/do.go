@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -93,17 +95,28 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	repeatable := r.Repeatable || r.IdempotencyKey != ""
 	id := NewID()
 	end := c.cfg.Clock.Now().Add(limit)
+	var unknown error
 	for try := 1; ; try++ {
 		answer, err := c.once(ctx, r, id)
 		if err == nil {
 			return answer, nil
+		}
+		// An earlier try may have happened, whatever becomes of a later one that was
+		// not carried out.
+		if fault.HasCode(err, fault.CodeOutcomeUnknown) {
+			unknown = err
+		} else if unknown != nil && Retryable(fault.From(err)) {
+			err = unknown
 		}
 		wait, again := c.again(err, try)
 		if !repeatable || !again || c.cfg.Clock.Now().Add(wait).After(end) {
 			return nil, err
 		}
 		if sleep(ctx, wait) != nil {
-			return nil, c.unsent(ctx, ctx.Err())
+			if errors.Is(context.Cause(ctx), errTimeout) {
+				return nil, err
+			}
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -127,10 +140,12 @@ func (c *Client) once(ctx context.Context, r Request, id string) (*Answer, error
 		return nil, err
 	}
 	start := c.cfg.Clock.Now()
+	var sent atomic.Bool
+	req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}))
 	res, err := c.http.Do(req)
 	if err != nil {
 		c.trace(r, "failed", start, id)
-		return nil, c.unsent(ctx, err)
+		return nil, c.unanswered(ctx, r, sent.Load(), err)
 	}
 	defer res.Body.Close()
 	if theirs, err := op.ParseUUID(res.Header.Get("X-Request-Id")); err == nil {
@@ -140,11 +155,11 @@ func (c *Client) once(ctx context.Context, r Request, id string) (*Answer, error
 	c.trace(r, strconv.Itoa(res.StatusCode), start, id)
 	switch {
 	case err != nil:
-		return nil, c.unsent(ctx, err)
+		return nil, c.unanswered(ctx, r, true, err)
 	case len(body) > maxAnswer:
 		return nil, notOurs(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		return nil, refusal(res, body, id, c.cfg.Clock.Now())
+		return nil, refusal(r, res, body, id, c.cfg.Clock.Now())
 	}
 	return &Answer{Status: res.StatusCode, RequestID: id, Body: body}, nil
 }

@@ -36,11 +36,13 @@ func (a *API) fail(c *gin.Context, err error) {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		// The client has gone: there is nobody to tell, and no fault of ours.
 		c.Set(abandonedKey, true)
-		err = fault.Unavailable(err)
+		if !fault.HasCode(err, fault.CodeOutcomeUnknown) {
+			err = fault.Unavailable(err)
+		}
 	}
 	f := fault.From(err)
 	switch f.Code {
-	case fault.CodeInternal:
+	case fault.CodeInternal, fault.CodeOutcomeUnknown:
 		a.cfg.Log.ErrorContext(ctx, "request failed", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 	case fault.CodeUnavailable:
 		a.cfg.Log.WarnContext(ctx, "request not served", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))

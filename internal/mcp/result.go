@@ -222,6 +222,10 @@ func refusal(err error) *sdk.CallToolResult {
 	doc.Field("permission", r.Permission)
 	doc.Field("request id", r.RequestID)
 	switch {
+	case r.Code == fault.CodeOutcomeUnknown:
+		// The same call would be another change: it has another idempotency key.
+		r.Retryable = false
+		doc.Field("try", "look whether the change is there before you call again")
 	case r.Retryable:
 		doc.Field("try", "the same call again, in a moment")
 	case r.Code == fault.CodeUnauthorized:
