@@ -97,6 +97,7 @@ func workspaceStory() story {
 		},
 	}
 	reduced := tracker.ProjectOverview{ID: taskID, Name: "Hidden", Stages: []tracker.Stage{}, Reduced: true}
+	noStages := tracker.ProjectOverview{ID: bindingID, Name: "Apollo", Stages: []tracker.Stage{}, StagesOmitted: true, Project: &p, CustomStatuses: overview.CustomStatuses}
 	return story{
 		routes: map[string]reply{
 			"GET /api/workspace": answer(tracker.Workspace{
@@ -104,14 +105,16 @@ func workspaceStory() story {
 				Initiatives: []tracker.Initiative{}, Projects: []tracker.WorkspaceProject{{ProjectSummary: p, InProgress: []tracker.TaskSummary{aTask()}}},
 				Withheld: []string{"initiatives"}, Cut: []string{"projects"},
 			}),
-			"GET " + project + "/overview":               answer(overview),
-			"GET /api/projects/" + taskID + "/overview":  answer(reduced),
-			"GET /api/projects/" + stageID + "/overview": refuse(404, "NOT_FOUND", "There is no such project.", ""),
+			"GET " + project + "/overview":                 answer(overview),
+			"GET /api/projects/" + taskID + "/overview":    answer(reduced),
+			"GET /api/projects/" + bindingID + "/overview": answer(noStages),
+			"GET /api/projects/" + stageID + "/overview":   refuse(404, "NOT_FOUND", "There is no such project.", ""),
 		},
 		cases: []goldenCase{
 			{"workspace", []string{"workspace"}, world{}},
 			{"get-project-overview", []string{"get-project-overview", "APOLLO"}, world{}},
 			{"get-project-overview-reduced", []string{"get-project-overview", taskID}, world{}},
+			{"get-project-overview-no-stages", []string{"get-project-overview", bindingID}, world{}},
 			{"get-project-overview-none", []string{"get-project-overview", stageID}, world{}},
 		},
 	}

@@ -76,7 +76,11 @@ func showOverview(d *markdown.Doc, o *tracker.ProjectOverview) {
 	}
 	d.Quote(o.Description)
 	d.Heading(2, "Stages")
-	stageTable.write(d, o.Stages)
+	if o.StagesOmitted {
+		d.Line("Omitted: you may not see the project's stages (stages.read).")
+	} else {
+		stageTable.write(d, o.Stages)
+	}
 	if o.Stats != nil && o.Stats.Tasks != nil {
 		d.Heading(2, "Statuses")
 		statusTable.write(d, o.Stats.Tasks.ByStatus)

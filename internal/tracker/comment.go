@@ -129,6 +129,9 @@ func (s *Service) updateComment() gate.Handler[contract.UpdateCommentIn, contrac
 		Do: func(ctx context.Context, c *gate.Call, in *contract.UpdateCommentIn, row commentRow) (*contract.Comment, error) {
 			body := strings.TrimSpace(in.Body)
 			if body == row.Body {
+				if err := authorizeUnchanged(ctx, c, contract.PermCommentsRead, row.resource(c.Tenant)); err != nil {
+					return nil, err
+				}
 				return row.comment(), nil
 			}
 			row.Body, row.UpdatedAt = body, c.Now

@@ -163,6 +163,9 @@ func changeCriterion(ctx context.Context, c *gate.Call, in *contract.UpdateCrite
 		}
 	}
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, o.resource(c.Tenant, "criterion")); err != nil {
+			return nil, err
+		}
 		return row.criterion(), nil
 	}
 	row.UpdatedAt = c.Now

@@ -161,6 +161,9 @@ func changeField(ctx context.Context, c *gate.Call, in *contract.UpdateCustomFie
 		}
 	}
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermProjectsRead, f.project.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return row.field(), nil
 	}
 	row.UpdatedAt = c.Now
@@ -250,7 +253,11 @@ func setValues(ctx context.Context, c *gate.Call, in *contract.SetCustomFieldVal
 			set, values = append(set, field.ID), append(values, value)
 		}
 	}
-	if len(set)+len(cleared) > 0 {
+	if len(set)+len(cleared) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
+	} else {
 		if err := writeValues(ctx, c, &row, set, values, cleared); err != nil {
 			return nil, err
 		}

@@ -144,6 +144,9 @@ func giveAnswer(ctx context.Context, c *gate.Call, in *contract.AnswerDecisionIn
 		return nil, err
 	}
 	if row.Status != contract.DecisionOpen {
+		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, task.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return row.request(&task), nil
 	}
 	switch {

@@ -199,6 +199,9 @@ func (s *Service) revokeDelegation() gate.Handler[contract.DelegationIn, contrac
 		},
 		Do: func(ctx context.Context, c *gate.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
 			if row.RevokedAt != nil {
+				if err := authorizeUnchanged(ctx, c, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
+					return nil, err
+				}
 				return row.delegation(c.Now), nil
 			}
 			if err := revokeDelegation(ctx, c, &row); err != nil {

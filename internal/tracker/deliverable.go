@@ -149,6 +149,9 @@ func (s *Service) changeDeliverable(ctx context.Context, c *gate.Call, in *contr
 		}
 	}
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, old.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return old.show(ctx, c)
 	}
 	more := map[string]any{}

@@ -44,6 +44,9 @@ func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependenc
 		return nil, err
 	}
 	if i := slices.IndexFunc(there, func(d dependencyRow) bool { return d.TaskID == end }); i >= 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return there[i].show(c, &row, contract.DirectionBlockedBy), nil
 	}
 	if len(there) >= contract.MaxDependencies {

@@ -90,6 +90,9 @@ func changeGate(ctx context.Context, c *gate.Call, in *contract.UpdateGateIn, p 
 		changed = append(changed, "criteria")
 	}
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermStagesRead, p.project.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return p.gate(row), nil
 	}
 	row.UpdatedAt = c.Now

@@ -86,6 +86,9 @@ func (s *Service) changeInitiative(ctx context.Context, c *gate.Call, in *contra
 	}
 	changed := row.differences(&old)
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermInitiativesRead, old.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return old.initiative(), nil
 	}
 	// As with a project: what it becomes has to be the caller's to change as well.

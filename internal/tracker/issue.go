@@ -90,6 +90,9 @@ func changeIssue[In any](h issueChange[In]) gate.Handler[In, contract.Issue, iss
 			}
 			changed := row.differences(&old)
 			if len(changed) == 0 {
+				if err := authorizeUnchanged(ctx, c, contract.PermIssuesRead, old.resource(c.Tenant)); err != nil {
+					return nil, err
+				}
 				return old.issue(c.Now), nil
 			}
 			if h.responds && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {

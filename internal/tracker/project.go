@@ -149,6 +149,9 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 		changed = append(changed, "customStatuses")
 	}
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermProjectsRead, old.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return old.project(), nil
 	}
 	// What the project becomes has to be the caller's to change as well: nobody

@@ -40,6 +40,9 @@ func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract
 		if err != nil {
 			return nil, err
 		}
+		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, task.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return task.show(ctx, c), nil
 	}
 	row := taskRow{

@@ -37,6 +37,9 @@ func addRepo(ctx context.Context, c *gate.Call, in *contract.BindRepoIn, row pro
 	}
 	for i, bound := range row.RepoPaths {
 		if bound == path {
+			if err := authorizeUnchanged(ctx, c, contract.PermProjectsRead, row.resource(c.Tenant)); err != nil {
+				return nil, err
+			}
 			return &contract.RepoPath{ID: row.RepoIDs[i], Path: path}, nil
 		}
 	}

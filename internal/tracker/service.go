@@ -95,7 +95,7 @@ func (s *Service) Operations() []op.Bound {
 		gate.Handle(s.gate, contract.GetInitiative, s.getInitiative()),
 		gate.Handle(s.gate, contract.UpdateInitiative, s.updateInitiative()),
 		gate.Handle(s.gate, contract.DeleteInitiative, s.deleteInitiative()),
-		gate.Handle(s.gate, contract.GetProjectOverview, s.getProjectOverview()),
+		gate.Asked(s.gate, contract.GetProjectOverview, s.getProjectOverview),
 		gate.Handle(s.gate, contract.BindRepo, s.bindRepo()),
 		gate.Handle(s.gate, contract.UnbindRepo, s.unbindRepo()),
 		gate.Open(s.gate, contract.GetWorkspace, s.workspace),

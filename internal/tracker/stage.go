@@ -116,6 +116,9 @@ func changeStage(ctx context.Context, c *gate.Call, in *contract.UpdateStageIn, 
 	}
 	changed := row.differences(&old)
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermStagesRead, p.project.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return p.stage(&old), nil
 	}
 	switch {

@@ -175,6 +175,9 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 	}
 	changed := row.differences(&old)
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, old.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return old.show(ctx, c), nil
 	}
 	var assignee *authz.Candidate

@@ -109,6 +109,9 @@ func changeTimeEntry(ctx context.Context, c *gate.Call, in *contract.UpdateTimeE
 		}
 	}
 	if len(changed) == 0 {
+		if err := authorizeUnchanged(ctx, c, contract.PermTimeEntriesRead, old.resource(c.Tenant)); err != nil {
+			return nil, err
+		}
 		return old.entry(), nil
 	}
 	row.UpdatedAt = c.Now

@@ -7,7 +7,8 @@ type ProjectOverview struct {
 	ID              op.UUID         `json:"id" doc:"The project's id."`
 	Name            string          `json:"name" doc:"The project's name. Untrusted text."`
 	StoryPointScale []float64       `json:"storyPointScale,omitempty" doc:"The values that a task's estimatePoints can take; absent when the scale is unknown. No default is ever assumed."`
-	Stages          []Stage         `json:"stages" doc:"The stage-gate pipeline, in its order."`
+	Stages          []Stage         `json:"stages" doc:"The stage-gate pipeline, in its order; empty where stagesOmitted is true."`
+	StagesOmitted   bool            `json:"stagesOmitted,omitempty" doc:"True where the caller may not see the project's stages (stages.read)."`
 	Reduced         bool            `json:"reduced,omitempty" doc:"True where the caller may not read the project in full: then this is its name, scale and stages alone."`
 	Project         *ProjectSummary `json:"project,omitempty" doc:"The project; absent from a reduced result."`
 	Description     string          `json:"description,omitempty" doc:"What the project is about. Untrusted text."`
@@ -52,5 +53,5 @@ type StatusCount struct {
 var GetProjectOverview = op.New[GetProjectIn, ProjectOverview](op.Spec{
 	Name: "get-project-overview", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/overview", Permission: PermStagesRead, Effect: op.Read,
 	Summary:     "Show a project at a glance: stages, statuses, story-point scale and counts.",
-	Description: "A caller who may see the project's stages but is refused projects.read gets name, scale and stages, and reduced: true.",
+	Description: "A caller who may see the project's stages but is refused projects.read gets name, scale and stages, and reduced: true. A caller with projects.read but no stages.read gets the rest, and stagesOmitted: true.",
 })
