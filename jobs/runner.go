@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"parapet/internal/events"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/riverschema"
+	"parapet/internal/uid"
 )
 
 // Deps is what the jobs need.
@@ -95,6 +97,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		queues[agentQueue] = river.QueueConfig{MaxWorkers: agentWorkers}
 	}
 	client, err := river.NewClient(riverpgxv5.New(d.Pool.Raw()), &river.Config{
+		ID:           clientID(),
 		Schema:       riverschema.Name,
 		Queues:       queues,
 		Workers:      bundle,
@@ -116,10 +119,17 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	}
 	r := &Runner{client: client, dispatcher: dispatcher, stop: stop}
 	r.beside.Go(func() { _ = dispatcher.Run(running) })
+	r.beside.Go(func() { watchLeader(running, d.Pool, d.Log) })
 	if d.DecisionLog != nil {
 		r.beside.Go(func() { d.DecisionLog.Run(running) })
 	}
 	return r, nil
+}
+
+// clientID names this process among those that run the jobs.
+func clientID() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%.40s-%d-%.8s", host, os.Getpid(), uid.Random())
 }
 
 // Stop lets jobs end that are under way, until ctx ends, and stops the dispatcher

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +39,17 @@ func runProcess(url string) {
 			Name: "process", Types: []string{"projects.*"},
 			Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 				for _, e := range list {
+					if e.AggregateID == pauseHere {
+						// Once: the event comes to the next leader as well. A rollback does not
+						// undo nextval.
+						var n int
+						if err := tx.QueryRow(ctx, `SELECT nextval('public.pauses')`).Scan(&n); err != nil {
+							return err
+						}
+						if n == 1 {
+							_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+						}
+					}
 					if _, err := tx.Exec(ctx, `INSERT INTO public.taken (process, aggregate) VALUES ($1, $2)`, os.Getpid(), e.AggregateID); err != nil {
 						return err
 					}
@@ -51,17 +65,24 @@ func runProcess(url string) {
 	select {}
 }
 
-// Three processes run the jobs; the one that dispatches is killed with signal 9,
-// twice, while events are written. Another takes over within seconds, and every
-// event has its effect once and in order.
-func TestAnotherProcessTakesOver(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	owner, tenant := db.Owner(t), uid.New()
+// pauseHere is the aggregate of an event whose subscriber stops its process in the
+// middle of the transaction.
+const pauseHere = "pause"
+
+// startProcesses starts processes that run the jobs of a database.
+func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
+	t.Helper()
+	owner := db.Owner(t)
 	if _, err := owner.Exec(t.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, process integer, aggregate text)`); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := owner.Exec(t.Context(), `CREATE SEQUENCE public.pauses`); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := owner.Exec(t.Context(), `GRANT INSERT ON public.taken TO parapet_jobs`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := owner.Exec(t.Context(), `GRANT USAGE ON SEQUENCE public.pauses TO parapet_jobs`); err != nil {
 		t.Fatal(err)
 	}
 	exe, err := os.Executable()
@@ -69,7 +90,7 @@ func TestAnotherProcessTakesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	processes := make(map[int]*exec.Cmd)
-	for range 3 {
+	for range n {
 		cmd := exec.Command(exe)
 		cmd.Env = append(os.Environ(), processURL+"="+db.RoleURL(postgres.RoleJobs))
 		cmd.Stderr = os.Stderr
@@ -82,6 +103,102 @@ func TestAnotherProcessTakesOver(t *testing.T) {
 		})
 		processes[cmd.Process.Pid] = cmd
 	}
+	return processes
+}
+
+// outage is the longest time for which a paused leader may stop its duties.
+const outage = 10 * time.Second
+
+// A leader that is paused, in the middle of a transaction or between two, is
+// replaced within the bound: for the dispatch of events and for River's schedules.
+// When it wakes it does nothing twice and leads no more.
+func TestPausedLeaderIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, which := range []string{"dispatcher", "dispatcher in a transaction", "scheduler"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.New(t)
+			processes := startProcesses(t, db, 2)
+			owner, tenant := db.Owner(t), uid.New()
+			count := func(sql string, args ...any) int {
+				t.Helper()
+				var n int
+				if err := owner.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			publish(t, db, tenant, "before")
+			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) == 1 })
+			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM river.river_leader`) == 1 })
+			leader, want := count(`SELECT process FROM public.taken`), []string{"before", "after"}
+			var scheduler string
+			if err := owner.QueryRow(t.Context(), `SELECT leader_id FROM river.river_leader`).Scan(&scheduler); err != nil {
+				t.Fatal(err)
+			}
+			if which == "scheduler" {
+				for pid := range processes {
+					if strings.Contains(scheduler, fmt.Sprintf("-%d-", pid)) {
+						leader = pid
+					}
+				}
+			}
+			if which == "dispatcher in a transaction" {
+				want = []string{"before", pauseHere, "after"}
+				publish(t, db, tenant, pauseHere)
+				eventually(t, 30*time.Second, func() bool { return stopped(t, leader) })
+			} else if err := processes[leader].Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			paused := time.Now()
+			publish(t, db, tenant, "after")
+			eventually(t, outage, func() bool {
+				return count(`SELECT count(*) FROM public.taken`) == len(want) &&
+					(which != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
+			})
+			t.Logf("from SIGSTOP to the work of another process: %s", time.Since(paused).Round(time.Millisecond))
+			if err := processes[leader].Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 20 {
+				publish(t, db, tenant, fmt.Sprint(i))
+				want = append(want, fmt.Sprint(i))
+			}
+			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) >= len(want) })
+			got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("took %v, %v, want %v", got, err, want)
+			}
+			// Awake, it does not dispatch: the other process takes what comes.
+			if n := count(`SELECT count(*) FROM public.taken WHERE process = $1`, leader); which != "scheduler" && n != 1 {
+				t.Errorf("the paused process took %d events, want the one before the pause", n)
+			}
+			if n := count(`SELECT count(*) FROM (SELECT 1 FROM river.river_job WHERE kind = 'outbox_sweep' GROUP BY date_trunc('minute', scheduled_at) HAVING count(*) > 1) twice`); n != 0 {
+				t.Errorf("%d periods were scheduled twice", n)
+			}
+		})
+	}
+}
+
+// stopped tells whether a process is stopped by a signal.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, state, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(state, "T")
+}
+
+// Three processes run the jobs; the one that dispatches is killed with signal 9,
+// twice, while events are written. Another takes over within seconds, and every
+// event has its effect once and in order.
+func TestAnotherProcessTakesOver(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner, tenant := db.Owner(t), uid.New()
+	processes := startProcesses(t, db, 3)
 	taken := func() []int {
 		t.Helper()
 		list, err := postgres.CollectScalars[int](t.Context(), owner, `SELECT process FROM public.taken ORDER BY n`)

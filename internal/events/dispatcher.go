@@ -117,6 +117,9 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 			names, patterns = append(names, s.Name), append(patterns, t)
 		}
 	}
+	if err := checkLease(ctx, d.cfg.Pool); err != nil {
+		return 0, err
+	}
 	var n int
 	err := d.cfg.Pool.QueryRow(ctx, sqlRoute, postgres.Args{
 		"batch": d.cfg.Batch, "subscribers": names, "patterns": patterns,

@@ -2,36 +2,33 @@ package events
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/uid"
 )
 
-// leaderLock is the session-level advisory lock of the dispatching process. It
-// is for efficiency: two dispatchers would still deliver once and in order.
-const leaderLock = 8101823740002
-
-// contest is how often a process that does not lead asks whether it may: the
-// bound of a takeover after the leader's connection is gone.
+// contest is how often a process that does not lead asks whether it may.
 const contest = 500 * time.Millisecond
 
 // sqlKeepalive is for a host that vanishes and so sends no end of its connection:
-// the server asks soon whether it is still there, so that its lock is freed in
-// seconds and not in hours. (Set here and not in the start-up message, of which a
+// the server asks soon whether it is still there and frees the connection. (Set here and not in the start-up message, of which a
 // connection pooler takes few parameters.)
 const sqlKeepalive = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3`
 
-// Run contests the lead and dispatches while it has it, until ctx ends. The lock
-// belongs to a connection of its own: when the process dies, however it dies, the
-// server frees the lock with the connection, and another process takes over
-// within the contest interval.
+// Run contests the lead and dispatches while it has it, until ctx ends. The lead is
+// a lease: a process that is dead, paused or cut off does not renew it, and another
+// takes over within the lease time and the contest interval. Two dispatchers would
+// still deliver once and in order.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := d.term(ctx)
 		if err != nil && ctx.Err() == nil {
-			d.cfg.Log.WarnContext(ctx, "events: the dispatcher lost its connection", "error", err)
+			d.cfg.Log.WarnContext(ctx, "events: this process no longer dispatches", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -41,9 +38,71 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// term opens a connection, waits for the lead on it, and leads until the
-// connection or ctx ends.
+// term waits for the lead and leads until the lease, the connection or ctx ends.
 func (d *Dispatcher) term(ctx context.Context) error {
+	holder := uid.Random()
+	epoch, renewed := int64(0), time.Time{}
+	for {
+		renewed = time.Now()
+		var err error
+		if epoch, err = claimLease(ctx, d.cfg.Pool, dispatching, holder); err != nil {
+			return err
+		}
+		if epoch != 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(contest):
+		}
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = returnLease(ending, d.cfg.Pool, dispatching, holder, epoch)
+	}()
+	leading, stop := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, epoch))
+	defer stop(nil)
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer stop(nil)
+	parts.Go(func() { stop(d.renew(leading, holder, epoch, renewed)) })
+	woken := make(chan struct{}, 1)
+	parts.Go(func() { stop(d.listen(leading, woken)) })
+	d.cfg.Log.InfoContext(ctx, "events: this process dispatches", "epoch", epoch)
+	d.lead(leading, woken)
+	return context.Cause(leading)
+}
+
+// renew renews the lease until ctx ends or the lease may be another's.
+func (d *Dispatcher) renew(ctx context.Context, holder op.UUID, epoch int64, renewed time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(leaseRenewal):
+		}
+		end := renewed.Add(leaseTime - leaseMargin)
+		now := time.Now()
+		if now.After(end) {
+			// The process was paused.
+			return errLeaseLost
+		}
+		claiming, cancel := context.WithDeadline(ctx, end)
+		current, err := claimLease(claiming, d.cfg.Pool, dispatching, holder)
+		cancel()
+		switch {
+		case err == nil && current == epoch:
+			renewed = now
+		case err == nil:
+			return errLeaseLost
+		}
+	}
+}
+
+// listen passes the notices of new events on until ctx or its connection ends.
+func (d *Dispatcher) listen(ctx context.Context, woken chan<- struct{}) error {
 	cfg := d.cfg.Pool.Raw().Config().ConnConfig.Copy()
 	cfg.RuntimeParams["application_name"] = "parapet dispatcher"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
@@ -58,39 +117,13 @@ func (d *Dispatcher) term(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, sqlKeepalive, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
-	for {
-		var led bool
-		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(leaderLock)).Scan(&led); err != nil {
-			return err
-		}
-		if led {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(contest):
-		}
-	}
 	if _, err := conn.Exec(ctx, `LISTEN `+Channel); err != nil {
 		return err
 	}
-	d.cfg.Log.InfoContext(ctx, "events: this process dispatches")
-
-	leading, stop := context.WithCancel(ctx)
-	woken, ended := make(chan struct{}, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		d.lead(leading, woken)
-	}()
-	// It returns when the connection, and so the lock, is gone.
-	err = postgres.Hear(ctx, conn, func(string, string) {
+	return postgres.Hear(ctx, conn, func(string, string) {
 		select {
 		case woken <- struct{}{}:
 		default:
 		}
 	})
-	stop()
-	<-ended
-	return err
 }

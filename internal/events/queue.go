@@ -161,6 +161,10 @@ func (q *queue) inTurn(ctx context.Context, f func(context.Context, *postgres.Tx
 		if err != nil {
 			return err
 		}
+		// After the turn: whoever had it before has ended its transaction.
+		if err := checkLease(ctx, tx); err != nil {
+			return err
+		}
 		return f(ctx, tx)
 	})
 }
