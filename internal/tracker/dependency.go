@@ -79,9 +79,13 @@ func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependenc
 
 // recordDependency tells of a change of what the task waits for.
 func recordDependency(ctx context.Context, c *gate.Call, task, on op.UUID, action, event string) error {
-	rows, err := loadTasks(ctx, c, []op.UUID{task})
+	rows, err := loadTasks(ctx, c, []op.UUID{task, on})
 	if err != nil {
 		return err
+	}
+	// A task of another project may be hidden from those who read this entry.
+	if other := rows[on]; other == nil || other.ProjectID != rows[task].ProjectID {
+		on = opaqueID(c.Tenant, on)
 	}
 	recordTask(c, rows[task], action, event, []string{"blockedBy"}, map[string]any{"dependsOn": on})
 	return nil

@@ -199,7 +199,7 @@ func removeInitiative(ctx context.Context, c *gate.Call, _ *contract.DeleteIniti
 	if err := deleteInitiative(ctx, c, row.ID); err != nil {
 		return nil, err
 	}
-	from := map[string]any{"initiative": map[string]any{"from": row.ID, "to": nil}}
+	from := map[string]any{"initiative": map[string]any{"from": opaqueID(c.Tenant, row.ID), "to": nil}}
 	for i := range projects {
 		recordProject(c, &projects[i], []string{"initiativeId"}, from)
 	}
@@ -245,8 +245,11 @@ func joinInitiative(ctx context.Context, c *gate.Call, initiative *op.UUID) erro
 	return c.Decide(ctx, contract.PermInitiativeUpdate, row.resource(c.Tenant))
 }
 
-// tellInitiatives says of initiatives that projects came or went; nil is none.
-func tellInitiatives(ctx context.Context, c *gate.Call, initiatives ...*op.UUID) error {
+// tellInitiatives records of initiatives that a project joined or left them; nil is
+// none. The entry has the initiative's classification and names the project by its
+// opaque id, as the project's entry does with the initiative. Both have the
+// correlation id of the request.
+func tellInitiatives(ctx context.Context, c *gate.Call, project op.UUID, initiatives ...*op.UUID) error {
 	for _, id := range initiatives {
 		if id == nil {
 			continue
@@ -255,6 +258,10 @@ func tellInitiatives(ctx context.Context, c *gate.Call, initiatives ...*op.UUID)
 		if err != nil {
 			return err
 		}
+		c.Record(gate.Note{
+			Action: "initiative.projects_changed", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification,
+			Changes: map[string]any{"project": opaqueID(c.Tenant, project)},
+		})
 		c.Emit(gate.Event{
 			Type: contract.EventInitiativeUpdated, AggregateType: "initiative", AggregateID: row.ID,
 			Payload: row.initiative(), Changed: []string{"projects"},

@@ -55,6 +55,9 @@ func (s *Service) getProjectOverview(ctx context.Context, c *gate.Call, in *cont
 	if noProject == nil {
 		summary := row.summary()
 		out.Project, out.Description, out.CustomStatuses = &summary, row.Description, row.statuses()
+		if err := redactInitiatives(ctx, c, &summary.InitiativeID); err != nil {
+			return nil, err
+		}
 		out.Stats, err = projectStats(ctx, c, &row)
 	}
 	return out, err

@@ -79,13 +79,15 @@ func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.
 	if err := insertProjectParts(ctx, c, &row); err != nil {
 		return nil, err
 	}
-	p := row.project()
 	c.Record(gate.Note{
 		Action: "project.created", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
-		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": row.InitiativeID},
+		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": opaqueRef(c.Tenant, row.InitiativeID)},
 	})
-	c.Emit(gate.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: p})
-	return p, tellInitiatives(ctx, c, row.InitiativeID)
+	c.Emit(gate.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
+	if err := tellInitiatives(ctx, c, row.ID, row.InitiativeID); err != nil {
+		return nil, err
+	}
+	return row.show(ctx, c)
 }
 
 // prefixAttempts bounds the search for a free derived prefix.
@@ -118,8 +120,8 @@ func (s *Service) getProject() gate.Handler[contract.GetProjectIn, contract.Proj
 			row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(_ context.Context, _ *gate.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
-			return row.project(), nil
+		Do: func(ctx context.Context, c *gate.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
+			return row.show(ctx, c)
 		},
 	}
 }
@@ -152,7 +154,7 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 		if err := authorizeUnchanged(ctx, c, contract.PermProjectsRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return old.project(), nil
+		return old.show(ctx, c)
 	}
 	// What the project becomes has to be the caller's to change as well: nobody
 	// moves it out of its own reach, or into what is not its own.
@@ -194,15 +196,15 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 		more["classification"] = map[string]string{"from": old.Classification, "to": row.Classification}
 	}
 	if moved {
-		more["initiative"] = map[string]*op.UUID{"from": old.InitiativeID, "to": row.InitiativeID}
+		more["initiative"] = map[string]*op.UUID{"from": opaqueRef(c.Tenant, old.InitiativeID), "to": opaqueRef(c.Tenant, row.InitiativeID)}
 	}
 	recordProject(c, &row, changed, more)
 	if moved {
-		if err := tellInitiatives(ctx, c, old.InitiativeID, row.InitiativeID); err != nil {
+		if err := tellInitiatives(ctx, c, row.ID, old.InitiativeID, row.InitiativeID); err != nil {
 			return nil, err
 		}
 	}
-	return row.project(), nil
+	return row.show(ctx, c)
 }
 
 // recordProject adds the audit entry and the event of a change. A change of tier
@@ -216,7 +218,7 @@ func recordProject(c *gate.Call, r *projectRow, changed []string, more map[strin
 		Action: "project.updated", ResourceType: "project", ResourceID: string(r.ID), Classification: r.Classification,
 		Changes: changes, Critical: slices.Contains(changed, "classification"),
 	})
-	c.Emit(gate.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.project(), Changed: changed})
+	c.Emit(gate.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
 }
 
 // apply sets the fields that were given, and gives the renamings of statuses that

@@ -33,6 +33,12 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		st.add(` AND p.status = `, st.arg(in.Status))
 	}
 	if in.InitiativeID != "" {
+		// Of an initiative that the caller may not read no project shows, as of one
+		// that does not exist.
+		visible, err := visibleInitiatives(ctx, c, []op.UUID{in.InitiativeID})
+		if err != nil || len(visible) == 0 {
+			return page, err
+		}
 		st.add(` AND p.initiative_id = `, st.arg(in.InitiativeID), `::uuid`)
 	}
 	if in.Search != "" {
@@ -61,10 +67,14 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		last := rows[len(rows)-1]
 		page.NextCursor = op.NewCursor(contract.ListProjects.Name, c.Tenant, last.SortName, string(last.ID))
 	}
+	refs := make([]*op.UUID, len(rows))
 	for i := range rows {
 		page.Items = append(page.Items, rows[i].summary())
 	}
-	return page, nil
+	for i := range page.Items {
+		refs[i] = &page.Items[i].InitiativeID
+	}
+	return page, redactInitiatives(ctx, c, refs...)
 }
 
 // maxCandidates bounds how many projects an ambiguous hint lists.
@@ -118,7 +128,7 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(
 		return nil, fault.Conflict(fmt.Sprintf("The hint fits %d projects or more. Name one by its prefix or id.", len(candidates))).
 			WithDetails(map[string]any{"candidates": candidates})
 	}
-	return rows[0].project(), nil
+	return rows[0].show(ctx, c)
 }
 
 func (s *Service) deleteProject() gate.Handler[contract.DeleteProjectIn, op.None, projectRow] {
@@ -161,6 +171,6 @@ func (s *Service) removeProject(ctx context.Context, c *gate.Call, _ *contract.D
 		Action: "project.deleted", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
 		Changes: map[string]any{"prefix": row.Prefix, "tasks": tasks},
 	})
-	c.Emit(gate.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.project()})
-	return &op.None{}, tellInitiatives(ctx, c, row.InitiativeID)
+	c.Emit(gate.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
+	return &op.None{}, tellInitiatives(ctx, c, row.ID, row.InitiativeID)
 }

@@ -1,10 +1,15 @@
 package tracker
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/gate"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // opaqueID stands in the place of an id that the caller may not know. It is the
@@ -18,4 +23,82 @@ func opaqueID(tenant, id op.UUID) op.UUID {
 	sum[8] = sum[8]&0x3f | 0x80
 	h := hex.EncodeToString(sum[:16])
 	return op.UUID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
+}
+
+// redactInitiatives replaces, in an answer, the ids of initiatives that the caller
+// may not read by opaque ones. An initiative that is not there any more is
+// replaced as well. It asks the database only where there is an id.
+func redactInitiatives(ctx context.Context, c *gate.Call, refs ...*op.UUID) error {
+	var ids []op.UUID
+	for _, ref := range refs {
+		if *ref != "" && !slices.Contains(ids, *ref) {
+			ids = append(ids, *ref)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	visible, err := visibleInitiatives(ctx, c, ids)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		if *ref != "" && !slices.Contains(visible, *ref) {
+			*ref = opaqueID(c.Tenant, *ref)
+		}
+	}
+	return nil
+}
+
+// visibleInitiatives gives those of the initiatives that the caller may read.
+func visibleInitiatives(ctx context.Context, c *gate.Call, ids []op.UUID) ([]op.UUID, error) {
+	f, err := c.Filter(ctx, contract.PermInitiativesRead, initiativeColumns)
+	if err != nil || f.None() {
+		return nil, err
+	}
+	st := &statement{}
+	st.add(`SELECT i.id FROM projects.initiatives i WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND i.id = ANY(`, st.arg(ids), `::uuid[]) AND `).filter(f)
+	return postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
+}
+
+// show is the project's public form for the caller.
+func (r *projectRow) show(ctx context.Context, c *gate.Call) (*contract.Project, error) {
+	p := r.project()
+	return p, redactInitiatives(ctx, c, &p.InitiativeID)
+}
+
+// published is the project's public form for events, which reach everybody who may
+// read the project: the initiative is another record and has an opaque id.
+func (r *projectRow) published(tenant op.UUID) *contract.Project {
+	p := r.project()
+	p.InitiativeID = value(opaqueRef(tenant, r.InitiativeID))
+	return p
+}
+
+// published is the task's public form for events and for agents' commands: what is
+// not in the task's own project is redacted.
+func (r *taskRow) published(tenant op.UUID) *contract.Task {
+	t := r.task()
+	t.InitiativeID = value(opaqueRef(tenant, r.InitiativeID))
+	if r.EpicProjectID != nil {
+		redactEpic(tenant, t)
+	}
+	return t
+}
+
+// opaqueRef is the opaque form of an optional id. Audit entries name a record of
+// another classification by it: whoever reads the entry need not be cleared for
+// that record. The same record always has the same opaque id, and its own audit
+// entries have its real one.
+func opaqueRef(tenant op.UUID, id *op.UUID) *op.UUID {
+	if id == nil {
+		return nil
+	}
+	opaque := opaqueID(tenant, *id)
+	return &opaque
+}
+
+func redactEpic(tenant op.UUID, t *contract.Task) {
+	t.EpicID = opaqueID(tenant, t.EpicID)
+	t.Epic = &contract.EpicRef{ID: t.EpicID, Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
 }

@@ -108,5 +108,5 @@ WHERE rp.tenant_id = `, tenant, ` AND rp.path = ANY(`, st.arg(repoPrefixes(norma
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	return rows[0].project(), nil
+	return rows[0].show(ctx, c)
 }

@@ -203,7 +203,7 @@ func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte,
 	}
 	recordRun(c, run, "started", contract.EventRunStarted)
 	return json.Marshal(runInput{
-		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: runTask(c, task), Lessons: runLessons{Lessons: []string{}},
+		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.published(c.Tenant), Lessons: runLessons{Lessons: []string{}},
 	})
 }
 
@@ -220,17 +220,6 @@ func refusedRun(v authz.Verdict) string {
 	default:
 		return strings.ToUpper(reason)
 	}
-}
-
-// runTask is the task as the command reads it. An epic of another project is
-// redacted, because the command has not shown what it may see.
-func runTask(c *gate.Call, task *taskRow) *contract.Task {
-	t := task.task()
-	if task.EpicProjectID != nil {
-		t.EpicID = opaqueID(c.Tenant, *task.EpicID)
-		t.Epic = &contract.EpicRef{ID: t.EpicID, Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
-	}
-	return t
 }
 
 // conclude writes down how an attempt ended. A command that gave no answer is

@@ -203,7 +203,7 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 		more["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": now.AssigneeID}
 	}
 	if value(now.InitiativeID) != value(old.InitiativeID) {
-		more["initiative"] = map[string]*op.UUID{"from": old.InitiativeID, "to": now.InitiativeID}
+		more["initiative"] = map[string]*op.UUID{"from": opaqueRef(c.Tenant, old.InitiativeID), "to": opaqueRef(c.Tenant, now.InitiativeID)}
 	}
 	recordTask(c, now, "task.updated", contract.EventTaskUpdated, changed, more)
 	if err := assigned(ctx, c, now, assignee); err != nil {

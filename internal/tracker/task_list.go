@@ -171,7 +171,21 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, order *taskO
 		// The page is the right one, but SQL owes no order to what is around it.
 		slices.SortFunc(page.Items, order.compare)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return redactTaskInitiatives(ctx, c, page.Items)
+}
+
+// redactTaskInitiatives redacts the initiatives of a list. Epics alone have one.
+func redactTaskInitiatives(ctx context.Context, c *gate.Call, items []contract.TaskSummary) error {
+	var refs []*op.UUID
+	for i := range items {
+		if items[i].InitiativeID != "" {
+			refs = append(refs, &items[i].InitiativeID)
+		}
+	}
+	return redactInitiatives(ctx, c, refs...)
 }
 
 // listed are the places for the columns of taskListSelect, in their order.

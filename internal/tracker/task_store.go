@@ -203,8 +203,8 @@ func (r *taskRow) summary() contract.TaskSummary {
 	return s
 }
 
-// task is the public form, with the epic as it is: for events. For an answer it
-// goes through show.
+// task is the public form with nothing redacted. An answer goes through show, an
+// event through published.
 func (r *taskRow) task() *contract.Task {
 	t := &contract.Task{TaskSummary: r.summary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
 	if r.ClaimHolder != nil {
@@ -223,9 +223,13 @@ func (r *taskRow) task() *contract.Task {
 }
 
 // show is the public form for the caller: an epic of a project whose tasks the
-// caller may not read is redacted.
+// caller may not read, and an initiative that it may not read, are redacted. What
+// could not be decided is redacted too.
 func (r *taskRow) show(ctx context.Context, c *gate.Call) *contract.Task {
 	t := r.task()
+	if err := redactInitiatives(ctx, c, &t.InitiativeID); err != nil {
+		t.InitiativeID = value(opaqueRef(c.Tenant, r.InitiativeID))
+	}
 	if r.EpicProjectID == nil {
 		return t
 	}
@@ -234,8 +238,7 @@ func (r *taskRow) show(ctx context.Context, c *gate.Call) *contract.Task {
 		Classification: value(r.EpicClassification),
 	})
 	if err != nil {
-		t.EpicID = opaqueID(c.Tenant, *r.EpicID)
-		t.Epic = &contract.EpicRef{ID: t.EpicID, Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
+		redactEpic(c.Tenant, t)
 	}
 	return t
 }
@@ -334,5 +337,5 @@ func recordTask(c *gate.Call, r *taskRow, action, event string, changed []string
 	c.Record(gate.Note{
 		Action: action, ResourceType: "task", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.task(), Changed: changed})
+	c.Emit(gate.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
 }

@@ -111,5 +111,13 @@ ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
 		p.InProgress = append(p.InProgress, item)
 		return nil
 	})
-	return false, err
+	if err != nil {
+		return false, err
+	}
+	for _, p := range places {
+		if err := redactTaskInitiatives(ctx, c, p.InProgress); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }

@@ -1,0 +1,110 @@
+package tracker_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/op"
+)
+
+// The id of an initiative above the caller's clearance appears in no answer about
+// the projects and epics that belong to it, and in no audit entry or event that the
+// caller may be shown: an opaque id stands for it, the same everywhere.
+func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	secret := w.initiative("Secret", fields{"classification": "SECRET"})
+	p := w.project("Apollo", fields{"initiativeId": secret.ID, "prefix": "APO"})
+	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": secret.ID, "status": "IN_PROGRESS"})
+	w.bind(p.ID, "/src/apollo")
+	uncleared := w.person(person{roles: []string{"Project Manager"}})
+	at, task := fields{"projectId": p.ID}, fields{"projectId": p.ID, "task": epic.Key}
+	opaque := do[contract.Project](w, uncleared, "get-project", at).InitiativeID
+	if opaque == "" || opaque == secret.ID {
+		t.Fatalf("the project shows the initiative %q", opaque)
+	}
+	for _, r := range []struct {
+		name string
+		in   fields
+		// shows tells that the answer names the initiative at all.
+		shows bool
+	}{
+		{"get-project", at, true}, {"list-projects", fields{}, true}, {"find-project", fields{"hint": "APO"}, true},
+		{"find-project", fields{"hint": "/src/apollo/x"}, true}, {"get-project-overview", at, true}, {"workspace", fields{}, true},
+		{"update-project", merge(fields{"name": "Apollo"}, at), true}, {"update-project", merge(fields{"name": "Apollo 11"}, at), true},
+		{"get-task", task, true}, {"list-tasks", at, true}, {"update-task", merge(fields{"title": "Epic"}, task), true},
+		{"update-task", merge(fields{"title": "Epos"}, task), true}, {"export-items", at, false},
+	} {
+		out, err := w.try(uncleared, r.name, r.in)
+		if err != nil {
+			t.Errorf("%s: %v", r.name, err)
+			continue
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), string(secret.ID)) {
+			t.Errorf("%s %v names the hidden initiative: %s", r.name, r.in, text)
+		}
+		if r.shows && !strings.Contains(string(text), string(opaque)) {
+			t.Errorf("%s %v does not show that there is an initiative: %s", r.name, r.in, text)
+		}
+	}
+	// Asking for the projects of it is answered as for one that does not exist.
+	for _, id := range []op.UUID{secret.ID, w.acme} {
+		if got := do[op.Page[contract.ProjectSummary]](w, uncleared, "list-projects", fields{"initiativeId": id}); len(got.Items) != 0 {
+			t.Errorf("the projects of %s: %+v", id, got.Items)
+		}
+	}
+	// Whoever may read it sees it.
+	if got := do[contract.Task](w, w.manager, "get-task", task); got.InitiativeID != secret.ID {
+		t.Errorf("the manager sees %q", got.InitiativeID)
+	}
+	if got := do[op.Page[contract.ProjectSummary]](w, w.manager, "list-projects", fields{"initiativeId": secret.ID}); len(got.Items) != 1 || got.Items[0].InitiativeID != secret.ID {
+		t.Errorf("the manager lists %+v", got.Items)
+	}
+
+	do[contract.Task](w, w.manager, "update-task", merge(fields{"initiativeId": nil}, task))
+	do[contract.Task](w, w.manager, "update-task", merge(fields{"initiativeId": secret.ID}, task))
+	do[contract.Project](w, w.manager, "update-project", merge(fields{"initiativeId": nil}, at))
+	do[contract.Project](w, w.manager, "update-project", merge(fields{"initiativeId": secret.ID}, at))
+	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": secret.ID})
+	w.wantNowhere(secret.ID, "initiative")
+}
+
+// A task of a hidden project that another one waits for is not named by the entry
+// and the event of the other.
+func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
+	hidden := w.task(secret, "Hidden")
+	hiddenEpic := w.task(secret, "Epic", fields{"issueType": "EPIC"})
+	waits := w.task(open, "Waits", fields{"epicId": hiddenEpic.ID})
+	of := fields{"projectId": open.ID, "task": waits.Key}
+	do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of))
+	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": hidden.ID}, of))
+	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "Still waits"}, of))
+	w.wantNowhere(hidden.ID, "task")
+	w.wantNowhere(hiddenEpic.ID, "task")
+	uncleared := w.person(person{roles: []string{"Project Manager"}})
+	if f := w.refused(fault.CodeValidation, uncleared, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of)); strings.Contains(f.Error(), hidden.Key) {
+		t.Errorf("got %v", f)
+	}
+}
+
+// wantNowhere looks for an id in the audit entries and events about other records.
+func (w *world) wantNowhere(id op.UUID, noun string) {
+	w.t.Helper()
+	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%' || $1 || '%' AND resource_id <> $1 AND classification = 'UNCLASSIFIED'`, string(id)); n != 0 {
+		w.t.Errorf("%d audit entries of other records name the hidden %s", n, noun)
+	}
+	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.payload::text LIKE '%' || $1 || '%' AND e.aggregate_id <> $1
+		AND e.payload->'resource'->>'projectId' IS DISTINCT FROM (SELECT t.project_id::text FROM projects.tasks t WHERE t.id::text = $1)`, string(id)); n != 0 {
+		w.t.Errorf("%d events of other records name the hidden %s", n, noun)
+	}
+}
