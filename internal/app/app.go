@@ -195,15 +195,18 @@ func days(n *int) int {
 
 func (a *App) gate(module string, pool *postgres.Pool, delegations gate.Delegations) *gate.Module {
 	return gate.New(gate.Config{
-		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: a.hashKey(),
+		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: hashKey(a.cfg.JWTSecret), PreviousHashKey: hashKey(a.cfg.JWTPrevious),
 		Delegations: delegations, Timeout: a.cfg.RequestTimeout,
 	})
 }
 
-// hashKey is derived from the signing secret, so that every process of the
-// installation has the same and it is good for nothing else.
-func (a *App) hashKey() []byte {
-	mac := hmac.New(sha256.New, []byte(a.cfg.JWTSecret))
+// hashKey is derived from a signing secret, so that every process of the
+// installation has the same and it is good for nothing else. No secret is no key.
+func hashKey(secret string) []byte {
+	if secret == "" {
+		return nil
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("parapet idempotency keys"))
 	return mac.Sum(nil)
 }

@@ -66,6 +66,10 @@ type CredentialID struct {
 	ID string
 }
 
+func (t *Token) narrowing() string {
+	return fmt.Sprintf("%q %q %q %q %q %q", t.Kind, t.Tenant, t.Roles, t.RoleScopes, t.Clearance, t.Caveats)
+}
+
 // User is the owner of the token.
 type User struct {
 	ID             string
@@ -153,9 +157,9 @@ func (s *Subject) Revision() string { return s.revision }
 // Readable lists the tiers that the subject may read, lowest first.
 func (s *Subject) Readable() []string { return s.readable }
 
-// Narrowing is a text that tells subjects of one user apart that reach differently
-// far by their clearance or their token's caveats, whatever they hold. It is the same
-// for those that reach equally far.
+// Narrowing is a text that is the same for credentials of one user that were signed
+// with the same kind, tenant, roles, scopes, clearance and caveats. It does not
+// change with what the tenant has on record: that is decided about live.
 func (s *Subject) Narrowing() string { return s.narrowing }
 
 // Roles lists the effective roles, sorted.
@@ -185,6 +189,7 @@ func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 		if object, ok := value.(ast.Object); ok {
 			s := newSubject(object, v.set.revision)
 			s.credential = CredentialID{Kind: in.Token.Kind, ID: in.Token.ID}
+			s.narrowing = in.Token.narrowing()
 			return s, nil
 		}
 		failed = &failure{reason: ReasonType}
@@ -212,7 +217,6 @@ func newSubject(o ast.Object, revision string) *Subject {
 		permissions:  texts(o, "permissions"),
 		holds:        map[string]struct{}{},
 	}
-	s.narrowing = fmt.Sprintf("%q %q %q %t %q", s.readable, texts(o, "effects"), texts(o, "modules"), boolean(o, "all_projects"), texts(o, "projects"))
 	s.hold(o)
 	if delegations, ok := field(o, "delegations").(ast.Set); ok {
 		delegations.Foreach(func(t *ast.Term) {

@@ -90,6 +90,19 @@ func pagesAndRepeats(s *stage) {
 	}
 	s.want(403, "project.create", "POST", "/api/projects", s.as("guest@acme.example"), create("Once"), header, key)
 	s.want(400, header, "POST", "/api/auth/api-keys", manager, body{"label": "x"}, header, key)
+	// The record of a kept answer was classified above the caller: the answer is not
+	// given again, as if there were no such record.
+	hidden := s.want(201, "", "POST", "/api/projects", manager, create("Hidden soon"), header, "hidden")
+	s.want(200, "", "PATCH", "/api/projects/"+hidden.field(s.t, "id"), other, body{"classification": "SECRET"})
+	if a := s.want(404, "NOT_FOUND", "POST", "/api/projects", manager, create("Hidden soon"), header, "hidden"); strings.Contains(a.Body, hidden.field(s.t, "id")) {
+		s.t.Errorf("the hidden project is named: %s", a.Body)
+	}
+	s.want(200, "SECRET", "GET", "/api/projects/"+hidden.field(s.t, "id"), other, nil)
+	s.want(204, "", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone")
+	s.want(204, "", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone")
+	s.want(404, "NOT_FOUND", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone again")
+	// An API key of the same person does not get what the session was given.
+	s.want(409, "another kind", "POST", "/api/projects", s.key(manager), create("Once"), header, key)
 	ids := make([]string, 6)
 	var group sync.WaitGroup
 	for i := range ids {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"parapet/internal/authz"
+	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/postgres"
 )
 
 // Handler is the code of an operation on one resource. Load finds the resource
@@ -14,12 +16,17 @@ import (
 type Handler[In, Out, R any] struct {
 	Load func(ctx context.Context, c *Call, in *In) (R, authz.Resource, error)
 	Do   func(ctx context.Context, c *Call, in *In, resource R) (*Out, error)
+	// Returned finds the record that an answer shows, where Load does not find that
+	// one: the record that a creation has made, or the task that a claim has found.
+	// An answer that is kept for an idempotency key is given again only if the
+	// operation's permission is still allowed for this record. Nil where Load finds it.
+	Returned func(ctx context.Context, c *Call, out *Out) (authz.Resource, error)
 }
 
 // Handle binds an operation on one resource.
 func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) op.Bound {
 	m.mustBe(o.Operation, op.Permitted)
-	return bind(m, o, (*Call).holds, func(ctx context.Context, c *Call, in *In) (*Out, error) {
+	do := func(ctx context.Context, c *Call, in *In) (*Out, error) {
 		r, resource, err := h.Load(ctx, c, in)
 		if err != nil {
 			return nil, err
@@ -27,8 +34,49 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 		if err := c.Decide(ctx, o.Permission, resource); err != nil {
 			return nil, err
 		}
+		c.decided = &resource
 		return h.Do(ctx, c, in, r)
+	}
+	if !o.Effect.Changes() {
+		return bind(m, o, (*Call).holds, do)
+	}
+	return bind(m, o, (*Call).holds, func(ctx context.Context, c *Call, in *In) (*Out, error) {
+		return once(ctx, c, in, do, h.authorizeAgain)
 	})
+}
+
+// authorizeAgain decides anew about an answer that was kept: about the record of
+// the request as it is now, and about the record that the answer shows. was is what
+// was decided about when the answer was made.
+func (h *Handler[In, Out, R]) authorizeAgain(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error {
+	_, resource, err := h.Load(ctx, c, in)
+	if err != nil {
+		if was == nil || !isDone[Out](err) {
+			return err
+		}
+		resource = *was
+	}
+	if err := c.Decide(ctx, c.operation.Permission, resource); err != nil {
+		return err
+	}
+	if h.Returned == nil {
+		return nil
+	}
+	if resource, err = h.Returned(ctx, c, out); err != nil {
+		return err
+	}
+	return c.Decide(ctx, c.operation.Permission, resource)
+}
+
+// isDone tells whether an error says no more than that the request was carried out
+// before: its record has gone, and the answer shows nothing of it, or the record's
+// state does not admit the request twice.
+func isDone[Out any](err error) bool {
+	err = postgres.MapError(err)
+	if _, empty := any((*Out)(nil)).(*op.None); empty && fault.HasCode(err, fault.CodeNotFound) {
+		return true
+	}
+	return fault.HasCode(err, fault.CodeConflict) || fault.HasCode(err, fault.CodeValidation)
 }
 
 // List binds an operation that gives many resources: the handler must put the
@@ -47,7 +95,8 @@ func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do f
 
 // Open binds an operation that needs a live credential and no permission, or
 // whose decision is a question of its own that the handler asks. The caveats of
-// the token are held against it all the same.
+// the token are held against it all the same. No answer is kept for an idempotency
+// key: the handler runs and decides again, so it must do nothing the second time.
 func Open[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.mustBe(o.Operation, op.Authenticated)
 	return bind(m, o, (*Call).open, do)
@@ -56,7 +105,7 @@ func Open[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context,
 // Asked binds an operation that has a permission but whose decision is a
 // question of its own, such as the issuing of a key: the handler asks it. The
 // caller must hold the permission in some scope unless the policies resolve it
-// elsewhere, which the handler's question does.
+// elsewhere, which the handler's question does. No answer is kept, as for Open.
 func Asked[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.mustBe(o.Operation, op.Permitted)
 	return bind(m, o, nil, do)
@@ -107,8 +156,10 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 					return err
 				}
 			}
-			var err error
-			out, err = once(ctx, c, typed, do)
+			err := c.checkKey(ctx)
+			if err == nil {
+				out, err = do(ctx, c, typed)
+			}
 			return err
 		})
 		if err != nil {

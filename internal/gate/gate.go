@@ -58,6 +58,8 @@ type Config struct {
 	// HashKey is a secret of the installation: requests that named an
 	// idempotency key are remembered by a hash with it.
 	HashKey []byte
+	// PreviousHashKey is the secret before, while it is being replaced; nil is none.
+	PreviousHashKey []byte
 	// Timeout is the deadline of a call, from its first wait for a connection to its
 	// commit; zero means none. A call that waits for something else to happen has it
 	// for each look at the database.
@@ -109,6 +111,8 @@ type Call struct {
 	module    *Module
 	operation *op.Operation
 	checked   bool
+	// decided is what the operation's own permission was decided about.
+	decided *authz.Resource
 	// behalf is whose authority the operation needed, where the caller's own did not
 	// do.
 	behalf op.UUID

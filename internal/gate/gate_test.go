@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,13 @@ type house struct {
 	tenant, user op.UUID
 	granted      []string
 	caveats      []string
-	clearance    string
-	refreshed    atomic.Int64
-	runs         atomic.Int64
+	// kind and roles are the token's; a session with the role Crew unless set.
+	kind      string
+	roles     []string
+	pool      *postgres.Pool
+	clearance string
+	refreshed atomic.Int64
+	runs      atomic.Int64
 }
 
 func newHouse(t *testing.T) *house {
@@ -65,8 +70,9 @@ func newHouse(t *testing.T) *house {
 	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD')`, h.tenant)
 	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
 	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)
+	h.pool = db.Pool(t, postgres.RoleTracker)
 	h.module = gate.New(gate.Config{
-		Module: "tracker", Pool: db.Pool(t, postgres.RoleTracker), Engine: engine, Principals: h,
+		Module: "tracker", Pool: h.pool, Engine: engine, Principals: h,
 		Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 	})
 	return h
@@ -92,7 +98,7 @@ func (h *house) count(sql string) int {
 func (h *house) Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error) {
 	h.refreshed.Add(1)
 	subject, err := h.engine.Subject(ctx, authz.SubjectInput{
-		Token:  authz.Token{Kind: authz.TokenSession, Tenant: string(h.tenant), Roles: []string{"Crew"}, Clearance: h.clearance, Caveats: h.caveats},
+		Token:  authz.Token{Kind: cmp.Or(h.kind, authz.TokenSession), Tenant: string(h.tenant), Roles: append([]string{"Crew"}, h.roles...), Clearance: h.clearance, Caveats: h.caveats},
 		Tenant: string(h.tenant), TenantType: "STANDARD",
 		User:   authz.User{ID: string(h.user), Kind: authz.KindHuman},
 		Stored: authz.Stored{Clearance: "INTERNAL", Assignments: []authz.Assignment{{Role: "Crew", Scope: authz.ScopeTenant}}},
@@ -323,6 +329,132 @@ func TestIdempotencyKeys(t *testing.T) {
 	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
 	if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeForbidden) {
 		t.Errorf("a kept answer needs the permission all the same: got %v", err)
+	}
+}
+
+// A kept answer is decided about anew: with the grants of now, and the record as it
+// is now. A change that takes nothing away changes nothing.
+func TestIdempotencyKey_AnswerIsAuthorizedAnew(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	bump := func() { h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`) }
+	record := authz.Resource{Type: "thing", Tenant: string(h.tenant), Project: string(uid.New()), Classification: "INTERNAL"}
+	var loadFails, returnedFails error
+	returned := record
+	b := gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
+		Load: func(context.Context, *gate.Call, *thingIn) (string, authz.Resource, error) {
+			return "x", record, loadFails
+		},
+		Do: func(context.Context, *gate.Call, *thingIn, string) (*thingOut, error) {
+			return &thingOut{Name: "x", Run: h.runs.Add(1)}, nil
+		},
+		Returned: func(_ context.Context, _ *gate.Call, out *thingOut) (authz.Resource, error) {
+			if out.Name != "x" {
+				t.Errorf("Returned was given %+v", out)
+			}
+			return returned, returnedFails
+		},
+	})
+	call := func(note string, code fault.Code) {
+		t.Helper()
+		out, err := b.Call(h.caller("key"), &thingIn{"x"})
+		switch {
+		case code == "" && (err != nil || out.(*thingOut).Run != 1):
+			t.Errorf("%s: %+v, %v, want the kept answer", note, out, err)
+		case code != "" && !fault.HasCode(err, code):
+			t.Errorf("%s: %+v, %v, want %s", note, out, err, code)
+		}
+	}
+	call("first", "")
+	call("the same", "")
+	h.granted = []string{"task.update", "tasks.read", "projects.read"}
+	bump()
+	call("one more permission", "")
+	record.Classification = "SECRET"
+	call("the record of the request is above the clearance now", fault.CodeNotFound)
+	record.Classification, returned.Classification = "INTERNAL", "SECRET"
+	call("the record of the answer is above the clearance now", fault.CodeNotFound)
+	returned.Classification, returnedFails = "INTERNAL", fault.NotFound("thing")
+	call("the record of the answer has gone", fault.CodeNotFound)
+	returnedFails, loadFails = nil, fault.NotFound("thing")
+	call("the record of the request has gone", fault.CodeNotFound)
+	loadFails = fault.Conflict("It was done before.")
+	call("the request is not possible twice", "")
+	loadFails = fault.Forbidden("task.update")
+	call("the record of the request is denied", fault.CodeForbidden)
+	loadFails, h.granted = nil, []string{"tasks.read"}
+	bump()
+	call("the permission is gone", fault.CodeForbidden)
+	h.granted = []string{"task.update"}
+	h.kind = authz.TokenAPIKey
+	bump()
+	call("another kind of credential", fault.CodeConflict)
+	h.kind, h.roles = "", []string{"Crew", "Boss"}
+	call("another snapshot of roles", fault.CodeConflict)
+	h.roles = nil
+	call("all is as it was", "")
+	if h.runs.Load() != 1 {
+		t.Errorf("%d runs, want one", h.runs.Load())
+	}
+}
+
+// After a deletion there is no record to decide about: the one of the deletion is.
+func TestIdempotencyKey_DeletionIsAuthorizedAnew(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	remove := op.New[thingIn, op.None](op.Spec{Name: "delete-thing", Module: "tracker", Method: "POST", Path: "/api/things/delete", Permission: "task.update", Effect: op.Destroy, Status: 204, Summary: "Deletes a thing."})
+	gone := false
+	b := gate.Handle(h.module, remove, gate.Handler[thingIn, op.None, string]{
+		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+			if gone {
+				return "", authz.Resource{}, fault.NotFound("thing")
+			}
+			return in.Name, authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "INTERNAL"}, nil
+		},
+		Do: func(context.Context, *gate.Call, *thingIn, string) (*op.None, error) {
+			gone = true
+			return &op.None{}, nil
+		},
+	})
+	for range 3 {
+		if _, err := b.Call(h.caller("key"), &thingIn{"x"}); err != nil {
+			t.Fatalf("the deletion is repeated: %v", err)
+		}
+	}
+	if _, err := b.Call(h.caller("other"), &thingIn{"x"}); !fault.HasCode(err, fault.CodeNotFound) {
+		t.Errorf("another deletion of what is gone: %v", err)
+	}
+	h.granted = []string{"tasks.read"}
+	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
+	if _, err := b.Call(h.caller("key"), &thingIn{"x"}); !fault.HasCode(err, fault.CodeForbidden) {
+		t.Errorf("the deletion is repeated without the permission: %v", err)
+	}
+}
+
+// A key that was used before the signing secret was replaced still finds its answer.
+func TestIdempotencyKey_OutlivesARotationOfTheSecret(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, c := range []struct {
+		note          string
+		key, previous []byte
+		code          fault.Code
+	}{
+		{"before", []byte("old"), nil, ""},
+		{"during", []byte("new"), []byte("old"), ""},
+		{"after", []byte("new"), nil, fault.CodeConflict},
+	} {
+		h.module = gate.New(gate.Config{
+			Module: "tracker", Pool: h.pool, Engine: h.engine, Principals: h, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
+			HashKey: c.key, PreviousHashKey: c.previous,
+		})
+		_, err := h.change().Call(h.caller("the-key"), &thingIn{"plain"})
+		if (c.code == "") != (err == nil) || (err != nil && !fault.HasCode(err, c.code)) {
+			t.Errorf("%s: %v", c.note, err)
+		}
+	}
+	if h.runs.Load() != 1 {
+		t.Errorf("%d runs, want one", h.runs.Load())
 	}
 }
 

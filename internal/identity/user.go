@@ -27,6 +27,10 @@ func (s *Service) userOperations() []op.Bound {
 		}),
 		gate.Handle(s.gate, contract.CreateUser, gate.Handler[contract.CreateUserIn, row, newUser]{
 			Load: loadNewUser, Do: s.createUser,
+			Returned: func(ctx context.Context, c *gate.Call, out *row) (authz.Resource, error) {
+				_, resource, err := loadUser(ctx, c, out.ID, false)
+				return resource, err
+			},
 		}),
 		gate.Handle(s.gate, contract.UpdateUser, gate.Handler[contract.UpdateUserIn, row, row]{
 			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn) (row, authz.Resource, error) {

@@ -27,6 +27,10 @@ func (s *Service) createInitiative() gate.Handler[contract.CreateInitiativeIn, c
 			}, nil
 		},
 		Do: s.insertInitiative,
+		Returned: func(ctx context.Context, c *gate.Call, out *contract.Initiative) (authz.Resource, error) {
+			row, err := loadInitiative(ctx, c, loadInitiativeSQL, out.ID)
+			return row.resource(c.Tenant), err
+		},
 	}
 }
 

@@ -35,6 +35,10 @@ func (s *Service) createIssue() gate.Handler[contract.CreateIssueIn, contract.Is
 			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
 			return project, project.taskToBe(c), err
 		},
+		Returned: func(ctx context.Context, c *gate.Call, out *contract.Issue) (authz.Resource, error) {
+			row, err := loadIssue(ctx, c, string(out.ID), false)
+			return row.resource(c.Tenant), err
+		},
 		Do: func(ctx context.Context, c *gate.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
 			row := issueRow{
 				issueSummaryRow: issueSummaryRow{

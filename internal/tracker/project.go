@@ -29,6 +29,10 @@ func (s *Service) createProject() gate.Handler[contract.CreateProjectIn, contrac
 			}, nil
 		},
 		Do: s.insertProject,
+		Returned: func(ctx context.Context, c *gate.Call, out *contract.Project) (authz.Resource, error) {
+			row, err := loadProject(ctx, c, loadProjectSQL, out.ID)
+			return row.resource(c.Tenant), err
+		},
 	}
 }
 

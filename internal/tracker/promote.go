@@ -20,7 +20,7 @@ func (s *Service) promoteIssue() gate.Handler[contract.PromoteIssueIn, contract.
 			row, err := loadIssue(ctx, c, in.Issue, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.makeTaskOfIssue,
+		Do: s.makeTaskOfIssue, Returned: returnedTask,
 	}
 }
 

@@ -22,8 +22,14 @@ func (s *Service) createTask() gate.Handler[contract.CreateTaskIn, contract.Task
 			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
 			return project, project.taskToBe(c), err
 		},
-		Do: s.insertTask,
+		Do: s.insertTask, Returned: returnedTask,
 	}
+}
+
+// returnedTask is the task of an answer as it is now.
+func returnedTask(ctx context.Context, c *gate.Call, out *contract.Task) (authz.Resource, error) {
+	row, err := loadTask(ctx, c, out.ProjectID, string(out.ID), false)
+	return row.resource(c.Tenant), err
 }
 
 // taskToBe is a task that the caller is about to create in the project.
