@@ -69,6 +69,14 @@ bench: ## Print the benchmarks, one JSON line a figure (decision, filter, route,
 bench-scale: ## Print lists at 10,000 and at 1,000,000 tasks, with their plans (minutes, some gigabytes)
 	@cd internal/bench && go run . -only scale
 
+.PHONY: bench-neighbor
+bench-neighbor: setup-run ## Print one tenant's p50 and p99, alone and beside a tenant that overloads ptd (minutes)
+	@cd internal/bench && go run . -only neighbor
+
+.PHONY: bench-outbox
+bench-outbox: setup-test ## Print events/s with 20,000 pending, three times from an empty queue, and the latency at 300/s
+	go test ./internal/events -run '^$$' -bench 'Backlog|LatencyAtRate' -benchtime 1x -count 3
+
 .PHONY: fuzz
 fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s)
 	@grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' cmd internal jobs policies policytests 2>/dev/null | xargs -r -n1 dirname | sort -u | while read -r dir; do \

@@ -9,8 +9,8 @@
 //   - All tenants together hold at most Writers slots for writes and bulk work, and
 //     at most Bulk for bulk work. Writers can never take the other slots, so reads
 //     never wait for a writer that waits for a lock.
-//   - At most Queue callers of a tenant wait. The next one gets ErrFull at once. The
-//     number of waiting callers of one tenant does not change what another gets.
+//   - At most Queue callers of a tenant wait in each lane. The next one gets ErrFull at
+//     once. Neither another tenant nor another lane of the same tenant is refused for it.
 //   - A free slot goes to the next tenant in turn that has a caller who may take it
 //     (round robin by tenant), and within the tenant to the next lane in turn, and
 //     within the lane to the caller who came first. A waiting caller who is first in
@@ -68,9 +68,9 @@ type Limits struct {
 	Queue        int
 }
 
-// DefaultQueue is how many callers of a tenant wait unless a setting says
+// DefaultQueue is how many callers of a tenant wait in a lane unless a setting says
 // otherwise.
-const DefaultQueue = 128
+const DefaultQueue = 256
 
 // For derives limits from the number of slots, the share of one tenant in slots
 // and the length of a tenant's queue. Zero or less means the default: a quarter
@@ -160,12 +160,11 @@ func (q *Queue) Enter(name string, lane Lane) (*Slot, error) {
 		q.counts.wait(lane, 0)
 		return s, nil
 	}
-	waiting := t.waitingCallers()
-	if waiting >= q.limits.Queue && name != "" {
+	if len(t.waiting[lane]) >= q.limits.Queue && name != "" {
 		q.counts.full[lane]++
 		return nil, ErrFull
 	}
-	if waiting == 0 {
+	if t.waitingCallers() == 0 {
 		q.ring = append(q.ring, t)
 	}
 	t.waiting[lane] = append(t.waiting[lane], s)

@@ -93,10 +93,11 @@ func TestQueue_RefusesBeyondTheTenantsOwnQueue(t *testing.T) {
 	t.Parallel()
 	q := admission.New(limits())
 	grantedOf(t, q, "a", admission.Write, 2+4)
-	for _, lane := range admission.Lanes()[1:] {
-		if _, err := q.Enter("a", lane); !errors.Is(err, admission.ErrFull) {
-			t.Errorf("a fifth waiting caller in the %s lane: %v, want ErrFull", lane, err)
-		}
+	if _, err := q.Enter("a", admission.Write); !errors.Is(err, admission.ErrFull) {
+		t.Errorf("a fifth waiting writer: %v, want ErrFull", err)
+	}
+	if granted(enter(t, q, "a", admission.Bulk)) {
+		t.Error("bulk work got a slot that the tenant's writers have")
 	}
 	if !granted(enter(t, q, "a", admission.Read)) {
 		t.Error("a tenant with a full queue of writers can't read")
@@ -105,7 +106,7 @@ func TestQueue_RefusesBeyondTheTenantsOwnQueue(t *testing.T) {
 		t.Error("another tenant waits for it")
 	}
 	s := q.Stats(admission.Write)
-	if s.Held != 3 || s.Waiting != 4 || s.Full != 1 || q.Stats(admission.Bulk).Full != 1 {
+	if s.Held != 3 || s.Waiting != 4 || s.Full != 1 || q.Stats(admission.Bulk).Waiting != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -216,7 +217,7 @@ func TestFor_LeavesSlotsForReadsAtEverySize(t *testing.T) {
 			}
 		}
 	}
-	if got, want := admission.For(16, 0, 0), (admission.Limits{Slots: 16, Reserve: 1, Writers: 11, Bulk: 2, Share: 4, ShareWriters: 3, ShareBulk: 1, Queue: 128}); got != want {
+	if got, want := admission.For(16, 0, 0), (admission.Limits{Slots: 16, Reserve: 1, Writers: 11, Bulk: 2, Share: 4, ShareWriters: 3, ShareBulk: 1, Queue: 256}); got != want {
 		t.Errorf("the default: %+v, want %+v", got, want)
 	}
 }
@@ -238,8 +239,8 @@ func TestQueue_HoldsItsGuaranteesForAnyCallers(t *testing.T) {
 				if err == nil {
 					c.slot = s
 					callers = append(callers, c)
-				} else if waitingOf(callers, c.tenant) < l.Queue {
-					t.Fatalf("seed %d: refused with %d waiting", seed, waitingOf(callers, c.tenant))
+				} else if waitingOf(callers, c) < l.Queue {
+					t.Fatalf("seed %d: refused with %d waiting", seed, waitingOf(callers, c))
 				}
 			} else if len(callers) > 0 {
 				i := r.IntN(len(callers))
@@ -257,9 +258,9 @@ type caller struct {
 	slot   *admission.Slot
 }
 
-func waitingOf(callers []caller, tenant string) (n int) {
+func waitingOf(callers []caller, who caller) (n int) {
 	for _, c := range callers {
-		if c.tenant == tenant && !granted(c.slot) {
+		if c.tenant == who.tenant && c.lane == who.lane && !granted(c.slot) {
 			n++
 		}
 	}

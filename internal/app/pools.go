@@ -3,9 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"parapet/internal/postgres"
 )
+
+// jobsLockTimeout is as long as a subscriber may hold its turn, and some more.
+const jobsLockTimeout = time.Minute
 
 // pools are the connections of a process: one pool for each LOGIN role it needs.
 type pools struct {
@@ -36,9 +40,14 @@ func (p *pools) open(ctx context.Context, role string) (*postgres.Pool, error) {
 	if p.cfg.Citus {
 		setting = postgres.SetLocal
 	}
+	lockTimeout := p.cfg.LockTimeout
+	if role == postgres.RoleJobs {
+		// Background work waits its turn: nobody waits for its answer.
+		lockTimeout = jobsLockTimeout
+	}
 	pool, err := postgres.Open(ctx, postgres.Config{
 		URL: url, MaxConns: int32(min(p.cfg.PoolConns, 1000)), TenantConns: p.cfg.TenantConns, TenantQueue: p.cfg.TenantQueue,
-		LockTimeout: p.cfg.LockTimeout, TenantSetting: setting,
+		LockTimeout: lockTimeout, TenantSetting: setting,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database as %s: %w", role, err)

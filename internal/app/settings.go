@@ -132,7 +132,7 @@ func Settings() []Setting {
 		}},
 		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Connections to the database for each role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
 		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many of these one tenant may use at a time; one of them stays free for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: number(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
-		{Name: "PT_TENANT_QUEUE", Default: "128", Doc: "How many requests of one tenant may wait for a connection, for at most two seconds; the next one is answered 503 at once.", set: number(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
+		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads, and how many changes, of one tenant may wait for a connection, for at most two seconds; the next one is answered 503 at once.", set: number(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
 		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a change waits for a record that another change holds, in milliseconds; then it is answered 503 with Retry-After.", set: func(c *Config, v string) error {
 			n, err := whole(v, 10, 60000)
 			c.LockTimeout = time.Duration(n) * time.Millisecond

@@ -24,7 +24,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("only", "decisions,tokens,routes", "what to measure, a comma list; scale, which takes minutes and some gigabytes, neighbor and outbox are not among the usual ones")
+	only := flags.String("only", "decisions,tokens,routes", "what to measure, a comma list; scale, which takes minutes and some gigabytes, and neighbor, which takes minutes, are not among the usual ones")
 	attackName := flags.String("attack", "", "used by neighbor itself: load the server of -info until the standard input ends")
 	infoFile := flags.String("info", "", "file that ptd dev --info-file wrote")
 	if err := flags.Parse(args); err != nil {
@@ -47,10 +47,8 @@ func run(ctx context.Context, args []string) error {
 			err = scale(ctx, r)
 		case "neighbor":
 			err = neighbor(ctx, r)
-		case "outbox":
-			err = outbox(ctx, r)
 		default:
-			err = fmt.Errorf("there is no part %q; known: decisions, tokens, routes, scale, neighbor, outbox", part)
+			err = fmt.Errorf("there is no part %q; known: decisions, tokens, routes, scale, neighbor", part)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)

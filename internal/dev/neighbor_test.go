@@ -121,6 +121,7 @@ func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 		}
 		reasons[e.Error.Reason]++
 	}
+	// Those that waited for the row, and those that waited for a connection.
 	if reasons["TENANT_BUSY"] == 0 || reasons["RECORD_LOCKED"] == 0 || len(reasons) != 2 {
 		t.Errorf("reasons: %v", reasons)
 	}

@@ -3,10 +3,13 @@ package events_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"parapet/internal/events"
+	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
 	"parapet/internal/uid"
@@ -33,6 +36,86 @@ func BenchmarkDispatch(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkBacklog delivers 20,000 pending events to three subscribers. It starts
+// from an empty queue for which the server has planned every statement.
+func BenchmarkBacklog(b *testing.B) {
+	const n = 20_000
+	for b.Loop() {
+		b.StopTimer()
+		db := pgtest.New(b)
+		owner := withTaken(b, db)
+		module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
+		d := dispatcher(b, db, nil, collector("one", nil), collector("two", nil), collector("three", nil))
+		emptyPlans(b, owner, d)
+		for from := 0; from < n; from += 5000 {
+			var list []events.Event
+			for i := from; i < from+5000; i++ {
+				list = append(list, numbered(tenant, fmt.Sprint("a", i%1000), fmt.Sprint(i)))
+			}
+			publish(b, module, tenant, list...)
+		}
+		b.StartTimer()
+		if moved, err := d.Drain(b.Context()); err != nil || moved != n {
+			b.Fatal(moved, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkLatencyAtRate is the time from the commit to the effect for events that
+// come at a steady 300 a second, for ten seconds.
+func BenchmarkLatencyAtRate(b *testing.B) {
+	const rate, n = 300, 3000
+	db := pgtest.New(b)
+	withTaken(b, db)
+	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
+	var mu sync.Mutex
+	committed, taken := map[op.UUID]time.Time{}, map[op.UUID]time.Time{}
+	all := make(chan struct{})
+	d := dispatcher(b, db, nil, collector("s", func(_ context.Context, list []events.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range list {
+			taken[e.ID] = time.Now()
+		}
+		if len(taken) == n {
+			close(all)
+		}
+		return nil
+	}))
+	ctx, stop := context.WithCancel(b.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = d.Run(ctx) }()
+	for b.Loop() {
+		clear(taken)
+		tick := time.NewTicker(time.Second / rate)
+		var writers sync.WaitGroup
+		for i := range n {
+			<-tick.C
+			writers.Go(func() {
+				e := numbered(tenant, fmt.Sprint("a", i), "1")
+				e.ID = uid.New()
+				publish(b, module, tenant, e)
+				mu.Lock()
+				committed[e.ID] = time.Now()
+				mu.Unlock()
+			})
+		}
+		writers.Wait()
+		<-all
+		tick.Stop()
+	}
+	var took []time.Duration
+	for id, at := range taken {
+		took = append(took, max(at.Sub(committed[id]), 0))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	stop()
+	<-ended
 }
 
 // BenchmarkAppend writes one event a transaction.

@@ -85,10 +85,11 @@ func orDefault[T int | time.Duration](v, or T) T {
 }
 
 // sqlRoute moves one batch. The rows are locked in order and not skipped, so that
-// a second dispatcher waits for the first and then finds the rows behind them.
+// a second dispatcher waits for the first and then finds the rows behind them. A
+// locked row stays where it is, so its location finds it without a join.
 const sqlRoute = `
 WITH batch AS MATERIALIZED (
-	SELECT tenant_id, id, position, type, aggregate_type, aggregate_id
+	SELECT ctid AS location, tenant_id, id, position, type, aggregate_type, aggregate_id
 	FROM events.outbox
 	WHERE dispatched_at IS NULL
 	ORDER BY position
@@ -103,8 +104,7 @@ WITH batch AS MATERIALIZED (
 	ON CONFLICT DO NOTHING
 ), marked AS (
 	UPDATE events.outbox o SET dispatched_at = now()
-	FROM batch b
-	WHERE o.tenant_id = b.tenant_id AND o.id = b.id
+	WHERE o.ctid = ANY (ARRAY (SELECT b.location FROM batch b))
 )
 SELECT count(*) FROM batch`
 
@@ -121,9 +121,14 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var n int
-	err := d.cfg.Pool.QueryRow(ctx, sqlRoute, postgres.Args{
-		"batch": d.cfg.Batch, "subscribers": names, "patterns": patterns,
-	}).Scan(&n)
+	err := d.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
+		if _, err := tx.Exec(ctx, sqlIndexOrder); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, sqlRoute, freshPlan, postgres.Args{
+			"batch": d.cfg.Batch, "subscribers": names, "patterns": patterns,
+		}).Scan(&n)
+	})
 	if err != nil {
 		return 0, fmt.Errorf("events: route: %w", err)
 	}

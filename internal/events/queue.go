@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -48,26 +50,54 @@ func (q *queue) run(ctx context.Context) {
 	})
 }
 
+// A queue is read from its beginning, in the order of its index, until a batch is
+// full. With wrong statistics the server would rather read and sort all that waits,
+// for each batch anew. So the other ways are off in the transaction while the queue
+// is read; sqlAnyOrder allows them again before a subscriber's own statements.
+const (
+	sqlIndexOrder = `
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`
+	sqlAnyOrder = `
+SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_bitmapscan TO DEFAULT; SET LOCAL enable_sort TO DEFAULT`
+)
+
 // sqlTurn lets one dispatcher at a time deliver to a subscriber, and bounds the
 // statements of the transaction, so that the server ends a slow one and the
 // transaction can go on without it.
 const sqlTurn = `
-SELECT set_config('statement_timeout', @timeout, true),
+SELECT set_config('statement_timeout', @timeout, true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
        pg_advisory_xact_lock(hashtextextended('parapet events ' || @subscriber::text, 0))`
 
+// freshPlan makes the server plan a statement for the tables and the arguments as
+// they are at each execution. A plan that it made and kept while a queue was empty
+// would go through the whole queue once for each row of it.
+const freshPlan = pgx.QueryExecModeCacheDescribe
+
 // sqlDue takes what is due, in order, and locks it. It leaves out what stands
-// behind an event of the same aggregate that waits for another attempt.
+// behind an event of the same aggregate that waits for another attempt. Those
+// events are collected once, whatever the plan: NOT IN looks each row up in a hash
+// table, where NOT EXISTS could become a scan of the queue for each row. LIMIT 1
+// makes the look-up of each event one by its key, where a join could read the whole
+// outbox for each batch.
 const sqlDue = `
+WITH waiting AS MATERIALIZED (
+	SELECT f.tenant_id, f.aggregate_type, f.aggregate_id, f.position
+	FROM events.deliveries f
+	WHERE f.subscriber = @subscriber AND f.attempts > 0 AND f.parked_at IS NULL AND f.next_attempt_at > now()
+)
 SELECT d.tenant_id, d.event_id AS id, d.position, o.type, d.aggregate_type, d.aggregate_id, o.occurred_at,
        o.actor_id, o.correlation_id, o.payload, d.attempts
 FROM events.deliveries d
-JOIN events.outbox o ON o.tenant_id = d.tenant_id AND o.id = d.event_id
+CROSS JOIN LATERAL (
+	SELECT e.type, e.occurred_at, e.actor_id, e.correlation_id, e.payload
+	FROM events.outbox e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id LIMIT 1) o
 WHERE d.subscriber = @subscriber AND d.parked_at IS NULL AND d.next_attempt_at <= now()
-  AND NOT EXISTS (
-	SELECT 1 FROM events.deliveries f
-	WHERE f.subscriber = d.subscriber AND f.tenant_id = d.tenant_id
-	  AND f.aggregate_type = d.aggregate_type AND f.aggregate_id = d.aggregate_id
-	  AND f.position < d.position AND f.attempts > 0 AND f.parked_at IS NULL AND f.next_attempt_at > now())
+  AND ((d.tenant_id, d.aggregate_type, d.aggregate_id) NOT IN (
+		SELECT f.tenant_id, f.aggregate_type, f.aggregate_id FROM waiting f)
+	OR d.position < (
+		SELECT min(f.position) FROM waiting f
+		WHERE f.tenant_id = d.tenant_id AND f.aggregate_type = d.aggregate_type AND f.aggregate_id = d.aggregate_id))
 ORDER BY d.position
 LIMIT @batch
 FOR UPDATE OF d`
@@ -118,8 +148,11 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 	done := 0
 	err := q.inTurn(ctx, func(ctx context.Context, tx *postgres.Tx) error {
 		var err error
-		due, err = postgres.Collect[delivery](ctx, tx, sqlDue, postgres.Args{"subscriber": q.subscriber.Name, "batch": q.size})
+		due, err = postgres.Collect[delivery](ctx, tx, sqlDue, freshPlan, postgres.Args{"subscriber": q.subscriber.Name, "batch": q.size})
 		if err != nil || len(due) == 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, sqlAnyOrder, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
 		failure := q.attempt(ctx, tx, due)
@@ -196,7 +229,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 			tenants[i], ids[i] = d.TenantID, d.ID
 		}
 		args["tenants"], args["ids"] = tenants, ids
-		fresh, err := postgres.CollectScalars[op.UUID](ctx, sp, sqlProcessed, args)
+		fresh, err := postgres.CollectScalars[op.UUID](ctx, sp, sqlProcessed, freshPlan, args)
 		if err != nil {
 			return err
 		}
@@ -215,7 +248,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 				return err
 			}
 		}
-		_, err = sp.Exec(ctx, sqlDelivered, args)
+		_, err = sp.Exec(ctx, sqlDelivered, freshPlan, args)
 		return err
 	})
 }

@@ -61,7 +61,7 @@ func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, er
 	var total int64
 	for _, sql := range pruneStatements {
 		for {
-			tag, err := q.Exec(ctx, sql, postgres.Args{"before": before, "batch": pruneBatch})
+			tag, err := q.Exec(ctx, sql, freshPlan, postgres.Args{"before": before, "batch": pruneBatch})
 			if err != nil {
 				return total, fmt.Errorf("events: prune: %w", err)
 			}

@@ -168,7 +168,7 @@ func TestSixtyFourAnswerersAtOnce(t *testing.T) {
 		})
 	}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == conns {
+		if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= conns/2 {
 			break
 		}
 	}

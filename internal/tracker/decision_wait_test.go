@@ -32,7 +32,7 @@ func (w *world) module(conns int32, deps tracker.Deps) *another {
 	w.t.Helper()
 	deps.Gate = gate.New(gate.Config{
 		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
-		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
+		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	deps.Directory = w
 	a := &another{service: tracker.New(deps)}

@@ -110,7 +110,7 @@ func newWorldOf(t testing.TB, conns int32) *world {
 	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Works'), ($1, $3, 'Yard'), ($4, $5, 'Labs')`, w.acme, w.orgA, w.orgB, w.globex, w.orgG)
 	module := gate.New(gate.Config{
 		Module: contract.Module, Engine: e, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
-		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, AcquireTimeout: time.Minute}),
+		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	w.deps = tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}
 	w.remake()

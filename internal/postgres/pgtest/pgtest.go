@@ -121,7 +121,7 @@ func (d *DB) RoleURL(role string) string { return d.server.URL(d.name, role) }
 // Pool opens a pool of role, closed when the test ends.
 func (d *DB) Pool(tb testing.TB, role string) *postgres.Pool {
 	tb.Helper()
-	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(role), MaxConns: 4})
+	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(role), MaxConns: 8, TenantConns: 8})
 }
 
 // PoolWith opens a pool as cfg says, closed when the test ends.
@@ -153,7 +153,7 @@ func (d *DB) PoolWith(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 // connection: on a busy machine that is no finding.
 func (d *DB) Owner(tb testing.TB) *postgres.Pool {
 	tb.Helper()
-	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(d.server.Superuser()), MaxConns: 4, AcquireTimeout: time.Minute})
+	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(d.server.Superuser()), MaxConns: 4, AcquireTimeout: time.Minute, LockTimeout: time.Minute})
 }
 
 func (d *DB) drop(ctx context.Context) error {
@@ -274,9 +274,9 @@ func (k *kit) sharedPool(role string) (*postgres.Pool, error) {
 		return pool, nil
 	}
 	pool, err := postgres.Open(context.Background(), postgres.Config{
-		URL: k.shared.RoleURL(role), MaxConns: int32(max(8, 2*runtime.GOMAXPROCS(0))),
+		URL: k.shared.RoleURL(role), MaxConns: int32(max(16, 2*runtime.GOMAXPROCS(0))), TenantConns: 1000,
 		// Parallel tests queue for a connection; that is not what they test.
-		AcquireTimeout: time.Minute,
+		AcquireTimeout: time.Minute, LockTimeout: time.Minute,
 	})
 	if err != nil {
 		return nil, err

@@ -1,5 +1,0 @@
-package main
-
-import "context"
-
-func outbox(ctx context.Context, r *report) error { return nil }

@@ -1,0 +1,105 @@
+package events_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"parapet/internal/events"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+	"parapet/internal/uid"
+)
+
+// emptyPlans makes the server plan what the dispatcher does while there is nothing
+// to do: the tables are known to be empty, and every statement has been run more
+// often than the five times after which a plan is kept.
+func emptyPlans(tb testing.TB, owner *postgres.Pool, d *events.Dispatcher) {
+	tb.Helper()
+	for _, sql := range []string{`VACUUM (ANALYZE) events.deliveries`, `VACUUM (ANALYZE) events.outbox`, `VACUUM (ANALYZE) events.processed`} {
+		if _, err := owner.Exec(tb.Context(), sql); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for range 8 {
+		if n, err := d.Drain(tb.Context()); err != nil || n != 0 {
+			tb.Fatal(n, err)
+		}
+	}
+}
+
+// TestDrain_VisitsEachRowAFewTimesWhateverThePlans counts the rows that delivering
+// a backlog visits, after the statements were planned for empty tables. A plan that
+// goes through the queue once for every row of it visits millions.
+func TestDrain_VisitsEachRowAFewTimesWhateverThePlans(t *testing.T) {
+	t.Parallel()
+	const pending, batch, mostVisits = 3000, 250, 10
+	db := pgtest.New(t)
+	owner := withTaken(t, db)
+	module, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
+	jobs, err := postgres.Open(t.Context(), postgres.Config{URL: db.RoleURL(postgres.RoleJobs), MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			jobs.Close()
+		}
+	}()
+	d, err := events.NewDispatcher(events.Config{Pool: jobs, Batch: batch, Subscribers: []events.Subscriber{collector("one", nil)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	emptyPlans(t, owner, d)
+	var list []events.Event
+	for i := range pending {
+		list = append(list, numbered(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))
+	}
+	publish(t, module, tenant, list...)
+	before := visits(t, owner)
+	if n, err := d.Drain(t.Context()); err != nil || n != pending {
+		t.Fatal(n, err)
+	}
+	// A server process reports what it has counted when it ends.
+	closed = true
+	jobs.Close()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		var running int
+		if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE usename = 'parapet_jobs' AND datname = current_database()`).Scan(&running); err != nil {
+			t.Fatal(err)
+		}
+		if running == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the dispatcher's connection is still there")
+		}
+	}
+	for table, after := range visits(t, owner) {
+		visited := after - before[table]
+		t.Logf("%s: %.1f rows visited an event", table, float64(visited)/pending)
+		if visited > mostVisits*pending {
+			t.Errorf("%d events: %d rows of %s were visited, want at most %d an event", pending, visited, table, mostVisits)
+		}
+	}
+}
+
+// visits counts the rows of the queue's tables that scans of any kind have visited.
+func visits(t *testing.T, owner *postgres.Pool) map[string]int64 {
+	t.Helper()
+	type row struct {
+		Relname string
+		Visited int64
+	}
+	rows, err := postgres.Collect[row](t.Context(), owner,
+		`SELECT relname, seq_tup_read + coalesce(idx_tup_fetch, 0) AS visited FROM pg_stat_user_tables WHERE schemaname = 'events'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int64{}
+	for _, r := range rows {
+		counts[r.Relname] = r.Visited
+	}
+	return counts
+}
