@@ -85,7 +85,11 @@ const EventCreated = "audit.entry.created"
 // leaves the changes out.
 func Critical(e Entry) (Entry, events.Event) {
 	e = e.withDefaults()
-	payload, err := json.Marshal(map[string]any{"resource": map[string]string{
+	classification := "UNCLASSIFIED"
+	if e.Classification != nil {
+		classification = *e.Classification
+	}
+	payload, err := json.Marshal(map[string]any{"classification": classification, "resource": map[string]string{
 		"id": string(e.id), "action": e.Action, "resourceType": e.ResourceType, "resourceId": e.ResourceID,
 		"module": e.Module, "actorType": e.ActorType,
 	}})

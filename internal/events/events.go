@@ -53,7 +53,8 @@ type Event struct {
 	CorrelationID op.UUID   `json:"correlationId"`
 	// Payload is {"resource": the changed resource's public form, "changed": for
 	// updates, the names of the changed fields, "notify": the users whom the feed
-	// of notifications is to tell, where the event names them}. Empty is {}.
+	// of notifications is to tell, where the event names them, "classification": that
+	// of the resource}. Empty is {}.
 	Payload json.RawMessage `json:"payload"`
 }
 

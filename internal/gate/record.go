@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -152,7 +153,7 @@ func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit
 	}
 	var told []events.Event
 	for _, e := range r.events {
-		payload, err := payloadOf(e)
+		payload, err := payloadOf(e, r.classificationOf(e.AggregateID))
 		if err != nil {
 			return nil, nil, fmt.Errorf("gate: event %s: %w", e.Type, err)
 		}
@@ -182,14 +183,28 @@ func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit
 	return entries, told, nil
 }
 
+// classificationOf is that of the audit entry about the same record. It is empty
+// where there is no such entry, and who may see the event is then decided by its
+// type: see the list of events in internal/identity.
+func (r *records) classificationOf(aggregate op.UUID) string {
+	for _, n := range r.notes {
+		if n.ResourceID == string(aggregate) {
+			return cmp.Or(n.Classification, unclassified)
+		}
+	}
+	return ""
+}
+
 // payloadOf is the changed resource's public form and, for an update, the names
-// of the fields that changed, and whom it concerns.
-func payloadOf(e Event) (json.RawMessage, error) {
+// of the fields that changed, whom it concerns, and the record's classification,
+// by which events are shown.
+func payloadOf(e Event, classification string) (json.RawMessage, error) {
 	payload := struct {
-		Resource any       `json:"resource,omitempty"`
-		Changed  []string  `json:"changed,omitempty"`
-		Notify   []op.UUID `json:"notify,omitempty"`
-	}{e.Payload, e.Changed, e.Notify}
+		Resource       any       `json:"resource,omitempty"`
+		Changed        []string  `json:"changed,omitempty"`
+		Notify         []op.UUID `json:"notify,omitempty"`
+		Classification string    `json:"classification,omitempty"`
+	}{e.Payload, e.Changed, e.Notify, classification}
 	return json.Marshal(payload)
 }
 

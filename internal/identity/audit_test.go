@@ -231,6 +231,24 @@ func TestEventsAreListed(t *testing.T) {
 	}
 }
 
+// An event names its record, so it is shown to those who may read the record's tier.
+func TestEventsAreListedByClassification(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	project := uid.New()
+	for _, payload := range []string{`{"classification":"UNCLASSIFIED"}`, `{"classification":"CONFIDENTIAL"}`, `{"classification":"SECRET"}`, `{}`} {
+		r.exec(`INSERT INTO events.outbox (tenant_id, id, type, aggregate_type, aggregate_id, occurred_at, correlation_id, payload)
+VALUES ($1, $2, 'projects.task.updated', 'task', $3, now(), $4, $5::text::jsonb)`, r.acme.id, uid.New(), project, uid.New(), payload)
+	}
+	for clearance, want := range map[string]int{"UNCLASSIFIED": 1, "CONFIDENTIAL": 2, "SECRET": 4} {
+		r.exec(`UPDATE identity.memberships SET clearance = $3 WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"], clearance)
+		page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: r.login("admin@acme.example"), query: map[string][]string{"aggregateId": {string(project)}}})
+		if len(page.Items) != want {
+			t.Errorf("with the clearance %s %d events show, want %d", clearance, len(page.Items), want)
+		}
+	}
+}
+
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})

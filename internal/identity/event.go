@@ -12,10 +12,14 @@ import (
 	"parapet/internal/postgres"
 )
 
-// An event's envelope says that something happened to a record, and no more.
+// An event's envelope names the record that something happened to, so it is shown by
+// that record's classification, which the payload says. Events of the directory have
+// none. An event of a project without one is from before it was written: whoever may
+// not read the highest tier does not see it.
 var eventColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.tenant":         authz.UUID("o.tenant_id"),
-	"resource.classification": authz.Literal(unclassified),
+	"resource.tenant": authz.UUID("o.tenant_id"),
+	"resource.classification": authz.Text(
+		"coalesce(o.payload->>'classification', CASE WHEN o.type LIKE 'directory.%' THEN 'UNCLASSIFIED' ELSE 'SECRET' END)"),
 })
 
 const selectEventsSQL = `

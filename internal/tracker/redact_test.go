@@ -89,6 +89,15 @@ func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of))
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": hidden.ID}, of))
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "Still waits"}, of))
+	for tier, want := range map[string]bool{"SECRET": true, "UNCLASSIFIED": true} {
+		if n := w.count(`SELECT count(*) FROM events.outbox WHERE payload->>'classification' = $1`, tier); (n > 0) != want {
+			t.Errorf("%d events have the classification %s", n, tier)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM events.outbox WHERE coalesce(payload->>'classification', '') <> 'SECRET' AND aggregate_id IN ($1, $2, $3)`,
+		string(secret.ID), string(hidden.ID), string(hiddenEpic.ID)); n != 0 {
+		t.Errorf("%d events of secret records are not classified as such", n)
+	}
 	w.wantNowhere(hidden.ID, "task")
 	w.wantNowhere(hiddenEpic.ID, "task")
 	uncleared := w.person(person{roles: []string{"Project Manager"}})
