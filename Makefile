@@ -61,6 +61,14 @@ policy-test: ## Run the Rego tests (plain opa test), then the decision tables an
 	$(OPA) test policies policytests
 	go test ./policytests
 
+.PHONY: policy-matrix
+policy-matrix: ## Write what the policies decide to policytests/matrix; review the diff
+	go test ./policytests -run TestPolicyMatrix -update-matrix -count=1
+
+.PHONY: mutants
+mutants: ## Try every mutant of the policies' rules and data (many minutes)
+	go test ./policytests -run TestMutants -mutants 0 -count=1 -v -timeout 4h
+
 .PHONY: bench
 bench: ## Print the benchmarks, one JSON line a figure (decision, filter, route, token)
 	@cd internal/bench && go run .

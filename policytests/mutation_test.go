@@ -1,67 +1,217 @@
 package policytests_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/format"
+	"github.com/open-policy-agent/opa/v1/util"
 
 	"parapet/internal/authz"
+	"parapet/internal/authz/invariant"
 	"parapet/policies"
 )
 
-var mutants = flag.Int("mutants", 12, "how many mutants of the policies to try; 0 tries them all")
+var (
+	mutants      = flag.Int("mutants", 20, "how many mutants of the rules and of the data to try, each; 0 tries all of them")
+	mutantsMatch = flag.String("mutants-match", "", "try the mutants whose name contains this text")
+)
 
-// mutant is the policies with one line changed.
-type mutant struct {
-	name   string
-	change string
-	source fstest.MapFS
-}
+// equivalentFile lists the mutants that decide as the policies do, each with a reason.
+const equivalentFile = "equivalent_mutants.yaml"
 
-// The tests notice what is changed in a rule: a condition left out, turned
-// round, or compared otherwise. Few are tried by default, spread over all;
-// `go test ./policytests -run Mutants -mutants 0 -timeout 20m` tries every one.
+// TestMutantsAreNoticed changes the rules and the data of the policies, one change at a
+// time: the Rego tests, the matrix or the invariants must notice. A few mutants are tried
+// by default, spread over all; `make mutants` tries every one.
 func TestMutantsAreNoticed(t *testing.T) {
 	t.Parallel()
-	all := everyMutant(t)
-	chosen := all
-	if *mutants > 0 && *mutants < len(all) {
-		chosen = nil
-		for i := range *mutants {
-			chosen = append(chosen, all[i*len(all) / *mutants])
-		}
+	l := newLab(t)
+	text, err := os.ReadFile(equivalentFile)
+	if err != nil {
+		t.Fatal(err)
 	}
+	equivalent := map[string]string{}
+	if err := util.Unmarshal(text, &equivalent); err != nil {
+		t.Fatalf("%s: %v", equivalentFile, err)
+	}
+	unused := maps.Clone(equivalent)
+	first := newKiller(t, l)
+	for kind, all := range map[string][]mutant{"rule": ruleMutants(t, l), "data": dataMutants(l)} {
+		for _, m := range all {
+			delete(unused, m.name)
+		}
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			tryMutants(t, first, kind, all, equivalent)
+		})
+	}
+	for name := range unused {
+		t.Errorf("%s lists %q, which is no mutant now", equivalentFile, name)
+	}
+}
+
+// chosen are the mutants that this run tries.
+func chosen(all []mutant) []mutant {
+	if *mutantsMatch != "" {
+		return slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.name, *mutantsMatch) })
+	}
+	if *mutants <= 0 || *mutants >= len(all) {
+		return all
+	}
+	out := make([]mutant, *mutants)
+	for i := range out {
+		out[i] = all[i*len(all) / *mutants]
+	}
+	return out
+}
+
+func tryMutants(t *testing.T, first *killer, kind string, all []mutant, equivalent map[string]string) {
+	t.Helper()
+	selected := chosen(all)
+	var mu sync.Mutex
+	by := map[string]int{}
+	killed, same := 0, 0
 	var work sync.WaitGroup
 	queue := make(chan mutant)
 	for range 2 {
 		work.Go(func() {
+			k := *first
+			k.t = t
+			if kind == "data" {
+				k.compile()
+			}
 			for m := range queue {
-				report, err := authz.RunTests(t.Context(), authz.Source{Policies: m.source, Tests: authz.Embedded().Tests})
-				if err == nil && len(report.Failed) == 0 {
-					t.Errorf("nothing notices %s: %s", m.name, m.change)
+				killer := k.kill(t.Context(), m)
+				_, listed := equivalent[m.name]
+				mu.Lock()
+				switch {
+				case killer == "" && listed:
+					same++
+				case killer == "":
+					t.Errorf("nothing notices %s (%s)", m.name, m.where)
+				case listed:
+					t.Errorf("%s lists %q as equivalent, but %s notices it", equivalentFile, m.name, killer)
+				default:
+					killed++
+					by[strings.SplitN(killer, " ", 2)[0]]++
 				}
+				mu.Unlock()
 			}
 		})
 	}
-	for _, m := range chosen {
+	for _, m := range selected {
 		queue <- m
 	}
 	close(queue)
 	work.Wait()
-	t.Logf("%d of %d mutants", len(chosen), len(all))
+	t.Logf("%s mutants: %d of %d tried, %d killed %v, %d equivalent, %d survive", kind, len(selected), len(all), killed, by, same, len(selected)-killed-same)
 }
 
-// everyMutant changes every line of every rule in every way that fits it.
-func everyMutant(t *testing.T) []mutant {
-	t.Helper()
+// killer tries the tests on mutants, the cheapest first.
+type killer struct {
+	t        testing.TB
+	lab      *lab
+	rows     []row
+	answers  []string
+	compiler *ast.Compiler // of the unchanged rules, with the tests
+}
+
+func newKiller(t testing.TB, l *lab) *killer {
+	k := &killer{t: t, lab: l, rows: matrix(l)}
+	v := k.compile()
+	for _, r := range k.rows {
+		k.answers = append(k.answers, strings.Join(r.cells(t.Context(), v), ","))
+	}
+	return k
+}
+
+// compile gives the killer a compiler of its own, which the data mutants share.
+func (k *killer) compile() *evaluation {
+	k.compiler = ast.NewCompiler()
+	v := newEvaluation(k.t, k.compiler, k.lab.data)
+	if _, err := v.regoTests(k.t.Context(), k.lab.modules(nil), "^none$"); err != nil {
+		k.t.Error(err)
+	}
+	return v
+}
+
+// kill names what notices the mutant; empty where nothing does.
+func (k *killer) kill(ctx context.Context, m mutant) string {
+	if m.module == nil {
+		v := newEvaluation(k.t, k.compiler, m.data)
+		if r := k.differs(ctx, v, m.name); r != "" {
+			return "matrix " + r
+		}
+		failed, err := v.regoTests(ctx, nil, "")
+		if err != nil {
+			return "compiler " + err.Error()
+		}
+		if failed != "" {
+			return "test " + failed
+		}
+		return k.rejected(ctx, m)
+	}
+	v := newEvaluation(k.t, ast.NewCompiler(), k.lab.data)
+	// The tests of the changed package first: they are the likeliest to fail.
+	failed, err := v.regoTests(ctx, k.lab.modules(map[string]*ast.Module{m.file: m.module}), "^"+m.pkg+"_test\\.")
+	if err != nil {
+		return "compiler " + err.Error()
+	}
+	if failed == "" {
+		if failed, err = v.regoTests(ctx, nil, ""); err != nil {
+			return "compiler " + err.Error()
+		}
+	}
+	if failed != "" {
+		return "test " + failed
+	}
+	if r := k.differs(ctx, v, m.name); r != "" {
+		return "matrix " + r
+	}
+	return k.rejected(ctx, m)
+}
+
+// differs names a row of the matrix that the mutant answers otherwise. Rows that name
+// what the mutant is about come first.
+func (k *killer) differs(ctx context.Context, v *evaluation, about string) string {
+	order := make([]int, len(k.rows))
+	score := make([]int, len(k.rows))
+	for i, r := range k.rows {
+		order[i] = i
+		for _, key := range r.key {
+			if strings.Contains(about, key) {
+				score[i]--
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return score[a] - score[b] })
+	for _, i := range order {
+		if strings.Join(k.rows[i].cells(ctx, v), ",") != k.answers[i] {
+			return k.rows[i].String()
+		}
+	}
+	return ""
+}
+
+// rejected tells whether the engine would reject the mutant, by an invariant or because
+// it does not load.
+func (k *killer) rejected(ctx context.Context, m mutant) string {
 	files := fstest.MapFS{}
 	err := fs.WalkDir(policies.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || (m.data != nil && strings.HasSuffix(path, "data.yaml")) {
 			return err
 		}
 		text, err := fs.ReadFile(policies.FS, path)
@@ -69,57 +219,31 @@ func everyMutant(t *testing.T) []mutant {
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		return "error " + err.Error()
 	}
-	var out []mutant
-	for path, file := range files {
-		if !strings.HasSuffix(path, ".rego") {
-			continue
+	if m.module != nil {
+		text, err := format.Ast(m.module)
+		if err != nil {
+			return "compiler " + err.Error()
 		}
-		lines := strings.Split(string(file.Data), "\n")
-		for i, line := range lines {
-			for _, changed := range changes(line) {
-				source := fstest.MapFS{}
-				for name, f := range files {
-					source[name] = f
-				}
-				text := slices.Clone(lines)
-				text[i] = changed
-				source[path] = &fstest.MapFile{Data: []byte(strings.Join(text, "\n"))}
-				out = append(out, mutant{
-					name:   fmt.Sprintf("%s:%d", path, i+1),
-					change: fmt.Sprintf("%q for %q", changed, line),
-					source: source,
-				})
-			}
+		files[m.file] = &fstest.MapFile{Data: text}
+	} else {
+		text, err := json.Marshal(m.data["parapet"])
+		if err != nil {
+			return "error " + err.Error()
 		}
+		files["parapet/data.json"] = &fstest.MapFile{Data: text}
 	}
-	slices.SortFunc(out, func(a, b mutant) int {
-		return strings.Compare(a.name+a.change, b.name+b.change)
-	})
-	return out
-}
-
-// changes gives the ways to change a line: a condition of a body is left out,
-// a comparison or a not is turned round.
-func changes(line string) []string {
-	code := strings.TrimSpace(line)
-	if code == "" || strings.HasPrefix(code, "#") || strings.HasPrefix(code, "package") || strings.HasPrefix(code, "import") {
-		return nil
+	_, err = authz.New(ctx, authz.Config{Timeout: time.Minute, Source: authz.Source{Policies: files, Tests: fstest.MapFS{
+		"rego/only_test.rego":   &fstest.MapFile{Data: []byte("package only_test\n\ntest_passes if true\n")},
+		"tables/none/data.yaml": &fstest.MapFile{Data: []byte("cases: []\n")},
+	}}})
+	var violation *invariant.Violation
+	switch {
+	case errors.As(err, &violation):
+		return "invariant " + violation.Invariant.Name
+	case err != nil:
+		return fmt.Sprintf("engine %v", err)
 	}
-	var out []string
-	condition := strings.HasPrefix(line, "\t") && !strings.HasPrefix(code, `"`) && !strings.HasPrefix(code, "some ") &&
-		!strings.Contains(code, ":=") && !strings.HasSuffix(code, "{") && !strings.HasPrefix(code, "}") && !strings.HasSuffix(code, ",") &&
-		!strings.HasSuffix(code, "|") && !strings.HasSuffix(code, "(")
-	if condition {
-		out = append(out, "\ttrue")
-	}
-	for _, pair := range [][2]string{
-		{"not ", ""}, {" == ", " != "}, {" != ", " == "}, {" <= ", " < "}, {" >= ", " > "}, {"true", "false"}, {"false", "true"},
-	} {
-		if strings.Contains(line, pair[0]) {
-			out = append(out, strings.Replace(line, pair[0], pair[1], 1))
-		}
-	}
-	return out
+	return ""
 }

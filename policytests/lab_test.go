@@ -1,0 +1,173 @@
+package policytests_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/tester"
+	"github.com/open-policy-agent/opa/v1/util"
+
+	"parapet/policies"
+	"parapet/policytests"
+)
+
+// lab holds the parsed policies and tests, for evaluating changed copies of them. The
+// engine would parse, check and prepare everything for each copy.
+type lab struct {
+	rules, tests map[string]*ast.Module
+	data         object
+}
+
+func newLab(t testing.TB) *lab {
+	t.Helper()
+	l := &lab{rules: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, data: object{}}
+	for _, tree := range []struct {
+		files   fs.FS
+		roots   []string
+		modules map[string]*ast.Module
+	}{{policies.FS, []string{"parapet"}, l.rules}, {policytests.FS, []string{"rego", "tables"}, l.tests}} {
+		for _, root := range tree.roots {
+			err := fs.WalkDir(tree.files, root, func(name string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				text, err := fs.ReadFile(tree.files, name)
+				if err != nil {
+					return err
+				}
+				if path.Ext(name) == ".rego" {
+					tree.modules[name], err = ast.ParseModuleWithOpts(name, string(text), ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1})
+					return err
+				}
+				var value object
+				if err := util.Unmarshal(text, &value); err != nil {
+					return err
+				}
+				at := l.data
+				for _, key := range strings.Split(path.Dir(name), "/") {
+					if at[key] == nil {
+						at[key] = object{}
+					}
+					at = at[key].(object)
+				}
+				maps.Copy(at, value)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return l
+}
+
+// modules are the policies and the tests, with some replaced.
+func (l *lab) modules(replaced map[string]*ast.Module) map[string]*ast.Module {
+	out := maps.Clone(l.rules)
+	maps.Copy(out, l.tests)
+	maps.Copy(out, replaced)
+	return out
+}
+
+// evaluation is compiled policies with data: what a question can be put to.
+type evaluation struct {
+	compiler *ast.Compiler
+	store    storage.Store
+	txn      storage.Transaction
+	queries  map[string]rego.PreparedEvalQuery
+	subjects map[string]ast.Value
+}
+
+func newEvaluation(t testing.TB, compiler *ast.Compiler, data object) *evaluation {
+	t.Helper()
+	v := &evaluation{
+		compiler: compiler, queries: map[string]rego.PreparedEvalQuery{}, subjects: map[string]ast.Value{},
+		store: inmem.NewFromObjectWithOpts(data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true)),
+	}
+	var err error
+	if v.txn, err = v.store.NewTransaction(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// eval gives an entry point's value; nil where it is undefined or fails.
+func (v *evaluation) eval(ctx context.Context, entry string, input any) ast.Value {
+	query, ok := v.queries[entry]
+	if !ok {
+		ref := ast.Ref{ast.DefaultRootDocument}
+		for _, part := range strings.Split(entry, "/") {
+			ref = append(ref, ast.StringTerm(part))
+		}
+		var err error
+		query, err = rego.New(rego.Compiler(v.compiler), rego.Store(v.store), rego.Transaction(v.txn), rego.StrictBuiltinErrors(true),
+			rego.ParsedQuery(ast.NewBody(ast.NewExpr(ast.NewTerm(ref)))),
+			rego.GenerateJSON(func(term *ast.Term, _ *rego.EvalContext) (any, error) { return term.Value, nil })).PrepareForEval(ctx)
+		if err != nil {
+			return nil
+		}
+		v.queries[entry] = query
+	}
+	value, err := ast.InterfaceToValue(input)
+	if err != nil {
+		return nil
+	}
+	results, err := query.Eval(ctx, rego.EvalParsedInput(value), rego.EvalTransaction(v.txn))
+	if err != nil || len(results) != 1 || len(results[0].Expressions) != 1 {
+		return nil
+	}
+	result, _ := results[0].Expressions[0].Value.(ast.Value)
+	return result
+}
+
+func field(v ast.Value, key string) ast.Value {
+	if o, ok := v.(ast.Object); ok {
+		if t := o.Get(ast.StringTerm(key)); t != nil {
+			return t.Value
+		}
+	}
+	return nil
+}
+
+// regoTests runs the tests of the packages that the filter matches until one fails, and
+// names it.
+func (v *evaluation) regoTests(ctx context.Context, modules map[string]*ast.Module, filter string) (failed string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	runner := tester.NewRunner().SetCompiler(v.compiler).SetStore(v.store).SetTimeout(time.Minute).RaiseBuiltinErrors(true).Filter(filter)
+	if modules != nil {
+		runner = runner.SetModules(modules)
+	}
+	results, err := runner.RunTests(ctx, v.txn)
+	if err != nil {
+		return "", err
+	}
+	for result := range results {
+		if failed == "" && !result.Pass() && ctx.Err() == nil {
+			failed = fmt.Sprintf("%s.%s", result.Package, result.Name)
+			cancel()
+		}
+	}
+	return failed, nil
+}
+
+// testPackages are the packages of the Rego tests.
+func (l *lab) testPackages() []string {
+	var out []string
+	for _, m := range l.tests {
+		out = append(out, m.Package.Path.String())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

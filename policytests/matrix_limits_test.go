@@ -1,0 +1,123 @@
+package policytests_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// limits are the rows about the rest of the data: tiers, lifetimes, profiles, modules,
+// audit scopes, and who counts as an administrator or a guest.
+func limits(policy object) []row {
+	var rows []row
+	add := func(subject, about string, answer func(context.Context, *evaluation) string) {
+		rows = append(rows, row{"limits", []string{subject, about}, func(ctx context.Context, v *evaluation) []string { return []string{answer(ctx, v)} }})
+	}
+	roles := slices.Sorted(maps.Keys(policy["roles"].(object)["defaults"].(object)))
+	for _, role := range append(roles, "unknown") {
+		add("role "+role, "kind", func(_ context.Context, v *evaluation) string { return text(v.in("roles", "defaults", role, "kind")) })
+		add("role "+role, "makes an administrator by its name", func(ctx context.Context, v *evaluation) string {
+			return text(field(v.subject(ctx, role, "tenant", "STANDARD", ast.NewArray()), "admin"))
+		})
+		add("role "+role, "can be given work", func(ctx context.Context, v *evaluation) string {
+			return text(field(v.eval(ctx, "parapet/work/give", object{
+				"actor": v.subject(ctx, "Member", "tenant", "STANDARD", nil), "resource": object{"tenant": acme, "classification": "UNCLASSIFIED"},
+				"candidate": object{
+					"id": colleague, "tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "agents_allowed": false,
+					"roles": []any{object{"name": role, "kind": "STANDARD", "scope": "tenant", "grants": []any{}}},
+				},
+			}), "allow"))
+		})
+	}
+	for _, clearance := range append(tiers(), "none") {
+		for _, classification := range tiers() {
+			add("clearance "+clearance, "reads "+classification, func(ctx context.Context, v *evaluation) string {
+				return text(v.eval(ctx, "parapet/clearance/may_read", object{"clearance": clearance, "classification": classification}))
+			})
+		}
+	}
+	for _, module := range policy["catalogue"].(object)["modules"].([]any) {
+		caveat := fmt.Sprint("module:", module)
+		add(caveat, "is a known caveat", func(ctx context.Context, v *evaluation) string {
+			s := v.eval(ctx, "parapet/subject/subject", object{
+				"token":  object{"kind": "session", "tenant": acme, "roles": []any{}, "role_scopes": object{}, "caveats": []any{caveat}},
+				"tenant": acme, "tenant_type": "STANDARD", "user": object{"id": worker, "kind": "HUMAN"},
+				"stored": object{"assignments": []any{}}, "roles": object{}, "delegations": []any{},
+			})
+			return text(field(s, "modules"))
+		})
+	}
+	profiles := policy["profiles"].(object)["registered"].(object)
+	for _, key := range append(slices.Sorted(maps.Keys(profiles)), "unknown") {
+		for _, role := range roles {
+			add("profile "+key, "fits the default role "+role, func(ctx context.Context, v *evaluation) string {
+				return text(v.eval(ctx, "parapet/profiles/validate", object{"target": object{
+					"id": robot, "tenant": acme, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": key,
+					"roles": []any{object{"name": role, "kind": "GLOBAL", "scope": "tenant", "grants": v.in("roles", "defaults", role, "grants")}},
+				}}))
+			})
+		}
+		for _, name := range []string{"role", "secret"} {
+			add("profile "+key, name, func(_ context.Context, v *evaluation) string { return text(v.in("profiles", "registered", key, name)) })
+		}
+	}
+	scopes := policy["audit"].(object)["scopes"].(object)
+	for _, held := range []string{"own", "organisation", "tenant", "classified"} {
+		for _, asked := range slices.Sorted(maps.Keys(scopes)) {
+			for _, classification := range []any{nil, "UNCLASSIFIED", "INTERNAL"} {
+				add("holder of audit.read."+held, fmt.Sprintf("%s of an entry with classification %v", asked, classification), func(ctx context.Context, v *evaluation) string {
+					return v.audits(ctx, held, asked, classification)
+				})
+			}
+		}
+	}
+	return append(rows, lifetimes()...)
+}
+
+// audits tells which entries somebody with one audit scope reads.
+func (v *evaluation) audits(ctx context.Context, held, asked string, classification any) string {
+	actor := v.subject(ctx, "auditor", "tenant", "STANDARD", ast.NewArray(ast.StringTerm("audit.read."+held)))
+	answer := ""
+	for _, entry := range []struct{ name, creator, organisation string }{{"own", worker, orgB}, {"organisation", colleague, orgA}, {"any", colleague, orgB}} {
+		if v.eval(ctx, "parapet/access/allow", object{
+			"permission": asked, "effect": "read", "module": "audit", "actor": actor,
+			"resource": object{"type": "audit_entry", "tenant": acme, "creator": entry.creator, "organisation": entry.organisation, "classification": classification},
+		}) == ast.Value(ast.Boolean(true)) {
+			answer += entry.name + " "
+		}
+	}
+	return answer
+}
+
+func lifetimes() []row {
+	var rows []row
+	add := func(subject, entry string, settings, more object, granted ...string) {
+		rows = append(rows, row{"limits", []string{"key of " + subject, fmt.Sprint("settings ", settings, " wish ", more["expires_in_days"])}, func(ctx context.Context, v *evaluation) []string {
+			terms := []*ast.Term{}
+			for _, g := range append(granted, "api_key.issue", "api_key.issue_for_service") {
+				if subject != "a person" || g != "api_key.issue_for_service" {
+					terms = append(terms, ast.StringTerm(g))
+				}
+			}
+			request := object{"actor": v.subject(ctx, subject, "tenant", "STANDARD", ast.NewArray(terms...)), "settings": settings}
+			maps.Copy(request, more)
+			verdict := v.eval(ctx, entry, request)
+			return []string{fmt.Sprintf("%s days, cap %s", text(field(verdict, "days")), text(field(verdict, "cap")))}
+		}})
+	}
+	target := object{"target": object{
+		"id": robot, "tenant": acme, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": "spec-wiki-sync",
+		"roles": []any{object{"name": "wiki:page:write", "kind": "GLOBAL", "scope": "tenant", "grants": []any{"wiki:page:write"}}},
+	}}
+	for _, settings := range []object{{}, {"max_user_days": 100, "max_admin_days": 20}, {"max_user_days": 1000, "max_admin_days": 1000}, {"max_user_days": 89}} {
+		add("a service principal", "parapet/keys/issue_service", settings, target)
+		for _, more := range []object{{}, {"expires_in_days": 1}, {"expires_in_days": 365}, {"expires_in_days": 366}} {
+			add("a person", "parapet/keys/issue_self", settings, more)
+			add("an administrator", "parapet/keys/issue_self", settings, more)
+		}
+	}
+	return rows
+}
