@@ -74,7 +74,42 @@ func limits(policy object) []row {
 			}
 		}
 	}
-	return append(rows, lifetimes()...)
+	return append(rows, append(lifetimes(), delegationBounds()...)...)
+}
+
+// delegationBounds asks for delegations at and beyond each bound.
+func delegationBounds() []row {
+	const now, day, second = 1767225600000000, 86400000000, 1000000
+	var rows []row
+	add := func(about string, from, until, same, total int) {
+		rows = append(rows, row{"limits", []string{"delegation", about}, func(ctx context.Context, v *evaluation) []string {
+			user := func(id string) object {
+				return object{
+					"id": id, "tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET",
+					"roles": []any{object{"name": "holder", "kind": "STANDARD", "scope": "tenant", "grants": []any{"task.update"}}},
+				}
+			}
+			return []string{text(v.eval(ctx, "parapet/delegations/verdict", object{
+				"actor": v.subject(ctx, "Member", "tenant", "STANDARD", nil), "delegator": user(worker), "delegate": user(colleague), "permissions": []any{"task.update"},
+				"resource": object{"tenant": acme, "organisation": orgA, "project": projectA, "classification": "UNCLASSIFIED"},
+				"now":      now, "starts_at": from, "ends_at": until, "received": object{"from_delegator": same, "total": total},
+			}))}
+		}})
+	}
+	for _, days := range []int{366, 367} {
+		add(fmt.Sprintf("starts in %d days", days), now+days*day, now+(days+1)*day, 0, 0)
+		add(fmt.Sprintf("lasts %d days", days), now, now+days*day, 0, 0)
+	}
+	for _, seconds := range []int{300, 301} {
+		add(fmt.Sprintf("started %d seconds ago", seconds), now-seconds*second, now+day, 0, 0)
+	}
+	for _, n := range []int{15, 16} {
+		add(fmt.Sprintf("is number %d between the two", n+1), now, now+day, n, n)
+	}
+	for _, n := range []int{63, 64} {
+		add(fmt.Sprintf("is number %d to the delegate", n+1), now, now+day, 0, n)
+	}
+	return rows
 }
 
 // audits tells which entries somebody with one audit scope reads.

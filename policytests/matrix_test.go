@@ -172,6 +172,7 @@ func (v *evaluation) permissionCells(ctx context.Context, permission string) []s
 	delegate["roles"] = []any{}
 	verdict := v.eval(ctx, "parapet/delegations/verdict", object{
 		"actor": v.subject(ctx, "holder", "tenant", "STANDARD", ast.NewArray(ast.StringTerm(permission))), "delegator": delegator, "delegate": delegate,
+		"now": 1767225600000000, "starts_at": 1767225600000000, "ends_at": 1767312000000000, "received": object{"from_delegator": 0, "total": 0},
 		"permissions": []any{permission}, "resource": object{"tenant": acme, "organisation": orgA, "project": projectA, "classification": "UNCLASSIFIED"},
 	})
 	covers := v.covers(ctx, own, name)

@@ -3,6 +3,8 @@ package authz
 import (
 	"testing"
 	"time"
+
+	"parapet/internal/authz/invariant"
 )
 
 // TestEmbeddedPoliciesKeepEveryInvariant is why the engine does not check the
@@ -21,6 +23,13 @@ func TestEmbeddedPoliciesKeepEveryInvariant(t *testing.T) {
 	}
 	if report.Decisions < 10_000 {
 		t.Errorf("only %d decisions", report.Decisions)
+	}
+	denied, err := invariant.Denied(t.Context(), candidate{e.current.Load()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range denied {
+		t.Errorf("the invariants spoil a question that is denied anyway: %.2000s", q)
 	}
 	t.Logf("%d decisions in %v", report.Decisions, time.Since(start).Round(time.Millisecond))
 }

@@ -36,7 +36,7 @@ var verdictEntries = map[string]bool{
 	"parapet/keys/issue_service": true, "parapet/keys/issue_self": true, "parapet/keys/list": true, "parapet/keys/revoke": true,
 	"parapet/work/give": true, "parapet/work/act_as_agent": true, "parapet/work/raise_decision": true,
 	"parapet/work/cancel_decision": true, "parapet/work/release_claim": true, "parapet/delegations/verdict": true,
-	"parapet/profiles/validate": true, "parapet/open/verdict": true, "parapet/actas/verdict": true,
+	"parapet/work/promote_issue": true, "parapet/work/count_records": true, "parapet/work/start_run": true, "parapet/profiles/validate": true, "parapet/open/verdict": true, "parapet/actas/verdict": true,
 }
 
 // The tiers, lowest first.
@@ -84,7 +84,7 @@ func (c *checker) able() *caller { return holder(namesOf(c.sample)...) }
 // essential are the permissions that the rules of other packages ask for.
 var essential = []string{
 	"api_key.issue", "api_key.issue_for_service", "api_key.read.own", "api_key.revoke.own", "role.assign", "tasks.update.any", "tasks.read", "task.update",
-	"task.delete", "tenant.create", "audit.read.tenant",
+	"task.delete", "tenant.create", "audit.read.tenant", "issue.update", "time_entries.read",
 }
 
 func namesOf(permissions []Permission) []string {
@@ -148,7 +148,7 @@ var platformPermissions = []string{"tenant.create", "tenant.disable", "tenant.en
 func required() []Permission {
 	names := map[string]string{
 		"api_key.issue": "identity", "api_key.issue_for_service": "identity", "role.assign": "identity", "user.update": "identity",
-		"task.delete": "tracker", "task.update": "tracker", "tasks.read": "tracker", "tasks.update.any": "tracker", "project.delete": "tracker",
+		"task.delete": "tracker", "issue.update": "tracker", "time_entries.read": "tracker", "task.update": "tracker", "tasks.read": "tracker", "tasks.update.any": "tracker", "project.delete": "tracker",
 		"audit.read": "audit", "audit.read.tenant": "audit", "decision_log.read": "audit",
 	}
 	for _, name := range platformPermissions {

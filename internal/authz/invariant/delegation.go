@@ -113,8 +113,15 @@ func delegating() object {
 		"delegator":   candidate("HUMAN").with("id", user).with("roles", grants),
 		"delegate":    candidate("HUMAN"),
 		"permissions": list("task.update"),
+		// Times are microseconds: from now on, for a day.
+		"now": now, "starts_at": now, "ends_at": now + day, "received": object{"from_delegator": 0, "total": 0},
 	}
 }
+
+const (
+	now = 1_767_225_600_000_000
+	day = 86_400_000_000
+)
 
 func checkDelegationMade(c *checker) {
 	cl := c.able()
@@ -123,6 +130,8 @@ func checkDelegationMade(c *checker) {
 		good.with("permissions", list()), good.without("permissions"), good.with("permissions", "task.update"), good.with("permissions", list("role.assign")),
 		good.with("permissions", list("task.update", "role.assign")), good.with("permissions", list("task.delete")), good.with("permissions", list("unknown")),
 		good.with("permissions", list("delegation.create")), good.at("delegate/id", user), good.cut("delegate/id"), good.cut("delegator/id"),
+		good.with("ends_at", now), good.with("ends_at", now-day), good.with("starts_at", now-day), good.with("ends_at", now+3660*day), good.with("starts_at", now+3660*day).with("ends_at", now+3661*day),
+		good.without("ends_at"), good.without("starts_at"), good.without("now"), good.without("received"), good.at("received/from_delegator", 1000), good.at("received/total", 1000),
 		good.at("delegator/roles", list()), good.cut("delegator/roles"), good.without("delegate"), good.without("delegator"),
 	}
 	for _, who := range []string{"delegator", "delegate"} {

@@ -114,6 +114,32 @@ func (i Invariant) Check(ctx context.Context, set Set) (Report, error) {
 	return Report{c.decisions}, c.err
 }
 
+// Denied lists the entry points that deny even the questions which the invariants take
+// for allowed and then spoil. Such an invariant would hold for want of any allow: a test
+// of the embedded policies expects none.
+func Denied(ctx context.Context, set Set) ([]string, error) {
+	c := newChecker(ctx, set)
+	cl := c.able()
+	var out []string
+	questions := append(allowedVerdicts(cl),
+		access(c.powerful(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
+		access(c.delegated(delegation(c, "tenant")), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, record()),
+		question{cl, giveWork, object{"resource": record(), "candidate": candidate("HUMAN")}},
+		question{entry: startRun, request: object{"resource": record(), "candidate": candidate("AGENT")}},
+		question{cl, listKeys, object{"service_owned": false}},
+		question{entry: "parapet/profiles/validate", request: object{"target": wikiSync()}},
+		question{entry: "parapet/actas/verdict", request: object{
+			"token_kind": "session", "token_tenant": tenantA, "principal_kind": "HUMAN", "module": "tracker", "header": true, "target": tenantB,
+		}},
+	)
+	for _, q := range questions {
+		if c.problem(q) == "" {
+			out = append(out, q.String())
+		}
+	}
+	return out, c.err
+}
+
 // All lists the invariants, in the order in which they are checked.
 func All() []Invariant {
 	return []Invariant{

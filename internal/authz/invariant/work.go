@@ -6,6 +6,9 @@ const (
 	raiseDecision  = "parapet/work/raise_decision"
 	cancelDecision = "parapet/work/cancel_decision"
 	releaseClaim   = "parapet/work/release_claim"
+	promoteIssue   = "parapet/work/promote_issue"
+	countRecords   = "parapet/work/count_records"
+	startRun       = "parapet/work/start_run"
 	delegate       = "parapet/delegations/verdict"
 	openOperation  = "parapet/open/verdict"
 )
@@ -48,6 +51,7 @@ func checkAssignment(c *checker) {
 			c.deny(question{cl, giveWork, object{"resource": secret, "candidate": who}}, "request/candidate")
 			if kind == "AGENT" {
 				c.deny(question{cl, actAsAgent, object{"resource": secret, "candidate": who}}, "request/candidate")
+				c.deny(question{entry: startRun, request: object{"resource": secret, "candidate": who}}, "request/candidate")
 			}
 		}
 		for _, tenant := range []any{tenantB, nil, ""} {
@@ -64,6 +68,7 @@ func speaking(cl *caller, resource object) []question {
 		{cl, raiseDecision, object{"resource": resource, "acting": stranger, "assignee": stranger, "category": "IN_PROGRESS"}},
 		{cl, cancelDecision, object{"resource": resource, "raised_by": colleague}},
 		{cl, releaseClaim, object{"resource": resource, "holder": colleague}},
+		{cl, promoteIssue, object{"resource": resource}},
 	}
 }
 
@@ -78,6 +83,10 @@ func checkSpeaking(c *checker) {
 			c.deny(q, "caller/token", "caller/user", "request")
 		}
 	}
+	for _, bad := range append(c.nobodies(), cl.but("roles/Role", list("time_entries.read.own", "task.update")), c.scoped("project", otherProject)) {
+		c.deny(question{bad, countRecords, object{"resource": record(), "permission": "time_entries.read"}}, "caller/roles", "request")
+	}
+	c.deny(question{cl, countRecords, object{"resource": record(), "permission": "task.update"}}, "request")
 	low := cl.but("token/clearance", "INTERNAL")
 	for _, q := range speaking(low, record().with("classification", "SECRET")) {
 		c.deny(q, "caller/token/clearance", "request")
@@ -102,5 +111,6 @@ func allowedVerdicts(cl *caller) []question {
 		question{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
 		question{cl, delegate, delegating()},
 		question{cl, openOperation, object{"effect": "write", "module": "identity"}},
+		question{cl, countRecords, object{"resource": record(), "permission": "time_entries.read"}},
 	)
 }
