@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,14 +159,4 @@ func (v *evaluation) regoTests(ctx context.Context, modules map[string]*ast.Modu
 		}
 	}
 	return failed, nil
-}
-
-// testPackages are the packages of the Rego tests.
-func (l *lab) testPackages() []string {
-	var out []string
-	for _, m := range l.tests {
-		out = append(out, m.Package.Path.String())
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -178,8 +178,35 @@ func (v *evaluation) permissionCells(ctx context.Context, permission string) []s
 	covers := v.covers(ctx, own, name)
 	return []string{
 		text(field(entry, "module")), text(field(entry, "effect")), text(field(entry, "platform")), text(field(admin, "admin")), text(field(verdict, "allow")),
-		fmt.Sprint(covers == "own" || covers == "created"), fmt.Sprint(covers == "own" || covers == "owned"),
+		fmt.Sprint(covers == "own" || covers == "created" || v.delegatedOwn(ctx, name, colleague, robot)),
+		fmt.Sprint(covers == "own" || covers == "owned" || v.delegatedOwn(ctx, name, robot, colleague)),
 	}
+}
+
+// delegatedOwn tells whether a delegation of P.own, by somebody who holds P, covers a
+// record. A permission can be delegated as .own even if no role can grant it so.
+func (v *evaluation) delegatedOwn(ctx context.Context, permission, creator, owner string) bool {
+	name := "delegate of " + permission
+	if _, ok := v.subjects[name]; !ok {
+		v.subjects[name] = v.eval(ctx, "parapet/subject/subject", object{
+			"token":  object{"kind": "session", "tenant": acme, "roles": []any{}, "role_scopes": object{}, "clearance": "SECRET", "caveats": []any{}},
+			"tenant": acme, "tenant_type": "STANDARD", "user": object{"id": worker, "kind": "HUMAN"},
+			"stored": object{"assignments": []any{}, "clearance": "SECRET"}, "roles": object{"holder": []any{permission}},
+			"delegations": []any{object{
+				"id": orgA, "scope": "tenant", "projects": []any{}, "initiatives": []any{}, "permissions": []any{permission + ".own"},
+				"delegator": object{
+					"id": colleague, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET",
+					"assignments": []any{object{"role": "holder", "scope": "tenant"}},
+				},
+			}},
+		})
+	}
+	entry := v.in("catalogue", "permissions", permission)
+	answer, _ := v.eval(ctx, "parapet/access/behalf", object{
+		"permission": permission, "effect": field(entry, "effect"), "module": field(entry, "module"), "actor": v.subjects[name],
+		"resource": object{"type": "record", "tenant": acme, "organisation": orgA, "project": projectA, "creator": creator, "owner": owner, "classification": "UNCLASSIFIED"},
+	}).(ast.Set)
+	return answer != nil && answer.Len() > 0
 }
 
 func text(v ast.Value) string {
