@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	mutants      = flag.Int("mutants", 20, "how many mutants of the rules and of the data to try, each; 0 tries all of them")
+	mutants      = flag.Int("mutants", 12, "how many mutants of the rules and of the data to try, each; 0 tries all of them")
 	mutantsMatch = flag.String("mutants-match", "", "try the mutants whose name contains this text")
 )
 
