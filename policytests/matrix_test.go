@@ -164,7 +164,7 @@ func (v *evaluation) permissionCells(ctx context.Context, permission string) []s
 	entry := v.in("catalogue", "permissions", permission)
 	name, _ := strings.CutSuffix(permission, ".own")
 	own := v.subject(ctx, "holder of the own permission", "tenant", "PROGRAMME_OFFICE", ast.NewArray(ast.StringTerm(name+".own")))
-	admin := v.subject(ctx, "holder", "tenant", "STANDARD", ast.NewArray(ast.StringTerm(permission)))
+	admin := v.subject(ctx, "holder", "tenant", "PROGRAMME_OFFICE", ast.NewArray(ast.StringTerm(permission)))
 	ours := object{"tenant": acme, "kind": "HUMAN", "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET"}
 	delegator, delegate := maps.Clone(ours), maps.Clone(ours)
 	delegator["id"], delegate["id"] = worker, colleague
