@@ -137,7 +137,7 @@ func lifetimes() []row {
 					terms = append(terms, ast.StringTerm(g))
 				}
 			}
-			request := object{"actor": v.subject(ctx, subject, "tenant", "STANDARD", ast.NewArray(terms...)), "settings": settings}
+			request := object{"actor": v.subject(ctx, subject, "tenant", "STANDARD", ast.NewArray(terms...)), "settings": settings, "active_keys": 0, "max_active_keys": 50}
 			maps.Copy(request, more)
 			verdict := v.eval(ctx, entry, request)
 			return []string{fmt.Sprintf("%s days, cap %s", text(field(verdict, "days")), text(field(verdict, "cap")))}

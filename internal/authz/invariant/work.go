@@ -107,7 +107,7 @@ func checkSpeaking(c *checker) {
 func allowedVerdicts(cl *caller) []question {
 	out := append(serviceQuestions(cl), speaking(cl, record())...)
 	return append(out,
-		question{cl, issueSelf, object{"settings": object{}}},
+		question{cl, issueSelf, selfKey(object{})},
 		question{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
 		question{cl, delegate, delegating()},
 		question{cl, openOperation, object{"effect": "write", "module": "identity"}},
