@@ -67,7 +67,8 @@ The credential is kept in a file that its owner alone can read, together with th
 address of the service: it is sent nowhere else.`,
 		Example: `  pt auth login --email worker@example.org --base-url https://parapet.example.org
   pt auth login --with-token --profile ci < key.txt`,
-		Args: cobra.NoArgs,
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{createsProfile: "true"},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.baseURL, "base-url", "", "the service's `address` (PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
@@ -350,7 +351,7 @@ func newSwitchCmd(inv *invocation) *cobra.Command {
 		out := switched{first(c.Current, config.DefaultProfile), profileNames(c)}
 		if len(args) == 1 {
 			if !slices.Contains(out.Profiles, args[0]) {
-				return usagef("there is no profile %q; pt auth login --profile %s makes it", args[0], args[0])
+				return unknownProfile(args[0], c)
 			}
 			out.Current = args[0]
 			if err := inv.store.ChangeConfig(func(c *config.Config) { c.Current = args[0] }); err != nil {

@@ -99,6 +99,7 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		SilenceUsage:      true,
 		Version:           inv.Version,
 		Args:              noSuchCommand,
+		PersistentPreRunE: inv.checkProfile,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

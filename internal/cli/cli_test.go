@@ -4,10 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"parapet/internal/contract/identity"
@@ -234,6 +236,47 @@ func TestSwitch(t *testing.T) {
 	if got := invoke(t, s, world{env: env}, "auth", "switch", "three"); got.code != ExitUsage {
 		t.Fatalf("got %+v", got)
 	}
+}
+
+func TestUnknownProfile_EveryCommandFails(t *testing.T) {
+	t.Parallel()
+	s := serve(t, routes())
+	env := map[string]string{"PT_CONFIG_DIR": t.TempDir()}
+	if got := invoke(t, s, world{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_AUTH_TOKEN": ""}, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", "work"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	sent := len(s.requests)
+	tried := 0
+	var walk func(path []string, cmd *cobra.Command)
+	walk = func(path []string, cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(append(slices.Clone(path), sub.Name()), sub)
+		}
+		if !cmd.Runnable() || len(path) == 0 || cmd.Annotations[createsProfile] != "" {
+			return
+		}
+		args := slices.Clone(path)
+		args = append(args, cmd.ValidArgs...)[:min(len(args)+len(cmd.ValidArgs), len(args)+1)]
+		for cmd.Args != nil && cmd.Args(cmd, args[len(path):]) != nil && len(args) < len(path)+5 {
+			args = append(args, "x")
+		}
+		tried++
+		got := invoke(t, s, world{env: env}, append(args, "--profile", "nosuch")...)
+		if got.code != ExitUsage || !strings.Contains(got.err, `there is no profile "nosuch" (known: work)`) || got.out != "" {
+			t.Errorf("%v: got %+v", args, got)
+		}
+	}
+	walk(nil, newRootCmd(&invocation{}, ""))
+	if got := invoke(t, s, world{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_PROFILE": "nosuch"}}, "list-projects"); got.code != ExitUsage {
+		t.Errorf("PT_PROFILE: got %+v", got)
+	}
+	if len(s.requests) != sent {
+		t.Errorf("requests were sent: %v", s.requests[sent:])
+	}
+	if tried < 80 {
+		t.Errorf("only %d commands were tried", tried)
+	}
+	t.Logf("%d commands", tried)
 }
 
 func TestStatusOfAnExpiredKey(t *testing.T) {

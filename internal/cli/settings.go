@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"parapet/internal/cli/config"
 	"parapet/internal/client"
 )
@@ -18,7 +20,6 @@ const defaultBaseURL = "http://localhost:3000"
 // the profile.
 type settings struct {
 	profile string
-	known   bool // whether the profile is in config.json
 	baseURL string
 	token   string
 	// tokenFrom says where the token is from, for auth status.
@@ -47,8 +48,7 @@ func (inv *invocation) settings() (settings, error) {
 	if err := config.CheckProfile(s.profile); err != nil {
 		return settings{}, usagef("profile %q: %w", s.profile, err)
 	}
-	var p config.Profile
-	p, s.known = conf.Profiles[s.profile]
+	p := conf.Profiles[s.profile]
 	s.baseURL = first(inv.Getenv("PT_BASE_URL"), p.BaseURL, defaultBaseURL)
 	base, err := client.ParseBaseURL(s.baseURL)
 	if err != nil {
@@ -108,11 +108,42 @@ func (inv *invocation) connect() (*client.Client, settings, error) {
 	return c, s, err
 }
 
+// createsProfile annotates the command that takes a profile that does not exist.
+const createsProfile = "creates-profile"
+
+// checkProfile rejects a profile that --profile or PT_PROFILE names and that does
+// not exist. It runs before every command, so a misspelt profile never makes a
+// command act with other settings.
+func (inv *invocation) checkProfile(cmd *cobra.Command, _ []string) error {
+	name := first(inv.flags.profile, inv.Getenv("PT_PROFILE"))
+	if name == "" || cmd.Annotations[createsProfile] != "" {
+		return nil
+	}
+	if err := config.CheckProfile(name); err != nil {
+		return usagef("profile %q: %w", name, err)
+	}
+	conf, err := inv.store.Config()
+	if err != nil {
+		inv.started = true // the command line is right, the file is not
+		return err
+	}
+	if _, ok := conf.Profiles[name]; ok || name == config.DefaultProfile {
+		return nil
+	}
+	return unknownProfile(name, conf)
+}
+
+// unknownProfile is the error of a profile that does not exist.
+func unknownProfile(name string, conf config.Config) error {
+	known := "there are none yet"
+	if names := profileNames(conf); len(names) > 0 {
+		known = "known: " + strings.Join(names, ", ")
+	}
+	return usagef("there is no profile %q (%s); pt auth login --profile %s creates it", name, known, name)
+}
+
 // connectWith makes that client from settings.
 func (inv *invocation) connectWith(s settings) (*client.Client, error) {
-	if !s.known && first(inv.flags.profile, inv.Getenv("PT_PROFILE")) != "" && s.tokenFrom != "PT_AUTH_TOKEN" {
-		return nil, usagef("there is no profile %q; pt auth login --profile %s makes it", s.profile, s.profile)
-	}
 	if s.token == "" {
 		return nil, &notLoggedIn{fmt.Sprintf("There is no credential for %s.", s.baseURL)}
 	}
