@@ -15,6 +15,9 @@ import (
 
 	"parapet/internal/cli/text"
 	"parapet/internal/client"
+	"parapet/internal/contract/identity"
+	"parapet/internal/contract/tracker"
+	"parapet/internal/op"
 )
 
 type apiOptions struct {
@@ -57,6 +60,9 @@ func (o *apiOptions) run(ctx context.Context, args []string) error {
 		return usagef("the path %q does not start with one slash", args[1])
 	}
 	r.Repeatable = r.Method == http.MethodGet || r.Method == http.MethodHead
+	if known := operationAt(r.Method, r.Target); r.IdempotencyKey == "" && known != nil && client.TakesIdempotencyKey(known) {
+		r.IdempotencyKey, r.GeneratedKey = client.NewID(), true
+	}
 	var err error
 	if r.Body, err = o.body(); err != nil {
 		return err
@@ -85,6 +91,28 @@ func (o *apiOptions) run(ctx context.Context, args []string) error {
 	}
 	_, err = io.WriteString(o.inv.Out, out)
 	return err
+}
+
+// operationAt is the operation that answers at a route, or nil where this pt knows
+// none. A literal part of a path comes before one in braces.
+func operationAt(method, target string) *op.Operation {
+	path, _, _ := strings.Cut(target, "?")
+	given := strings.Split(path, "/")
+	var found *op.Operation
+	for _, o := range slices.Concat(identity.Operations(), tracker.Operations()) {
+		parts := strings.Split(o.Path, "/")
+		if o.Method != method || len(parts) != len(given) {
+			continue
+		}
+		matches := true
+		for i, part := range parts {
+			matches = matches && (part == given[i] || strings.HasPrefix(part, "{"))
+		}
+		if matches && (found == nil || len(o.PathParts()) < len(found.PathParts())) {
+			found = o
+		}
+	}
+	return found
 }
 
 // body makes the body from --field or --input; nil where there is neither.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,8 +38,8 @@ func TestExitCodes(t *testing.T) {
 		{name: "a double", reply: refuse(409, "DUPLICATE_TASK", "A task like it is there.", `,"details":{"candidates":[{"key":"A-1","title":"Like it","similarity":0.8}]}`), code: ExitConflict, says: "A-1  Like it  0.8"},
 		{name: "forbidden", reply: refuse(403, "FORBIDDEN", "The permission projects.read is missing.", `,"permission":"projects.read"`), code: ExitForbidden, says: "projects.read"},
 		{name: "busy", reply: reply{503, `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"r"}}`, map[string]string{"Retry-After": "3600"}}, code: ExitLater, says: "again in 1h0m0s"},
-		{name: "an unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, says: "Look first whether the change is there"},
-		{name: "an unknown outcome with a key", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01", "--idempotency-key", "k1"}, code: ExitUnknown, says: "--idempotency-key k1"},
+		{name: "an unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, says: "carries the change out once"},
+		{name: "an unknown outcome with a key", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01", "--idempotency-key", "k1"}, code: ExitUnknown, says: "The same command again"},
 		{name: "a wrong tenant", reply: refuse(403, "FORBIDDEN", "This request is not allowed.", ""), code: ExitForbidden, says: "pt list-orgs"},
 		{name: "a proxy's 403", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, says: "came from a proxy"},
 		{name: "no credential", w: world{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, says: "pt auth login"},
@@ -346,6 +347,54 @@ func TestDebugTraceAndVersion(t *testing.T) {
 	}
 	if got := invoke(t, nil, world{}, "--version"); got.out != "pt 1.2.3\n" {
 		t.Fatalf("got %q", got.out)
+	}
+}
+
+// TestOutcomeUnknown cuts the connection under changes. Only a command that names
+// its own key may be repeated as it stands.
+func TestOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args     []string
+		code     int
+		requests int
+		says     string
+	}{
+		"a change":                 {[]string{"create-task", "--project", apollo, "--title", "T"}, ExitUnknown, 6, "with --idempotency-key "},
+		"a change with a key":      {[]string{"create-task", "--project", apollo, "--title", "T", "--idempotency-key", "k"}, ExitUnknown, 6, "The same command again"},
+		"a secret":                 {[]string{"issue-key", "--label", "l"}, ExitUnknown, 1, "pt list-keys"},
+		"pt api, a known route":    {[]string{"api", "POST", "/api/projects", "--field", "name=x"}, ExitUnknown, 6, "with --idempotency-key "},
+		"pt api, a secret":         {[]string{"api", "POST", "/api/auth/api-keys", "--field", "label=x"}, ExitUnknown, 1, "pt list-keys"},
+		"pt api, an unknown route": {[]string{"api", "POST", "/api/other", "--field", "label=x"}, ExitUnknown, 1, "Look before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, nil)
+			s.cut = true
+			got := invoke(t, s, world{}, append(tc.args, "--json")...)
+			var e struct {
+				Error struct {
+					Code, Message, Hint string
+					Retryable           bool
+					Details             map[string]any
+				}
+			}
+			if err := json.Unmarshal([]byte(got.err), &e); err != nil {
+				t.Fatalf("%v: %+v", err, got)
+			}
+			if got.code != tc.code || e.Error.Code != "OUTCOME_UNKNOWN" || e.Error.Retryable != (name == "a change with a key") || !strings.Contains(e.Error.Hint, tc.says) {
+				t.Errorf("got %+v", got)
+			}
+			if len(s.requests) != tc.requests {
+				t.Errorf("%d requests, want %d", len(s.requests), tc.requests)
+			}
+			key, _ := e.Error.Details["idempotencyKey"].(string)
+			for _, h := range s.headers {
+				if h.Get("Idempotency-Key") != key {
+					t.Errorf("a request carries the key %q, the error names %q", h.Get("Idempotency-Key"), key)
+				}
+			}
+		})
 	}
 }
 

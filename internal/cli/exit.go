@@ -158,6 +158,8 @@ func describe(err error, code int) problem {
 	var pending *pendingError
 	var f *fault.Error
 	switch {
+	case code == ExitCancelled && errors.Is(err, client.ErrUnsettled):
+		return problem{Code: "CANCELLED", Message: "Cancelled. The change may or may not have happened.", Hint: "Look at the record before you repeat the command."}
 	case code == ExitCancelled:
 		return problem{Code: "CANCELLED", Message: "Cancelled."}
 	case errors.As(err, &wrong):
@@ -196,10 +198,7 @@ func describe(err error, code int) problem {
 // hint says what may help against an error of the service.
 func hint(f *fault.Error, r *client.Refusal) string {
 	if f.Code == fault.CodeOutcomeUnknown {
-		if key, ok := f.Details[client.DetailKey].(string); ok {
-			return fmt.Sprintf("The same command with --idempotency-key %s: the change happens once.", key)
-		}
-		return "Look first whether the change is there; repeated, it may happen twice. Changes with --idempotency-key can be repeated."
+		return unknownHint(f)
 	}
 	if r != nil && r.Foreign {
 		return "Check the address (pt auth status) and what stands between here and there; the request id may be in its log."
@@ -233,6 +232,20 @@ func hint(f *fault.Error, r *client.Refusal) string {
 		return ""
 	default:
 		return "Give the request id to whoever runs the service."
+	}
+}
+
+// unknownHint says how to find out what became of a change, and how to repeat it
+// safely.
+func unknownHint(f *fault.Error) string {
+	key, _ := f.Details[client.DetailKey].(string)
+	switch {
+	case client.Retryable(f):
+		return "The same command again: with its --idempotency-key the change is carried out once."
+	case key != "":
+		return "The same command with --idempotency-key " + key + " carries the change out once and shows what came of it; or look at the record first (pt get-…, pt list-…)."
+	default:
+		return "Look before you repeat the command, it could be carried out twice: pt get-… and pt list-… show the record. pt list-keys shows a key that was issued; revoke it if you have no token (pt revoke-key)."
 	}
 }
 

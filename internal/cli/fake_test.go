@@ -37,6 +37,8 @@ type service struct {
 	t       *testing.T
 	url     string
 	replies map[string]reply
+	// cut closes the connection of every request instead of an answer.
+	cut bool
 
 	mu       sync.Mutex
 	requests []string
@@ -66,6 +68,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a, ok = s.replies[r.Method+" "+r.URL.Path]
 	}
 	s.mu.Unlock()
+	if s.cut {
+		panic(http.ErrAbortHandler)
+	}
 	if !ok {
 		a = refuse(404, "NOT_FOUND", "There is no such route.", "")
 	}

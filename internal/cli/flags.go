@@ -231,7 +231,7 @@ type writeFlags struct {
 }
 
 func (w *writeFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.key, "idempotency-key", "", "name this very change by a `text`: sent twice it is done once, so it is tried again when the service is busy")
+	cmd.Flags().StringVar(&w.key, "idempotency-key", "", "a `text` that makes the same command safe to repeat: it is carried out once (each command has one of its own unless told)")
 }
 
 func (w *writeFlags) options() []client.Option {

@@ -66,7 +66,8 @@ const exitCodesTopic = `Exit codes:
    4  authentication: no credential, or one that the service refuses
    5  conflict: a name that is taken, a hint that fits more than one, a double
    6  forbidden: the permission is missing; the message names it
-   7  try again later: the service is busy, can't be reached, or took too long
+   7  try again later: the service is busy, can't be reached, or took too long; nothing
+      was changed
    8  a decision is pending: it was not answered in the time that --timeout gives
    9  outcome unknown: the connection was lost during a change, which may have
       happened; look before you repeat it
@@ -76,7 +77,14 @@ Errors go to the error stream: what happened, why, what to try. With --json each
 is {"error":{"code","message","hint","requestId","retryable"}}, with reason, field,
 permission and details where they apply.
 
-Reads are tried up to three times; changes only with --idempotency-key.`
+Reads are tried up to three times. A change carries an idempotency key, so it is
+tried again too and carried out once; where its answer was lost, up to six times
+within the time limit. Commands that show a secret once (issue-key, login) carry
+none and are sent once.
+
+OUTCOME_UNKNOWN says that the change may or may not have happened, and how to find
+out. It is retryable where the command names its own --idempotency-key: then the
+same command again is safe. details.idempotencyKey is the key that was sent.`
 
 const namesTopic = `How records are named.
 

@@ -36,6 +36,9 @@ var (
 	renameThing = op.New[renameIn, thing](op.Spec{Name: "rename-thing", Module: "test", Method: http.MethodPost, Path: "/api/things/{id}", Access: op.Authenticated, Effect: op.Write, Summary: "Renames a thing."})
 )
 
+// issueThing gives out a secret, so it takes no idempotency key.
+var issueThing = op.New[renameIn, thing](op.Spec{Name: "issue-thing", Module: "test", Method: http.MethodPost, Path: "/api/things/{id}/secret", Access: op.Authenticated, Effect: op.Write, Secret: true, Summary: "Issues a thing."})
+
 const token = "aaaa.bbbb.secretsignature"
 
 func start(t *testing.T, cfg Config, h http.HandlerFunc) *Client {
@@ -157,7 +160,8 @@ func TestRetries(t *testing.T) {
 		{"Retry-After of a second is waited for", 429, "0", read, 3},
 		{"a long Retry-After is not", 429, "3600", read, 1},
 		{"a bad value is not repeated", 400, "", read, 1},
-		{"a write is sent once", 503, "", write, 1},
+		{"a write has a key and is repeated", 503, "", write, 3},
+		{"a write that gives out a secret is sent once", 503, "", issue, 1},
 		{"a write with a key is repeated", 503, "", func(ctx context.Context, c *Client) error {
 			_, err := Do(ctx, c, renameThing, &renameIn{ID: "1", Name: "n"}, WithIdempotencyKey("k1"))
 			return err
@@ -203,6 +207,11 @@ func read(ctx context.Context, c *Client) error {
 
 func write(ctx context.Context, c *Client) error {
 	_, err := Do(ctx, c, renameThing, &renameIn{ID: "1", Name: "n"})
+	return err
+}
+
+func issue(ctx context.Context, c *Client) error {
+	_, err := Do(ctx, c, issueThing, &renameIn{ID: "1", Name: "n"})
 	return err
 }
 

@@ -23,6 +23,9 @@ import (
 const (
 	// tries is how often what may be repeated is sent at most.
 	tries = 3
+	// lostTries is that number for a change whose answer was lost: some seconds,
+	// in which a service that restarts comes back and tells what became of it.
+	lostTries = 6
 	// maxWait is the longest Retry-After that is waited for; a longer one is
 	// the caller's to decide on.
 	maxWait = 10 * time.Second
@@ -33,8 +36,8 @@ const (
 // Option changes how one operation is sent.
 type Option func(*Request)
 
-// WithIdempotencyKey names this very write, so that it may be sent again
-// without being done twice.
+// WithIdempotencyKey gives the request a key of the caller's, so that it may be
+// sent again, also by a later call, without being carried out twice.
 func WithIdempotencyKey(key string) Option {
 	return func(r *Request) { r.IdempotencyKey = key }
 }
@@ -47,8 +50,14 @@ type Request struct {
 	// Body is JSON, or nil where there is none.
 	Body           []byte
 	IdempotencyKey string
+	// GeneratedKey says that the key was made for this call alone: the caller cannot
+	// repeat the call with it.
+	GeneratedKey bool
 	// Repeatable says that sending it twice does no more than sending it once.
 	Repeatable bool
+	// Harmless says that it does not matter whether a request without an answer was
+	// carried out: a login.
+	Harmless bool
 	// Hold is how long the service itself may keep the request before it answers:
 	// the client's time limit comes on top.
 	Hold time.Duration
@@ -68,9 +77,12 @@ func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, o
 	if err != nil {
 		return nil, err
 	}
-	req := Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: !o.Effect.Changes()}
+	req := Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: !o.Effect.Changes(), Harmless: o.Access == op.Public}
 	for _, opt := range opts {
 		opt(&req)
+	}
+	if req.IdempotencyKey == "" && TakesIdempotencyKey(o.Operation) {
+		req.IdempotencyKey, req.GeneratedKey = NewID(), true
 	}
 	answer, err := c.Send(ctx, req)
 	if err != nil {
@@ -86,8 +98,15 @@ func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, o
 	return out, nil
 }
 
+// TakesIdempotencyKey tells whether the service takes an idempotency key with the
+// operation: a change that gives out no secret, by a caller with a credential.
+func TakesIdempotencyKey(o *op.Operation) bool {
+	return o.Effect.Changes() && !o.Secret && o.Access != op.Public
+}
+
 // Send sends a request and gives the answer of a 2xx status; every other answer
-// is a *fault.Error that wraps a *Refusal.
+// is a *fault.Error that wraps a *Refusal. Where a change may have happened
+// although no answer says so, the error is OUTCOME_UNKNOWN.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	limit := c.cfg.Timeout + r.Hold
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
@@ -95,57 +114,58 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	repeatable := r.Repeatable || r.IdempotencyKey != ""
 	id := NewID()
 	end := c.cfg.Clock.Now().Add(limit)
-	var unknown error
+	// unknown says that an earlier try may have carried the change out.
+	unknown := false
 	for try := 1; ; try++ {
-		answer, err := c.once(ctx, r, id)
+		answer, sent, err := c.once(ctx, r, id)
 		if err == nil {
 			return answer, nil
 		}
-		// An earlier try may have happened, whatever becomes of a later one that was
-		// not carried out.
-		if fault.HasCode(err, fault.CodeOutcomeUnknown) {
-			unknown = err
-		} else if unknown != nil && Retryable(fault.From(err)) {
-			err = unknown
+		f := isFault(err)
+		if f == nil {
+			return nil, interrupted(r, err, unknown || sent)
 		}
-		wait, again := c.again(err, try)
-		if !repeatable || !again || c.cfg.Clock.Now().Add(wait).After(end) {
+		gone := !r.Repeatable && !r.Harmless && lost(f, sent)
+		unknown = gone || (unknown && !settled(f))
+		wait := max(f.RetryAfter, c.backOff(try))
+		switch {
+		case repeatable && try < triesOf(unknown) && (gone || Retryable(f)) && f.RetryAfter <= maxWait && !c.cfg.Clock.Now().Add(wait).After(end):
+			if err := sleep(ctx, wait); err != nil {
+				return nil, interrupted(r, c.unsent(ctx, err), unknown)
+			}
+		case unknown:
+			return nil, outcomeUnknown(r, f)
+		default:
 			return nil, err
 		}
-		if sleep(ctx, wait) != nil {
-			if errors.Is(context.Cause(ctx), errTimeout) {
-				return nil, err
-			}
-			return nil, ctx.Err()
-		}
 	}
+}
+
+// triesOf is how often a request is sent at most.
+func triesOf(unknown bool) int {
+	if unknown {
+		return lostTries
+	}
+	return tries
 }
 
 // errTimeout tells the client's own time limit from the caller's.
 var errTimeout = errors.New("time limit")
 
-// again says whether, and after which wait, a failed try may be repeated.
-func (c *Client) again(err error, try int) (time.Duration, bool) {
-	var f *fault.Error
-	if try >= tries || !errors.As(err, &f) || !Retryable(f) {
-		return 0, false
-	}
-	wait := max(f.RetryAfter, c.backOff(try))
-	return wait, f.RetryAfter <= maxWait
-}
-
-func (c *Client) once(ctx context.Context, r Request, id string) (*Answer, error) {
+// once sends the request. sent says that it may have reached a server.
+func (c *Client) once(ctx context.Context, r Request, id string) (_ *Answer, sent bool, _ error) {
+	var connected atomic.Bool
+	defer func() { sent = connected.Load() }()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := c.request(ctx, r, id)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	start := c.cfg.Clock.Now()
-	var sent atomic.Bool
-	req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}))
 	res, err := c.http.Do(req)
 	if err != nil {
 		c.trace(r, "failed", start, id)
-		return nil, c.unanswered(ctx, r, sent.Load(), err)
+		return nil, false, c.unsent(ctx, err)
 	}
 	defer res.Body.Close()
 	if theirs, err := op.ParseUUID(res.Header.Get("X-Request-Id")); err == nil {
@@ -155,13 +175,13 @@ func (c *Client) once(ctx context.Context, r Request, id string) (*Answer, error
 	c.trace(r, strconv.Itoa(res.StatusCode), start, id)
 	switch {
 	case err != nil:
-		return nil, c.unanswered(ctx, r, true, err)
+		return nil, false, c.unsent(ctx, err)
 	case len(body) > maxAnswer:
-		return nil, notOurs(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
+		return nil, false, notOurs(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		return nil, refusal(r, res, body, id, c.cfg.Clock.Now())
+		return nil, false, refusal(res, body, id, c.cfg.Clock.Now())
 	}
-	return &Answer{Status: res.StatusCode, RequestID: id, Body: body}, nil
+	return &Answer{Status: res.StatusCode, RequestID: id, Body: body}, true, nil
 }
 
 func (c *Client) request(ctx context.Context, r Request, id string) (*http.Request, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -51,44 +50,6 @@ func RefusalOf(err error) *Refusal {
 	return r
 }
 
-// Retryable says that the same request may succeed later. A change whose outcome
-// is unknown can be repeated only with the idempotency key that it was sent with.
-func Retryable(f *fault.Error) bool {
-	if f.Code == fault.CodeOutcomeUnknown {
-		repeatable, _ := f.Details[fault.DetailRetryable].(bool)
-		return repeatable
-	}
-	return f.Code == fault.CodeUnavailable || f.Code == fault.CodeRateLimited
-}
-
-// DetailKey is the member of the details of OUTCOME_UNKNOWN that holds the
-// idempotency key with which the request can be repeated.
-const DetailKey = "idempotencyKey"
-
-// unknownOutcome is the error of a change that was sent and whose response is
-// missing: it may have happened.
-func unknownOutcome(r Request, what string, cause error) *fault.Error {
-	f := fault.OutcomeUnknown(cause)
-	f.Message = what + " The change may have happened."
-	return withKey(r, f)
-}
-
-// withKey adds to an unknown outcome how the request can be repeated.
-func withKey(r Request, f *fault.Error) *fault.Error {
-	if f.Code != fault.CodeOutcomeUnknown {
-		return f
-	}
-	details := maps.Clone(f.Details)
-	if details == nil {
-		details = map[string]any{}
-	}
-	details[fault.DetailRetryable] = r.IdempotencyKey != ""
-	if r.IdempotencyKey != "" {
-		details[DetailKey] = r.IdempotencyKey
-	}
-	return f.WithDetails(details)
-}
-
 // envelope is the body of the service's errors.
 type envelope struct {
 	Error struct {
@@ -103,7 +64,7 @@ type envelope struct {
 }
 
 // refusal makes the error of an answer that is no success.
-func refusal(req Request, res *http.Response, body []byte, id string, now time.Time) *fault.Error {
+func refusal(res *http.Response, body []byte, id string, now time.Time) *fault.Error {
 	var e envelope
 	f := &fault.Error{Code: fault.FromStatus(res.StatusCode)}
 	r := &Refusal{Status: res.StatusCode, RequestID: id}
@@ -116,12 +77,7 @@ func refusal(req Request, res *http.Response, body []byte, id string, now time.T
 	} else {
 		r.Foreign, r.From = true, res.Header.Get("Server")
 		f.Message = foreignMessage(res, r.From)
-		if !req.Repeatable && (res.StatusCode == http.StatusBadGateway || res.StatusCode == http.StatusGatewayTimeout) {
-			// The proxy has passed the request on and got no answer.
-			f = unknownOutcome(req, f.Message, nil)
-		}
 	}
-	f = withKey(req, f)
 	f.RetryAfter = retryAfter(res.Header.Get("Retry-After"), now)
 	return f.WithCause(r)
 }
@@ -154,19 +110,13 @@ func notOurs(status int, id string, cause error) *fault.Error {
 	return f.WithCause(&Refusal{Status: status, RequestID: id, Foreign: true, cause: cause})
 }
 
-// unanswered is the error of a request that got no whole answer. The caller's own
-// end (Ctrl-C) is given as it is; a change that was sent has an unknown outcome;
-// the rest is UNAVAILABLE, except for a certificate that is not trusted: waiting
-// does not help there.
-func (c *Client) unanswered(ctx context.Context, r Request, sent bool, err error) error {
-	changes := sent && !r.Repeatable
+// unsent is the error of a request that got no whole answer. The caller's own
+// end (Ctrl-C) is given as it is; the rest is UNAVAILABLE, but for a certificate
+// that is not trusted: waiting does not mend that.
+func (c *Client) unsent(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), errTimeout) {
-			what := fmt.Sprintf("No answer from %s within %s.", c.BaseURL(), c.cfg.Timeout)
-			if changes {
-				return unknownOutcome(r, what, err)
-			}
-			f := &fault.Error{Code: fault.CodeUnavailable, Message: what}
+			f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("No answer from %s within %s.", c.BaseURL(), c.cfg.Timeout)}
 			return f.WithCause(err)
 		}
 		return ctx.Err()
@@ -174,9 +124,6 @@ func (c *Client) unanswered(ctx context.Context, r Request, sent bool, err error
 	var asked *url.Error
 	if errors.As(err, &asked) {
 		err = asked.Err
-	}
-	if changes {
-		return unknownOutcome(r, fmt.Sprintf("%s did not answer: %s.", c.BaseURL(), reason(err)), err)
 	}
 	f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("%s can't be reached: %s.", c.BaseURL(), reason(err))}
 	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), "HTTP response to HTTPS client") {

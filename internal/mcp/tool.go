@@ -130,7 +130,7 @@ func (t *tool) carryOut(ctx context.Context, e *exchange, arguments json.RawMess
 	r := client.Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: e.repeat && !t.op.Effect.Changes(), Hold: t.hold(wire.Target)}
 	if e.repeat && t.op.Effect.Changes() {
 		// So that a write that met a busy service is tried again and done once.
-		r.IdempotencyKey = client.NewID()
+		r.IdempotencyKey, r.GeneratedKey = client.NewID(), true
 	}
 	return t.result(ctx, e.sender, r)
 }
