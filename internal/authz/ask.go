@@ -132,6 +132,8 @@ func (q IssueSelfKey) document() ast.Value {
 	if q.ExpiresInDays != nil {
 		d.number("expires_in_days", *q.ExpiresInDays)
 	}
+	d.number("active_keys", q.ActiveKeys)
+	d.number("max_active_keys", q.Settings.MaxActivePersonal)
 	d.value("settings", q.Settings.document())
 	return d.Object
 }

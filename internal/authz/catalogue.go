@@ -3,6 +3,7 @@ package authz
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -23,6 +24,8 @@ type Catalogue struct {
 	AuditScopes map[string][]string
 	// ServiceKeyDays is the life of a service principal's key.
 	ServiceKeyDays int
+	// AdministratorRole is the default role that administers a tenant.
+	AdministratorRole string
 }
 
 // Permission is a named capability.
@@ -73,7 +76,8 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 				Own map[string][]string
 			}
 			Roles struct {
-				Defaults map[string]struct {
+				Administrator string
+				Defaults      map[string]struct {
 					Kind, Description string
 					Grants            []string
 				}
@@ -102,6 +106,8 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 		Own:            d.Parapet.Catalogue.Own,
 		AuditScopes:    d.Parapet.Audit.Scopes,
 		ServiceKeyDays: d.Parapet.Keys.Lifetimes.Service,
+
+		AdministratorRole: d.Parapet.Roles.Administrator,
 	}
 	for name, p := range d.Parapet.Catalogue.Permissions {
 		if p.Effect != Read && p.Effect != Write {
@@ -130,6 +136,9 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 		c.Profiles = append(c.Profiles, Profile{key, p.Secret, p.Role, p.Grants})
 	}
 	sort.Slice(c.Profiles, func(i, j int) bool { return c.Profiles[i].IntegrationKey < c.Profiles[j].IntegrationKey })
+	if !slices.ContainsFunc(c.Roles, func(r DefaultRole) bool { return r.Name == c.AdministratorRole }) {
+		return nil, fmt.Errorf("authz: policy data: the administrators' role %q is no default role", c.AdministratorRole)
+	}
 	if len(c.Permissions) == 0 || len(c.Tiers) == 0 || len(c.Modules) == 0 {
 		return nil, fmt.Errorf("authz: policy data: permissions, ladder or modules are missing")
 	}

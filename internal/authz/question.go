@@ -79,6 +79,8 @@ type KeySettings struct {
 	MaxAdminDays int
 	// MaxUserDays is API_KEY_TTL_MAX_USER_DAYS.
 	MaxUserDays int
+	// MaxActivePersonal is API_KEY_MAX_ACTIVE_PERSONAL.
+	MaxActivePersonal int
 }
 
 // IssueServiceKey asks for a key on behalf of a SERVICE principal. The verdict
@@ -97,7 +99,9 @@ func (IssueServiceKey) entrypoint() string { return "parapet/keys/issue_service"
 type IssueSelfKey struct {
 	Actor         *Subject
 	ExpiresInDays *int
-	Settings      KeySettings
+	// ActiveKeys counts the caller's personal keys that are neither revoked nor expired.
+	ActiveKeys int
+	Settings   KeySettings
 }
 
 func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }

@@ -57,6 +57,9 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		ID: id, Tenant: id, Kind: KindAgent, Status: "ACTIVE", Membership: "ACTIVE", Clearance: "SECRET", AgentsAllowed: true,
 		Roles: []HeldRole{{Name: "r", Kind: "STANDARD", Scope: ScopeProject, ScopeID: id, Grants: []string{"tasks.read"}}},
 	}
+	grants := []Grant{{Permissions: []string{"tasks.read"}, Scope: ScopeTenant}, {Permissions: []string{"tasks.read"}, Scope: ScopeProject, ScopeID: id}}
+	account := Account{ID: id, Kind: KindHuman, Status: "ACTIVE", Home: id, HasPassword: true, AddressConfirmed: true}
+	held := Holding{Tenant: id, Membership: "ACTIVE", Clearance: "SECRET", Grants: grants, Delegations: grants, Caller: actor, CallerMembership: "ACTIVE"}
 	owner := KeyOwner{ID: id, Tenant: id, Kind: KindService}
 	empty := SubjectInput{}
 	for name, c := range map[string]struct {
@@ -69,6 +72,14 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		"an audit entry":   {"access", s.input(&Input{Permission: "audit.read", Effect: Read, Module: "audit", Actor: actor, Resource: entry})},
 		"a service's key":  {"keys", IssueServiceKey{Actor: actor, Target: principal, Settings: KeySettings{MaxAdminDays: 1, MaxUserDays: 1}}.document()},
 		"one's own key":    {"keys", IssueSelfKey{Actor: actor, ExpiresInDays: &days}.document()},
+		"given":            {"grants", Give{Actor: actor, RecipientID: id, RecipientKind: KindHuman, RoleKinds: []string{"STANDARD"}, Grants: grants, ClearanceTo: "SECRET"}.document()},
+		"an account":       {"accounts", ChangeAccount{Change: ChangeAddress, Actor: actor, Account: account, Holdings: []Holding{held}, Roles: candidate.Roles}.document()},
+		"a reset":          {"accounts", CompleteReset{Account: account, ByAdministrator: true}.document()},
+		"a session":        {"accounts", EndSession{Actor: actor, SessionTenant: id}.document()},
+		"one's own":        {"accounts", ChangeOwnCredentials{Actor: actor, Account: account}.document()},
+		"notifications":    {"accounts", AdministratorNotifications{Actor: actor}.document()},
+		"a role":           {"roles", ChangeRole{Change: UnassignRole, Actor: actor, Role: candidate.Roles[0], RecipientID: id, RecipientKind: KindAgent}.document()},
+		"a role's name":    {"roles", ChangeRole{Change: CreateRole, Actor: actor, Spelling: "desk", Permission: "tasks.read"}.document()},
 		"a list":           {"keys", ListKeys{Actor: actor, Owner: &owner}.document()},
 		"a revocation":     {"keys", RevokeKey{Actor: actor, ServiceOwned: true, Key: Key{JTI: id, Tenant: id, Owner: owner}}.document()},
 		"a profile":        {"profiles", ValidateProfile{Target: principal}.document()},

@@ -362,7 +362,7 @@ func (d *drawer) issueService() any {
 }
 
 func (d *drawer) issueSelf() any {
-	in := map[string]any{"actor": d.keyHolder(), "settings": d.settings()}
+	in := map[string]any{"actor": d.keyHolder(), "settings": d.settings(), "active_keys": d.rnd.IntN(55), "max_active_keys": 50}
 	if d.chance(60) {
 		wishes := []any{-1, 0, 1, 2, 13, 14, 15, 29, 30, 31, 90, 180, 364, 365, 366, 10000, 1.5}
 		in["expires_in_days"] = wishes[d.rnd.IntN(len(wishes))]

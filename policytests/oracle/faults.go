@@ -146,6 +146,27 @@ const (
 	PersonRuns
 	SuspendedRuns
 
+	// Accounts, grants and roles
+	GivesInAnyScope
+	OwnIsEnoughToControl
+	ServiceGetsRoles
+	GlobalRoleForAnybody
+	GivesBeyondOneself
+	RaisesOwnClearance
+	ClearsAboveOneself
+	AnyTenantIsHome
+	OnlyHomeCounts
+	AccountClearanceIgnored
+	AccountDelegationsIgnored
+	ActivatesAnybody
+	RestoresAnybody
+	AnyAddressGetsLinks
+	ChangedAuthorityResets
+	LastAdministratorLeaves
+	SuspendsOneself
+	ServiceLosesRoles
+	KeysUnlimited
+
 	end
 )
 
@@ -269,6 +290,25 @@ var names = [end]string{
 	OwnIsEnough:                    "own is enough",
 	PersonRuns:                     "a person runs",
 	SuspendedRuns:                  "a suspended agent runs",
+	GivesInAnyScope:                "gives in any scope",
+	OwnIsEnoughToControl:           "own is enough to control",
+	ServiceGetsRoles:               "service gets roles",
+	GlobalRoleForAnybody:           "global role for anybody",
+	GivesBeyondOneself:             "gives beyond oneself",
+	RaisesOwnClearance:             "raises own clearance",
+	ClearsAboveOneself:             "clears above oneself",
+	AnyTenantIsHome:                "any tenant is home",
+	OnlyHomeCounts:                 "only home counts",
+	AccountClearanceIgnored:        "account's clearance ignored",
+	AccountDelegationsIgnored:      "account's delegations ignored",
+	ActivatesAnybody:               "activates anybody",
+	RestoresAnybody:                "restores anybody",
+	AnyAddressGetsLinks:            "any address gets links",
+	ChangedAuthorityResets:         "changed authority resets",
+	LastAdministratorLeaves:        "last administrator leaves",
+	SuspendsOneself:                "suspends oneself",
+	ServiceLosesRoles:              "service loses roles",
+	KeysUnlimited:                  "keys unlimited",
 }
 
 func (f Fault) String() string { return names[f] }

@@ -97,6 +97,9 @@ func (o Oracle) IssueSelf(in any) Verdict {
 	v.require(person || o.broken(ServiceIssuesForItself), Forbidden, "a service principal's keys are issued on its behalf")
 	v.require(acts(actor, "write") || o.broken(NarrowedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
 	v.require(settings != nil, Forbidden, "the settings are missing")
+	active, counted := asNumber(doc["active_keys"])
+	limit, limited := asNumber(doc["max_active_keys"])
+	v.require((counted && limited && active < limit) || o.broken(KeysUnlimited), Conflict, "as many active keys as there may be")
 
 	blank, most, setting := userBlankDays, userCapDays, "max_user_days"
 	if admin, said := actor["admin"].(bool); admin || !said { // who may be one is held to the shorter lives

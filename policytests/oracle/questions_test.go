@@ -30,8 +30,8 @@ type question struct {
 
 func questions() []question {
 	return []question{
-		{"allow", "parapet/access/allow", 32, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
-		{"subject", "parapet/subject/subject", 15, (*drawer).subjectInput, askSubject, readSubject},
+		{"allow", "parapet/access/allow", 22, (*drawer).decision, askBool(oracle.Oracle.Allow), readBool},
+		{"subject", "parapet/subject/subject", 13, (*drawer).subjectInput, askSubject, readSubject},
 		{"clearance", "parapet/clearance/may_read", 3, (*drawer).clearancePair, askBool(oracle.Oracle.MayRead), readBool},
 		{"issue for a service", "parapet/keys/issue_service", 7, (*drawer).issueService, askVerdict(oracle.Oracle.IssueService), readVerdict},
 		{"issue for oneself", "parapet/keys/issue_self", 5, (*drawer).issueSelf, askVerdict(oracle.Oracle.IssueSelf), readVerdict},
@@ -49,6 +49,15 @@ func questions() []question {
 		{"start a run", "parapet/work/start_run", 2, (*drawer).work, askVerdict(oracle.Oracle.StartRun), readVerdict},
 		{"cancel a decision", "parapet/work/cancel_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.CancelDecision), readVerdict},
 		{"release a claim", "parapet/work/release_claim", 2, (*drawer).work, askVerdict(oracle.Oracle.ReleaseClaim), readVerdict},
+		{"give authority", "parapet/grants/verdict", 3, (*drawer).give, askVerdict(oracle.Oracle.GiveAuthority), readVerdict},
+		{"change an address", "parapet/accounts/change_address", 2, (*drawer).account, askVerdict(oracle.Oracle.ChangeAddress), readVerdict},
+		{"reset a password", "parapet/accounts/reset_password", 1, (*drawer).account, askVerdict(oracle.Oracle.ResetPassword), readVerdict},
+		{"complete a reset", "parapet/accounts/complete_reset", 1, (*drawer).account, askVerdict(oracle.Oracle.CompleteReset), readVerdict},
+		{"activate", "parapet/accounts/activate", 1, (*drawer).account, askVerdict(oracle.Oracle.Activate), readVerdict},
+		{"suspend", "parapet/accounts/suspend", 1, (*drawer).account, askVerdict(oracle.Oracle.Suspend), readVerdict},
+		{"restore a membership", "parapet/accounts/restore_membership", 1, (*drawer).account, askVerdict(oracle.Oracle.RestoreMembership), readVerdict},
+		{"grant to a role", "parapet/roles/grant", 1, (*drawer).role, askVerdict(oracle.Oracle.GrantToRole), readVerdict},
+		{"unassign a role", "parapet/roles/unassign", 1, (*drawer).role, askVerdict(oracle.Oracle.UnassignRole), readVerdict},
 		{"delegate", "parapet/delegations/verdict", 1, (*drawer).delegate, askVerdict(oracle.Oracle.Delegate), readVerdict},
 	}
 }

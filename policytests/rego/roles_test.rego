@@ -14,3 +14,46 @@ test_admin_can_appoint_everybody if {
 test_platform_admin_grants_nothing_by_its_name if {
 	count(data.parapet.roles.defaults.PLATFORM_ADMIN.grants) == 0
 }
+
+test_verdict[note] if {
+	some group in data.tables.roles.groups
+	some rule in group.rules
+	some case in group.cases
+	note := sprintf("%s: %s", [rule, case.note])
+	request := json.patch(data.tables.roles.request, case.patch)
+	verdict := _verdict(rule) with input as request
+	verdict == _wanted(case)
+}
+
+_verdict(rule) := data.parapet.roles[rule]
+
+_wanted(case) := {"allow": true, "reasons": []} if case.want == null
+
+else := object.union(
+	{"allow": false, "code": case.want.code, "reasons": [case.want.reason]},
+	{key: value | some key, value in case.want; key == "permission"},
+)
+
+test_an_empty_input_is_refused[rule] if {
+	some group in data.tables.roles.groups
+	some rule in group.rules
+	verdict := _verdict(rule) with input as {}
+	verdict.allow == false
+}
+
+test_notes_are_unique if {
+	notes := [[rule, case.note] |
+		some group in data.tables.roles.groups
+		some rule in group.rules
+		some case in group.cases
+	]
+	count(notes) == count({note | some note in notes})
+}
+
+test_no_default_name_is_free if {
+	every name, _ in data.parapet.roles.defaults {
+		verdict := data.parapet.roles.rename with input as {"role": {"name": name, "kind": "STANDARD"}, "spelling": "free"}
+		verdict.reasons == ["keeps_its_name"]
+	}
+	count(data.parapet.roles.reserved_spellings) == count(data.parapet.roles.defaults)
+}

@@ -37,7 +37,8 @@ else := {"allow": true, "reasons": [], "days": _lifetimes.service, "cap": _lifet
 # title: A personal key
 # description: >
 #   For oneself, by session, by people and agents. A blank wish gets the default of the
-#   role, a wish is a whole number from 1 to the cap, which every verdict tells.
+#   role, a wish is a whole number from 1 to the cap. The owner's active personal keys
+#   are fewer than the setting.
 # scope: document
 # entrypoint: true
 issue_self := _lacking("api_key.issue", ["session_required"]) if not input.actor.token_kind == "session"
@@ -45,6 +46,8 @@ issue_self := _lacking("api_key.issue", ["session_required"]) if not input.actor
 else := _refused("FORBIDDEN", ["service_principal"]) if not _person_or_agent
 
 else := _lacking("api_key.issue", ["permission_missing"]) if not _issues_for_itself
+
+else := _refused("CONFLICT", ["too_many_active_keys"]) if not _room_for_one_more
 
 else := {"allow": true, "reasons": [], "days": min({_life.blank, _cap}), "cap": _cap} if _blank_wish
 
@@ -231,6 +234,12 @@ _cap := _life.cap if {
 _cap := min({setting, _lifetimes.ceiling}) if {
 	setting := input.settings[_setting_name[_who]]
 	_whole(setting)
+}
+
+_room_for_one_more if {
+	is_number(input.active_keys)
+	is_number(input.max_active_keys)
+	input.active_keys < input.max_active_keys
 }
 
 _setting_name := {"admin": "max_admin_days", "user": "max_user_days"}

@@ -1,0 +1,359 @@
+package authz
+
+import "github.com/open-policy-agent/opa/v1/ast"
+
+// Grant is what is held, given or lent in one scope. ScopeID is empty for the
+// tenant scope.
+type Grant struct {
+	Permissions []string
+	Scope       string
+	ScopeID     string
+}
+
+// Give asks whether the actor may give roles, permissions and clearance.
+type Give struct {
+	Actor *Subject
+	// RecipientID and RecipientKind name who receives it; empty where a role is
+	// changed and nobody in particular receives anything.
+	RecipientID   string
+	RecipientKind string
+	// RoleKinds are the kinds of the roles that are assigned: STANDARD or GLOBAL.
+	RoleKinds []string
+	Grants    []Grant
+	// ClearanceFrom and ClearanceTo are the recipient's tiers before and after.
+	ClearanceFrom string
+	ClearanceTo   string
+}
+
+func (Give) entrypoint() string { return "parapet/grants/verdict" }
+
+// Account is a user record, as stored.
+type Account struct {
+	ID     string
+	Kind   string
+	Status string
+	// Home is the tenant that administers the record.
+	Home        string
+	HasPassword bool
+	// AddressConfirmed tells that the e-mail address is the first one, or one that
+	// the holder has set or confirmed with the password.
+	AddressConfirmed bool
+}
+
+// Holding is what an account holds in one tenant, and who the caller is there.
+type Holding struct {
+	Tenant      string
+	Membership  string
+	Clearance   string
+	Grants      []Grant
+	Delegations []Grant
+	// Caller is nil where the caller is no member of the tenant.
+	Caller           *Subject
+	CallerMembership string
+}
+
+// AccountChange names what an administrator does to an account: a rule of
+// parapet.accounts.
+type AccountChange string
+
+// The changes of an account.
+const (
+	ChangeName        AccountChange = "change_name"
+	ChangeAddress     AccountChange = "change_address"
+	ResetPassword     AccountChange = "reset_password"
+	SuspendAccount    AccountChange = "suspend"
+	ActivateAccount   AccountChange = "activate"
+	DeleteAccount     AccountChange = "delete"
+	StopMembership    AccountChange = "stop_membership"
+	RestoreMembership AccountChange = "restore_membership"
+)
+
+// ChangeAccount asks whether the actor may change somebody's account so.
+type ChangeAccount struct {
+	Change   AccountChange
+	Actor    *Subject
+	Account  Account
+	Holdings []Holding
+	// Roles are those that the account holds in the acting tenant;
+	// OtherAdministrators counts the active people besides who administer it.
+	Roles               []HeldRole
+	OtherAdministrators int
+}
+
+func (q ChangeAccount) entrypoint() string { return "parapet/accounts/" + string(q.Change) }
+
+// CompleteReset asks whether a password reset may go on: when its link is sent,
+// and again when it is used. There is no actor.
+type CompleteReset struct {
+	Account Account
+	// ByAdministrator tells that an administrator started it, and not the holder.
+	ByAdministrator bool
+	// AuthorityUnchanged tells that the account holds what it held at the start.
+	AuthorityUnchanged bool
+}
+
+func (CompleteReset) entrypoint() string { return "parapet/accounts/complete_reset" }
+
+// EndSession asks whether the actor's credential is a session that ends here.
+type EndSession struct {
+	Actor *Subject
+	// SessionTenant is the tenant that the credential is bound to.
+	SessionTenant string
+}
+
+func (EndSession) entrypoint() string { return "parapet/accounts/end_session" }
+
+// ChangeOwnCredentials asks whether the actor may change its own password or
+// address.
+type ChangeOwnCredentials struct {
+	Actor   *Subject
+	Account Account
+}
+
+func (ChangeOwnCredentials) entrypoint() string { return "parapet/accounts/change_own_credentials" }
+
+// AdministratorNotifications asks whether the actor reads the notifications for
+// the tenant's administrators.
+type AdministratorNotifications struct{ Actor *Subject }
+
+func (AdministratorNotifications) entrypoint() string {
+	return "parapet/accounts/administrator_notifications"
+}
+
+// RoleChange names what is done to a role: a rule of parapet.roles.
+type RoleChange string
+
+// The changes of a role.
+const (
+	CreateRole   RoleChange = "create"
+	RenameRole   RoleChange = "rename"
+	DeleteRole   RoleChange = "delete"
+	GrantToRole  RoleChange = "grant"
+	RevokeOfRole RoleChange = "revoke"
+	UnassignRole RoleChange = "unassign"
+)
+
+// ChangeRole asks whether the actor may change a role so.
+type ChangeRole struct {
+	Change RoleChange
+	Actor  *Subject
+	// Role is the role as it is; for UnassignRole with the assignment's scope.
+	Role HeldRole
+	// Spelling is the new name, folded.
+	Spelling   string
+	Permission string
+	// RecipientID and RecipientKind name who loses the role, for UnassignRole.
+	RecipientID         string
+	RecipientKind       string
+	OtherAdministrators int
+}
+
+func (q ChangeRole) entrypoint() string { return "parapet/roles/" + string(q.Change) }
+
+func grantsDocument(list []Grant) ast.Value {
+	terms := make([]*ast.Term, len(list))
+	for i, g := range list {
+		d := newDocument()
+		d.texts("permissions", g.Permissions)
+		d.text("scope", g.Scope)
+		d.optional("id", g.ScopeID)
+		terms[i] = ast.NewTerm(d.Object)
+	}
+	return ast.NewArray(terms...)
+}
+
+func rolesDocument(list []HeldRole) ast.Value {
+	terms := make([]*ast.Term, len(list))
+	for i, r := range list {
+		d := newDocument()
+		d.text("name", r.Name)
+		d.text("scope", r.Scope)
+		terms[i] = ast.NewTerm(d.Object)
+	}
+	return ast.NewArray(terms...)
+}
+
+func (d document) recipient(id, kind string) {
+	if id == "" {
+		return
+	}
+	r := newDocument()
+	r.text("id", id)
+	r.text("kind", kind)
+	d.value("recipient", r.Object)
+}
+
+func (a Account) document() ast.Value {
+	d := newDocument()
+	d.text("id", a.ID)
+	d.text("kind", a.Kind)
+	d.text("status", a.Status)
+	d.text("home", a.Home)
+	d.boolean("has_password", a.HasPassword)
+	d.boolean("address_confirmed", a.AddressConfirmed)
+	return d.Object
+}
+
+func (h Holding) document() ast.Value {
+	d := newDocument()
+	d.text("tenant", h.Tenant)
+	d.text("membership", h.Membership)
+	d.text("clearance", h.Clearance)
+	d.value("grants", grantsDocument(h.Grants))
+	d.value("delegations", grantsDocument(h.Delegations))
+	d.text("caller_membership", h.CallerMembership)
+	if h.Caller != nil {
+		d.Insert(ast.StringTerm("caller"), h.Caller.term)
+	}
+	return d.Object
+}
+
+func (q Give) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.recipient(q.RecipientID, q.RecipientKind)
+	kinds := make([]*ast.Term, len(q.RoleKinds))
+	for i, kind := range q.RoleKinds {
+		r := newDocument()
+		r.text("kind", kind)
+		kinds[i] = ast.NewTerm(r.Object)
+	}
+	d.value("roles", ast.NewArray(kinds...))
+	d.value("grants", grantsDocument(q.Grants))
+	c := newDocument()
+	c.text("from", q.ClearanceFrom)
+	c.text("to", q.ClearanceTo)
+	d.value("clearance", c.Object)
+	return d.Object
+}
+
+func (q ChangeAccount) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.value("account", q.Account.document())
+	holdings := make([]*ast.Term, len(q.Holdings))
+	for i, h := range q.Holdings {
+		holdings[i] = ast.NewTerm(h.document())
+	}
+	d.value("holdings", ast.NewArray(holdings...))
+	d.value("roles", rolesDocument(q.Roles))
+	d.number("other_administrators", q.OtherAdministrators)
+	return d.Object
+}
+
+func (q CompleteReset) document() ast.Value {
+	d := newDocument()
+	d.value("account", q.Account.document())
+	by := "holder"
+	if q.ByAdministrator {
+		by = "administrator"
+	}
+	d.text("requested_by", by)
+	d.boolean("authority_unchanged", q.AuthorityUnchanged)
+	return d.Object
+}
+
+func (q EndSession) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.text("session_tenant", q.SessionTenant)
+	return d.Object
+}
+
+func (q ChangeOwnCredentials) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	d.value("account", q.Account.document())
+	return d.Object
+}
+
+func (q AdministratorNotifications) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	return d.Object
+}
+
+func (q ChangeRole) document() ast.Value {
+	d, ok := withActor(q.Actor)
+	if !ok {
+		return nil
+	}
+	if q.Role.Name != "" {
+		r := newDocument()
+		r.text("name", q.Role.Name)
+		r.text("kind", q.Role.Kind)
+		r.optional("scope", q.Role.Scope)
+		d.value("role", r.Object)
+	}
+	d.optional("spelling", q.Spelling)
+	d.optional("permission", q.Permission)
+	d.recipient(q.RecipientID, q.RecipientKind)
+	d.number("other_administrators", q.OtherAdministrators)
+	return d.Object
+}
+
+func (q Give) about() about {
+	return about{
+		actor: q.Actor, permission: "role.assign", module: "identity",
+		input: MaskedInput{Effect: Write, Candidate: maskID(q.RecipientID)},
+	}
+}
+
+func (q ChangeAccount) about() about {
+	permission := "user.update"
+	if q.Change == StopMembership || q.Change == RestoreMembership {
+		permission = "membership.update"
+	}
+	return about{
+		actor: q.Actor, permission: permission, module: "identity",
+		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
+	}
+}
+
+func (q CompleteReset) about() about {
+	return about{
+		tenant: q.Account.Home, module: "identity",
+		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
+	}
+}
+
+func (q EndSession) about() about {
+	return about{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Write}}
+}
+
+func (q ChangeOwnCredentials) about() about {
+	return about{
+		actor: q.Actor, module: "identity",
+		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
+	}
+}
+
+func (q AdministratorNotifications) about() about {
+	return about{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Read}}
+}
+
+func (q ChangeRole) about() about {
+	permission := "role.update"
+	switch q.Change {
+	case CreateRole:
+		permission = "role.create"
+	case DeleteRole:
+		permission = "role.delete"
+	case UnassignRole:
+		permission = "role.assign"
+	}
+	return about{
+		actor: q.Actor, permission: permission, module: "identity",
+		input: MaskedInput{Effect: Write, Candidate: maskID(q.RecipientID)},
+	}
+}
