@@ -36,6 +36,8 @@ type Deps struct {
 	Chores []Housekeeper
 	// AgentRuns carries out what agents are given.
 	AgentRuns AgentRuns
+	// PasswordResets sends reset links.
+	PasswordResets PasswordResets
 	// Score scores finished agent runs, every five minutes, where it is set.
 	Score      func(ctx context.Context) error
 	Retention  Retention
@@ -75,9 +77,9 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	d.Retention = d.Retention.withDefaults()
-	runs := &agentRunQueue{}
+	runs, resets := &agentRunQueue{}, &resetQueue{}
 	dispatcher, err := events.NewDispatcher(events.Config{
-		Pool: d.Pool, Log: d.Log, Subscribers: append([]events.Subscriber{events.Notifications(), runs.subscriber()}, d.Subscribers...),
+		Pool: d.Pool, Log: d.Log, Subscribers: append([]events.Subscriber{events.Notifications(), runs.subscriber(), resets.subscriber()}, d.Subscribers...),
 	})
 	if err != nil {
 		return nil, err
@@ -91,6 +93,14 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	}
 	if err := river.AddWorkerSafely(bundle, &agentRunWorker{runs: d.AgentRuns}); err != nil {
 		return nil, fmt.Errorf("jobs: %s: %w", agentRunArgs{}.Kind(), err)
+	}
+	for _, err := range []error{
+		river.AddWorkerSafely(bundle, &resetLinkWorker{resets: d.PasswordResets}),
+		river.AddWorkerSafely(bundle, &resetRequestWorker{resets: d.PasswordResets}),
+	} {
+		if err != nil {
+			return nil, fmt.Errorf("jobs: password resets: %w", err)
+		}
 	}
 	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}}
 	if d.AgentRuns.Execute != nil {
@@ -111,7 +121,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	runs.client = client
+	runs.client, resets.client = client, client
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
 		stop()

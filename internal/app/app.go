@@ -32,6 +32,7 @@ import (
 	"parapet/internal/gate"
 	"parapet/internal/httpapi"
 	"parapet/internal/identity"
+	"parapet/internal/mail"
 	"parapet/internal/mcp"
 	"parapet/internal/op"
 	"parapet/internal/password"
@@ -156,13 +157,26 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	if err != nil {
 		return nil, err
 	}
+	sender, err := a.mailer()
+	if err != nil {
+		return nil, err
+	}
+	// The tracker's pool is opened in every process: what was delegated to an
+	// account decides who may change it.
+	trackerPool, err := a.pools.open(ctx, postgres.RoleTracker)
+	if err != nil {
+		return nil, err
+	}
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity],
 		// Whoever logs in has no tenant yet: all logins have one share together.
 		Auth: a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
 		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
-		Keys: authz.KeySettings{MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays)},
+		Keys: authz.KeySettings{
+			MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
+		},
+		Delegations: tracker.ReceivedDelegations{Pool: trackerPool}, Mail: sender, PublicURL: a.cfg.PublicURL,
 	})
 	if err != nil {
 		return nil, err
@@ -172,18 +186,31 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		operations = append(operations, a.identity.Operations()...)
 	}
 	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
-		pool, err := a.pools.open(ctx, postgres.RoleTracker)
-		if err != nil {
-			return nil, err
-		}
 		a.tracker = tracker.New(tracker.Deps{
-			Gate: a.gate(contracttracker.Module, pool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
+			Gate: a.gate(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
 			Agent: a.agentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
 		operations = append(operations, a.tracker.Operations()...)
 	}
 	return operations, nil
+}
+
+// mailer sends what the settings say: by a mail server, into the log of `ptd dev`,
+// or nothing.
+func (a *App) mailer() (mail.Sender, error) {
+	switch {
+	case a.cfg.SMTPURL != "":
+		sender, err := mail.NewSMTP(a.cfg.SMTPURL, a.cfg.MailFrom)
+		if err != nil {
+			return nil, &SettingError{"PT_SMTP_URL", err.Error()}
+		}
+		return sender, nil
+	case a.cfg.MailToLog:
+		return mail.Log{Logger: a.log}, nil
+	default:
+		return nil, nil //nolint:nilnil // no mail is a state of its own
+	}
 }
 
 func days(n *int) int {

@@ -66,7 +66,11 @@ func (a *App) runJobs(ctx context.Context) error {
 	runner, err := jobs.Start(ctx, jobs.Deps{
 		AgentRuns: runs, Score: score,
 		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers,
-		Housekeepers: []jobs.Housekeeper{{Name: "sessions", Run: a.identity.PruneSessions}}, Chores: chores,
+		PasswordResets: jobs.PasswordResets{Send: a.identity.SendReset, Start: a.identity.StartResets},
+		Housekeepers: []jobs.Housekeeper{
+			{Name: "sessions", Run: a.identity.PruneSessions}, {Name: "password resets", Run: a.identity.PruneResets},
+		},
+		Chores: chores,
 		Checkpoint: jobs.CheckpointConfig{
 			Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir, Observe: func(result string) { a.checkpoints.WithLabelValues(result).Inc() },
 		},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"parapet/internal/agentcmd"
 	"parapet/internal/audit"
 	"parapet/internal/authz"
+	"parapet/internal/mail"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -57,6 +59,13 @@ type Config struct {
 	PostgresBin    string
 	Citus          bool
 	DuplicateGate  bool
+	// MaxPersonalKeys is how many active personal keys a user has at most.
+	MaxPersonalKeys int
+	SMTPURL         string
+	MailFrom        string
+	PublicURL       string
+	// MailToLog writes mail into the log where no mail server is set: for `ptd dev`.
+	MailToLog bool
 }
 
 // AllModules are the modules that a process can serve.
@@ -100,6 +109,13 @@ func Settings() []Setting {
 		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Secret that still verifies tokens and never signs them, while `API_KEY_JWT_SECRET` is being replaced: at least 32 bytes, another one than that.", set: text(func(c *Config) *string { return &c.JWTPrevious })},
 		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Cap in days of an administrator's own keys: 30 unless set, at most 365.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
 		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Cap in days of other people's own keys: 365 unless set. Below 90, keys for service principals are refused.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
+		{Name: "API_KEY_MAX_ACTIVE_PERSONAL", Default: "50", Doc: "How many active keys of their own a user has at most.", set: number(func(c *Config) *int { return &c.MaxPersonalKeys }, 1, 10000)},
+		{Name: "PT_SMTP_URL", Secret: true, Doc: "Mail server for reset links: `smtp://user:password@host:587` (STARTTLS is required; `?tls=off` allows none, for a relay on the same machine) or `smtps://host`. Without it no password can be reset; `ptd dev` writes the links to its log.", set: smtpURL},
+		{Name: "PT_MAIL_FROM", Doc: "Sender of mail, such as `Parapet <noreply@example.org>`. Required where PT_SMTP_URL is set.", set: func(c *Config, v string) error {
+			c.MailFrom = v
+			return mail.CheckFrom(v)
+		}},
+		{Name: "PT_PUBLIC_URL", Doc: "Address that people reach the service by, such as `https://parapet.example.org`: links in mail begin with it. Required where PT_SMTP_URL is set.", set: publicURL},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 believes none.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Platform cap of that, in milliseconds; never more than 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
 		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes (`GET /api/cron/run-scores/process`), sent as `Authorization: Bearer`; they are off without it.", set: text(func(c *Config) *string { return &c.CronSecret })},
@@ -181,6 +197,10 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 	switch {
 	case c.PolicyKey != "" && c.PolicyDir == "":
 		return c, &SettingError{"PT_POLICY_DIR", "it is required where PT_POLICY_KEY is set: the folder of the signed policies"}
+	case c.SMTPURL != "" && c.MailFrom == "":
+		return c, &SettingError{"PT_MAIL_FROM", "it is required where PT_SMTP_URL is set: the sender of mail"}
+	case c.SMTPURL != "" && c.PublicURL == "":
+		return c, &SettingError{"PT_PUBLIC_URL", "it is required where PT_SMTP_URL is set: links in mail begin with it"}
 	case c.CheckpointDir != "" && c.CheckpointKey == "":
 		return c, &SettingError{"PT_AUDIT_CHECKPOINT_KEY", "it is required where PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen makes one"}
 	case c.CheckpointKey != "" && c.CheckpointDir == "":
@@ -210,6 +230,23 @@ func policyKey(c *Config, v string) error {
 		return errors.New("it is not a public key such as policies+1a2b3c4d+…; ptd policy keygen prints one")
 	}
 	c.PolicyKey = v
+	return nil
+}
+
+// smtpURL holds the address of a mail server. What is wrong with it is said without
+// it: it may hold a password.
+func smtpURL(c *Config, v string) error {
+	c.SMTPURL = v
+	_, err := mail.NewSMTP(v, "noreply@parapet.invalid")
+	return err
+}
+
+func publicURL(c *Config, v string) error {
+	u, err := url.Parse(v)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("it must be an address such as https://parapet.example.org")
+	}
+	c.PublicURL = strings.TrimRight(v, "/")
 	return nil
 }
 

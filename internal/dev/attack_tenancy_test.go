@@ -57,7 +57,8 @@ func actingElsewhere(s *stage) {
 	s.want(403, "project.create", "POST", "/api/projects", visitor, body{"name": "V", "startDate": "2027-01-01"}, actAs, string(acme.ID))
 	// Acme administers the membership and not the person.
 	path := "/api/users/" + string(s.user("northwind", "project-manager@northwind.example"))
-	s.want(403, "home tenant", "PATCH", path, admin, body{"password": "a long enough secret"})
+	s.want(400, "reset-user-password", "PATCH", path, admin, body{"password": "a long enough secret"})
+	s.want(403, "home tenant", "POST", path+"/password-reset", admin, nil)
 	s.want(403, "home tenant", "PATCH", path, admin, body{"displayName": "X"})
 	s.want(403, "home tenant", "POST", path+"/suspend", admin, body{})
 }

@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"parapet/internal/app"
 	"parapet/internal/postgres"
@@ -71,6 +73,10 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	cfg.MailToLog = true
+	if cfg.PublicURL == "" {
+		cfg.PublicURL = "http://" + net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
 	}
 	if _, err := app.Migrate(ctx, cfg); err != nil {
 		return nil, err

@@ -225,7 +225,7 @@ func tools(t *testing.T, name string, transport sdk.Transport) way {
 
 // notTools are the operations that have to do with the credential's own secret
 // or session.
-var notTools = []string{"login", "logout", "change-password", "issue-key", "issue-service-key"}
+var notTools = []string{"login", "logout", "change-password", "change-email", "request-password-reset", "reset-password", "issue-key", "issue-service-key"}
 
 // arguments fills an input from the world, and what is required beside.
 func (w *parityWorld) arguments(t testing.TB, o *op.Operation) map[string]any {

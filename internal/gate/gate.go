@@ -277,12 +277,17 @@ func (m *Module) change(ctx context.Context, c *Call, found *live, f func(contex
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
-	if h, ok := m.cfg.Principals.(hearer); ok {
+	c.announce()
+	return nil
+}
+
+// announce tells this process at once what the call has changed.
+func (c *Call) announce() {
+	if h, ok := c.module.cfg.Principals.(hearer); ok {
 		for _, n := range c.notes {
 			h.Changed(n.ResourceType, op.UUID(n.ResourceID))
 		}
 	}
-	return nil
 }
 
 // Decide asks whether the caller may do with the resource what permission
@@ -375,3 +380,15 @@ func (c *Call) effect() authz.Effect {
 
 // unclassified is the tier of what has no classification.
 const unclassified = "UNCLASSIFIED"
+
+// SubjectIn gives the caller as a subject of another tenant, as if the same
+// credential asked there by x-act-as-org. revision is that tenant's.
+func (c *Call) SubjectIn(ctx context.Context, tenant op.UUID, revision int64) (*authz.Subject, error) {
+	there := *c.Actor
+	there.Tenant = tenant
+	p, err := c.module.cfg.Principals.Refresh(ctx, &there, principal.Live{Revision: revision})
+	if err != nil {
+		return nil, err
+	}
+	return p.Subject, nil
+}

@@ -36,5 +36,9 @@ func (m *Module) own(ctx context.Context, c *Call, f func(ctx context.Context, c
 	if err := f(ctx, c); err != nil {
 		return err
 	}
-	return c.commit(ctx)
+	if err := c.commit(ctx); err != nil {
+		return err
+	}
+	c.announce()
+	return nil
 }

@@ -21,7 +21,7 @@ func (s *Service) assignmentOperations() []op.Bound {
 			Load: loadAssigning, Do: s.assignRole,
 		}),
 		gate.Handle(s.gate, contract.UnassignRole, gate.Handler[contract.UnassignRoleIn, op.None, assigned]{
-			Load: loadAssigned, Do: unassignRole,
+			Load: loadAssigned, Do: s.unassignRole,
 		}),
 	}
 }
@@ -100,13 +100,14 @@ func (s *Service) assignRole(ctx context.Context, c *gate.Call, _ *contract.Assi
 	if err := checkScope(ctx, c, a); err != nil {
 		return nil, err
 	}
-	if err := fits(g.role, g.user.PrincipalKind); err != nil {
-		return nil, err
-	}
 	if g.user.MembershipStatus == contract.MembershipRemoved || g.user.Status == contract.UserDeleted {
 		return nil, fault.Conflict("The user is no member of the tenant any more.")
 	}
-	if err := s.mayHandOut(ctx, c, g.role.Permissions, scope{a.Scope, a.ScopeID}); err != nil {
+	err := s.decideGive(ctx, c, authz.Give{
+		RecipientID: string(g.user.ID), RecipientKind: g.user.PrincipalKind, RoleKinds: []string{g.role.Kind},
+		Grants: []authz.Grant{{Permissions: g.role.Permissions, Scope: a.Scope, ScopeID: string(a.ScopeID)}},
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := insertAssignment(ctx, c.DB, c.Tenant, a); err != nil {
@@ -134,22 +135,6 @@ func checkScope(ctx context.Context, c *gate.Call, a contract.RoleAssignment) er
 	return nil
 }
 
-// fits tells whether a principal of this kind may hold the role. A service
-// principal holds exactly one GLOBAL role, which provisioning gives it.
-func fits(r grantingRole, kind string) error {
-	switch {
-	case kind == contract.KindService:
-		return exactlyOneGlobal()
-	case r.Kind == contract.RoleGlobal:
-		return fault.Conflict("A GLOBAL role is for a service principal alone.")
-	}
-	return nil
-}
-
-func exactlyOneGlobal() error {
-	return fault.Conflict("A service principal holds exactly one GLOBAL role, the one of its registered profile: no other can be given to it and this one can't be taken.")
-}
-
 // assigned is an assignment that is there, with the kind of who holds it.
 type assigned struct {
 	contract.RoleAssignment
@@ -163,17 +148,20 @@ func loadAssigned(ctx context.Context, c *gate.Call, in *contract.UnassignRoleIn
 	return a, r, err
 }
 
-func unassignRole(ctx context.Context, c *gate.Call, _ *contract.UnassignRoleIn, a assigned) (*op.None, error) {
-	if a.PrincipalKind == contract.KindService {
-		return nil, exactlyOneGlobal()
+func (s *Service) unassignRole(ctx context.Context, c *gate.Call, _ *contract.UnassignRoleIn, a assigned) (*op.None, error) {
+	others, err := s.countOtherAdministrators(ctx, c, a.UserID)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.Ask(ctx, authz.ChangeRole{
+		Change: authz.UnassignRole, Actor: c.Actor.Subject, Role: authz.HeldRole{Name: a.Role, Scope: a.Scope},
+		RecipientID: string(a.UserID), RecipientKind: a.PrincipalKind, OtherAdministrators: others,
+	})
+	if err := accountFault(v, err); err != nil {
+		return nil, err
 	}
 	if err := deleteAssignment(ctx, c.DB, c.Tenant, a.ID); err != nil {
 		return nil, err
-	}
-	if a.Role == adminRole && a.Scope == contract.ScopeTenant {
-		if err := someAdmin(ctx, c); err != nil {
-			return nil, err
-		}
 	}
 	assignmentChanged(c, a.RoleAssignment, contract.ActionRoleUnassigned, contract.EventRoleUnassigned)
 	return &op.None{}, nil
@@ -187,9 +175,16 @@ func assignmentChanged(c *gate.Call, a contract.RoleAssignment, action, event st
 	c.Emit(gate.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
 }
 
+// recipient is who gets roles and a clearance with a new membership.
+type recipient struct {
+	id        op.UUID
+	kind      string
+	clearance string
+}
+
 // rolesToGive finds the roles that a new member gets in the whole of a tenant, and
-// refuses those that the actor may not give.
-func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID, names []string) ([]grantingRole, error) {
+// asks whether the caller may give them and the clearance.
+func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID, to recipient, names []string) ([]grantingRole, error) {
 	if err := c.Decide(ctx, contract.AssignRole.Permission, tenantWide(c, "role")); err != nil {
 		return nil, err
 	}
@@ -202,15 +197,17 @@ func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID,
 			return nil, fault.Validation("roles", fmt.Sprintf("The tenant has no role %q.", name))
 		}
 	}
+	ask := authz.Give{RecipientID: string(to.id), RecipientKind: to.kind, ClearanceTo: to.clearance}
 	for _, r := range roles {
-		if r.Kind == contract.RoleGlobal {
-			return nil, fault.Validation("roles", fmt.Sprintf("The role %s is GLOBAL: it is for a service principal alone.", r.Name))
-		}
-		if err := s.mayHandOut(ctx, c, r.Permissions, scope{kind: contract.ScopeTenant}); err != nil {
-			return nil, err
-		}
+		ask.RoleKinds = append(ask.RoleKinds, r.Kind)
+		ask.Grants = append(ask.Grants, r.tenantWide()...)
 	}
-	return roles, nil
+	err = s.decideGive(ctx, c, ask)
+	if f := fault.From(err); f != nil && f.Code == fault.CodeConflict {
+		// Of a new member the field is what is wrong.
+		return nil, fault.Validation("roles", f.Message)
+	}
+	return roles, err
 }
 
 // cursorMoment reads a moment out of a cursor; the start has none.

@@ -65,7 +65,11 @@ func listNotifications(ctx context.Context, c *gate.Call, in *contract.ListNotif
 	if err != nil {
 		return nil, err
 	}
-	lines, err := events.Feed(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Actor.Subject.Admin(), before, in.Limit+1)
+	administrator, err := readsForAdministrators(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := events.Feed(ctx, c.DB, c.Tenant, c.Actor.UserID, administrator, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +86,21 @@ func listNotifications(ctx context.Context, c *gate.Call, in *contract.ListNotif
 	}), nil
 }
 
+// readsForAdministrators asks whether the caller reads the notifications for the
+// tenant's administrators.
+func readsForAdministrators(ctx context.Context, c *gate.Call) (bool, error) {
+	v, err := c.Ask(ctx, authz.AdministratorNotifications{Actor: c.Actor.Subject})
+	return v.Allow, err
+}
+
 // markNotificationRead changes nothing that anybody else has to know of, so that
 // there is neither an audit entry nor an event.
 func markNotificationRead(ctx context.Context, c *gate.Call, in *contract.NotificationIn, _ struct{}) (*op.None, error) {
-	there, err := events.MarkRead(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Actor.Subject.Admin(), in.NotificationID, c.Now)
+	administrator, err := readsForAdministrators(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	there, err := events.MarkRead(ctx, c.DB, c.Tenant, c.Actor.UserID, administrator, in.NotificationID, c.Now)
 	if err != nil {
 		return nil, err
 	}

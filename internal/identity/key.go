@@ -60,8 +60,12 @@ func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contrac
 }
 
 func (s *Service) issueKey(ctx context.Context, c *gate.Call, in *contract.IssueKeyIn) (*contract.IssuedKey, error) {
+	active, err := countActiveKeys(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now)
+	if err != nil {
+		return nil, err
+	}
 	v, err := c.Ask(ctx, authz.IssueSelfKey{
-		Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, Settings: s.deps.Keys,
+		Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, ActiveKeys: active, Settings: s.deps.Keys,
 	})
 	if err := verdict(v, err, "key"); err != nil {
 		return nil, err
@@ -247,6 +251,8 @@ func conflictText(reason string) string {
 	switch reason {
 	case "max_user_days_below_service_lifetime":
 		return "Service keys live 90 days and the setting API_KEY_TTL_MAX_USER_DAYS allows less."
+	case "too_many_active_keys":
+		return "You have as many active keys as the setting API_KEY_MAX_ACTIVE_PERSONAL allows. Revoke one that you no longer use."
 	case "principal_not_active":
 		return "The service principal is not active."
 	case "no_profile":

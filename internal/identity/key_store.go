@@ -96,6 +96,27 @@ func servicePrincipal(tenant op.UUID, p principalRow, held []heldRole) authz.Ser
 	return t
 }
 
+// lockOwnerSQL has a user's keys issued one after the other, so that each count
+// sees the keys before.
+const lockOwnerSQL = `
+SELECT user_id::text FROM identity.memberships WHERE tenant_id = @tenant AND user_id = @user FOR NO KEY UPDATE`
+
+const countActiveKeysSQL = `
+SELECT count(*) FROM identity.api_keys
+WHERE tenant_id = @tenant AND owner_id = @user AND kind = 'PERSONAL' AND revoked_at IS NULL AND expires_at > @now`
+
+// countActiveKeys counts the personal keys of a user that are neither revoked nor
+// expired. Until the transaction ends, nobody else counts them.
+func countActiveKeys(ctx context.Context, q postgres.Querier, tenant, user op.UUID, now time.Time) (int, error) {
+	var id string
+	if err := q.QueryRow(ctx, lockOwnerSQL, postgres.Args{"tenant": tenant, "user": user}).Scan(&id); err != nil {
+		return 0, err
+	}
+	var n int
+	err := q.QueryRow(ctx, countActiveKeysSQL, postgres.Args{"tenant": tenant, "user": user, "now": now}).Scan(&n)
+	return n, err
+}
+
 const insertKeySQL = `
 INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at)
 VALUES (@tenant, @jti, @label, @owner, @kind, @expires, @by, @now)`

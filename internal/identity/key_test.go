@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -396,4 +397,37 @@ func TestKeyComesBackWithItsMembership(t *testing.T) {
 	must[contract.MeOut](r, "me", request{token: key.Token})
 	r.clock.add(31 * 24 * time.Hour)
 	r.refused("me", request{token: key.Token}, fault.CodeUnauthorized, "")
+}
+
+// However many ask at once, a user has no more active keys than the setting says;
+// revoked and expired ones do not count.
+func TestIssueKey_LimitsActivePersonalKeys(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{keys: authz.KeySettings{MaxActivePersonal: 3}})
+	session := r.login("member@acme.example")
+	issue := request{token: session, body: body(fields{"label": "laptop", "expiresInDays": 2})}
+	var wg sync.WaitGroup
+	results := make([]error, 6)
+	for i := range results {
+		wg.Go(func() { _, results[i] = r.call("issue-key", issue) })
+	}
+	wg.Wait()
+	made := 0
+	for _, err := range results {
+		switch {
+		case err == nil:
+			made++
+		case !fault.HasCode(err, fault.CodeConflict):
+			t.Error(err)
+		}
+	}
+	if n := one[int](r, `SELECT count(*)::int FROM identity.api_keys`); made != 3 || n != 3 {
+		t.Errorf("%d keys were issued and %d are recorded, want 3", made, n)
+	}
+	r.refused("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
+	r.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = (SELECT jti FROM identity.api_keys LIMIT 1)`)
+	must[contract.IssuedKey](r, "issue-key", issue)
+	r.refused("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
+	r.exec(`UPDATE identity.api_keys SET created_at = now() - interval '3 days', expires_at = now() - interval '1 day' WHERE revoked_at IS NULL`)
+	must[contract.IssuedKey](r, "issue-key", issue)
 }

@@ -2,8 +2,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
@@ -118,14 +116,11 @@ func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contra
 	case j.user.Status != contract.UserActive:
 		return nil, fault.Conflict("The user is not ACTIVE.")
 	}
-	if err := s.mayClear(c, in.Clearance); err != nil {
-		return nil, err
-	}
 	var m contract.Membership
 	var note gate.Note
 	var told gate.Event
 	err := elsewhere(ctx, c, j.tenant.ID, func() error {
-		roles, err := s.rolesToGive(ctx, c, j.tenant.ID, in.Roles)
+		roles, err := s.rolesToGive(ctx, c, j.tenant.ID, recipient{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
 		if err != nil {
 			return err
 		}
@@ -175,8 +170,12 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 	}
 	if m.Status != was.Status {
 		fields = append(fields, "status")
-		if m.UserID == c.Actor.UserID {
-			return nil, fault.Conflict("Nobody suspends or removes themselves.")
+		change := authz.StopMembership
+		if m.Status == contract.MembershipActive {
+			change = authz.RestoreMembership
+		}
+		if err := s.decideAccount(ctx, c, change, m.UserID); err != nil {
+			return nil, err
 		}
 	}
 	m.UpdatedAt = c.Now
@@ -191,9 +190,6 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 	}
 	if m.Status != contract.MembershipActive && m.Status != was.Status {
 		if err := revokeOtherSessions(ctx, c.DB, c.Tenant, m.UserID, noSession, c.Now); err != nil {
-			return nil, err
-		}
-		if err := keepAnAdmin(ctx, c, m.UserID); err != nil {
 			return nil, err
 		}
 	}
@@ -212,13 +208,9 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 
 // setClearance changes what a member may read, and says so as a critical entry.
 func (s *Service) setClearance(ctx context.Context, c *gate.Call, user op.UUID, from, to string) error {
-	if s.rank(to) > s.rank(from) {
-		if user == c.Actor.UserID {
-			return ownClearance()
-		}
-		if err := s.mayClear(c, to); err != nil {
-			return err
-		}
+	err := s.decideGive(ctx, c, authz.Give{RecipientID: string(user), ClearanceFrom: from, ClearanceTo: to})
+	if err != nil {
+		return err
 	}
 	if err := writeClearance(ctx, c.DB, c.Tenant, user, to, c.Now); err != nil {
 		return err
@@ -228,49 +220,4 @@ func (s *Service) setClearance(ctx context.Context, c *gate.Call, user op.UUID, 
 		Changes: changes{"from": from, "to": to},
 	})
 	return nil
-}
-
-// rank is a tier's place on the ladder; no tier stands for the lowest.
-func (s *Service) rank(tier string) int {
-	return max(slices.Index(s.deps.Policies.Catalogue().Tiers, tier), 0)
-}
-
-// mayClear refuses to clear somebody for more than the actor is cleared for: who
-// may also set that account's password could read through it what they may not.
-func (s *Service) mayClear(c *gate.Call, tier string) error {
-	if s.rank(tier) > s.rank(c.Actor.Clearance()) {
-		return fault.Refused("Nobody hands out a clearance above their own.")
-	}
-	return nil
-}
-
-func ownClearance() error {
-	return fault.Refused("Nobody raises their own clearance: another administrator does.")
-}
-
-// adminRole is the default role that administers a tenant.
-const adminRole = "Admin"
-
-// keepAnAdmin refuses, after a change that stops a user, to leave the tenant
-// without an active administrator.
-func keepAnAdmin(ctx context.Context, c *gate.Call, user op.UUID) error {
-	held, err := readHeldRoles(ctx, c.DB, c.Tenant, user)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(held, func(r heldRole) bool { return r.Name == adminRole && r.Scope == contract.ScopeTenant }) {
-		return nil
-	}
-	return someAdmin(ctx, c)
-}
-
-// someAdmin refuses to leave the tenant without an active administrator. The
-// tenant's row is locked first, so that of two changes at once the second one
-// sees the first.
-func someAdmin(ctx context.Context, c *gate.Call) error {
-	left, err := countAdmins(ctx, c.DB, c.Tenant)
-	if err != nil || left > 0 {
-		return err
-	}
-	return fault.Conflict(fmt.Sprintf("The tenant would have no active %s left. Give the role to somebody else first.", adminRole))
 }

@@ -72,22 +72,26 @@ func writeClearance(ctx context.Context, q postgres.Querier, tenant, user op.UUI
 
 const lockTenantSQL = `SELECT id::text FROM identity.tenants WHERE id = @tenant FOR NO KEY UPDATE`
 
-const countAdminsSQL = `
+// lockTenant keeps roles, grants, assignments and memberships of the tenant as
+// they are until the transaction ends: each change of them updates this row.
+func lockTenant(ctx context.Context, q postgres.Querier, tenant op.UUID) error {
+	var id string
+	return q.QueryRow(ctx, lockTenantSQL, postgres.Args{"tenant": tenant}).Scan(&id)
+}
+
+const countAdministratorsSQL = `
 SELECT count(*)
 FROM identity.role_assignments a
 JOIN identity.roles r ON r.tenant_id = a.tenant_id AND r.id = a.role_id
 JOIN identity.memberships m ON m.tenant_id = a.tenant_id AND m.user_id = a.user_id
 JOIN identity.users u ON u.id = a.user_id
-WHERE a.tenant_id = @tenant AND r.name = @role AND a.scope = 'tenant'
+WHERE a.tenant_id = @tenant AND r.name = @role AND a.scope = 'tenant' AND a.user_id <> @besides
   AND m.status = 'ACTIVE' AND u.status = 'ACTIVE' AND u.principal_kind = 'HUMAN'`
 
-// countAdmins counts the people who administer the tenant and can act now.
-func countAdmins(ctx context.Context, q postgres.Querier, tenant op.UUID) (int, error) {
-	var id string
-	if err := q.QueryRow(ctx, lockTenantSQL, postgres.Args{"tenant": tenant}).Scan(&id); err != nil {
-		return 0, err
-	}
+// countAdministrators counts the people besides one who hold the role in the
+// whole tenant and can act now.
+func countAdministrators(ctx context.Context, q postgres.Querier, tenant, besides op.UUID, role string) (int, error) {
 	var n int
-	err := q.QueryRow(ctx, countAdminsSQL, postgres.Args{"tenant": tenant, "role": adminRole}).Scan(&n)
+	err := q.QueryRow(ctx, countAdministratorsSQL, postgres.Args{"tenant": tenant, "besides": besides, "role": role}).Scan(&n)
 	return n, err
 }

@@ -51,7 +51,7 @@ func (s *Seeder) Office(ctx context.Context, in contract.CreateTenantIn) (Office
 	}
 	made.Admin, err = s.User(ctx, SeedUser{
 		Tenant: made.Tenant, Organisation: made.Organisation, Email: in.AdminEmail, DisplayName: strings.TrimSpace(in.AdminName),
-		Kind: authz.KindHuman, Password: in.AdminPassword, Clearance: in.AdminClearance, Roles: []string{adminRole},
+		Kind: authz.KindHuman, Password: in.AdminPassword, Clearance: in.AdminClearance, Roles: []string{s.Catalogue.AdministratorRole},
 	})
 	return made, err
 }

@@ -5,14 +5,14 @@ import (
 
 	"parapet/internal/fault"
 	"parapet/internal/op"
-	"parapet/internal/password"
 	"parapet/internal/postgres"
 )
 
 // provider proves who a person is; what AUTH_PROVIDER chooses. It gives the
 // accounts of the address and, of these, the ones that the proof is good for.
 type provider interface {
-	prove(ctx context.Context, email, password string) (known, proven []account, err error)
+	// tenant is the one to act in, or empty.
+	prove(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error)
 }
 
 // account is one user record of an e-mail address.
@@ -25,35 +25,44 @@ type account struct {
 	PasswordHash string
 }
 
-// maxAccounts bounds the accounts of one address that a login tries. An address
-// is unique in a tenant, so only many tenants make many accounts.
-const maxAccounts = 4
+// triedAccounts is how many passwords a login compares, however many accounts the
+// address has: the time must not tell in how many tenants an address is known.
+const triedAccounts = 4
 
 // localProvider proves by password.
 type localProvider struct {
 	accounts  postgres.Querier
-	passwords *password.Hasher
+	passwords verifier
 }
 
+// verifier compares a password with a stored hash; *password.Hasher is one.
+type verifier interface {
+	Verify(ctx context.Context, stored, password string) (bool, error)
+}
+
+// Members of the tenant that the login names come first, so accounts of the same
+// address elsewhere, which anybody's administrator can create, keep nobody out.
 const accountsSQL = `
-SELECT id, home_tenant_id, email, display_name, status, coalesce(password_hash, '') AS password_hash
-FROM identity.users
-WHERE lower(email) = lower(@email) AND principal_kind = 'HUMAN'
-ORDER BY status = 'ACTIVE' DESC, created_at, id
+SELECT u.id, u.home_tenant_id, u.email, u.display_name, u.status, coalesce(u.password_hash, '') AS password_hash
+FROM identity.users u
+WHERE lower(u.email) = lower(@email) AND u.principal_kind = 'HUMAN'
+ORDER BY coalesce(u.home_tenant_id = nullif(@tenant, '')::uuid, false) DESC,
+         EXISTS (SELECT 1 FROM identity.memberships m WHERE m.tenant_id = nullif(@tenant, '')::uuid AND m.user_id = u.id) DESC,
+         u.status = 'ACTIVE' DESC, u.created_at, u.id
 LIMIT @most`
 
-// prove compares the password with every account of the address, and with
-// nothing at the same cost where there is none.
-func (p *localProvider) prove(ctx context.Context, email, password string) (known, proven []account, err error) {
-	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "most": maxAccounts})
+// prove compares the password with the accounts of the address, and with nothing
+// at the same cost where there are fewer.
+func (p *localProvider) prove(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error) {
+	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "tenant": tenant, "most": triedAccounts})
 	if err != nil {
 		return nil, nil, postgres.MapError(err)
 	}
-	tried := known
-	if len(tried) == 0 {
-		tried = []account{{}}
-	}
-	for _, a := range tried {
+	for i := range triedAccounts {
+		var a account
+		if i < len(known) {
+			a = known[i]
+		}
 		ok, err := p.passwords.Verify(ctx, a.PasswordHash, password)
 		if err != nil {
 			return nil, nil, fault.Unavailable(err)

@@ -189,7 +189,7 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 			r.noteRole(role.ID, "directory.role.created", map[string]any{"created": true, "grants": want.Grants})
 			continue
 		}
-		if want.Name == adminRole && !slices.Contains(role.Grants, permissionIssueForService) {
+		if want.Name == p.Policies.Catalogue().AdministratorRole && !slices.Contains(role.Grants, permissionIssueForService) {
 			if err := addGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now); err != nil {
 				return err
 			}
@@ -336,6 +336,7 @@ func (r *provisioning) profileUser(ctx context.Context, profile authz.Profile) (
 // validate asks the very question that issuing a key asks, as an administrator
 // of the tenant with the Admin role as it stands would ask it.
 func (p *Provisioner) validate(ctx context.Context, r *provisioning, user op.UUID) error {
+	adminRole := p.Policies.Catalogue().AdministratorRole
 	admin, err := findRole(ctx, r.tx, r.tenant, adminRole)
 	if err != nil {
 		return fmt.Errorf("role %s: %w", adminRole, err)

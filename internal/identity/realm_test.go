@@ -18,12 +18,14 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/identity"
+	"parapet/internal/mail"
 	"parapet/internal/op"
 	"parapet/internal/password"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
 	"parapet/internal/principal"
 	"parapet/internal/token"
+	"parapet/internal/tracker"
 )
 
 // sharedEngine is immutable, and dear to make.
@@ -36,13 +38,26 @@ var sharedHasher = sync.OnceValues(func() (*password.Hasher, error) { return pas
 // pass is every seeded person's password.
 const pass = "a long enough secret"
 
-// hands are a clock that goes on from where it is set.
-type hands struct{ ahead atomic.Int64 }
+// hands are a clock that goes on from where it is set, or stands still.
+type hands struct {
+	ahead   atomic.Int64
+	stopped atomic.Pointer[time.Time]
+}
 
 func (h *hands) Now() time.Time {
-	return time.Now().Add(time.Duration(h.ahead.Load())).UTC().Truncate(time.Microsecond)
+	now := time.Now()
+	if at := h.stopped.Load(); at != nil {
+		now = *at
+	}
+	return now.Add(time.Duration(h.ahead.Load())).UTC().Truncate(time.Microsecond)
 }
 func (h *hands) add(d time.Duration) { h.ahead.Add(int64(d)) }
+
+// stop keeps the clock from going on by itself, so a slow machine changes nothing.
+func (h *hands) stop() {
+	now := time.Now()
+	h.stopped.Store(&now)
+}
 
 // realm is a database with the tenants acme and globex in it and the identity
 // module over it.
@@ -52,6 +67,8 @@ type realm struct {
 	owner     *postgres.Pool
 	auth      *postgres.Pool
 	module    *postgres.Pool
+	tracker   *postgres.Pool
+	outbox    outbox
 	engine    *authz.Engine
 	clock     *hands
 	tokens    *token.Keyring
@@ -73,6 +90,8 @@ type house struct {
 type realmOptions struct {
 	keys     authz.KeySettings
 	throttle identity.Throttle
+	// withoutMail is a server that sends no mail.
+	withoutMail bool
 }
 
 func newRealm(t *testing.T, o realmOptions) *realm {
@@ -95,6 +114,7 @@ func newRealm(t *testing.T, o realmOptions) *realm {
 		t.Fatal(err)
 	}
 	r.module = r.db.Pool(t, postgres.RoleIdentity)
+	r.tracker = r.db.Pool(t, postgres.RoleTracker)
 	r.serve(o)
 	r.acme, r.globex = r.house("acme"), r.house("globex")
 	return r
@@ -104,9 +124,13 @@ func newRealm(t *testing.T, o realmOptions) *realm {
 func (r *realm) serve(o realmOptions) {
 	r.t.Helper()
 	var err error
+	var sender mail.Sender = &r.outbox
+	if o.withoutMail {
+		sender = nil
+	}
 	r.service, err = identity.New(identity.Deps{
 		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
-		Keys: o.keys, Throttle: o.throttle,
+		Keys: o.keys, Throttle: o.throttle, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
 		Gate: gate.New(gate.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
 	})
 	if err != nil {
@@ -303,4 +327,14 @@ func (r *realm) login(email string) string {
 		r.t.Fatalf("login as %s: %v", email, err)
 	}
 	return out.Token
+}
+
+// subject is who a token speaks for, as the policies see it.
+func (r *realm) subject(token string) *authz.Subject {
+	r.t.Helper()
+	p, err := r.checker.Authenticate(context.Background(), principal.Credential{Token: token, Module: contract.Module})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return p.Subject
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
@@ -105,15 +108,16 @@ func loadNewRole(_ context.Context, c *gate.Call, in *contract.CreateRoleIn) (gr
 }
 
 func (s *Service) createRole(ctx context.Context, c *gate.Call, _ *contract.CreateRoleIn, r grantingRole) (*contract.Role, error) {
-	if s.defaultRole(r.Name) != nil {
-		return nil, reservedName(r.Name)
+	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.CreateRole, Actor: c.Actor.Subject, Spelling: foldedName(r.Name)})
+	if err := accountFault(v, err); err != nil {
+		return nil, err
 	}
 	for _, p := range r.Permissions {
 		if !s.deps.Policies.Catalogue().Knows(p) {
 			return nil, unknownPermission("permissions", p)
 		}
 	}
-	if err := s.mayHandOut(ctx, c, r.Permissions, scope{kind: contract.ScopeTenant}); err != nil {
+	if err := s.decideGive(ctx, c, authz.Give{Grants: r.tenantWide()}); err != nil {
 		return nil, err
 	}
 	if err := insertRole(ctx, c.DB, c.Tenant, r); err != nil {
@@ -138,14 +142,14 @@ func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.Upd
 	var fields []string
 	if r.Name != was.Name {
 		fields = append(fields, "name")
-		switch {
-		case was.Kind == contract.RoleGlobal || s.defaultRole(was.Name) != nil:
-			return nil, fault.Conflict("A default or GLOBAL role keeps its name: tokens, profiles and provisioning know it by that.")
-		case s.defaultRole(r.Name) != nil:
-			return nil, reservedName(r.Name)
+		v, err := c.Ask(ctx, authz.ChangeRole{
+			Change: authz.RenameRole, Actor: c.Actor.Subject, Role: was.document(), Spelling: foldedName(r.Name),
+		})
+		if err := accountFault(v, err); err != nil {
+			return nil, err
 		}
 		// A key that carries the new name from a role of the past gets what this one grants.
-		if err := s.mayHandOut(ctx, c, r.Permissions, scope{kind: contract.ScopeTenant}); err != nil {
+		if err := s.decideGive(ctx, c, authz.Give{Grants: r.tenantWide()}); err != nil {
 			return nil, err
 		}
 	}
@@ -169,8 +173,9 @@ func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.Upd
 }
 
 func (s *Service) deleteRole(ctx context.Context, c *gate.Call, _ *contract.RoleIn, r grantingRole) (*op.None, error) {
-	if r.Kind == contract.RoleGlobal || s.defaultRole(r.Name) != nil {
-		return nil, fault.Conflict("A default or GLOBAL role stays: profiles and provisioning need it.")
+	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.DeleteRole, Actor: c.Actor.Subject, Role: r.document()})
+	if err := accountFault(v, err); err != nil {
+		return nil, err
 	}
 	if err := deleteRole(ctx, c.DB, c.Tenant, r.ID); err != nil {
 		return nil, err
@@ -183,6 +188,19 @@ func (s *Service) deleteRole(ctx context.Context, c *gate.Call, _ *contract.Role
 	return &op.None{}, nil
 }
 
-func reservedName(name string) error {
-	return fault.Conflict("The name " + name + " is that of a default role.")
+// tenantWide is what the role grants to whoever holds it in the whole tenant.
+func (r grantingRole) tenantWide() []authz.Grant {
+	return []authz.Grant{{Permissions: r.Permissions, Scope: authz.ScopeTenant}}
+}
+
+// foldedName is a role's name without what a reader overlooks: compatibility
+// forms of characters (such as full width), case, spaces and invisible characters.
+func foldedName(name string) string {
+	folded := cases.Fold().String(norm.NFKC.String(name))
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || !unicode.IsGraphic(r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(folded))
 }

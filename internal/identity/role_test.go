@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/fault"
+	"parapet/internal/identity"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -219,6 +221,44 @@ func TestPermissionCatalogue(t *testing.T) {
 	for _, o := range contract.DirectoryOperations() {
 		if o.Access == op.Permitted && !r.engine.Catalogue().Knows(o.Permission) && o.Permission != "audit.read" {
 			t.Errorf("%s asks for %s, which nobody can grant", o.Name, o.Permission)
+		}
+	}
+}
+
+// A default role's name in another spelling reads like the role and is not it.
+func TestRoles_RejectDefaultNamesInOtherSpellings(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	desk := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Desk", "permissions": []string{}})})
+	for _, name := range []string{"admin", "ADMIN", "Ａｄｍｉｎ", "Ad min", "Project  Manager", "projectmanager", "Adm\u00adin", "Ad\u200bmin", "\u2060Member", "PLATFORM_admin", "𝐀dmin", "Wiki:Page:Write", "Multi-LLM-Review"} {
+		r.refused("create-role", request{token: admin, body: body(fields{"name": name, "permissions": []string{}})}, fault.CodeConflict, "default role")
+		r.refused("update-role", in(admin, "roleId", desk.ID, fields{"name": name}), fault.CodeConflict, "default role")
+	}
+	must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Administrator", "permissions": []string{}})})
+	// The policy data lists every default name as the module folds it.
+	for _, role := range r.engine.Catalogue().Roles {
+		v, err := r.engine.Ask(t.Context(), authz.ChangeRole{
+			Change: authz.CreateRole, Actor: r.subject(admin), Spelling: identity.FoldedName(role.Name),
+		})
+		if err != nil || v.Allow {
+			t.Errorf("%s is a free name: %v", role.Name, err)
+		}
+	}
+}
+
+// The name PLATFORM_ADMIN grants nothing: what is for administrators goes to those
+// who administer.
+func TestPlatformAdmin_ReadsNoAdministratorNotifications(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
+		SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'PLATFORM_ADMIN'`, r.acme.id, r.acme.people["member"])
+	r.exec(`INSERT INTO events.notifications (tenant_id, id, event_id, audience, type, subject, payload, created_at)
+		VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'ADMINISTRATORS', 'directory.user.key_expiry_warned', 'api_key:x', '{}', now())`, r.acme.id)
+	for name, want := range map[string]int{"member@acme.example": 0, "admin@acme.example": 1} {
+		if n := len(must[op.Page[contract.Notification]](r, "list-notifications", request{token: r.login(name)}).Items); n != want {
+			t.Errorf("%s reads %d notifications for administrators, want %d", name, n, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@
 //     by the answer nor by the work that it costs.
 //   - A key for a SERVICE principal exists only if, at the moment of its issue,
 //     the principal was exactly its registered profile.
+//   - Nobody but its holder sets or learns the password of an account that exists:
+//     a reset link goes to the account's own address, and only its digest is kept.
 //   - integration_key is written once, by provisioning, and by nothing else.
 //
 // Files are named after nouns: the rules in session.go, the SQL in
@@ -23,7 +25,9 @@ import (
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
+	trackercontract "parapet/internal/contract/tracker"
 	"parapet/internal/gate"
+	"parapet/internal/mail"
 	"parapet/internal/op"
 	"parapet/internal/password"
 	"parapet/internal/postgres"
@@ -57,7 +61,18 @@ type Deps struct {
 	AgentTenants []op.UUID
 	// Throttle bounds failed logins; the zero value is DefaultThrottle.
 	Throttle Throttle
+	// Delegations tells what was delegated to an account.
+	Delegations trackercontract.Delegations
+	// Mail sends reset links; without it no reset is started.
+	Mail mail.Sender
+	// PublicURL is where people reach the service, without a slash at the end: links
+	// begin with it.
+	PublicURL string
 }
+
+// DefaultMaxActivePersonal is how many active personal keys a user has at most
+// where nobody set another number.
+const DefaultMaxActivePersonal = 50
 
 // Service is the identity module.
 type Service struct {
@@ -65,6 +80,8 @@ type Service struct {
 	gate     *gate.Module
 	provider provider
 	throttle *throttle
+	// resets bounds requests for reset links.
+	resets *throttle
 }
 
 // New makes the module. The error names the setting that is wrong.
@@ -72,8 +89,8 @@ func New(d Deps) (*Service, error) {
 	if err := checkProvider(d.AuthProvider); err != nil {
 		return nil, err
 	}
-	if d.Pool == nil || d.Auth == nil || d.Gate == nil || d.Policies == nil || d.Tokens == nil || d.Passwords == nil {
-		return nil, errors.New("identity: pools, gate, policies, tokens and passwords are required")
+	if d.Pool == nil || d.Auth == nil || d.Gate == nil || d.Policies == nil || d.Tokens == nil || d.Passwords == nil || d.Delegations == nil {
+		return nil, errors.New("identity: pools, gate, policies, tokens, passwords and delegations are required")
 	}
 	if d.Clock == nil {
 		d.Clock = clock.System{}
@@ -81,11 +98,14 @@ func New(d Deps) (*Service, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
+	if d.Keys.MaxActivePersonal == 0 {
+		d.Keys.MaxActivePersonal = DefaultMaxActivePersonal
+	}
 	if d.Throttle == (Throttle{}) {
 		d.Throttle = DefaultThrottle()
 	}
 	return &Service{
-		deps: d, gate: d.Gate, throttle: newThrottle(d.Throttle),
+		deps: d, gate: d.Gate, throttle: newThrottle(d.Throttle), resets: newThrottle(resetThrottle()),
 		provider: &localProvider{accounts: d.Auth, passwords: d.Passwords},
 	}, nil
 }

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
-	"parapet/internal/password"
 	"parapet/internal/postgres"
 	"parapet/internal/principal"
 	"parapet/internal/token"
@@ -25,6 +25,9 @@ func (s *Service) sessionOperations() []op.Bound {
 		gate.Public(s.gate, contract.Login, s.login),
 		gate.Open(s.gate, contract.Logout, s.logout),
 		gate.Open(s.gate, contract.ChangePassword, s.changePassword),
+		gate.Open(s.gate, contract.ChangeEmail, s.changeEmail),
+		gate.Public(s.gate, contract.RequestPasswordReset, s.requestPasswordReset),
+		gate.Public(s.gate, contract.ResetPassword, s.resetPassword),
 	}
 }
 
@@ -35,7 +38,7 @@ func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.Lo
 	if wait, ok := s.throttle.take(in.Email, client, s.deps.Clock.Now()); !ok {
 		return nil, fault.RateLimited(wait)
 	}
-	known, proven, err := s.provider.prove(ctx, in.Email, in.Password)
+	known, proven, err := s.provider.prove(ctx, in.Email, in.Password, in.TenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +198,9 @@ func snapshot(held []heldRole, keep []string) (roles []string, scopes map[string
 }
 
 func (s *Service) logout(ctx context.Context, c *gate.Call, _ *contract.LogoutIn) (*contract.LogoutOut, error) {
-	if c.Actor.TokenKind != "session" {
-		return nil, fault.Conflict("This is an API key and no session: revoke it with DELETE /api/auth/api-keys/<id>.")
-	}
-	if c.Actor.TokenTenant != c.Tenant {
-		return nil, fault.Conflict("A session ends in its own tenant: log out without x-act-as-org.")
+	v, err := c.Ask(ctx, authz.EndSession{Actor: c.Actor.Subject, SessionTenant: string(c.Actor.TokenTenant)})
+	if err := accountFault(v, err); err != nil {
+		return nil, err
 	}
 	if err := revokeSession(ctx, c.DB, c.Actor.TokenTenant, c.Actor.JTI, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
@@ -208,40 +209,53 @@ func (s *Service) logout(ctx context.Context, c *gate.Call, _ *contract.LogoutIn
 	return &contract.LogoutOut{}, nil
 }
 
-func (s *Service) changePassword(ctx context.Context, c *gate.Call, in *contract.ChangePasswordIn) (*op.None, error) {
-	if c.Actor.TokenKind != "session" || c.Actor.Kind != "HUMAN" {
-		return nil, fault.Refused("A password is changed by its owner's session.")
+// proveHolder asks whether the caller may change its own credentials here, and
+// compares the password that it gives with the account's. A wrong one counts as
+// an attempt to log in.
+func (s *Service) proveHolder(ctx context.Context, c *gate.Call, currentPassword string) (accountState, error) {
+	account, err := readAccount(ctx, c.DB, c.Actor.UserID)
+	if err != nil {
+		return account, err
+	}
+	v, err := c.Ask(ctx, authz.ChangeOwnCredentials{Actor: c.Actor.Subject, Account: account.document()})
+	if err := accountFault(v, err); err != nil {
+		return account, err
 	}
 	hash, err := readPasswordHash(ctx, s.deps.Auth, c.Tenant, c.Actor.UserID)
-	if postgres.IsNoRows(err) {
-		return nil, fault.Conflict("The account belongs to another tenant: change its password there.")
-	}
 	if err != nil {
-		return nil, err
+		return account, err
 	}
 	client := op.ClientAddr(ctx)
-	if wait, ok := s.throttle.take(c.Actor.Email, client, c.Now); !ok {
-		return nil, fault.RateLimited(wait)
+	if wait, ok := s.throttle.take(account.Email, client, c.Now); !ok {
+		return account, fault.RateLimited(wait)
 	}
-	same, err := s.deps.Passwords.Verify(ctx, hash, in.CurrentPassword)
+	same, err := s.deps.Passwords.Verify(ctx, hash, currentPassword)
 	if err != nil {
-		return nil, fault.Unavailable(err)
+		return account, fault.Unavailable(err)
 	}
 	if !same {
-		return nil, fault.Validation("currentPassword", "The current password is not this one.")
+		return account, fault.Validation("currentPassword", "The current password is not this one.")
 	}
-	s.throttle.giveBack(c.Actor.Email, client, c.Now)
-	if err := password.Check(in.NewPassword, c.Actor.Email); err != nil {
-		return nil, fault.Validation("newPassword", "The new password is refused: "+err.Error()+".")
+	s.throttle.giveBack(account.Email, client, c.Now)
+	return account, nil
+}
+
+func (s *Service) changePassword(ctx context.Context, c *gate.Call, in *contract.ChangePasswordIn) (*op.None, error) {
+	account, err := s.proveHolder(ctx, c, in.CurrentPassword)
+	if err != nil {
+		return nil, err
 	}
 	if in.NewPassword == in.CurrentPassword {
 		return nil, fault.Validation("newPassword", "The new password is the current one.")
 	}
-	fresh, err := s.deps.Passwords.Hash(ctx, in.NewPassword)
+	fresh, err := s.hashed(ctx, "newPassword", in.NewPassword, account.Email)
 	if err != nil {
-		return nil, fault.Unavailable(err)
+		return nil, err
 	}
 	if err := setPassword(ctx, c.DB, c.Tenant, c.Actor.UserID, fresh, c.Now); err != nil {
+		return nil, err
+	}
+	if err := cancelResets(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
 	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Actor.JTI, c.Now); err != nil {
@@ -254,6 +268,35 @@ func (s *Service) changePassword(ctx context.Context, c *gate.Call, in *contract
 		return nil, err
 	}
 	c.Record(gate.Note{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
-	c.Emit(gate.Event{Type: "directory.user.password_changed", AggregateType: "user", AggregateID: c.Actor.UserID, Payload: map[string]any{"id": c.Actor.UserID}})
+	c.Emit(passwordChanged(c.Actor.UserID))
+	return &op.None{}, nil
+}
+
+func passwordChanged(user op.UUID) gate.Event {
+	return gate.Event{Type: contract.EventPasswordChanged, AggregateType: "user", AggregateID: user, Payload: map[string]any{"id": user}}
+}
+
+// changeEmail sets or confirms the caller's own address. The password proves that
+// it is the holder's choice: a session alone may be stolen.
+func (s *Service) changeEmail(ctx context.Context, c *gate.Call, in *contract.ChangeEmailIn) (*op.None, error) {
+	account, err := s.proveHolder(ctx, c, in.CurrentPassword)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkEmail("email", account.PrincipalKind, in.Email); err != nil {
+		return nil, err
+	}
+	if err := setOwnAddress(ctx, c.DB, c.Tenant, c.Actor.UserID, in.Email, c.Now); err != nil {
+		return nil, err
+	}
+	if err := cancelResets(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now); err != nil {
+		return nil, err
+	}
+	c.Record(gate.Note{Action: contract.ActionAddressChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
+	u, err := selectUser(ctx, c.DB, c.Tenant, c.Actor.UserID, false)
+	if err != nil {
+		return nil, err
+	}
+	c.Emit(gate.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"email"}})
 	return &op.None{}, nil
 }

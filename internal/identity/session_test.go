@@ -188,6 +188,7 @@ func TestLoginIsThrottled(t *testing.T) {
 		}
 		return fault.From(err).Code
 	}
+	r.clock.stop()
 	// Logins that succeed use nothing up.
 	for range 8 {
 		r.login("member@acme.example")
@@ -297,5 +298,26 @@ func TestProviderIsChosenByItsSetting(t *testing.T) {
 		if err == nil || !contains(err.Error(), "AUTH_PROVIDER") {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// Accounts of the same address in other tenants, which anybody's administrator can
+// create, keep nobody out of the tenant that the login names.
+func TestLogin_AccountsElsewhereBlockNobody(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	for i := range 6 {
+		r.exec(`WITH t AS (INSERT INTO identity.tenants (id, slug, name) VALUES (gen_random_uuid(), $1, 'x') RETURNING id)
+			INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, created_at)
+			SELECT gen_random_uuid(), id, 'HUMAN', 'guest@acme.example', 'x', now() - interval '1 year' FROM t`, "squat-"+string(rune('a'+i)))
+	}
+	out, err := r.tryLogin("guest@acme.example", pass, fields{"tenantId": r.acme.id})
+	if err != nil || out.User.ID != r.acme.people["guest"] {
+		t.Errorf("the user of a seventh tenant: %v", err)
+	}
+	// A member whose home is elsewhere comes first as well.
+	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, r.acme.people["guest"])
+	if out, err := r.tryLogin("guest@acme.example", pass, fields{"tenantId": r.globex.id}); err != nil || out.TenantID != r.globex.id {
+		t.Errorf("as a member of another tenant: %v", err)
 	}
 }

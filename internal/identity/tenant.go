@@ -209,7 +209,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 			id: uid.New(), tenant: t.ID, kind: contract.KindHuman, email: in.AdminEmail, displayName: strings.TrimSpace(in.AdminName),
 			passwordHash: hash, clearance: in.AdminClearance, organisation: out.Organisation.ID, now: c.Now,
 		}
-		roles, err := selectRolesByName(ctx, c.DB, t.ID, []string{adminRole})
+		roles, err := selectRolesByName(ctx, c.DB, t.ID, []string{s.deps.Policies.Catalogue().AdministratorRole})
 		if err != nil {
 			return err
 		}

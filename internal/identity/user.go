@@ -38,6 +38,12 @@ func (s *Service) userOperations() []op.Bound {
 			},
 			Do: s.updateUser,
 		}),
+		gate.Handle(s.gate, contract.ResetUserPassword, gate.Handler[contract.UserIn, contract.PasswordResetStarted, row]{
+			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
+				return loadUser(ctx, c, in.UserID, true)
+			},
+			Do: s.resetUserPassword,
+		}),
 		gate.Handle(s.gate, contract.SuspendUser, gate.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.suspendUser}),
 		gate.Handle(s.gate, contract.ActivateUser, gate.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.activateUser}),
 		gate.Handle(s.gate, contract.DeleteUser, gate.Handler[contract.UserIn, row, row]{
@@ -143,10 +149,7 @@ func loadNewUser(_ context.Context, c *gate.Call, in *contract.CreateUserIn) (ne
 }
 
 func (s *Service) createUser(ctx context.Context, c *gate.Call, in *contract.CreateUserIn, n newUser) (*contract.User, error) {
-	if err := s.mayClear(c, n.clearance); err != nil {
-		return nil, err
-	}
-	roles, err := s.rolesToGive(ctx, c, c.Tenant, in.Roles)
+	roles, err := s.rolesToGive(ctx, c, c.Tenant, recipient{n.id, n.kind, n.clearance}, in.Roles)
 	if err != nil {
 		return nil, err
 	}
@@ -175,12 +178,14 @@ func (s *Service) firstPassword(ctx context.Context, field, text, email string) 
 
 func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn, u contract.User) (*contract.User, error) {
 	was := u
-	record := in.Email.Set || in.DisplayName.Set || in.Password.Set
-	switch {
-	case record && u.HomeTenantID != c.Tenant:
-		return nil, notAtHome()
-	case in.Password.Set && u.ID == c.Actor.UserID:
-		return nil, fault.Conflict("One's own password is changed by change-password, which asks for the present one.")
+	if in.Password.Set {
+		return nil, fault.Validation("password", "Only the holder sets the password of an account. "+
+			"Use reset-user-password (POST /api/users/{userId}/password-reset): it sends the holder a link.")
+	}
+	if in.Email.Set || in.DisplayName.Set {
+		if err := s.decideAccount(ctx, c, authz.ChangeName, u.ID); err != nil {
+			return nil, err
+		}
 	}
 	name, err := newName("displayName", in.DisplayName, u.DisplayName)
 	if err != nil {
@@ -196,22 +201,18 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 	}
 	if u.Email != was.Email {
 		fields = append(fields, "email")
-		if err := checkEmail("email", u.PrincipalKind, u.Email); err != nil {
-			return nil, err
-		}
-	}
-	if in.Password.Set {
-		fields = append(fields, "password")
-	}
-	if u.Email != was.Email || in.Password.Set {
-		if err := s.mayImpersonate(ctx, c, was); err != nil {
+		if err := s.changeAddress(ctx, c, u); err != nil {
 			return nil, err
 		}
 	}
 	if len(fields) > 0 {
-		if err := s.writeUserRecord(ctx, c, in, u); err != nil {
+		if err := writeUser(ctx, c.DB, c.Tenant, u, c.Now); err != nil {
 			return nil, err
 		}
+		c.Record(gate.Note{
+			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: u.Email != was.Email,
+			Changes: changes{"fields": fields},
+		})
 	}
 	if u.Clearance != was.Clearance {
 		fields = append(fields, "clearance")
@@ -227,39 +228,16 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 	return &u, nil
 }
 
-// writeUserRecord writes what the home tenant keeps of a user.
-func (s *Service) writeUserRecord(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn, u contract.User) error {
-	if err := writeUser(ctx, c.DB, c.Tenant, u, c.Now); err != nil {
+// changeAddress decides about a new address and cancels links on their way to the
+// old one. The address is not confirmed afterwards.
+func (s *Service) changeAddress(ctx context.Context, c *gate.Call, u contract.User) error {
+	if err := checkEmail("email", u.PrincipalKind, u.Email); err != nil {
 		return err
 	}
-	var fields []string
-	if in.Email.Set {
-		fields = append(fields, "email")
-	}
-	if in.DisplayName.Set {
-		fields = append(fields, "displayName")
-	}
-	if len(fields) > 0 {
-		c.Record(gate.Note{Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Changes: changes{"fields": fields}})
-	}
-	if !in.Password.Set {
-		return nil
-	}
-	if u.PrincipalKind != contract.KindHuman {
-		return fault.Validation("password", "Only a person logs in with a password.")
-	}
-	if in.Password.Null || in.Password.Value == "" {
-		return fault.Validation("password", "The field password can't be null or empty.")
-	}
-	hash, err := s.hashed(ctx, "password", in.Password.Value, u.Email)
-	if err != nil {
+	if err := s.decideAccount(ctx, c, authz.ChangeAddress, u.ID); err != nil {
 		return err
 	}
-	if err := setPassword(ctx, c.DB, c.Tenant, u.ID, hash, c.Now); err != nil {
-		return err
-	}
-	c.Record(gate.Note{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(u.ID), Critical: true})
-	return s.endSessions(ctx, c, u.ID)
+	return cancelResets(ctx, c.DB, c.Tenant, u.ID, c.Now)
 }
 
 // endSessions ends a user's sessions here and in every other tenant. Those are
@@ -272,10 +250,18 @@ func (s *Service) endSessions(ctx context.Context, c *gate.Call, user op.UUID) e
 	return revokeSessionsElsewhere(ctx, s.deps.Auth, c.Tenant, user, c.Now)
 }
 
+// checkPassword refuses a new password that is too short or too easily guessed.
+func checkPassword(field, text, email string) error {
+	if err := password.Check(text, email); err != nil {
+		return fault.Validation(field, "The password is refused: "+err.Error()+".")
+	}
+	return nil
+}
+
 // hashed checks a new password and gives what is stored for it.
 func (s *Service) hashed(ctx context.Context, field, text, email string) (string, error) {
-	if err := password.Check(text, email); err != nil {
-		return "", fault.Validation(field, "The password is refused: "+err.Error()+".")
+	if err := checkPassword(field, text, email); err != nil {
+		return "", err
 	}
 	hash, err := s.deps.Passwords.Hash(ctx, text)
 	if err != nil {
@@ -284,61 +270,29 @@ func (s *Service) hashed(ctx context.Context, field, text, email string) (string
 	return hash, nil
 }
 
-// mayImpersonate refuses to let somebody take over an account that may do more
-// than they may: who sets an address or a password can log in with it.
-func (s *Service) mayImpersonate(ctx context.Context, c *gate.Call, u contract.User) error {
-	if u.ID == c.Actor.UserID {
-		return nil
-	}
-	held, err := readHeldRoles(ctx, c.DB, c.Tenant, u.ID)
-	if err != nil {
-		return err
-	}
-	for _, r := range held {
-		if err := s.mayHandOut(ctx, c, r.Grants, scope{r.Scope, op.UUID(r.ScopeID)}); err != nil {
-			return err
-		}
-	}
-	if s.rank(u.Clearance) > s.rank(c.Actor.Clearance()) {
-		return fault.Refused("Nobody sets the address or the password of an account with a clearance above their own.")
-	}
-	return nil
-}
-
 func (s *Service) suspendUser(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
-	if u.HomeTenantID != c.Tenant {
-		return nil, notAtHome()
+	if err := s.decideAccount(ctx, c, authz.SuspendAccount, u.ID); err != nil {
+		return nil, err
 	}
-	switch {
-	case u.ID == c.Actor.UserID:
-		return nil, fault.Conflict("Nobody suspends themselves.")
-	case u.Status == contract.UserDeleted:
-		return nil, deletedForGood()
-	case u.Status == contract.UserSuspended:
+	if u.Status == contract.UserSuspended {
 		return &u, nil
 	}
 	return s.switchUser(ctx, c, u, contract.UserSuspended, in.Reason, contract.ActionUserSuspended, contract.EventUserSuspended)
 }
 
 func (s *Service) activateUser(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
-	if u.HomeTenantID != c.Tenant {
-		return nil, notAtHome()
+	if err := s.decideAccount(ctx, c, authz.ActivateAccount, u.ID); err != nil {
+		return nil, err
 	}
-	switch u.Status {
-	case contract.UserDeleted:
-		return nil, deletedForGood()
-	case contract.UserActive:
+	if u.Status == contract.UserActive {
 		return &u, nil
 	}
 	return s.switchUser(ctx, c, u, contract.UserActive, in.Reason, contract.ActionUserActivated, contract.EventUserActivated)
 }
 
 func (s *Service) deleteUser(ctx context.Context, c *gate.Call, _ *contract.UserIn, u contract.User) (*contract.User, error) {
-	if u.HomeTenantID != c.Tenant {
-		return nil, notAtHome()
-	}
-	if u.PrincipalKind != contract.KindAgent {
-		return nil, fault.Conflict("Only a synthetic agent can be deleted. Suspend the user, or remove the membership.")
+	if err := s.decideAccount(ctx, c, authz.DeleteAccount, u.ID); err != nil {
+		return nil, err
 	}
 	if u.Status == contract.UserDeleted {
 		return &u, nil
@@ -353,9 +307,6 @@ func (s *Service) switchUser(ctx context.Context, c *gate.Call, u contract.User,
 		return nil, err
 	}
 	if status != contract.UserActive {
-		if err := keepAnAdmin(ctx, c, u.ID); err != nil {
-			return nil, err
-		}
 		if err := s.endSessions(ctx, c, u.ID); err != nil {
 			return nil, err
 		}
@@ -367,12 +318,6 @@ func (s *Service) switchUser(ctx context.Context, c *gate.Call, u contract.User,
 	c.Emit(gate.Event{Type: event, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"status"}})
 	return &u, nil
 }
-
-func notAtHome() error {
-	return fault.Refused("The user's record is administered by its home tenant. Here only the membership and the clearance can be changed.")
-}
-
-func deletedForGood() error { return fault.Conflict("The agent is deleted, which is for good.") }
 
 // checkEmail keeps the form of synthetic agents' addresses for them alone.
 func checkEmail(field, kind, email string) error {

@@ -23,3 +23,15 @@ func New() op.UUID {
 // Random makes a version 4 UUID, for identifiers that must not tell when they
 // were made.
 func Random() op.UUID { return op.UUID(uuid.NewString()) }
+
+// Bytes gives the 16 bytes of an identifier; zeros for what is none.
+func Bytes(id op.UUID) [16]byte {
+	b, err := uuid.Parse(string(id))
+	if err != nil {
+		return [16]byte{}
+	}
+	return b
+}
+
+// FromBytes is the identifier of 16 bytes.
+func FromBytes(b [16]byte) op.UUID { return op.UUID(uuid.UUID(b).String()) }

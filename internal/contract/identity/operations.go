@@ -14,7 +14,8 @@ func Operations() []*op.Operation {
 // CredentialOperations lists the operations on sessions, the caller and keys.
 func CredentialOperations() []*op.Operation {
 	return []*op.Operation{
-		Login.Operation, Logout.Operation, ChangePassword.Operation,
+		Login.Operation, Logout.Operation, ChangePassword.Operation, ChangeEmail.Operation,
+		RequestPasswordReset.Operation, ResetPassword.Operation,
 		Me.Operation, Permissions.Operation, ListOrgs.Operation,
 		IssueServiceKey.Operation, IssueKey.Operation, ListKeys.Operation, RevokeKey.Operation,
 	}
@@ -28,7 +29,7 @@ func DirectoryOperations() []*op.Operation {
 		DisableTenant.Operation, EnableTenant.Operation,
 		ListOrganisations.Operation, CreateOrganisation.Operation, GetOrganisation.Operation, UpdateOrganisation.Operation,
 		ListUsers.Operation, CreateUser.Operation, GetUser.Operation, UpdateUser.Operation,
-		SuspendUser.Operation, ActivateUser.Operation, DeleteUser.Operation, ListPeople.Operation,
+		ResetUserPassword.Operation, SuspendUser.Operation, ActivateUser.Operation, DeleteUser.Operation, ListPeople.Operation,
 		ListMemberships.Operation, CreateMembership.Operation, UpdateMembership.Operation,
 		ListRoles.Operation, CreateRole.Operation, GetRole.Operation, UpdateRole.Operation, DeleteRole.Operation,
 		GrantPermission.Operation, RevokePermission.Operation,

@@ -12,6 +12,17 @@ const (
 	ActionSessionRefused  = "session.refused"
 	ActionSessionRevoked  = "session.revoked"
 	ActionPasswordChanged = "user.password_changed"
+	ActionResetStarted    = "user.password_reset_started"
+	ActionResetRefused    = "user.password_reset_refused"
+	ActionPasswordReset   = "user.password_reset"
+	ActionAddressChanged  = "user.address_changed"
+
+	EventPasswordChanged = "directory.user.password_changed"
+	// EventResetStarted asks for a link to be sent: its aggregate is the reset.
+	EventResetStarted = "directory.password_reset.started"
+	// EventResetRequested is without a tenant: somebody who says to hold accounts of
+	// an address asks for links. Its payload is a ResetRequest.
+	EventResetRequested = "directory.password_reset.requested"
 )
 
 // LoginIn is what a person logs in with.
@@ -79,3 +90,49 @@ var ChangePassword = op.New[ChangePasswordIn, op.None](op.Spec{
 	Summary:     "Change one's own password",
 	Description: "By session alone, in the account's own tenant. Every other session of the account ends.",
 })
+
+// ChangeEmailIn is the address to set and the password that proves the holder.
+type ChangeEmailIn struct {
+	Email           string `json:"email" required:"true" format:"email" minLength:"3" maxLength:"254" doc:"The new address, or the present one to confirm it."`
+	CurrentPassword string `json:"currentPassword" required:"true" maxLength:"1024" doc:"The account's password."`
+}
+
+// ChangeEmail sets or confirms one's own e-mail address.
+var ChangeEmail = op.New[ChangeEmailIn, op.None](op.Spec{
+	Name: "change-email", Module: Module, Method: "PUT", Path: "/api/auth/email", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
+	Summary: "Change or confirm one's own e-mail address",
+	Description: "By session alone, in the account's own tenant. Links for a password reset go only to an address that the holder has set or confirmed: " +
+		"after an administrator has changed it, confirm it here with the same address.",
+})
+
+// RequestPasswordResetIn names the account by its address.
+type RequestPasswordResetIn struct {
+	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" doc:"The account's e-mail address."`
+}
+
+// RequestPasswordReset asks for a link to set a new password.
+var RequestPasswordReset = op.New[RequestPasswordResetIn, op.None](op.Spec{
+	Name: "request-password-reset", Module: Module, Method: "POST", Path: "/api/auth/password-reset-request", Access: op.Public, Effect: op.Write, Status: 202,
+	Summary: "Ask for a link to set a new password",
+	Description: "Sends a link to each active account of the address, one for each tenant that administers one. The answer is the same whether or not there is an account. " +
+		"Attempts are throttled by address and by client.",
+})
+
+// ResetPasswordIn is the token of a link and the new password.
+type ResetPasswordIn struct {
+	Token       string `json:"token" required:"true" maxLength:"200" doc:"The token in the link."`
+	NewPassword string `json:"newPassword" required:"true" minLength:"12" maxLength:"256" doc:"The new password: 12 characters or more, not the account's own name."`
+}
+
+// ResetPassword sets a new password by the token of a link.
+var ResetPassword = op.New[ResetPasswordIn, op.None](op.Spec{
+	Name: "reset-password", Module: Module, Method: "POST", Path: "/api/auth/password-reset", Access: op.Public, Effect: op.Write, Status: 204, Secret: true,
+	Summary: "Set a new password with the token of a reset link",
+	Description: "A token is good once, for 30 minutes. Every session of the account ends, in every tenant. An unknown, used or expired token is one and the same error. " +
+		"Attempts are throttled by client.",
+})
+
+// ResetRequest is the payload of EventResetRequested.
+type ResetRequest struct {
+	Email string `json:"email"`
+}

@@ -114,16 +114,32 @@ type UpdateUserIn struct {
 	UserID      op.UUID        `path:"userId" doc:"The user's id."`
 	Email       op.Opt[string] `json:"email" format:"email" minLength:"3" maxLength:"254" doc:"The address; by the home tenant only."`
 	DisplayName op.Opt[string] `json:"displayName" minLength:"1" maxLength:"200" doc:"The name that is shown; by the home tenant only."`
-	Password    op.Opt[string] `json:"password" maxLength:"256" doc:"A new password for a person; by the home tenant only. Every session of the person in this tenant ends."`
+	Password    op.Opt[string] `json:"password" maxLength:"256" doc:"Not accepted: only the holder sets the password of an account. Use reset-user-password."`
 	Clearance   op.Opt[string] `json:"clearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest tier that the user may read in this tenant; null for none."`
 }
 
 // UpdateUser changes a user.
 var UpdateUser = op.New[UpdateUserIn, User](op.Spec{
 	Name: "update-user", Module: Module, Method: "PATCH", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Write,
-	Summary: "Change a user's name, address, password or clearance",
-	Description: "Name, address and password belong to the user's record, which the home tenant administers; the clearance to the membership in this tenant. " +
-		"Changing another's address or password needs every permission that the other holds. Nobody raises their own clearance.",
+	Summary: "Change a user's name, address or clearance",
+	Description: "Name and address belong to the user's record, which the home tenant administers; the clearance to the membership in this tenant. " +
+		"Changing an address needs everything that the account holds, in every tenant and by delegation, and leaves the address unconfirmed: " +
+		"no reset link goes to it before the holder has confirmed it with change-email. Nobody raises their own clearance.",
+})
+
+// PasswordResetStarted says what happens next.
+type PasswordResetStarted struct {
+	UserID    op.UUID   `json:"userId" doc:"The user."`
+	Email     string    `json:"email" doc:"The address that the link goes to."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When the attempt to send the link is given up. The link itself is good for 30 minutes after it was sent."`
+}
+
+// ResetUserPassword sends a user a link to set a new password.
+var ResetUserPassword = op.New[UserIn, PasswordResetStarted](op.Spec{
+	Name: "reset-user-password", Module: Module, Method: "POST", Path: "/api/users/{userId}/password-reset", Permission: "user.update", Effect: op.Write, Status: 202,
+	Summary: "Send a user a link to set a new password",
+	Description: "By the home tenant, to the account's own address. Nobody but its reader learns the link. It is refused while an address that an administrator has set " +
+		"is not confirmed by the holder. The present password stays good until the link is used.",
 })
 
 // SwitchUserIn names a user and says why.
@@ -143,7 +159,7 @@ var SuspendUser = op.New[SwitchUserIn, User](op.Spec{
 var ActivateUser = op.New[SwitchUserIn, User](op.Spec{
 	Name: "activate-user", Module: Module, Method: "POST", Path: "/api/users/{userId}/activate", Permission: "user.update", Effect: op.Write,
 	Summary:     "Activate a suspended user",
-	Description: "By the home tenant. A deleted agent stays deleted.",
+	Description: "By the home tenant. It restores what the user holds, so it needs all of that, in every tenant and by delegation. A deleted agent stays deleted.",
 })
 
 // DeleteUser takes a synthetic agent out of use.

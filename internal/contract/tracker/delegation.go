@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"context"
 	"time"
 
 	"parapet/internal/op"
@@ -98,3 +99,20 @@ var RevokeDelegation = op.New[DelegationIn, Delegation](op.Spec{
 	Summary:     "End a delegation early.",
 	Description: "It ends at once. One that was revoked before is returned as it is.",
 })
+
+// ReceivedDelegation is a delegation that a user can act by now or later: it is
+// neither revoked nor past its end.
+type ReceivedDelegation struct {
+	ID          op.UUID
+	Permissions []string
+	// Scope is TENANT, PROJECT or INITIATIVE; ProjectID is set for PROJECT.
+	Scope     string
+	ProjectID op.UUID
+}
+
+// Delegations tells other modules what was delegated to a user.
+type Delegations interface {
+	// Received lists the delegations that the user received in the tenant and that
+	// have not ended, ordered by id.
+	Received(ctx context.Context, tenant, user op.UUID) ([]ReceivedDelegation, error)
+}

@@ -1,0 +1,161 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"parapet/internal/authz"
+	trackercontract "parapet/internal/contract/tracker"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// document is the account as the policies see it.
+func (a accountState) document() authz.Account {
+	return authz.Account{
+		ID: string(a.ID), Kind: a.PrincipalKind, Status: a.Status, Home: string(a.HomeTenantID),
+		HasPassword: a.HasPassword, AddressConfirmed: a.AddressConfirmed,
+	}
+}
+
+// holdings reads what a user holds, in the given tenants or, where none is given,
+// in every one, and who the caller is there.
+func (s *Service) holdings(ctx context.Context, c *gate.Call, user op.UUID, tenants ...op.UUID) ([]authz.Holding, error) {
+	rows, err := readHoldings(ctx, s.deps.Auth, user, c.Actor.UserID)
+	if err != nil {
+		return nil, postgres.MapError(err)
+	}
+	var list []authz.Holding
+	for _, r := range rows {
+		if len(tenants) > 0 && !slices.Contains(tenants, r.TenantID) {
+			continue
+		}
+		h, err := s.holding(ctx, r, user)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case r.TenantID == c.Tenant:
+			h.Caller = c.Actor.Subject
+		case r.CallerMembership != "":
+			// Without a subject there the caller holds nothing there.
+			if h.Caller, err = c.SubjectIn(ctx, r.TenantID, r.Revision); err != nil && !fault.HasCode(err, fault.CodeForbidden) {
+				return nil, err
+			}
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// holding is a row with the delegations that the user received in its tenant.
+func (s *Service) holding(ctx context.Context, r holdingRow, user op.UUID) (authz.Holding, error) {
+	h := authz.Holding{
+		Tenant: string(r.TenantID), Membership: r.Membership, Clearance: r.Clearance, CallerMembership: r.CallerMembership,
+	}
+	for _, role := range r.Roles {
+		h.Grants = append(h.Grants, authz.Grant{Permissions: role.Grants, Scope: role.Scope, ScopeID: role.ID})
+	}
+	received, err := s.deps.Delegations.Received(ctx, r.TenantID, user)
+	if err != nil {
+		return h, err
+	}
+	for _, d := range received {
+		g := authz.Grant{Permissions: d.Permissions, Scope: authz.ScopeTenant}
+		// An initiative's projects change, so its delegation counts like one for the tenant.
+		if d.Scope == trackercontract.DelegationProject {
+			g.Scope, g.ScopeID = authz.ScopeProject, string(d.ProjectID)
+		}
+		h.Delegations = append(h.Delegations, g)
+	}
+	return h, nil
+}
+
+// authorityDigest names what a user holds in every tenant and by delegation: it is
+// the same as long as nothing of that changes.
+func (s *Service) authorityDigest(ctx context.Context, user op.UUID) ([]byte, error) {
+	rows, err := readHoldings(ctx, s.deps.Auth, user, "")
+	if err != nil {
+		return nil, postgres.MapError(err)
+	}
+	var all []authz.Holding
+	for _, r := range rows {
+		h, err := s.holding(ctx, r, user)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("identity: holdings: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return sum[:], nil
+}
+
+// decideAccount asks whether the caller may change a member's account so. It
+// reads what the question needs: what the account holds for a change that could
+// hand it over, the other administrators for one that stops it.
+func (s *Service) decideAccount(ctx context.Context, c *gate.Call, change authz.AccountChange, user op.UUID) error {
+	account, err := readAccount(ctx, c.DB, user)
+	if err != nil {
+		return err
+	}
+	ask := authz.ChangeAccount{Change: change, Actor: c.Actor.Subject, Account: account.document()}
+	switch change {
+	case authz.ChangeAddress, authz.ActivateAccount:
+		ask.Holdings, err = s.lockedHoldings(ctx, c, user)
+	case authz.ResetPassword:
+		if !account.AddressConfirmed {
+			ask.Holdings, err = s.lockedHoldings(ctx, c, user)
+		}
+	case authz.RestoreMembership:
+		ask.Holdings, err = s.lockedHoldings(ctx, c, user, c.Tenant)
+	case authz.SuspendAccount, authz.DeleteAccount, authz.StopMembership:
+		if ask.OtherAdministrators, err = s.countOtherAdministrators(ctx, c, user); err == nil {
+			ask.Roles, err = s.rolesHere(ctx, c, user)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	v, err := c.Ask(ctx, ask)
+	return accountFault(v, err)
+}
+
+// lockedHoldings reads holdings while nobody changes grants of the acting tenant.
+func (s *Service) lockedHoldings(ctx context.Context, c *gate.Call, user op.UUID, tenants ...op.UUID) ([]authz.Holding, error) {
+	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
+		return nil, err
+	}
+	return s.holdings(ctx, c, user, tenants...)
+}
+
+// rolesHere are the roles that a user holds in the acting tenant.
+func (s *Service) rolesHere(ctx context.Context, c *gate.Call, user op.UUID) ([]authz.HeldRole, error) {
+	held, err := readHeldRoles(ctx, c.DB, c.Tenant, user)
+	if err != nil {
+		return nil, err
+	}
+	roles := make([]authz.HeldRole, len(held))
+	for i, h := range held {
+		roles[i] = authz.HeldRole{Name: h.Name, Scope: h.Scope}
+	}
+	return roles, nil
+}
+
+// countOtherAdministrators counts the active people besides one user who
+// administer the tenant. The tenant's row is locked first, so of two changes at
+// once the second sees the first.
+func (s *Service) countOtherAdministrators(ctx context.Context, c *gate.Call, user op.UUID) (int, error) {
+	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
+		return 0, err
+	}
+	return countAdministrators(ctx, c.DB, c.Tenant, user, s.deps.Policies.Catalogue().AdministratorRole)
+}

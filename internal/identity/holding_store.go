@@ -1,0 +1,78 @@
+package identity
+
+import (
+	"context"
+
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// holdingRow is what a user holds in one tenant, and the membership that another
+// user, the caller, has there.
+type holdingRow struct {
+	TenantID         op.UUID
+	Revision         int64
+	Membership       string
+	Clearance        string
+	CallerMembership string
+	Roles            []holdingRole
+}
+
+// holdingRole is an assignment with what its role grants now.
+type holdingRole struct {
+	Scope  string   `json:"scope"`
+	ID     string   `json:"id"`
+	Grants []string `json:"grants"`
+}
+
+const holdingsSQL = `
+SELECT m.tenant_id, t.grants_revision AS revision, m.status AS membership, coalesce(m.clearance, '') AS clearance,
+       coalesce(c.status, '') AS caller_membership,
+       coalesce((SELECT json_agg(json_build_object(
+                     'scope', a.scope, 'id', coalesce(a.scope_id::text, ''),
+                     'grants', ARRAY(SELECT g.permission FROM identity.role_grants g
+                                     WHERE g.tenant_id = a.tenant_id AND g.role_id = a.role_id ORDER BY g.permission))
+                     ORDER BY a.id)
+                 FROM identity.role_assignments a
+                 WHERE a.tenant_id = m.tenant_id AND a.user_id = m.user_id), '[]') AS roles
+FROM identity.memberships m
+JOIN identity.tenants t ON t.id = m.tenant_id
+LEFT JOIN identity.memberships c ON c.tenant_id = m.tenant_id AND c.user_id = nullif(@caller, '')::uuid
+WHERE m.user_id = @user
+ORDER BY m.tenant_id`
+
+// readHoldings reads with parapet_auth: what a user holds in every tenant.
+func readHoldings(ctx context.Context, q postgres.Querier, user, caller op.UUID) ([]holdingRow, error) {
+	return postgres.Collect[holdingRow](ctx, q, holdingsSQL, postgres.Args{"user": user, "caller": caller})
+}
+
+// accountState is what decides about a change of an account beside what it holds.
+type accountState struct {
+	ID               op.UUID
+	HomeTenantID     op.UUID
+	PrincipalKind    string
+	Email            string
+	Status           string
+	HasPassword      bool
+	AddressConfirmed bool
+}
+
+const accountStateSQL = `
+SELECT u.id, u.home_tenant_id, u.principal_kind, u.email, u.status, u.has_password, u.address_confirmed
+FROM identity.users u
+WHERE u.id = @user`
+
+// lockAccountSQL finds the account in its home tenant alone: no other may lock it.
+const lockAccountSQL = `
+SELECT u.id, u.home_tenant_id, u.principal_kind, u.email, u.status, u.has_password, u.address_confirmed
+FROM identity.users u
+WHERE u.id = @user AND u.home_tenant_id = @tenant
+FOR NO KEY UPDATE`
+
+func readAccount(ctx context.Context, q postgres.Querier, user op.UUID) (accountState, error) {
+	return postgres.One[accountState](ctx, q, accountStateSQL, postgres.Args{"user": user})
+}
+
+func lockAccount(ctx context.Context, q postgres.Querier, home, user op.UUID) (accountState, error) {
+	return postgres.One[accountState](ctx, q, lockAccountSQL, postgres.Args{"user": user, "tenant": home})
+}

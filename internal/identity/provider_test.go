@@ -1,0 +1,51 @@
+package identity
+
+import (
+	"context"
+	"testing"
+
+	"parapet/internal/password"
+	"parapet/internal/postgres"
+	"parapet/internal/postgres/pgtest"
+)
+
+// However many accounts an address has, the same number of passwords is compared.
+func TestProve_ComparesTheSameNumberOfPasswords(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	owner := db.Owner(t)
+	hasher, err := password.New(password.Floor(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 {
+		_, err := owner.Exec(t.Context(), `WITH t AS (INSERT INTO identity.tenants (id, slug, name) VALUES (gen_random_uuid(), $1, 'x') RETURNING id)
+			INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name)
+			SELECT gen_random_uuid(), id, 'HUMAN', $2, 'x' FROM t`, "t-"+string(rune('a'+i)), map[bool]string{true: "one@x.example", false: "many@x.example"}[i == 0])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for email, accounts := range map[string]int{"nobody@x.example": 0, "one@x.example": 1, "many@x.example": triedAccounts} {
+		counter := &countingVerifier{hasher: hasher}
+		p := &localProvider{accounts: db.Pool(t, postgres.RoleAuth), passwords: counter}
+		known, proven, err := p.prove(t.Context(), email, "not the password", "")
+		if err != nil || len(known) != accounts || len(proven) != 0 {
+			t.Errorf("%s: %d known, %d proven, %v", email, len(known), len(proven), err)
+		}
+		if counter.n != triedAccounts {
+			t.Errorf("%s: %d passwords were compared, want %d", email, counter.n, triedAccounts)
+		}
+	}
+}
+
+// countingVerifier counts the comparisons that the hasher makes.
+type countingVerifier struct {
+	hasher *password.Hasher
+	n      int
+}
+
+func (c *countingVerifier) Verify(ctx context.Context, stored, text string) (bool, error) {
+	c.n++
+	return c.hasher.Verify(ctx, stored, text)
+}

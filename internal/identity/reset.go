@@ -1,0 +1,333 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/events"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/mail"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+	"parapet/internal/uid"
+)
+
+const (
+	// resetLife is how long a link is good after it was made, and for how long its
+	// delivery is tried.
+	resetLife = 30 * time.Minute
+	// resetsAtOnce bounds the links that one account gets in that time.
+	resetsAtOnce = 5
+)
+
+// resetThrottle bounds the requests for links from outside.
+func resetThrottle() Throttle {
+	return Throttle{
+		Account: Limit{Burst: 5, Every: 5 * time.Minute},
+		Address: Limit{Burst: 30, Every: 10 * time.Second},
+	}
+}
+
+// noMail is the answer of a server that can't send links.
+func noMail() error {
+	return &fault.Error{Code: fault.CodeUnavailable, Message: "This server sends no mail, so no reset link can be sent. " +
+		"Its operator sets PT_SMTP_URL, PT_MAIL_FROM and PT_PUBLIC_URL."}
+}
+
+// resetUserPassword starts a reset for somebody else. The caller learns when, and
+// to which address; the link is made when it is sent.
+func (s *Service) resetUserPassword(ctx context.Context, c *gate.Call, _ *contract.UserIn, u contract.User) (*contract.PasswordResetStarted, error) {
+	if s.deps.Mail == nil {
+		return nil, noMail()
+	}
+	if err := s.decideAccount(ctx, c, authz.ResetPassword, u.ID); err != nil {
+		return nil, err
+	}
+	r, err := s.startReset(ctx, c, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &contract.PasswordResetStarted{UserID: u.ID, Email: u.Email, ExpiresAt: r.ExpiresAt}, nil
+}
+
+// startReset records a reset and asks for its link to be sent, in one transaction.
+func (s *Service) startReset(ctx context.Context, c *gate.Call, user op.UUID) (resetRow, error) {
+	r := resetRow{TenantID: c.Tenant, ID: uid.New(), UserID: user, CreatedAt: c.Now, ExpiresAt: c.Now.Add(resetLife)}
+	n, err := countResets(ctx, c.DB, c.Tenant, user, c.Now.Add(-resetLife))
+	if err != nil {
+		return r, err
+	}
+	if n >= resetsAtOnce {
+		return r, fault.RateLimited(resetLife)
+	}
+	if r.AuthorityDigest, err = s.authorityDigest(ctx, user); err != nil {
+		return r, err
+	}
+	by, who := op.UUID(""), "holder"
+	if c.Actor != nil {
+		by, who = c.Actor.UserID, "administrator"
+	}
+	if err := insertReset(ctx, c.DB, r, by); err != nil {
+		return r, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionResetStarted, ResourceType: "user", ResourceID: string(user), Critical: true,
+		Changes: changes{"reset": r.ID, "requestedBy": who},
+	})
+	c.Emit(gate.Event{Type: contract.EventResetStarted, AggregateType: "password_reset", AggregateID: r.ID, Payload: map[string]any{"id": r.ID, "userId": user}})
+	return r, nil
+}
+
+// requestPasswordReset does the same work for every address: it records that
+// links are wanted. Whether there is an account is looked up later, by a job.
+func (s *Service) requestPasswordReset(ctx context.Context, in *contract.RequestPasswordResetIn) (*op.None, error) {
+	if s.deps.Mail == nil {
+		return nil, noMail()
+	}
+	now := s.deps.Clock.Now()
+	if wait, ok := s.resets.take(in.Email, op.ClientAddr(ctx), now); !ok {
+		return nil, fault.RateLimited(wait)
+	}
+	payload, err := json.Marshal(contract.ResetRequest{Email: in.Email})
+	if err != nil {
+		return nil, err
+	}
+	err = s.deps.Auth.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
+		return events.Append(ctx, tx, []events.Event{{
+			Type: contract.EventResetRequested, AggregateType: "password_reset", AggregateID: string(uid.New()), OccurredAt: now,
+			CorrelationID: op.UUID(op.RequestID(ctx)), Payload: payload,
+		}})
+	})
+	if err != nil {
+		return nil, postgres.MapError(err)
+	}
+	return &op.None{}, nil
+}
+
+// StartResets starts a reset for each account of an address whose holder may ask
+// for one. It runs as a job; an account that gets none is no error.
+func (s *Service) StartResets(ctx context.Context, email string) error {
+	accounts, err := readResettable(ctx, s.deps.Auth, email)
+	if err != nil {
+		return postgres.MapError(err)
+	}
+	for _, a := range accounts {
+		err := s.gate.Own(ctx, a.HomeTenantID, func(ctx context.Context, c *gate.Call) error {
+			account, err := lockAccount(ctx, c.DB, a.HomeTenantID, a.ID)
+			if err != nil {
+				return err
+			}
+			v, err := s.deps.Policies.Ask(ctx, authz.CompleteReset{Account: account.document()})
+			if err != nil || !v.Allow {
+				return err
+			}
+			_, err = s.startReset(ctx, c, a.ID)
+			return err
+		})
+		if err != nil && !fault.HasCode(err, fault.CodeRateLimited) {
+			return err
+		}
+	}
+	return nil
+}
+
+// SendReset makes the link of a reset and sends it. It runs as a job: an error
+// has it tried again, with a new link; only the newest is good. A reset that has
+// ended, that was sent, or that may not go on is no error.
+func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
+	if s.deps.Mail == nil {
+		return noMail()
+	}
+	var message *mail.Message
+	err := s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) error {
+		message = nil
+		r, err := lockReset(ctx, c.DB, tenant, id)
+		if postgres.IsNoRows(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if r.EndedAt != nil || r.SentAt != nil || !c.Now.Before(r.CreatedAt.Add(resetLife)) {
+			return nil
+		}
+		account, err := s.resetAccount(ctx, c, r)
+		if err != nil || account == nil {
+			return err
+		}
+		secret := make([]byte, sha256.Size)
+		if _, err := rand.Read(secret); err != nil {
+			return fmt.Errorf("identity: reset secret: %w", err)
+		}
+		r.SecretHash, r.ExpiresAt = secretHash(secret), c.Now.Add(resetLife)
+		if err := writeResetSecret(ctx, c.DB, r); err != nil {
+			return err
+		}
+		message = s.resetMessage(account.Email, resetToken{tenant, id, secret})
+		return nil
+	})
+	if err != nil || message == nil {
+		return err
+	}
+	if err := s.deps.Mail.Send(ctx, *message); err != nil {
+		s.deps.Log.WarnContext(ctx, "reset link not sent", slog.String("reset", string(id)), slog.Any("error", err))
+		return fault.Unavailable(err)
+	}
+	return s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) error {
+		return markResetSent(ctx, c.DB, tenant, id, c.Now)
+	})
+}
+
+// resetAccount gives the account of a reset that may still go on. Of one that may
+// not it ends the reset and gives nil.
+func (s *Service) resetAccount(ctx context.Context, c *gate.Call, r resetRow) (*accountState, error) {
+	account, err := lockAccount(ctx, c.DB, r.TenantID, r.UserID)
+	if err != nil {
+		return nil, err
+	}
+	ask := authz.CompleteReset{Account: account.document(), ByAdministrator: r.RequestedBy != nil}
+	if !account.AddressConfirmed {
+		digest, err := s.authorityDigest(ctx, r.UserID)
+		if err != nil {
+			return nil, err
+		}
+		ask.AuthorityUnchanged = bytes.Equal(digest, r.AuthorityDigest)
+	}
+	v, err := s.deps.Policies.Ask(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	if v.Allow {
+		return &account, nil
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionResetRefused, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
+		Changes: changes{"reset": r.ID, "reasons": v.Reasons},
+	})
+	return nil, cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now)
+}
+
+func (s *Service) resetMessage(to string, token resetToken) *mail.Message {
+	return &mail.Message{
+		To: to, Subject: "Set a new password",
+		Text: "Somebody asked to set a new password for your account.\n\n" +
+			"Open this link within 30 minutes to choose one:\n\n" + s.deps.PublicURL + "/reset-password#" + token.String() + "\n\n" +
+			"Or run pt auth reset-password and enter this token:\n\n" + token.String() + "\n\n" +
+			"If you did not ask for this, ignore this message. Your password stays as it is.\n",
+	}
+}
+
+// resetPassword sets a new password by the token of a link. The new password is
+// hashed first, and every token is looked up in the same way, so the time tells
+// nothing of the token.
+func (s *Service) resetPassword(ctx context.Context, in *contract.ResetPasswordIn) (*op.None, error) {
+	client := op.ClientAddr(ctx)
+	attempts := "reset links from " + client
+	if wait, ok := s.throttle.take(attempts, client, s.deps.Clock.Now()); !ok {
+		return nil, fault.RateLimited(wait)
+	}
+	hash, err := s.hashed(ctx, "newPassword", in.NewPassword, "")
+	if err != nil {
+		return nil, err
+	}
+	token := parseResetToken(in.Token)
+	used := false
+	err = s.gate.Own(ctx, token.tenant, func(ctx context.Context, c *gate.Call) error {
+		r, err := lockReset(ctx, c.DB, token.tenant, token.id)
+		if err != nil && !postgres.IsNoRows(err) {
+			return err
+		}
+		good := err == nil && r.EndedAt == nil && c.Now.Before(r.ExpiresAt)
+		same := subtle.ConstantTimeCompare(secretHash(token.secret), r.SecretHash) == 1
+		if !good || !same {
+			return nil
+		}
+		used, err = s.useReset(ctx, c, r, in.NewPassword, hash)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !used {
+		return nil, fault.Validation("token", "This reset link is unknown, used or expired. Ask for a new one.")
+	}
+	s.throttle.giveBack(attempts, client, s.deps.Clock.Now())
+	return &op.None{}, nil
+}
+
+// useReset sets the password, ends every session of the account and every other
+// link. It is false where the reset may not go on.
+func (s *Service) useReset(ctx context.Context, c *gate.Call, r resetRow, newPassword, hash string) (bool, error) {
+	account, err := s.resetAccount(ctx, c, r)
+	if err != nil || account == nil {
+		return false, err
+	}
+	if err := checkPassword("newPassword", newPassword, account.Email); err != nil {
+		return false, err
+	}
+	if err := setPassword(ctx, c.DB, r.TenantID, r.UserID, hash, c.Now); err != nil {
+		return false, err
+	}
+	if err := cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now); err != nil {
+		return false, err
+	}
+	// Whoever read the link reads the address.
+	if err := confirmAddress(ctx, c.DB, r.TenantID, r.UserID); err != nil {
+		return false, err
+	}
+	c.Record(gate.Note{
+		Action: contract.ActionPasswordReset, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
+		Changes: changes{"reset": r.ID},
+	})
+	c.Emit(passwordChanged(r.UserID))
+	return true, s.endSessions(ctx, c, r.UserID)
+}
+
+// PruneResets deletes resets that expired long before now, of every tenant, and
+// says how many those were.
+func (s *Service) PruneResets(ctx context.Context, now time.Time) (int64, error) {
+	tag, err := s.deps.Auth.Exec(ctx, pruneResetsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": prunedAtOnce})
+	return tag.RowsAffected(), postgres.MapError(err)
+}
+
+// resetToken is what a link carries: where the reset is recorded, and its secret.
+type resetToken struct {
+	tenant, id op.UUID
+	secret     []byte
+}
+
+func secretHash(secret []byte) []byte {
+	sum := sha256.Sum256(secret)
+	return sum[:]
+}
+
+// String is the form in a link: base64url of the two ids and the secret.
+func (t resetToken) String() string {
+	text := make([]byte, 0, 64)
+	for _, id := range []op.UUID{t.tenant, t.id} {
+		b := uid.Bytes(id)
+		text = append(text, b[:]...)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(text, t.secret...))
+}
+
+// parseResetToken reads a token. One of another form becomes one that nothing
+// matches, so it costs the same.
+func parseResetToken(text string) resetToken {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) != 16+16+sha256.Size {
+		return resetToken{tenant: noSession, id: noSession}
+	}
+	return resetToken{tenant: uid.FromBytes([16]byte(raw[:16])), id: uid.FromBytes([16]byte(raw[16:32])), secret: raw[32:]}
+}

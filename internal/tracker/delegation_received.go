@@ -1,0 +1,28 @@
+package tracker
+
+import (
+	"context"
+
+	contract "parapet/internal/contract/tracker"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// ReceivedDelegations answers other modules about delegations. It needs nothing
+// of the module but its pool, so a process that serves other modules has one too.
+type ReceivedDelegations struct{ Pool *postgres.Pool }
+
+var _ contract.Delegations = ReceivedDelegations{}
+
+const unendedReceivedSQL = `
+SELECT d.id, d.permissions, d.scope, coalesce(d.project_id::text, '') AS project_id
+FROM projects.delegations d
+WHERE d.tenant_id = @tenant AND d.delegate_id = @user AND d.revoked_at IS NULL AND d.ends_at > now()
+ORDER BY d.id`
+
+// Received implements the contract's Delegations.
+func (r ReceivedDelegations) Received(ctx context.Context, tenant, user op.UUID) ([]contract.ReceivedDelegation, error) {
+	list, err := postgres.Collect[contract.ReceivedDelegation](ctx, r.Pool.Read(string(tenant), nil), unendedReceivedSQL,
+		postgres.Args{"tenant": tenant, "user": user})
+	return list, postgres.MapError(err)
+}
