@@ -30,7 +30,7 @@ func newAuthCmd(inv *invocation) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLoginCmd(inv), newStatusCmd(inv), newLogoutCmd(inv), newSwitchCmd(inv))
+	cmd.AddCommand(newLoginCmd(inv), newStatusCmd(inv), newLogoutCmd(inv), newSwitchCmd(inv), newRequestResetCmd(inv), newResetPasswordCmd(inv))
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -287,6 +288,8 @@ func TestResetUserPassword_FirstPassword(t *testing.T) {
 // What an account holds anywhere counts, and who the administrator is there.
 func TestUpdateUser_AddressNeedsAllThatTheAccountHolds(t *testing.T) {
 	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	first, number := r.login("admin@acme.example"), 0
 	for name, c := range map[string]struct {
 		prepare func(r *realm, admin, member op.UUID)
 		allowed bool
@@ -331,28 +334,33 @@ func TestUpdateUser_AddressNeedsAllThatTheAccountHolds(t *testing.T) {
 			r.lend(r.globex, r.globex.people["admin"], member, "1 day", "task.delete")
 		}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRealm(t, realmOptions{})
-			member := r.acme.people["member"]
-			c.prepare(r, r.acme.people["admin"], member)
-			admin := r.login("admin@acme.example")
-			change := in(admin, "userId", member, fields{"email": "m@acme.example"})
-			if c.allowed {
-				must[contract.User](r, "update-user", change)
-			} else {
-				r.refused("update-user", change, fault.CodeForbidden, "more than you do")
-			}
-			// Reactivation restores the same, but what is suspended elsewhere stays so.
-			r.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, member)
-			r.checker.DropAll()
-			activate := in(admin, "userId", member, fields{})
-			if c.allowed || name == "suspended elsewhere" {
-				must[contract.User](r, "activate-user", activate)
-			} else {
-				r.refused("activate-user", activate, fault.CodeForbidden, "more than you do")
-			}
-		})
+		// Each case has an administrator and a member of its own.
+		number++
+		person := func(kind, role, clearance string) op.UUID {
+			id := must[contract.User](r, "create-user", request{token: first, body: body(fields{
+				"email": fmt.Sprintf("%s%d@acme.example", kind, number), "displayName": kind, "roles": []string{role}, "clearance": clearance, "password": pass,
+			})}).ID
+			return id
+		}
+		boss, member := person("boss", "Admin", "SECRET"), person("worker", "Member", "INTERNAL")
+		c.prepare(r, boss, member)
+		token := r.login(fmt.Sprintf("boss%d@acme.example", number))
+		change := in(token, "userId", member, fields{"email": fmt.Sprintf("new%d@acme.example", number)})
+		t.Log(name)
+		if c.allowed {
+			must[contract.User](r, "update-user", change)
+		} else {
+			r.refused("update-user", change, fault.CodeForbidden, "more than you do")
+		}
+		// Reactivation restores the same, but what is suspended elsewhere stays so.
+		r.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, member)
+		r.checker.DropAll()
+		activate := in(token, "userId", member, fields{})
+		if c.allowed || name == "suspended elsewhere" {
+			must[contract.User](r, "activate-user", activate)
+		} else {
+			r.refused("activate-user", activate, fault.CodeForbidden, "more than you do")
+		}
 	}
 }
 
