@@ -12,17 +12,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// commentColumns say where the aliases m (comment) and p (its project) keep what
+// commentType says where the aliases m (comment) and p (its project) keep what
 // the policies ask of a comment.
-var commentColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("comment"),
-	"resource.tenant":         authz.UUID("m.tenant_id"),
-	"resource.id":             authz.UUID("m.id"),
-	"resource.project":        authz.UUID("m.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("m.author_id"),
-	"resource.classification": authz.Text("p.classification"),
+var commentType = newRecordType("comment", attributes[commentRow]{
+	tenant:         "m.tenant_id",
+	id:             attribute[commentRow]{"m.id", func(r *commentRow) string { return string(r.ID) }},
+	project:        attribute[commentRow]{"m.project_id", func(r *commentRow) string { return string(r.ProjectID) }},
+	organisation:   attribute[commentRow]{"p.organisation_id", func(r *commentRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[commentRow]{"m.author_id", func(r *commentRow) string { return string(r.AuthorID) }},
+	classification: attribute[commentRow]{"p.classification", func(r *commentRow) string { return r.Classification }},
 })
+
+var commentColumns = commentType.columns
 
 func commentConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -74,12 +75,7 @@ func loadComment(ctx context.Context, c *gate.Call, id op.UUID) (commentRow, err
 }
 
 // resource is the comment as the policies know it.
-func (r *commentRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "comment", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
-		Organisation: text(r.OrganisationID), Creator: string(r.AuthorID), Classification: r.Classification,
-	}
-}
+func (r *commentRow) resource(tenant op.UUID) authz.Resource { return commentType.resource(tenant, r) }
 
 // comment is the public form.
 func (r *commentRow) comment() *contract.Comment {

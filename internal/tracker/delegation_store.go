@@ -55,19 +55,20 @@ func (Delegations) InForce(ctx context.Context, q postgres.Querier, tenant, user
 	return found, nil
 }
 
-// delegationColumns say where the aliases d (delegation), p (its project) and i
+// delegationType says where the aliases d (delegation), p (its project) and i
 // (its initiative) keep what the policies ask of a delegation. It is its
 // delegator's and its delegate's own.
-var delegationColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("delegation"),
-	"resource.tenant":         authz.UUID("d.tenant_id"),
-	"resource.id":             authz.UUID("d.id"),
-	"resource.project":        authz.UUID("d.project_id"),
-	"resource.organisation":   authz.UUID("coalesce(p.organisation_id, i.organisation_id)"),
-	"resource.creator":        authz.UUID("d.delegator_id"),
-	"resource.owner":          authz.UUID("d.delegate_id"),
-	"resource.classification": authz.Text("coalesce(p.classification, i.classification, 'UNCLASSIFIED')"),
+var delegationType = newRecordType("delegation", attributes[delegationRow]{
+	tenant:         "d.tenant_id",
+	id:             attribute[delegationRow]{"d.id", func(r *delegationRow) string { return string(r.ID) }},
+	project:        attribute[delegationRow]{"d.project_id", func(r *delegationRow) string { return text(r.ProjectID) }},
+	organisation:   attribute[delegationRow]{"coalesce(p.organisation_id, i.organisation_id)", func(r *delegationRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[delegationRow]{"d.delegator_id", func(r *delegationRow) string { return string(r.DelegatorID) }},
+	owner:          attribute[delegationRow]{"d.delegate_id", func(r *delegationRow) string { return string(r.DelegateID) }},
+	classification: attribute[delegationRow]{"coalesce(p.classification, i.classification, 'UNCLASSIFIED')", func(r *delegationRow) string { return r.Classification }},
 })
+
+var delegationColumns = delegationType.columns
 
 func delegationConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -164,10 +165,7 @@ func revokeDelegation(ctx context.Context, c *gate.Call, r *delegationRow) error
 
 // resource is the delegation as the policies see it.
 func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "delegation", Tenant: string(tenant), ID: string(r.ID), Project: text(r.ProjectID), Organisation: text(r.OrganisationID),
-		Creator: string(r.DelegatorID), Owner: string(r.DelegateID), Classification: r.Classification,
-	}
+	return delegationType.resource(tenant, r)
 }
 
 // delegation is the public form, as it is at a moment.

@@ -12,18 +12,19 @@ import (
 	"parapet/internal/postgres"
 )
 
-// deliverableColumns say where the aliases d (deliverable) and p (its project)
+// deliverableType says where the aliases d (deliverable) and p (its project)
 // keep what the policies ask of a deliverable.
-var deliverableColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("deliverable"),
-	"resource.tenant":         authz.UUID("d.tenant_id"),
-	"resource.id":             authz.UUID("d.id"),
-	"resource.project":        authz.UUID("d.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("d.created_by"),
-	"resource.owner":          authz.UUID("d.owner_id"),
-	"resource.classification": authz.Text("p.classification"),
+var deliverableType = newRecordType("deliverable", attributes[deliverableRow]{
+	tenant:         "d.tenant_id",
+	id:             attribute[deliverableRow]{"d.id", func(r *deliverableRow) string { return string(r.ID) }},
+	project:        attribute[deliverableRow]{"d.project_id", func(r *deliverableRow) string { return string(r.ProjectID) }},
+	organisation:   attribute[deliverableRow]{"p.organisation_id", func(r *deliverableRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[deliverableRow]{"d.created_by", func(r *deliverableRow) string { return string(r.CreatedBy) }},
+	owner:          attribute[deliverableRow]{"d.owner_id", func(r *deliverableRow) string { return text(r.OwnerID) }},
+	classification: attribute[deliverableRow]{"p.classification", func(r *deliverableRow) string { return r.Classification }},
 })
+
+var deliverableColumns = deliverableType.columns
 
 func deliverableConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -88,11 +89,7 @@ func loadDeliverable(ctx context.Context, c *gate.Call, project, id op.UUID, loc
 
 // resource is the deliverable as the policies know it.
 func (r *deliverableRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "deliverable", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
-		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.OwnerID),
-		Classification: r.Classification,
-	}
+	return deliverableType.resource(tenant, r)
 }
 
 // summary is the public form of a list.

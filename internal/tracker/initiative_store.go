@@ -14,16 +14,17 @@ import (
 	"parapet/internal/postgres"
 )
 
-// initiativeColumns say where the alias i keeps what the policies ask of an
+// initiativeType says where the alias i keeps what the policies ask of an
 // initiative. It lies in no project: what is held in a project does not reach it.
-var initiativeColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("initiative"),
-	"resource.tenant":         authz.UUID("i.tenant_id"),
-	"resource.id":             authz.UUID("i.id"),
-	"resource.organisation":   authz.UUID("i.organisation_id"),
-	"resource.creator":        authz.UUID("i.created_by"),
-	"resource.classification": authz.Text("i.classification"),
+var initiativeType = newRecordType("initiative", attributes[initiativeRow]{
+	tenant:         "i.tenant_id",
+	id:             attribute[initiativeRow]{"i.id", func(r *initiativeRow) string { return string(r.ID) }},
+	organisation:   attribute[initiativeRow]{"i.organisation_id", func(r *initiativeRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[initiativeRow]{"i.created_by", func(r *initiativeRow) string { return string(r.CreatedBy) }},
+	classification: attribute[initiativeRow]{"i.classification", func(r *initiativeRow) string { return r.Classification }},
 })
+
+var initiativeColumns = initiativeType.columns
 
 func initiativeConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -74,10 +75,7 @@ func loadInitiative(ctx context.Context, c *gate.Call, sql string, initiative op
 
 // resource is the initiative as the policies know it.
 func (r *initiativeRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "initiative", Tenant: string(tenant), ID: string(r.ID), Organisation: text(r.OrganisationID),
-		Creator: string(r.CreatedBy), Classification: r.Classification,
-	}
+	return initiativeType.resource(tenant, r)
 }
 
 // initiative is the public form.

@@ -12,18 +12,19 @@ import (
 	"parapet/internal/postgres"
 )
 
-// issueColumns say where the aliases i (issue) and p (its project) keep what the
+// issueType says where the aliases i (issue) and p (its project) keep what the
 // policies ask of an issue.
-var issueColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("issue"),
-	"resource.tenant":         authz.UUID("i.tenant_id"),
-	"resource.id":             authz.UUID("i.id"),
-	"resource.project":        authz.UUID("i.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("i.created_by"),
-	"resource.owner":          authz.UUID("i.assignee_id"),
-	"resource.classification": authz.Text("p.classification"),
+var issueType = newRecordType("issue", attributes[issueRow]{
+	tenant:         "i.tenant_id",
+	id:             attribute[issueRow]{"i.id", func(r *issueRow) string { return string(r.ID) }},
+	project:        attribute[issueRow]{"i.project_id", func(r *issueRow) string { return string(r.ProjectID) }},
+	organisation:   attribute[issueRow]{"p.organisation_id", func(r *issueRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[issueRow]{"i.created_by", func(r *issueRow) string { return string(r.CreatedBy) }},
+	owner:          attribute[issueRow]{"i.assignee_id", func(r *issueRow) string { return text(r.AssigneeID) }},
+	classification: attribute[issueRow]{"p.classification", func(r *issueRow) string { return r.Classification }},
 })
+
+var issueColumns = issueType.columns
 
 func issueConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -120,13 +121,7 @@ func loadIssue(ctx context.Context, c *gate.Call, name string, lock bool) (issue
 }
 
 // resource is the issue as the policies know it.
-func (r *issueRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "issue", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
-		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.AssigneeID),
-		Classification: r.Classification,
-	}
-}
+func (r *issueRow) resource(tenant op.UUID) authz.Resource { return issueType.resource(tenant, r) }
 
 func (r *issueSummaryRow) key() string { return taskKey(r.Prefix, r.Number) }
 

@@ -14,17 +14,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// projectColumns say where the alias p keeps what the policies ask of a project.
-var projectColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("project"),
-	"resource.tenant":         authz.UUID("p.tenant_id"),
-	"resource.id":             authz.UUID("p.id"),
-	"resource.project":        authz.UUID("p.id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("p.created_by"),
-	"resource.owner":          authz.UUID("p.owner_id"),
-	"resource.classification": authz.Text("p.classification"),
+// projectType says where the alias p keeps what the policies ask of a project.
+var projectType = newRecordType("project", attributes[projectRow]{
+	tenant:         "p.tenant_id",
+	id:             attribute[projectRow]{"p.id", func(r *projectRow) string { return string(r.ID) }},
+	project:        attribute[projectRow]{"p.id", func(r *projectRow) string { return string(r.ID) }},
+	organisation:   attribute[projectRow]{"p.organisation_id", func(r *projectRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[projectRow]{"p.created_by", func(r *projectRow) string { return string(r.CreatedBy) }},
+	owner:          attribute[projectRow]{"p.owner_id", func(r *projectRow) string { return text(r.OwnerID) }},
+	classification: attribute[projectRow]{"p.classification", func(r *projectRow) string { return r.Classification }},
 })
+
+var projectColumns = projectType.columns
 
 // projectConstraints say what a broken constraint means to a caller.
 func projectConstraints() postgres.Constraints {
@@ -102,13 +103,7 @@ func loadProject(ctx context.Context, c *gate.Call, sql string, project op.UUID)
 }
 
 // resource is the project as the policies know it.
-func (r *projectRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "project", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ID),
-		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.OwnerID),
-		Classification: r.Classification,
-	}
-}
+func (r *projectRow) resource(tenant op.UUID) authz.Resource { return projectType.resource(tenant, r) }
 
 func (r *projectRow) statuses() []contract.Status {
 	statuses := make([]contract.Status, len(r.StatusNames))

@@ -13,18 +13,19 @@ import (
 	"parapet/internal/postgres"
 )
 
-// runColumns say where the aliases r (agent run) and p (its project) keep what
+// runType says where the aliases r (agent run) and p (its project) keep what
 // the policies ask of a run.
-var runColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("agent_run"),
-	"resource.tenant":         authz.UUID("r.tenant_id"),
-	"resource.id":             authz.UUID("r.id"),
-	"resource.project":        authz.UUID("r.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("r.created_by"),
-	"resource.owner":          authz.UUID("r.agent_id"),
-	"resource.classification": authz.Text("p.classification"),
+var runType = newRecordType("agent run", attributes[runRow]{
+	tenant:         "r.tenant_id",
+	id:             attribute[runRow]{"r.id", func(r *runRow) string { return string(r.ID) }},
+	project:        attribute[runRow]{"r.project_id", func(r *runRow) string { return string(r.ProjectID) }},
+	organisation:   attribute[runRow]{"p.organisation_id", func(r *runRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[runRow]{"r.created_by", func(r *runRow) string { return string(r.CreatedBy) }},
+	owner:          attribute[runRow]{"r.agent_id", func(r *runRow) string { return string(r.AgentID) }},
+	classification: attribute[runRow]{"p.classification", func(r *runRow) string { return r.Classification }},
 })
+
+var runColumns = runType.columns
 
 // runRow is an agent run with what its task and project add to it.
 type runRow struct {
@@ -78,12 +79,7 @@ func loadRun(ctx context.Context, c *gate.Call, sql string, id op.UUID) (runRow,
 }
 
 // resource is the run as the policies know it.
-func (r *runRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "agent run", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
-		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: string(r.AgentID), Classification: r.Classification,
-	}
-}
+func (r *runRow) resource(tenant op.UUID) authz.Resource { return runType.resource(tenant, r) }
 
 // summary is the public form of a list.
 func (r *runRow) summary() contract.AgentRunSummary {

@@ -12,18 +12,19 @@ import (
 	"parapet/internal/postgres"
 )
 
-// taskColumns say where the aliases t (task) and p (its project) keep what the
+// taskType says where the aliases t (task) and p (its project) keep what the
 // policies ask of a task.
-var taskColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("task"),
-	"resource.tenant":         authz.UUID("t.tenant_id"),
-	"resource.id":             authz.UUID("t.id"),
-	"resource.project":        authz.UUID("t.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("t.created_by"),
-	"resource.owner":          authz.UUID("t.assignee_id"),
-	"resource.classification": authz.Text("p.classification"),
+var taskType = newRecordType("task", attributes[taskRow]{
+	tenant:         "t.tenant_id",
+	id:             attribute[taskRow]{"t.id", func(r *taskRow) string { return string(r.ID) }},
+	project:        attribute[taskRow]{"t.project_id", func(r *taskRow) string { return string(r.ProjectID) }},
+	organisation:   attribute[taskRow]{"p.organisation_id", func(r *taskRow) string { return text(r.OrganisationID) }},
+	creator:        attribute[taskRow]{"t.created_by", func(r *taskRow) string { return string(r.CreatedBy) }},
+	owner:          attribute[taskRow]{"t.assignee_id", func(r *taskRow) string { return text(r.AssigneeID) }},
+	classification: attribute[taskRow]{"p.classification", func(r *taskRow) string { return r.Classification }},
 })
+
+var taskColumns = taskType.columns
 
 // epicProjectColumns say the same of an epic's project, alias ep: whether an
 // epic shows is a matter of its project, not of who made it.
@@ -169,13 +170,7 @@ func loadTasks(ctx context.Context, c *gate.Call, ids []op.UUID) (map[op.UUID]*t
 }
 
 // resource is the task as the policies know it.
-func (r *taskRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "task", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
-		Organisation: text(r.OrganisationID), Creator: string(r.CreatedBy), Owner: text(r.AssigneeID),
-		Classification: r.Classification,
-	}
-}
+func (r *taskRow) resource(tenant op.UUID) authz.Resource { return taskType.resource(tenant, r) }
 
 func (r *taskRow) key() string { return taskKey(r.Prefix, r.Number) }
 

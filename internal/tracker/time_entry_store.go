@@ -12,18 +12,19 @@ import (
 	"parapet/internal/postgres"
 )
 
-// timeEntryColumns say where the aliases e (time entry) and p (its project) keep
+// timeEntryType says where the aliases e (time entry) and p (its project) keep
 // what the policies ask of a time entry. It is the user's own, whoever recorded
 // it.
-var timeEntryColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("time entry"),
-	"resource.tenant":         authz.UUID("e.tenant_id"),
-	"resource.id":             authz.UUID("e.id"),
-	"resource.project":        authz.UUID("e.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.owner":          authz.UUID("e.user_id"),
-	"resource.classification": authz.Text("p.classification"),
+var timeEntryType = newRecordType("time entry", attributes[timeEntryRow]{
+	tenant:         "e.tenant_id",
+	id:             attribute[timeEntryRow]{"e.id", func(r *timeEntryRow) string { return string(r.ID) }},
+	project:        attribute[timeEntryRow]{"e.project_id", func(r *timeEntryRow) string { return string(r.ProjectID) }},
+	organisation:   attribute[timeEntryRow]{"p.organisation_id", func(r *timeEntryRow) string { return text(r.OrganisationID) }},
+	owner:          attribute[timeEntryRow]{"e.user_id", func(r *timeEntryRow) string { return string(r.UserID) }},
+	classification: attribute[timeEntryRow]{"p.classification", func(r *timeEntryRow) string { return r.Classification }},
 })
+
+var timeEntryColumns = timeEntryType.columns
 
 func timeEntryConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -81,10 +82,7 @@ func loadTimeEntry(ctx context.Context, c *gate.Call, id op.UUID) (timeEntryRow,
 
 // resource is the time entry as the policies know it.
 func (r *timeEntryRow) resource(tenant op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "time entry", Tenant: string(tenant), ID: string(r.ID), Project: string(r.ProjectID),
-		Organisation: text(r.OrganisationID), Owner: string(r.UserID), Classification: r.Classification,
-	}
+	return timeEntryType.resource(tenant, r)
 }
 
 // entry is the public form.
