@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -193,5 +197,68 @@ func TestSeed(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + "/postgres/data/postmaster.pid"); err == nil {
 		t.Error("the database still runs after SIGTERM")
+	}
+}
+
+// TestDevRefusesToStart wants one line that names the setting or the folder, before a
+// cluster is created.
+func TestDevRefusesToStart(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := t.TempDir()
+	lock, err := os.Create(filepath.Join(used, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if _, err := lock.WriteString("4711\n"); err != nil {
+		t.Fatal(err)
+	}
+	// As another ptd dev does.
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		dir, port string
+		env       []string
+		says      []string
+	}{
+		"an occupied port":        {port: port, says: []string{"PORT", port, "in use"}},
+		"a folder in use":         {dir: used, port: "0", says: []string{used, "4711", "--data-dir"}},
+		"a short secret":          {port: "0", env: []string{"API_KEY_JWT_SECRET=short"}, says: []string{"API_KEY_JWT_SECRET", "32 bytes"}},
+		"a short second secret":   {port: "0", env: []string{"API_KEY_JWT_SECRET_PREVIOUS=short"}, says: []string{"API_KEY_JWT_SECRET_PREVIOUS", "32 bytes"}},
+		"an address of another's": {port: "0", env: []string{"PT_HOST=192.0.2.1"}, says: []string{"PT_HOST", "192.0.2.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := c.dir
+			if dir == "" {
+				dir = t.TempDir()
+			}
+			cmd := exec.Command(binary, "dev", "--port", c.port, "--data-dir", dir)
+			cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.env...)
+			out, err := cmd.CombinedOutput()
+			text := strings.TrimSpace(string(out))
+			if err == nil || strings.Contains(text, "\n") {
+				t.Fatalf("want one line, got %v: %s", err, text)
+			}
+			for _, word := range c.says {
+				if !strings.Contains(text, word) {
+					t.Errorf("%q does not say %q", text, word)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(dir, "postgres")); err == nil {
+				t.Error("a cluster was created")
+			}
+			t.Log(text)
+		})
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,7 +70,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if info, err := os.Stat(cfg.CheckpointDir); cfg.CheckpointDir != "" && (err != nil || !info.IsDir()) {
 		return nil, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "it is not a folder"}
 	}
-	tokens, err := token.New(token.Config{Secret: cfg.JWTSecret, Previous: cfg.JWTPrevious})
+	tokens, err := newKeyring(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +115,8 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err = a.mountTools(version); err != nil {
 		return nil, err
 	}
-	a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)))
-	if err != nil {
-		return nil, fmt.Errorf("setting PORT: %w", err)
+	if a.listener, err = listen(ctx, cfg); err != nil {
+		return nil, err
 	}
 	return a, nil
 }

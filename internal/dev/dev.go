@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -37,6 +38,8 @@ type Dev struct {
 	app      *app.App
 	database *embedded.Server
 	info     Info
+	// lock keeps other processes from the data folder.
+	lock io.Closer
 }
 
 const database = "parapet"
@@ -46,17 +49,35 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	kept, err := loadSecrets(o.DataDir)
-	if err != nil {
-		return nil, err
-	}
 	d := &Dev{}
 	defer func() {
 		if err != nil {
 			d.Close()
 		}
 	}()
+	if d.lock, err = lockFolder(o.DataDir); err != nil {
+		return nil, err
+	}
+	kept, err := loadSecrets(o.DataDir)
+	if err != nil {
+		return nil, err
+	}
 	settings := map[string]string{"API_KEY_JWT_SECRET": kept.APIKeyJWTSecret, "CRON_SECRET": kept.CronSecret}
+	// What is set comes before what the folder holds.
+	getenv := func(name string) string {
+		if v := o.Getenv(name); v != "" {
+			return v
+		}
+		return settings[name]
+	}
+	cfg, err := app.ReadConfig(getenv)
+	if err == nil {
+		// Creating a cluster takes seconds: what would stop the server is found first.
+		err = app.Preflight(ctx, cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if o.Getenv("DATABASE_URL") == "" {
 		if err := d.startDatabase(ctx, o, settings); err != nil {
 			return nil, err
@@ -64,14 +85,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	} else if o.Getenv("DIRECT_URL") == "" {
 		return nil, &app.SettingError{Name: "DIRECT_URL", Problem: "with DATABASE_URL it is required: ptd dev migrates and seeds as the database's owner"}
 	}
-	// What is set beats what the folder holds.
-	cfg, err := app.ReadConfig(func(name string) string {
-		if v := o.Getenv(name); v != "" {
-			return v
-		}
-		return settings[name]
-	})
-	if err != nil {
+	if cfg, err = app.ReadConfig(getenv); err != nil {
 		return nil, err
 	}
 	cfg.MailToLog = true
@@ -158,5 +172,8 @@ func (d *Dev) Close() {
 	if d.database != nil {
 		// The end of the program is no reason to kill the database.
 		_ = d.database.Close(context.Background())
+	}
+	if d.lock != nil {
+		_ = d.lock.Close()
 	}
 }
