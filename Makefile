@@ -86,13 +86,18 @@ bench-outbox: setup-test ## Print events/s with 20,000 pending, three times from
 	go test ./internal/events -run '^$$' -bench 'Backlog|LatencyAtRate' -benchtime 1x -count 3
 
 .PHONY: fuzz
-fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s)
-	@grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' cmd internal jobs policies policytests 2>/dev/null | xargs -r -n1 dirname | sort -u | while read -r dir; do \
-	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | sed 's/^func //' | while read -r target; do \
-	    echo "$$dir $$target"; \
-	    go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "./$$dir" </dev/null; \
+fuzz: setup-test ## Run each fuzz target for FUZZTIME (20s); list the failures at the end
+	@failed=; count=0; \
+	for dir in $$(grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' cmd internal jobs policies policytests 2>/dev/null | xargs -r -n1 dirname | sort -u); do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | sed 's/^func //'); do \
+	    echo "$$dir $$target"; count=$$((count + 1)); \
+	    go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "./$$dir" </dev/null || failed="$$failed $$dir:$$target"; \
 	  done; \
-	done
+	done; \
+	echo "$$count fuzz targets"; \
+	if [ -n "$$failed" ]; then \
+	  echo "failed (commit the new files of testdata/fuzz with the fix):"; printf '  %s\n' $$failed; exit 1; \
+	fi
 
 .PHONY: conformance
 conformance: setup-run ## Run the official MCP tools against ptd and pt (needs npm and the network)
