@@ -12,6 +12,9 @@ func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	v := e.current.Load()
 	verdict, failed := v.ask(ctx, q)
 	verdict.Revision = v.set.revision
+	if verdict.Code != "NOT_FOUND" {
+		verdict.Explained = v.set.explain(verdict.Reasons)
+	}
 	e.counts.answer(verdict.Allow)
 	e.recordQuestion(v.set, q, &verdict)
 	if failed != nil {

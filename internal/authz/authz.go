@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"parapet/internal/clock"
+	"parapet/internal/fault"
 )
 
 // Config is what an Engine is made of. The zero value works: embedded policies,
@@ -69,6 +70,9 @@ type Resource struct {
 	Type string
 	// ID identifies the record in the decision log.
 	ID string
+	// Key is what a request named the record by, such as TASK-7, where the record was
+	// not loaded. It is for the decision log alone: the policies do not see it.
+	Key string
 	// Tenant is the tenant that the record belongs to.
 	Tenant string
 	// Organisation and Project are the scopes that hold the record. For an
@@ -108,7 +112,10 @@ type Decision struct {
 	OnBehalfOf *Behalf
 	Hidden     bool
 	Reasons    []string
-	Revision   string
+	// Explained are the reasons in the policies' words, for whoever was denied. Of a
+	// hidden resource nothing is said.
+	Explained []fault.Reason
+	Revision  string
 }
 
 // Reason codes that the engine gives itself, when a rule gave no answer. The

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"parapet/internal/fault"
 )
 
 // Catalogue is the policy data that others show and provision from: permission
@@ -26,6 +28,8 @@ type Catalogue struct {
 	ServiceKeyDays int
 	// AdministratorRole is the default role that administers a tenant.
 	AdministratorRole string
+	// Reasons explains each reason code that the policies can give, by code.
+	Reasons map[string]fault.Reason
 }
 
 // Permission is a named capability.
@@ -89,8 +93,9 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 					Grants       []string
 				}
 			}
-			Keys  struct{ Lifetimes struct{ Service int } }
-			Audit struct{ Scopes map[string][]string }
+			Keys    struct{ Lifetimes struct{ Service int } }
+			Audit   struct{ Scopes map[string][]string }
+			Reasons struct{ Explained map[string]fault.Reason }
 		}
 	}
 	text, err := json.Marshal(data)
@@ -108,6 +113,17 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 		ServiceKeyDays: d.Parapet.Keys.Lifetimes.Service,
 
 		AdministratorRole: d.Parapet.Roles.Administrator,
+		Reasons:           d.Parapet.Reasons.Explained,
+	}
+	for code, r := range c.Reasons {
+		if r.Message == "" || r.Remedy == "" {
+			return nil, fmt.Errorf("authz: reason %s: it needs a message and a remedy", code)
+		}
+		r.Code = code
+		c.Reasons[code] = r
+	}
+	if _, ok := c.Reasons[reasonNoAnswer]; !ok {
+		return nil, fmt.Errorf("authz: policy data: the reason %s is missing", reasonNoAnswer)
 	}
 	for name, p := range d.Parapet.Catalogue.Permissions {
 		if p.Effect != Read && p.Effect != Write {

@@ -27,6 +27,9 @@ func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 	v := e.current.Load()
 	decision, failed := e.decide(ctx, v, &in)
 	decision.Revision = v.set.revision
+	if !decision.Hidden {
+		decision.Explained = v.set.explain(decision.Reasons)
+	}
 	e.counts.answer(decision.Allow)
 	e.record(v.set, &in, &decision)
 	if failed != nil {

@@ -1,6 +1,9 @@
 package authz
 
-import "time"
+import (
+	"regexp"
+	"time"
+)
 
 // DecisionSink takes decision records without ever waiting: what it cannot take
 // it drops and counts.
@@ -59,6 +62,7 @@ type MaskedActor struct {
 type MaskedResource struct {
 	Type           string `json:"type,omitempty"`
 	ID             string `json:"id,omitempty"`
+	Key            string `json:"key,omitempty"`
 	Tenant         string `json:"tenant,omitempty"`
 	Organisation   string `json:"organisation,omitempty"`
 	Project        string `json:"project,omitempty"`
@@ -72,6 +76,17 @@ const masked = "masked"
 
 func maskID(s string) string {
 	if s == "" || isUUID(s) {
+		return s
+	}
+	return masked
+}
+
+// recordKey is the form of the keys of tasks and issues: a prefix and a number.
+var recordKey = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,15}-[0-9]{1,12}$`)
+
+// maskKey keeps the key of a record; anything else may be free text.
+func maskKey(s string) string {
+	if s == "" || recordKey.MatchString(s) {
 		return s
 	}
 	return masked
@@ -139,7 +154,7 @@ func (m *MaskedInput) onBehalfOf(b *Behalf) {
 // maskResource leaves the classification to whoever knows the tiers.
 func maskResource(r *Resource) *MaskedResource {
 	return &MaskedResource{
-		Type: maskNoun(r.Type), ID: maskID(r.ID), Tenant: maskID(r.Tenant),
+		Type: maskNoun(r.Type), ID: maskID(r.ID), Key: maskKey(r.Key), Tenant: maskID(r.Tenant),
 		Organisation: maskID(r.Organisation), Project: maskID(r.Project),
 		Creator: maskID(r.Creator), Owner: maskID(r.Owner),
 	}

@@ -1,6 +1,10 @@
 package authz
 
-import "github.com/open-policy-agent/opa/v1/ast"
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"parapet/internal/fault"
+)
 
 // Question is one of the rare questions that have a rule of their own. Its
 // types are in this file; Engine.Ask answers.
@@ -35,6 +39,9 @@ type Verdict struct {
 	Code string
 	// Reasons are codes in lower case, most telling first.
 	Reasons []string
+	// Explained are the reasons in the policies' words, for whoever was refused; none
+	// where the answer is that the record does not exist.
+	Explained []fault.Reason
 	// Permission is the one that is missing, where that is why.
 	Permission string
 	// Field names the field that is wrong, for VALIDATION.

@@ -115,6 +115,7 @@ type problem struct {
 	RequestID  string         `json:"requestId"`
 	Retryable  bool           `json:"retryable"`
 	Reason     string         `json:"reason,omitempty"`
+	Reasons    []fault.Reason `json:"reasons,omitempty"`
 	Field      string         `json:"field,omitempty"`
 	Permission string         `json:"permission,omitempty"`
 	Details    map[string]any `json:"details,omitempty"`
@@ -182,7 +183,7 @@ func describe(err error, code int) problem {
 	}
 	r := client.RefusalOf(err)
 	p := problem{
-		Code: string(f.Code), Message: f.Message, Reason: f.Reason, Field: f.Field, Permission: f.Permission,
+		Code: string(f.Code), Message: f.Message, Reason: f.Reason, Reasons: f.Reasons, Field: f.Field, Permission: f.Permission,
 		Details: f.Details, Retryable: client.Retryable(f), Hint: hint(f, r),
 	}
 	if r != nil {
@@ -207,6 +208,9 @@ func hint(f *fault.Error, r *client.Refusal) string {
 	case fault.CodeUnauthorized:
 		return "pt auth login. The credential may be expired or revoked, or its owner suspended or no longer a member."
 	case fault.CodeForbidden:
+		if len(f.Reasons) > 0 {
+			return remedy(f.Reasons[0])
+		}
 		if f.Permission != "" {
 			return fmt.Sprintf("Ask an administrator for a role that grants %s; pt auth status shows yours.", f.Permission)
 		}
@@ -247,6 +251,14 @@ func unknownHint(f *fault.Error) string {
 	default:
 		return "Look before you repeat the command, it could be carried out twice: pt get-… and pt list-… show the record. pt list-keys shows a key that was issued; revoke it if you have no token (pt revoke-key)."
 	}
+}
+
+// remedy is what the policies say would help, and where one's own authority is shown.
+func remedy(r fault.Reason) string {
+	if r.Code == "permission_missing" {
+		return r.Remedy + " pt auth status shows yours."
+	}
+	return r.Remedy
 }
 
 // candidateHint says how one of several candidates is named.

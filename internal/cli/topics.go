@@ -65,7 +65,7 @@ const exitCodesTopic = `Exit codes:
    3  not found, or not to be seen
    4  authentication: no credential, or one that the service refuses
    5  conflict: a name that is taken, a hint that fits more than one, a double
-   6  forbidden: the permission is missing; the message names it
+   6  forbidden: the message names the cause, and the hint what would help
    7  try again later: the service is busy, can't be reached, or took too long; nothing
       was changed
    8  a decision is pending: it was not answered in the time that --timeout gives
@@ -74,8 +74,9 @@ const exitCodesTopic = `Exit codes:
   64  usage: the command line can't be carried out as it stands
 
 Errors go to the error stream: what happened, why, what to try. With --json each
-is {"error":{"code","message","hint","requestId","retryable"}}, with reason, field,
-permission and details where they apply.
+is {"error":{"code","message","hint","requestId","retryable"}}, with reason, reasons,
+field, permission and details where they apply. The reasons of a denial are its
+causes, each {"code","message","remedy"}.
 
 Reads are tried up to three times. A change carries an idempotency key, so it is
 tried again too and carried out once; where its answer was lost, up to six times

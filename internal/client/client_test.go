@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 	io.WriteString(w, body)
 }
 
-const envelopeText = `{"error":{"code":"FORBIDDEN","message":"The permission thing.read is missing.","permission":"thing.read","reason":"R","field":"f","requestId":"11111111-1111-4111-8111-111111111111","details":{"n":1}}}`
+const envelopeText = `{"error":{"code":"FORBIDDEN","message":"The permission thing.read is missing.","permission":"thing.read","reason":"R","reasons":[{"code":"out_of_scope","message":"M","remedy":"Do this."}],"field":"f","requestId":"11111111-1111-4111-8111-111111111111","details":{"n":1}}}`
 
 func TestDoSendsWhatTheServiceReads(t *testing.T) {
 	t.Parallel()
@@ -95,7 +96,8 @@ func TestEnvelopeComesBackAsTheSameFault(t *testing.T) {
 	c := start(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
 	_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
 	f := fault.From(err)
-	if f.Code != fault.CodeForbidden || f.Permission != "thing.read" || f.Reason != "R" || f.Field != "f" || f.Details["n"] != 1.0 {
+	if f.Code != fault.CodeForbidden || f.Permission != "thing.read" || f.Reason != "R" || f.Field != "f" || f.Details["n"] != 1.0 ||
+		!slices.Equal(f.Reasons, []fault.Reason{{Code: "out_of_scope", Message: "M", Remedy: "Do this."}}) {
 		t.Fatalf("got %+v", f)
 	}
 	r := RefusalOf(err)

@@ -56,6 +56,7 @@ type envelope struct {
 		Code       fault.Code     `json:"code"`
 		Message    string         `json:"message"`
 		Reason     string         `json:"reason"`
+		Reasons    []fault.Reason `json:"reasons"`
 		Field      string         `json:"field"`
 		Permission string         `json:"permission"`
 		RequestID  string         `json:"requestId"`
@@ -70,7 +71,7 @@ func refusal(res *http.Response, body []byte, id string, now time.Time) *fault.E
 	r := &Refusal{Status: res.StatusCode, RequestID: id}
 	if err := json.Unmarshal(body, &e); err == nil && e.Error.Code != "" && e.Error.RequestID != "" {
 		f = &fault.Error{
-			Code: e.Error.Code, Message: e.Error.Message, Reason: e.Error.Reason,
+			Code: e.Error.Code, Message: e.Error.Message, Reason: e.Error.Reason, Reasons: e.Error.Reasons,
 			Field: e.Error.Field, Permission: e.Error.Permission, Details: e.Error.Details,
 		}
 		r.RequestID = e.Error.RequestID

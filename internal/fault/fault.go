@@ -10,6 +10,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -33,12 +34,22 @@ const (
 	CodeOutcomeUnknown   Code = "OUTCOME_UNKNOWN"
 )
 
-// Error is an error that may be answered. Message, Reason, Field, Permission
+// Reason is one cause of a policy denial, with the sentence and the remedy that the
+// policies declare for its code.
+type Reason struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy"`
+}
+
+// Error is an error that may be answered. Message, Reason, Reasons, Field, Permission
 // and Details are public; the cause is for the log alone.
 type Error struct {
-	Code       Code
-	Message    string
-	Reason     string
+	Code    Code
+	Message string
+	Reason  string
+	// Reasons are the causes of a policy denial, most telling first.
+	Reasons    []Reason
 	Field      string
 	Permission string
 	Details    map[string]any
@@ -81,6 +92,22 @@ func (e *Error) WithReason(reason string) *Error {
 	return &c
 }
 
+// WithReasons returns a copy of the error with the causes of a policy denial. In
+// their texts {permission} becomes the name of the error's permission.
+func (e *Error) WithReasons(reasons []Reason) *Error {
+	c := *e
+	c.Reasons = nil
+	for _, r := range reasons {
+		r.Message = strings.ReplaceAll(r.Message, permissionMark, e.Permission)
+		r.Remedy = strings.ReplaceAll(r.Remedy, permissionMark, e.Permission)
+		c.Reasons = append(c.Reasons, r)
+	}
+	return &c
+}
+
+// permissionMark stands for the permission in the texts of a reason.
+const permissionMark = "{permission}"
+
 // WithDetails returns a copy of the error with public details.
 func (e *Error) WithDetails(details map[string]any) *Error {
 	c := *e
@@ -119,6 +146,20 @@ func Forbidden(permission string) *Error {
 		Message:    fmt.Sprintf("The permission %s is missing.", permission),
 		Permission: permission,
 	}
+}
+
+// Denied is a policy denial for the given reasons: the message is that of the first.
+// Permission is the one that the operation asks for.
+func Denied(permission string, reasons []Reason) *Error {
+	f := ForbiddenTenant()
+	if permission != "" {
+		f = Forbidden(permission)
+	}
+	f = f.WithReasons(reasons)
+	if len(f.Reasons) > 0 {
+		f.Message = f.Reasons[0].Message
+	}
+	return f
 }
 
 // ForbiddenTenant is the deliberately generic denial of a tenant context.

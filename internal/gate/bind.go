@@ -151,6 +151,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		}
 		var out *Out
 		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
+			c.requested = requested(o.Operation, typed)
 			if guard != nil {
 				if err := guard(c, ctx); err != nil {
 					return err

@@ -113,6 +113,8 @@ type Call struct {
 	checked   bool
 	// decided is what the operation's own permission was decided about.
 	decided *authz.Resource
+	// requested names the record that the request is for, as the request does.
+	requested authz.Resource
 	// behalf is whose authority the operation needed, where the caller's own did not
 	// do.
 	behalf op.UUID
@@ -305,9 +307,9 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	case d.Hidden:
 		return fault.NotFound(r.Type)
 	case err != nil:
-		return fault.Forbidden(c.grantable(permission)).WithCause(err)
+		return fault.Denied(c.grantable(permission), d.Explained).WithCause(err)
 	default:
-		return fault.Forbidden(c.grantable(permission))
+		return fault.Denied(c.grantable(permission), d.Explained)
 	}
 }
 
@@ -341,14 +343,16 @@ func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error)
 }
 
 // holds refuses a caller who has the operation's permission in no scope at all.
-// The refusal is a decision like any other, about no record in particular, so
-// that the decision log has it.
+// The refusal is a decision like any other, so that the decision log has it. It names
+// the record that was requested, of which nothing else is known: it was not loaded.
 func (c *Call) holds(ctx context.Context) error {
 	permission := c.operation.Permission
 	if permission == "" || c.Actor.Subject.Holds(permission) {
 		return nil
 	}
-	err := c.Decide(ctx, permission, authz.Resource{Type: "any", Tenant: string(c.Tenant), Classification: unclassified})
+	r := c.requested
+	r.Tenant, r.Classification = string(c.Tenant), unclassified
+	err := c.Decide(ctx, permission, r)
 	if err == nil {
 		// The two answers of the policies contradict each other.
 		return fault.Forbidden(c.grantable(permission))
@@ -366,7 +370,7 @@ func (c *Call) open(ctx context.Context) error {
 	case err != nil:
 		return fault.ForbiddenTenant().WithCause(err)
 	default:
-		return fault.Refused("The token's caveats do not allow this.")
+		return fault.Denied("", v.Explained)
 	}
 }
 

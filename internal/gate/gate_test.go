@@ -57,16 +57,39 @@ type house struct {
 	clearance string
 	refreshed atomic.Int64
 	runs      atomic.Int64
+	decided   *decided
+}
+
+// decided keeps the records of the decision log.
+type decided struct {
+	mu      sync.Mutex
+	records []authz.DecisionRecord
+}
+
+func (d *decided) Record(r authz.DecisionRecord) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.records = append(d.records, r)
+}
+
+func (d *decided) last() authz.DecisionRecord {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.records) == 0 {
+		return authz.DecisionRecord{}
+	}
+	return d.records[len(d.records)-1]
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	db := pgtest.New(t)
-	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	kept := &decided{}
+	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler), Sink: kept})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, db: db, owner: db.Owner(t), engine: engine, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", granted: []string{"task.update", "tasks.read"}}
+	h := &house{t: t, db: db, owner: db.Owner(t), engine: engine, decided: kept, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", granted: []string{"task.update", "tasks.read"}}
 	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD')`, h.tenant)
 	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
 	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)

@@ -24,6 +24,7 @@ type Error struct {
 	Code       fault.Code     `json:"code"`
 	Message    string         `json:"message"`
 	Reason     string         `json:"reason,omitempty"`
+	Reasons    []fault.Reason `json:"reasons,omitempty"`
 	Field      string         `json:"field,omitempty"`
 	Permission string         `json:"permission,omitempty"`
 	RequestID  string         `json:"requestId"`
@@ -55,7 +56,7 @@ func (a *API) fail(c *gin.Context, err error) {
 		c.Header("WWW-Authenticate", `Bearer realm="parapet"`)
 	}
 	text, merr := json.Marshal(Envelope{Error{
-		Code: f.Code, Message: f.Message, Reason: f.Reason, Field: f.Field,
+		Code: f.Code, Message: f.Message, Reason: f.Reason, Reasons: f.Reasons, Field: f.Field,
 		Permission: f.Permission, RequestID: op.RequestID(ctx), Details: f.Details,
 	}}, json.Deterministic(true))
 	if merr != nil {

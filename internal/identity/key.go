@@ -217,66 +217,27 @@ func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.Revo
 	return &k, nil
 }
 
-// verdict turns a refusal of the policies into the answer. The words are ours;
-// what is refused, and why, is theirs.
+// verdict turns a refusal of the policies into the answer.
 func verdict(v authz.Verdict, err error, noun string) error {
 	if err == nil && v.Allow {
 		return nil
-	}
-	reason := ""
-	if len(v.Reasons) > 0 {
-		reason = v.Reasons[0]
 	}
 	details := map[string]any{"reasons": v.Reasons}
 	switch v.Code {
 	case "NOT_FOUND":
 		return fault.NotFound(noun)
 	case "CONFLICT":
-		return fault.Conflict(conflictText(reason)).WithDetails(details)
+		f := fault.Conflict("The service principal is not what its registered profile says.").WithDetails(details).WithReasons(v.Explained)
+		if len(f.Reasons) > 0 {
+			f.Message = f.Reasons[0].Message
+		}
+		return f
 	case "VALIDATION":
 		return fault.Validation(v.Field, fmt.Sprintf("The field %s must be a whole number from 1 to %d.", v.Field, v.Cap)).
-			WithDetails(map[string]any{"cap": v.Cap})
+			WithDetails(map[string]any{"cap": v.Cap}).WithReasons(v.Explained)
 	}
-	refused := &fault.Error{Code: fault.CodeForbidden, Message: forbiddenText(reason), Permission: v.Permission}
-	if refused.Message == "" {
-		if v.Permission == "" {
-			return fault.ForbiddenTenant().WithCause(err)
-		}
-		return fault.Forbidden(v.Permission).WithCause(err)
+	if len(v.Explained) == 0 {
+		return fault.ForbiddenTenant().WithCause(err)
 	}
-	return refused.WithCause(err)
-}
-
-func conflictText(reason string) string {
-	switch reason {
-	case "max_user_days_below_service_lifetime":
-		return "Service keys live 90 days and the setting API_KEY_TTL_MAX_USER_DAYS allows less."
-	case "too_many_active_keys":
-		return "You have as many active keys as the setting API_KEY_MAX_ACTIVE_PERSONAL allows. Revoke one that you no longer use."
-	case "principal_not_active":
-		return "The service principal is not active."
-	case "no_profile":
-		return "No profile is registered for this integration."
-	case "role_count":
-		return "The service principal does not hold exactly one GLOBAL role."
-	case "grants_drift":
-		return "The role's grants are not exactly the registered profile's. Restore them before a key is issued."
-	default:
-		return "The service principal is not what its registered profile says."
-	}
-}
-
-func forbiddenText(reason string) string {
-	switch reason {
-	case "session_required":
-		return "Only a person's session may do this: an API key can't."
-	case "not_service":
-		return "The user is no service principal."
-	case "service_principal":
-		return "A service principal issues no keys: an administrator does it on its behalf."
-	case "not_service_owned":
-		return "The key belongs to a person: only its owner may revoke it."
-	default:
-		return ""
-	}
+	return fault.Denied(v.Permission, v.Explained).WithCause(err)
 }

@@ -55,7 +55,7 @@ func TestHTTPCarriesTheCaller(t *testing.T) {
 		w.Header().Set("X-Request-Id", "018f3c5e-0000-7000-8000-0000000000ff")
 		if r.Method == http.MethodPatch {
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"error":{"code":"FORBIDDEN","message":"The permission task.update is missing.","permission":"task.update","requestId":"018f3c5e-0000-7000-8000-0000000000ff"}}`)
+			_, _ = io.WriteString(w, `{"error":{"code":"FORBIDDEN","message":"The permission task.update is missing.","permission":"task.update","reasons":[{"code":"out_of_scope","message":"The permission task.update is held, but not in the scope of this record.","remedy":"Ask for a role in this project."}],"requestId":"018f3c5e-0000-7000-8000-0000000000ff"}}`)
 			return
 		}
 		_, _ = io.WriteString(w, `{"key":"A-1"}`)
@@ -71,7 +71,7 @@ func TestHTTPCarriesTheCaller(t *testing.T) {
 			t.Errorf("%s: the API gets %s %s %v from %s", version, got.Method, got.URL, got.Header, got.RemoteAddr)
 		}
 		r := errorOf(t, call(t, c, "update_task", map[string]any{"projectId": project, "task": "A-1", "title": "x"}))
-		if r.Code != fault.CodeForbidden || r.Permission != "task.update" || r.RequestID == "" {
+		if r.Code != fault.CodeForbidden || r.Permission != "task.update" || r.RequestID == "" || len(r.Reasons) != 1 || r.Reasons[0].Remedy != "Ask for a role in this project." {
 			t.Errorf("%s: %+v", version, r)
 		}
 	}

@@ -196,6 +196,7 @@ type Refusal struct {
 	Code       fault.Code     `json:"code"`
 	Message    string         `json:"message"`
 	Reason     string         `json:"reason,omitempty"`
+	Reasons    []fault.Reason `json:"reasons,omitempty"`
 	Field      string         `json:"field,omitempty"`
 	Permission string         `json:"permission,omitempty"`
 	RequestID  string         `json:"requestId,omitempty"`
@@ -218,6 +219,14 @@ func refusal(err error) *sdk.CallToolResult {
 	doc := markdown.New(markdown.Style{})
 	doc.Line(string(r.Code) + ": " + r.Message)
 	doc.Field("reason", r.Reason)
+	for _, reason := range f.Reasons {
+		reason = fault.Reason{
+			Code: text.Line(shortened(reason.Code, 200)), Message: text.Line(shortened(reason.Message, 2000)), Remedy: text.Line(shortened(reason.Remedy, 2000)),
+		}
+		r.Reasons = append(r.Reasons, reason)
+		doc.Field("why", reason.Message)
+		doc.Field("remedy", reason.Remedy)
+	}
 	doc.Field("field", r.Field)
 	doc.Field("permission", r.Permission)
 	doc.Field("request id", r.RequestID)

@@ -171,11 +171,18 @@ func errorSchema() *jsonschema.Schema {
 	str := func(doc string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Description: doc} }
 	return &jsonschema.Schema{Type: "object", Required: []string{"error"}, Properties: map[string]*jsonschema.Schema{
 		"error": {Type: "object", Required: []string{"code", "message", "requestId"}, Properties: map[string]*jsonschema.Schema{
-			"code":       code,
-			"message":    str("What happened, for a person."),
-			"reason":     str("Why a credential was refused, where that may be said."),
+			"code":    code,
+			"message": str("What happened, for a person."),
+			"reason":  str("Why a credential was refused, where that may be said."),
+			"reasons": {Type: "array", Description: "Why the policies denied the request, most telling first.", Items: &jsonschema.Schema{
+				Type: "object", Required: []string{"code", "message", "remedy"}, Properties: map[string]*jsonschema.Schema{
+					"code":    str("The reason, for a program."),
+					"message": str("The reason, for a person."),
+					"remedy":  str("What would help."),
+				},
+			}},
 			"field":      str("The field that is wrong."),
-			"permission": str("The permission that is missing."),
+			"permission": str("The permission that the operation asks for."),
 			"requestId":  str("The request's correlation id."),
 			"details":    {Type: "object", Description: "What else the code brings."},
 		}},

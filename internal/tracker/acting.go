@@ -112,8 +112,6 @@ func refusals(reason string) string {
 		return "Only a synthetic agent can be named here, not a person or an integration."
 	case "agent_not_active":
 		return "The agent is not active. An administrator can activate it."
-	case "not_the_assignee":
-		return "Only the task's current assignee may raise a decision request."
 	case "not_in_progress":
 		return "A decision request needs a task in progress. Move it to a status of the category IN_PROGRESS first."
 	}
@@ -124,7 +122,7 @@ func refusals(reason string) string {
 // The field is the one that a VALIDATION names where the policies name none.
 func refusal(v authz.Verdict, err error, field, noun string) error {
 	if err != nil || len(v.Reasons) == 0 {
-		return fault.Forbidden(contract.PermTasksUpdateAny).WithCause(err)
+		return fault.Denied(contract.PermTasksUpdateAny, v.Explained).WithCause(err)
 	}
 	reason := v.Reasons[0]
 	switch v.Code {
@@ -132,17 +130,11 @@ func refusal(v authz.Verdict, err error, field, noun string) error {
 		if v.Field != "" {
 			field = v.Field
 		}
-		return fault.Validation(field, refusals(reason)).WithReason(strings.ToUpper(reason))
+		return fault.Validation(field, refusals(reason)).WithReason(strings.ToUpper(reason)).WithReasons(v.Explained)
 	case "NOT_FOUND":
 		return fault.NotFound(noun)
 	case "CONFLICT":
-		return fault.Conflict(refusals(reason)).WithReason(strings.ToUpper(reason))
+		return fault.Conflict(refusals(reason)).WithReason(strings.ToUpper(reason)).WithReasons(v.Explained)
 	}
-	if v.Permission != "" {
-		return fault.Forbidden(v.Permission)
-	}
-	if message := refusals(reason); message != "" {
-		return fault.Refused(message)
-	}
-	return fault.Refused("The token's caveats do not allow this.")
+	return fault.Denied(v.Permission, v.Explained)
 }

@@ -82,7 +82,7 @@ func (s *Service) claimant(ctx context.Context, c *gate.Call, in *contract.Claim
 		err := s.checkAssignable(ctx, c, "assignee", c.Actor.UserID, project.Classification)
 		if f := fault.From(err); fault.HasCode(err, fault.CodeValidation) {
 			// No field of the request is wrong: it is the caller who can't have work.
-			err = fault.Refused("You can't take a task of this project: work can't be given to you. " + f.Message).WithReason(f.Reason)
+			err = fault.Refused("You can't take a task of this project: work can't be given to you. " + f.Message).WithReason(f.Reason).WithReasons(f.Reasons)
 		}
 		return c.Actor.UserID, err
 	}

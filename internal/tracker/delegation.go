@@ -163,7 +163,9 @@ func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, p
 	if v.Code != "VALIDATION" {
 		return refusal(v, err, "", place.Type)
 	}
-	return fault.Validation(v.Field, message).WithReason(strings.ToUpper(v.Reasons[0]))
+	f := fault.Validation(v.Field, message).WithReason(strings.ToUpper(v.Reasons[0]))
+	f.Reasons = fault.Denied(v.Permission, v.Explained).Reasons
+	return f
 }
 
 // recordDelegation tells of a delegation: who, for whom, where and what. Entries

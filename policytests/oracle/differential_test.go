@@ -55,11 +55,26 @@ func consult(ctx context.Context, e *authz.Engine, q question, in any) (got answ
 	if err != nil {
 		return answer{why: err.Error()}, false
 	}
+	if code := unexplained(e, v); code != "" {
+		return answer{why: "the reason " + code + " is not explained in parapet/reasons"}, false
+	}
 	got, err = q.read(v)
 	if err != nil {
 		return answer{why: err.Error()}, false
 	}
 	return got, true
+}
+
+// unexplained gives a reason code of an answer that the policies do not explain to
+// who was denied; empty where there is none.
+func unexplained(e *authz.Engine, answer any) string {
+	object, _ := answer.(map[string]any)
+	for _, code := range strings(object["reasons"]) {
+		if _, ok := e.Catalogue().Reasons[code]; !ok {
+			return code
+		}
+	}
+	return ""
 }
 
 // tally counts what was compared.

@@ -119,13 +119,15 @@ behalf contains {"delegation": face.delegation, "delegator": face.id} if {
 # title: Why not
 # description: >
 #   Asked after a denial only: the first thing that stands against the request, as a
-#   code that policies/README.md explains. "hidden" says that the caller may not even
-#   know of the record.
+#   code that parapet/reasons/data.yaml explains. "hidden" says that the caller may not
+#   even know of the record.
 # scope: document
 # entrypoint: true
 denial := {"hidden": true, "reasons": ["foreign_tenant"]} if not _in_tenant
 
 else := {"hidden": true, "reasons": ["clearance"]} if not _may_know
+
+else := {"hidden": false, "reasons": ["caveat_unknown"]} if count(input.actor.effects) == 0
 
 else := {"hidden": false, "reasons": ["permission_missing"]} if not _holds
 
@@ -136,6 +138,8 @@ else := {"hidden": false, "reasons": ["caveat_module"]} if not input.module in i
 else := {"hidden": false, "reasons": ["caveat_project"]} if not _in_caveat_projects
 
 else := {"hidden": false, "reasons": ["programme_office_only"]} if not _office_allows
+
+else := {"hidden": false, "reasons": ["not_own"]} if _own_granted
 
 else := {"hidden": false, "reasons": ["out_of_scope"]}
 

@@ -1,0 +1,48 @@
+package gate
+
+import (
+	"reflect"
+	"strings"
+	"unicode"
+
+	"parapet/internal/authz"
+	"parapet/internal/op"
+)
+
+// requested names the record that a request is for, before anything is loaded: the last
+// part of its path, or else the first id in its input. Only type, id and key are set.
+func requested(o *op.Operation, in any) authz.Resource {
+	none := authz.Resource{Type: "any"}
+	input := reflect.ValueOf(in).Elem()
+	parts := o.PathParts()
+	for i := range o.Fields {
+		f := &o.Fields[i]
+		if len(parts) > 0 && (f.Source != op.FromPath || f.Name != parts[len(parts)-1]) {
+			continue
+		}
+		value := input.Field(f.Index)
+		if value.Kind() != reflect.String || value.Len() == 0 {
+			continue
+		}
+		id, err := op.ParseUUID(value.String())
+		switch {
+		case err == nil:
+			return authz.Resource{Type: nounOf(f.Name), ID: string(id)}
+		case len(parts) > 0:
+			return authz.Resource{Type: nounOf(f.Name), Key: value.String()}
+		}
+	}
+	return none
+}
+
+// nounOf gives the type of record that a field names: timeEntryId is a time_entry.
+func nounOf(field string) string {
+	var noun strings.Builder
+	for _, r := range strings.TrimSuffix(field, "Id") {
+		if unicode.IsUpper(r) {
+			noun.WriteByte('_')
+		}
+		noun.WriteRune(unicode.ToLower(r))
+	}
+	return noun.String()
+}

@@ -1,0 +1,71 @@
+package policytests_test
+
+import (
+	"bytes"
+	"io/fs"
+	"regexp"
+	"testing"
+
+	"parapet/internal/authz"
+)
+
+// The reasons that the tables want: one code, or a list of them.
+var (
+	wantedReason = regexp.MustCompile(`\breasons?: *(\[[^\]]*\]|[a-z_]+)`)
+	reasonCode   = regexp.MustCompile(`[a-z]+(_[a-z]+)*`)
+	// Literals that a rule gives as a reason.
+	givenReason = regexp.MustCompile(`"reasons": *\[([^\]]*)\]`)
+	quotedCode  = regexp.MustCompile(`"([^"]*)"`)
+)
+
+// Every reason code that a case of the tables wants is explained to who was denied, and
+// nothing is explained that no rule names. The differential test of the oracle checks
+// every answer of the engine in the same way.
+func TestReasons_EachCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	explained := newEngine(t).Catalogue().Reasons
+	for name, text := range files(t, authz.Embedded().Tests, "tables/*/data.yaml") {
+		for _, m := range wantedReason.FindAllSubmatch(text, -1) {
+			for _, code := range reasonCode.FindAllString(string(m[1]), -1) {
+				if _, ok := explained[code]; !ok {
+					t.Errorf("%s: parapet/reasons/data.yaml does not explain %s", name, code)
+				}
+			}
+		}
+	}
+	rules := files(t, authz.Embedded().Policies, "parapet/*/*.rego")
+	for code := range explained {
+		named := code == "no_answer" // the engine's own
+		for _, text := range rules {
+			named = named || bytes.Contains(text, []byte(`"`+code+`"`))
+		}
+		if !named {
+			t.Errorf("no rule gives the reason %s, which parapet/reasons/data.yaml explains", code)
+		}
+	}
+	for name, text := range rules {
+		for _, m := range givenReason.FindAllSubmatch(text, -1) {
+			for _, quoted := range quotedCode.FindAllSubmatch(m[1], -1) {
+				if _, ok := explained[string(quoted[1])]; !ok {
+					t.Errorf("%s: parapet/reasons/data.yaml does not explain %s", name, quoted[1])
+				}
+			}
+		}
+	}
+}
+
+// files reads what matches a pattern.
+func files(t *testing.T, fsys fs.FS, pattern string) map[string][]byte {
+	t.Helper()
+	names, err := fs.Glob(fsys, pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, names, err)
+	}
+	texts := map[string][]byte{}
+	for _, name := range names {
+		if texts[name], err = fs.ReadFile(fsys, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return texts
+}
