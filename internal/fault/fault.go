@@ -97,9 +97,13 @@ func (e *Error) WithReason(reason string) *Error {
 func (e *Error) WithReasons(reasons []Reason) *Error {
 	c := *e
 	c.Reasons = nil
+	needed, it := e.Permission, e.Permission
+	if e.Permission == "" {
+		needed, it = "needed", "it"
+	}
 	for _, r := range reasons {
-		r.Message = strings.ReplaceAll(r.Message, permissionMark, e.Permission)
-		r.Remedy = strings.ReplaceAll(r.Remedy, permissionMark, e.Permission)
+		r.Message = strings.ReplaceAll(r.Message, permissionMark, needed)
+		r.Remedy = strings.ReplaceAll(r.Remedy, permissionMark, it)
 		c.Reasons = append(c.Reasons, r)
 	}
 	return &c

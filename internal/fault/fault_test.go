@@ -54,3 +54,32 @@ func TestIsMatchesByCode(t *testing.T) {
 		t.Fatal("the cause must be reachable for logs")
 	}
 }
+
+func TestDenied_NamesThePermission(t *testing.T) {
+	t.Parallel()
+	reasons := []Reason{
+		{Code: "a", Message: "The permission {permission} is missing.", Remedy: "Ask for {permission}."},
+		{Code: "b", Message: "Never.", Remedy: "None."},
+	}
+	for _, c := range []struct {
+		permission, message, remedy string
+	}{
+		{"task.update", "The permission task.update is missing.", "Ask for task.update."},
+		{"", "The permission needed is missing.", "Ask for it."},
+	} {
+		f := Denied(c.permission, reasons)
+		if f.Code != CodeForbidden || f.Message != c.message || f.Permission != c.permission || len(f.Reasons) != 2 ||
+			f.Reasons[0] != (Reason{Code: "a", Message: c.message, Remedy: c.remedy}) || f.Reasons[1] != reasons[1] {
+			t.Errorf("%q: %+v", c.permission, f)
+		}
+	}
+	if f := Denied("task.update", nil); f.Message != Forbidden("task.update").Message || f.Permission != "task.update" {
+		t.Errorf("without reasons: %+v", f)
+	}
+	if f := Denied("", nil); f.Message != ForbiddenTenant().Message {
+		t.Errorf("without anything: %+v", f)
+	}
+	if reasons[0].Remedy != "Ask for {permission}." {
+		t.Error("the reasons that were given are changed")
+	}
+}
