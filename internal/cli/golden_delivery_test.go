@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
 )
@@ -98,6 +99,22 @@ func delegationStory() story {
 			{"create-delegation", []string{"create-delegation", "--delegate", keyID, "--permissions", "task.update,decision.answer", "--until", "2027-03-31T17:00:00Z", "--project", "APOLLO"}, world{}},
 			{"create-delegation-everywhere", []string{"create-delegation", "--delegate", keyID, "--permissions", "task.update", "--until", "2027-03-31T17:00:00Z"}, world{env: map[string]string{"PT_PROJECT": "APOLLO"}}},
 			{"revoke-delegation", []string{"revoke-delegation", delegationID, "--yes"}, world{}},
+		},
+	}
+}
+
+func auditStory() story {
+	byKey := identity.AuditEntry{
+		ID: runID, Seq: 7, TenantID: apollo, ActorID: worker, ActorType: "user", Action: "api_key.revoked", ResourceType: "api_key", ResourceID: taskID,
+		Module: "identity", Changes: map[string]any{"reason": hostile}, CorrelationID: runID, CreatedAt: made, CredentialKind: "api_key", CredentialID: keyID, Hash: "00",
+	}
+	bySystem := identity.AuditEntry{
+		ID: taskID, Seq: 6, TenantID: apollo, ActorType: "system", Action: "task.claim_lapsed", ResourceType: "task", Module: "tracker", CorrelationID: runID, CreatedAt: made, Hash: "00",
+	}
+	return story{
+		routes: map[string]reply{"GET /api/audit/entries": answer(op.Page[identity.AuditEntry]{Items: []identity.AuditEntry{byKey, bySystem}})},
+		cases: []goldenCase{
+			{"list-audit-entries", []string{"list-audit-entries", "--credential", keyID, "--action", "api_key.revoked"}, world{}},
 		},
 	}
 }

@@ -99,7 +99,7 @@ func stories() []story {
 	return []story{
 		issueStory(), commentStory(), timeEntryStory(), stageStory(), initiativeStory(), workspaceStory(),
 		decisionStory(), dependencyStory(), claimStory(), bindStory(), exportStory(), peopleStory(), taskStory(), otherStory(),
-		deliverableStory(), customFieldStory(), delegationStory(), runStory(),
+		deliverableStory(), customFieldStory(), delegationStory(), auditStory(), runStory(),
 	}
 }
 
