@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,4 +101,67 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	if r := only(); r.Score == nil || *r.Score <= 0 || *r.Score > 1 {
 		t.Errorf("got %+v, want a score", r)
 	}
+}
+
+// TestKilledDuringAnAgentCommand kills ptd with signal 9 while a command runs that
+// has started a daemon in a session of its own. Nothing of it runs any more when
+// the next ptd starts an attempt.
+func TestKilledDuringAnAgentCommand(t *testing.T) {
+	t.Parallel()
+	dir, seen := t.TempDir(), t.TempDir()
+	// The daemon closes what it inherits and says who it is; the command waits.
+	script := filepath.Join(t.TempDir(), "agent")
+	text := "#!/bin/sh\nset -e\n" +
+		"setsid sh -c 'setsid sh -c \"echo \\$\\$ >" + seen + "/new; mv " + seen + "/new " + seen + "/daemon; exec sleep 300\" </dev/null >/dev/null 2>&1 & exit 0'\n" +
+		"sleep 300\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p, info := devServer(t, dir)
+	acme, _ := find(t, info, "admin@acme.example")
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"AGENT_EXECUTION_TENANT_ALLOWLIST=" + string(acme.ID), "PT_AGENT_COMMAND=" + script}
+	p, info = devServer(t, dir, env...)
+	var agent dev.User
+	for _, u := range acme.Users {
+		if u.PrincipalKind == "AGENT" && u.Status == "ACTIVE" {
+			agent = u
+		}
+	}
+	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
+	var project struct{ ID string }
+	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Killed", "startDate": "2027-01-01"}).into(t, &project)
+	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Sort the nuts", "assignee": agent.ID})
+	daemon := 0
+	for end := time.Now().Add(60 * time.Second); daemon == 0; time.Sleep(10 * time.Millisecond) {
+		if id, err := os.ReadFile(filepath.Join(seen, "daemon")); err == nil {
+			if daemon, err = strconv.Atoi(strings.TrimSpace(string(id))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("the command did not start")
+		}
+	}
+	t.Cleanup(func() { _ = syscall.Kill(daemon, syscall.SIGKILL) })
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.done <- <-p.done
+	killed := time.Now()
+	for running(daemon) {
+		if time.Since(killed) > 20*time.Second {
+			t.Fatal("a descendant of the command outlives the killed ptd")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Logf("from kill -9 of ptd to the end of the command's last descendant: %s", time.Since(killed).Round(time.Millisecond))
+}
+
+// running tells whether a process runs; a zombie does not.
+func running(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !strings.Contains(string(text), ") Z ")
 }

@@ -34,7 +34,7 @@ func newDev(p *program) *cobra.Command {
 					return err
 				}
 			}
-			d, err := dev.Start(cmd.Context(), dev.Options{DataDir: dataDir, Getenv: p.getenv, Version: version, Log: p.logger(cfg)})
+			d, err := dev.Start(cmd.Context(), dev.Options{DataDir: dataDir, Getenv: p.getenv, Version: version, Log: p.logger(cfg), Program: cfg.Program})
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +75,13 @@ func newRoot(p *program) *cobra.Command {
 }
 
 // config reads the environment.
-func (p *program) config() (app.Config, error) { return app.ReadConfig(p.getenv) }
+func (p *program) config() (app.Config, error) {
+	cfg, err := app.ReadConfig(p.getenv)
+	if err == nil {
+		cfg.Program, err = os.Executable()
+	}
+	return cfg, err
+}
 
 // directURL is the address of the database as its owner, which a command needs.
 func directURL(cfg app.Config) (string, error) {

@@ -8,8 +8,11 @@
 //     root, this process shows it nothing of its own. It works in an empty folder
 //     of its own, which is gone afterwards.
 //   - It ends: when its time is over, when the work is called off, and, on Linux,
-//     when this process dies. But for that last case, what it started in its
-//     process group ends with it.
+//     when this process dies. On Linux a supervisor, which is this program again,
+//     ends with it everything that it started, also in other process groups and
+//     sessions, and no attempt at a run starts on this machine before everything
+//     of the earlier one is gone. Elsewhere what it started in its process group
+//     ends with it, except when this process is killed.
 //   - What it writes is bounded; what is too much is an error, not a cut text.
 package agentcmd
 
@@ -33,6 +36,9 @@ var (
 	ErrExit    = errors.New("agentcmd: the command failed")
 	ErrTimeout = errors.New("agentcmd: the command took too long")
 	ErrOutput  = errors.New("agentcmd: the command answered too much")
+	// ErrOverlap says that the command was not started, because an earlier attempt at
+	// the same run has not ended.
+	ErrOverlap = errors.New("agentcmd: an earlier attempt has not ended")
 )
 
 const (
@@ -49,9 +55,25 @@ func Allowed() []string { return []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ"
 
 // Command is the operator's command.
 type Command struct {
-	argv    []string
-	timeout time.Duration
-	env     []string
+	argv       []string
+	timeout    time.Duration
+	env        []string
+	supervisor string
+}
+
+const (
+	// supervisorWord is the first argument of this program as a supervisor.
+	supervisorWord = "agent-supervisor"
+	// marker is the variable of the command's environment that names its run.
+	marker = "PT_AGENT_RUN"
+)
+
+// Supervised gives the command with a supervisor: program is this program, whose
+// main calls Supervise first.
+func (c *Command) Supervised(program string) *Command {
+	supervised := *c
+	supervised.supervisor = program
+	return &supervised
 }
 
 // Environment is what the command gets of an environment.
@@ -91,9 +113,9 @@ func Parse(text string) ([]string, error) {
 // Timeout is the time that a run of the command may take.
 func (c *Command) Timeout() time.Duration { return c.timeout }
 
-// Run carries the command out once. The error is one of the four above, or
-// ctx's own when the work was called off.
-func (c *Command) Run(ctx context.Context, input []byte) ([]byte, error) {
+// Run carries the command out once, as an attempt at a run, which is named by its
+// id. The error is one of those above, or ctx's own when the work was called off.
+func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "ptd-agent-")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
@@ -101,6 +123,9 @@ func (c *Command) Run(ctx context.Context, input []byte) ([]byte, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	if err := keepToOneself(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	if c.supervisor != "" && canSupervise {
+		return c.runSupervised(ctx, run, dir, input)
 	}
 	timed, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

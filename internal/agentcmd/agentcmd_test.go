@@ -15,21 +15,29 @@ import (
 	"parapet/internal/agentcmd"
 )
 
+// TestMain lets the test binary be its own supervisor.
+func TestMain(m *testing.M) {
+	if code, ok := agentcmd.Supervise(os.Args); ok {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
 // script is a command that runs these lines of a shell.
 func script(t *testing.T, timeout time.Duration, lines string) *agentcmd.Command {
 	t.Helper()
 	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/agent", "DATABASE_URL": "postgres://secret@db/x", "API_KEY_JWT_SECRET": "secret"}
-	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(func(n string) string { return env[n] }))
+	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(func(n string) string { return env[n] })).Supervised(os.Args[0])
 }
 
 func TestACommandReadsAndAnswers(t *testing.T) {
 	t.Parallel()
-	out, err := script(t, time.Minute, "cat; echo noise >&2").Run(t.Context(), []byte(`{"a":1}`))
+	out, err := script(t, time.Minute, "cat; echo noise >&2").Run(t.Context(), "", []byte(`{"a":1}`))
 	if err != nil || string(out) != `{"a":1}` {
 		t.Errorf("got %s, %v", out, err)
 	}
 	// Words are arguments, whatever a shell would make of them.
-	out, err = agentcmd.New([]string{"printf", "%s|", "a b", "$HOME", ";", "`id`"}, time.Minute, agentcmd.Environment(os.Getenv)).Run(t.Context(), nil)
+	out, err = agentcmd.New([]string{"printf", "%s|", "a b", "$HOME", ";", "`id`"}, time.Minute, agentcmd.Environment(os.Getenv)).Run(t.Context(), "", nil)
 	if err != nil || string(out) != "a b|$HOME|;|`id`|" {
 		t.Errorf("got %s, %v", out, err)
 	}
@@ -37,7 +45,7 @@ func TestACommandReadsAndAnswers(t *testing.T) {
 
 func TestACommandSeesNoSecret(t *testing.T) {
 	t.Parallel()
-	out, err := script(t, time.Minute, "env; pwd; ls -A").Run(t.Context(), nil)
+	out, err := script(t, time.Minute, "env; pwd; ls -A").Run(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +76,7 @@ func TestACommandThatGivesNoAnswer(t *testing.T) {
 		"talks":     {script(t, time.Minute, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), agentcmd.ErrOutput},
 	} {
 		begun := time.Now()
-		out, err := c.command.Run(t.Context(), nil)
+		out, err := c.command.Run(t.Context(), "", nil)
 		if !errors.Is(err, c.want) || out != nil {
 			t.Errorf("%s: got %q, %v, want %v", note, out, err, c.want)
 		}
@@ -96,7 +104,7 @@ func TestTheGroupEndsWithTheCommand(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "pid")
 		ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
-		_, err := script(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, nil)
+		_, err := script(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, "", nil)
 		cancel()
 		if (err == nil) != (note == "done") {
 			t.Errorf("%s: %v", note, err)

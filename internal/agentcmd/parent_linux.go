@@ -5,6 +5,9 @@ import (
 	"syscall"
 )
 
+// canSupervise tells whether this system has subreapers.
+const canSupervise = true
+
 // dieWithParent has the kernel end the child when we die, however that is.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 

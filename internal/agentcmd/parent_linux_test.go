@@ -15,7 +15,7 @@ import (
 func TestACommandSeesNoSecretOfItsParent(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("AGENTCMD_PARENT") != "" {
-		out, err := script(t, time.Minute, "cat /proc/$PPID/environ /proc/$PPID/maps; ls /proc/$PPID/fd; echo end").Run(t.Context(), nil)
+		out, err := script(t, time.Minute, "cat /proc/$PPID/environ /proc/$PPID/maps; ls /proc/$PPID/fd; echo end").Run(t.Context(), "", nil)
 		if err != nil || string(out) != "end\n" {
 			t.Errorf("the command sees %q, %v", out, err)
 		}

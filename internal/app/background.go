@@ -96,7 +96,7 @@ func (a *App) agentCommand(ctx context.Context) tracker.AgentCommand {
 		}
 		return nil
 	}
-	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, a.cfg.AgentEnv)
+	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, a.cfg.AgentEnv).Supervised(a.cfg.Program)
 }
 
 // agentRuns are the jobs of agents, as far as this process does them.

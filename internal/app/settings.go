@@ -40,6 +40,9 @@ type Config struct {
 	AgentCommand []string
 	AgentEnv     []string
 	AgentTimeout time.Duration
+	// Program is the path of ptd, which supervises the commands of agents; without it
+	// they have no supervisor.
+	Program string
 	// ScoringTenants are the tenants with scoring: the rate of each, or a negative
 	// one for the default.
 	ScoringTenants map[op.UUID]float64

@@ -31,6 +31,8 @@ type Options struct {
 	Getenv  func(string) string
 	Version string
 	Log     *slog.Logger
+	// Program is the path of ptd, which supervises the commands of agents.
+	Program string
 }
 
 // Dev is a running server with its database.
@@ -92,6 +94,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if cfg.PublicURL == "" {
 		cfg.PublicURL = "http://" + net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
 	}
+	cfg.Program = o.Program
 	if _, err := app.Migrate(ctx, cfg); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ import (
 // AgentCommand carries out what agents are given: it takes the task as JSON and
 // gives the outcome as JSON, or one of the errors of agentcmd.
 type AgentCommand interface {
-	Run(ctx context.Context, input []byte) ([]byte, error)
+	// run is the run's id, of which only one attempt is under way at a time.
+	Run(ctx context.Context, run string, input []byte) ([]byte, error)
 	// Timeout is the time that Run takes at most.
 	Timeout() time.Duration
 }
@@ -88,7 +89,7 @@ func (s *Service) ExecuteRun(ctx context.Context, tenant, id op.UUID) (time.Dura
 	if err != nil || input == nil {
 		return again, ignoreGone(err)
 	}
-	output, failure := s.agent.Run(ctx, input)
+	output, failure := s.agent.Run(ctx, string(id), input)
 	if failure != nil {
 		s.log.WarnContext(ctx, "agent run: the command gave no answer", slog.String("run", string(id)), slog.Any("error", failure))
 	}
@@ -231,7 +232,7 @@ func (r *runRow) conclude(ctx context.Context, c *gate.Call, output []byte, fail
 	switch {
 	case failure == nil:
 		return 0, r.end(ctx, c, r.Status, value(r.Error))
-	case errors.Is(failure, context.Canceled):
+	case errors.Is(failure, context.Canceled), errors.Is(failure, agentcmd.ErrOverlap):
 		r.Status, r.HeldUntil = contract.RunQueued, nil
 		r.Attempts--
 		return time.Second, updateRun(ctx, c, r)
