@@ -208,7 +208,7 @@ func TestDevRefusesToStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { _ = l.Close() })
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestDevRefusesToStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
+	t.Cleanup(func() { _ = lock.Close() })
 	if _, err := lock.WriteString("4711\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestDevRefusesToStart(t *testing.T) {
 			if dir == "" {
 				dir = t.TempDir()
 			}
-			cmd := exec.Command(binary, "dev", "--port", c.port, "--data-dir", dir)
+			cmd := exec.CommandContext(t.Context(), binary, "dev", "--port", c.port, "--data-dir", dir)
 			cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.env...)
 			out, err := cmd.CombinedOutput()
 			text := strings.TrimSpace(string(out))
