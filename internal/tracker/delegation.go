@@ -147,10 +147,10 @@ func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, p
 		message = fmt.Sprintf("A delegation lasts %d days at most. Renew it then.", v.Cap)
 	case "too_many_from_delegator":
 		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations from this delegator that have not ended, and can't have more. "+
-			"Revoke one first, or put more permissions into one.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap})
+			"Revoke one first, or put more permissions into one.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap}).WithReasons(v.Explained)
 	case "too_many_received":
 		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations that have not ended, and can't have more. "+
-			"One of them must be revoked first.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap})
+			"One of them must be revoked first.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap}).WithReasons(v.Explained)
 	case "to_oneself":
 		message = "Nobody delegates to oneself. Name another user."
 	case "no_permissions":
