@@ -1,7 +1,10 @@
 package dev
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,5 +286,32 @@ func (s *fieldServer) furnishSessions(t testing.TB, office Tenant) {
 		s.world.ids["change-password newPassword"] = string(uid.Random())
 	}
 	s.renew["change-password"](fieldRequest{})
+	s.tokens["change-email"] = s.login(s.tb, "project-manager@northwind.example")
+	s.world.ids["change-email email"], s.world.ids["change-email currentPassword"] = "project-manager@northwind.example", *account("project-manager@northwind.example").Password
+	s.renew["reset-password"] = func(fieldRequest) {
+		s.world.ids["reset-password token"] = s.insertReset(s.tb, office.ID, account("member@northwind.example").ID)
+		s.world.ids["reset-password newPassword"] = string(uid.Random())
+	}
+	s.renew["reset-password"](fieldRequest{})
 	s.world.ids["login email"], s.world.ids["login password"] = "guest@northwind.example", *account("guest@northwind.example").Password
+}
+
+// insertReset makes a password reset as the job that sends the link does, and
+// returns the token of the link: the tenant, the reset and a secret.
+func (s *fieldServer) insertReset(t testing.TB, tenant, user op.UUID) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.info.DirectURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	id, secret := uid.New(), sha256.Sum256([]byte(uid.Random()))
+	hash := sha256.Sum256(secret[:])
+	_, err = conn.Exec(t.Context(), `INSERT INTO identity.password_resets (tenant_id, id, user_id, authority_digest, secret_hash, created_at, expires_at, sent_at)
+		VALUES ($1, $2, $3, $4, $4, now(), now() + interval '10 minutes', now())`, tenant, id, user, hash[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTenant, reset := uid.Bytes(tenant), uid.Bytes(id)
+	return base64.RawURLEncoding.EncodeToString(slices.Concat(inTenant[:], reset[:], secret[:]))
 }

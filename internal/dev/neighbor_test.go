@@ -205,7 +205,7 @@ func (d *Dev) credentials(t *testing.T, email string) string {
 // tenant context inside the server, for longer than a request may take.
 func TestDeadline_AnswersForADatabaseThatDoesNot(t *testing.T) {
 	t.Parallel()
-	d := startDevWith(t, map[string]string{"PT_REQUEST_TIMEOUT_SECONDS": "1"}, slog.DiscardHandler)
+	d := startDevWith(t, map[string]string{"PT_REQUEST_TIMEOUT_SECONDS": "5", "PT_LOCK_TIMEOUT_MS": "60000"}, slog.DiscardHandler)
 	manager := d.login(t, "project-manager@acme.example")
 	_, tasks := d.project(t, manager, "DLN", 1)
 	holder := d.connect(t)
