@@ -54,6 +54,7 @@ test: setup-test ## Run every test against real PostgreSQL, with the race detect
 	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
 	@# Millions of evaluations of one engine, whose own tests have the race detector: here it would only cost.
 	go test ./policytests/...
+	go test ./internal/authz -run '^Test(Embedded|Invariants|New|Reload)'
 	go test $(RACE) $$(go list ./... | grep -v /policytests)
 
 .PHONY: policy-test

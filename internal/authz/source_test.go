@@ -1,57 +1,15 @@
+// Thousands of evaluations by one goroutine, which the race detector makes ten times slower.
+//go:build !race
+
 package authz_test
 
 import (
-	"io/fs"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"parapet/internal/authz"
 	"parapet/policies"
 )
-
-func contains(s, part string) bool { return strings.Contains(s, part) }
-
-// change is a copy of the policies in which one file reads otherwise. Every
-// place of old is replaced; an empty old replaces the file.
-func change(t testing.TB, name, old, with string) fs.FS {
-	t.Helper()
-	changed := fstest.MapFS{}
-	err := fs.WalkDir(policies.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(policies.FS, path)
-		changed[path] = &fstest.MapFile{Data: text}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := with
-	if old != "" {
-		before := ""
-		if file := changed[name]; file != nil {
-			before = string(file.Data)
-		}
-		if !strings.Contains(before, old) {
-			t.Fatalf("%s does not hold %q", name, old)
-		}
-		text = strings.ReplaceAll(before, old, with)
-	}
-	changed[name] = &fstest.MapFile{Data: []byte(text)}
-	return changed
-}
-
-// tests is a source's tests: one Rego file.
-func tests(text string) fs.FS {
-	return fstest.MapFS{
-		"rego/only_test.rego":   &fstest.MapFile{Data: []byte(text)},
-		"tables/none/data.yaml": &fstest.MapFile{Data: []byte("cases: []\n")},
-	}
-}
-
-func passing() fs.FS { return tests("package only_test\n\ntest_passes if true\n") }
 
 // A source that is not whole and sound is refused, and what was there stays.
 func TestReloadRefuses(t *testing.T) {
