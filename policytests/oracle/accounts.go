@@ -24,9 +24,6 @@ func (o Oracle) gives(subject object, permission string, scope object) bool {
 	if _, named := scope["id"]; !named && word(scope, "scope") != "tenant" {
 		return false
 	}
-	if o.broken(GivesInAnyScope) {
-		record["organisation"], record["project"] = scope["id"], scope["id"]
-	}
 	asked, own := strings.CutSuffix(permission, ".own")
 	if own {
 		id, there := subject["id"]
@@ -41,7 +38,20 @@ func (o Oracle) gives(subject object, permission string, scope object) bool {
 			record["classification"] = "SECRET"
 		}
 	}
+	if o.broken(GivesInAnyScope) {
+		record["project"] = someProject(subject, asked)
+	}
 	return o.Allow(object{"permission": asked, "effect": "write", "module": "identity", "actor": subject, "resource": record})
+}
+
+// someProject is a project that the subject holds the permission in, if any.
+func someProject(subject object, permission string) any {
+	grants, _ := subject["grants"].(object)
+	grant, _ := grants[permission].(object)
+	if projects, _ := grant["projects"].([]any); len(projects) > 0 {
+		return projects[0]
+	}
+	return nil
 }
 
 // givesAll tells whether a list of grants is one, and the subject may give all of
