@@ -130,6 +130,7 @@ type killer struct {
 }
 
 func newKiller(t testing.TB, l *lab) *killer {
+	t.Helper()
 	k := &killer{t: t, lab: l, rows: matrix(l)}
 	v := k.compile()
 	for _, r := range k.rows {

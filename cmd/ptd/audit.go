@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"parapet/internal/app"
 	"parapet/internal/audit"
+	"parapet/internal/clock"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -81,7 +81,7 @@ func verifyAudit(ctx context.Context, pool *postgres.Pool, chain op.UUID, checkp
 	if checkpoint == "" {
 		return audit.Verify(ctx, pool, chain, nil)
 	}
-	return audit.VerifyCheckpoints(ctx, pool, checkpoint, publicKeys, time.Now(), nil)
+	return audit.VerifyCheckpoints(ctx, pool, checkpoint, publicKeys, clock.System{}.Now(), nil)
 }
 
 func newAuditKeygen(p *program) *cobra.Command {

@@ -90,7 +90,7 @@ func TestRun_KilledProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file, run := filepath.Join(t.TempDir(), "pid"), string(uid.New())
-			victim := exec.Command(os.Args[0], "-test.run=^TestRun_KilledProcess$") //nolint:noctx // it is killed
+			victim := exec.Command(os.Args[0], "-test.run=^TestRun_KilledProcess$")
 			victim.Env = append(os.Environ(), "AGENTCMD_VICTIM="+file, "AGENTCMD_RUN="+run)
 			if err := victim.Start(); err != nil {
 				t.Fatal(err)

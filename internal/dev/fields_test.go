@@ -275,12 +275,12 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 
 // names tells whether a 400 of this field names what is wrong: the field, a part
 // of it, or the body that cannot be read.
-func (m fieldRequest) names(field string) bool {
+func (r fieldRequest) names(field string) bool {
 	switch {
-	case m.field.Name == "" || m.raw != nil || bytes.ContainsRune([]byte(field), 0):
+	case r.field.Name == "" || r.raw != nil || bytes.ContainsRune([]byte(field), 0):
 		return field != ""
-	case m.rejected:
-		return field == m.field.Name || strings.HasPrefix(field, m.field.Name+".") || field == "body"
+	case r.rejected:
+		return field == r.field.Name || strings.HasPrefix(field, r.field.Name+".") || field == "body"
 	default:
 		return field != ""
 	}

@@ -19,6 +19,7 @@ import (
 func TestCommit_SendsTheFinalBatchWithIt(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
+		t.Helper()
 		pool := newNotes(t, postgres.Config{MaxConns: 1, TenantSetting: setting})
 		ctx := t.Context()
 		const insert = `INSERT INTO wiki.notes VALUES ($1, $2, $3)`

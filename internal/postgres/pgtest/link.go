@@ -56,7 +56,7 @@ func NewLinkTo(tb testing.TB, host string, port uint16) *Link {
 		tb.Fatalf("pgtest: %v", err)
 	}
 	l := &Link{listener: listener, open: map[net.Conn]bool{}, target: func() (net.Conn, error) {
-		return net.Dial(network, address) //nolint:noctx // it lives as long as the connection that asks for it
+		return net.Dial(network, address)
 	}}
 	go l.accept()
 	tb.Cleanup(l.Close)
