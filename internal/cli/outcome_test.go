@@ -41,6 +41,8 @@ func TestOutcomeUnknown(t *testing.T) {
 			if got.code != tc.code || e.Error.Code != "OUTCOME_UNKNOWN" || e.Error.Retryable != (name == "a change with a key") || !strings.Contains(e.Error.Hint, tc.says) {
 				t.Errorf("got %+v", got)
 			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if len(s.requests) != tc.requests {
 				t.Errorf("%d requests, want %d", len(s.requests), tc.requests)
 			}
