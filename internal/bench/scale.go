@@ -292,8 +292,6 @@ SELECT p.tenant_id, gen_random_uuid(), p.id, 'CRO', row_number() OVER (), 'The c
 FROM projects.projects p WHERE @each::int > 0`
 
 // Two people of each project lend each other something in it.
-//
-//nolint:dupword // SQL
 const delegationsSQL = `
 INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, project_id, permissions, starts_at, ends_at, created_by, created_at)
 SELECT p.tenant_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'PROJECT', p.id, ARRAY['task.update'], now(), now() + interval '30 days', p.created_by, now()
