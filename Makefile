@@ -53,9 +53,9 @@ man: ## Write pt's manual pages to bin/man/man1 (man -M bin/man pt-list-tasks)
 test: setup-test ## Run every test against real PostgreSQL, with the race detector but for the policy tests
 	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
 	@# Millions of evaluations of one engine, whose own tests have the race detector: here it would only cost.
-	go test ./policytests/...
-	go test ./internal/authz -run '^Test(Embedded|Invariants|New|Reload)'
-	go test $(RACE) $$(go list ./... | grep -v /policytests)
+	go test -timeout 30m ./policytests/...
+	go test -timeout 30m ./internal/authz -run '^Test(Embedded|Invariants|New|Reload)'
+	go test $(RACE) -timeout 30m $$(go list ./... | grep -v /policytests)
 
 .PHONY: policy-test
 policy-test: ## Run the Rego tests (plain opa test), then the decision tables and coverage
