@@ -52,9 +52,9 @@ man: ## Write pt's manual pages to bin/man/man1 (man -M bin/man pt-list-tasks)
 .PHONY: test
 test: setup-test ## Run every test against real PostgreSQL, with the race detector but for the policy tests
 	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
-	@# Millions of evaluations of one engine, whose own tests have the race detector: here it would only cost.
+	@# Many evaluations and requests, one at a time: here the race detector would only cost.
 	go test -timeout 30m ./policytests/...
-	go test -timeout 30m ./internal/authz -run '^Test(Embedded|Invariants|New|Reload)'
+	go test -timeout 30m ./internal/authz ./internal/dev -run '^(Test(Embedded|Invariants|New|Reload)|FuzzFields)'
 	go test $(RACE) -timeout 30m $$(go list ./... | grep -v /policytests)
 
 .PHONY: policy-test

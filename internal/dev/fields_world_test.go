@@ -1,3 +1,6 @@
+// Twenty thousand requests, which the race detector makes ten times slower; other tests send requests at a time.
+//go:build !race
+
 package dev
 
 import (
