@@ -118,7 +118,7 @@ func TestResetUserPassword_Refusals(t *testing.T) {
 	r.refused("reset-user-password", in(member, "userId", r.acme.people["admin"], nil), fault.CodeForbidden, "user.update")
 	r.refused("reset-user-password", in(admin, "userId", guest, nil), fault.CodeForbidden, "home tenant")
 	r.refused("reset-user-password", in(admin, "userId", service, nil), fault.CodeConflict, "person")
-	r.refused("reset-user-password", in(admin, "userId", r.acme.people["guest"], nil), fault.CodeConflict, "Activate")
+	r.refused("reset-user-password", in(admin, "userId", r.acme.people["guest"], nil), fault.CodeConflict, "not ACTIVE")
 	r.deliver()
 	if to, _ := r.outbox.links(t); len(to) != 0 {
 		t.Errorf("sent to %v", to)
@@ -209,9 +209,9 @@ func TestResetUserPassword_NotToAnAddressThatAnAdministratorSet(t *testing.T) {
 	r := newRealm(t, realmOptions{})
 	admin, member := r.login("admin@acme.example"), r.acme.people["member"]
 	must[contract.User](r, "update-user", in(admin, "userId", member, fields{"email": "me@evil.example"}))
-	r.refused("reset-user-password", in(admin, "userId", member, nil), fault.CodeConflict, "change-email")
+	r.refused("reset-user-password", in(admin, "userId", member, nil), fault.CodeConflict, "has not confirmed it")
 	r.join(r.globex, member, "Admin", "SECRET")
-	r.refused("reset-user-password", in(admin, "userId", member, nil), fault.CodeConflict, "change-email")
+	r.refused("reset-user-password", in(admin, "userId", member, nil), fault.CodeConflict, "has not confirmed it")
 	must[op.None](r, "request-password-reset", request{body: body(fields{"email": "me@evil.example"})})
 	r.deliver()
 	if to, _ := r.outbox.links(t); len(to) != 0 {
