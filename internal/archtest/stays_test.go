@@ -6,40 +6,9 @@ type stay struct {
 	what, reason string
 	// places are "file function: expression".
 	places []string
-	// moving marks a kind whose places may disappear without notice.
-	moving bool
 }
 
 var stays = []stay{
-	{
-		what:   "Administration of accounts and roles",
-		reason: "It is being moved into the policies about accounts, grants and roles; each entry goes when its comparison does.",
-		places: []string{
-			"internal/identity/assignment.go fits: kind == contract.KindService",
-			"internal/identity/assignment.go fits: r.Kind == contract.RoleGlobal",
-			"internal/identity/assignment.go rolesToGive: r.Kind == contract.RoleGlobal",
-			"internal/identity/assignment.go unassignRole: a.PrincipalKind == contract.KindService",
-			"internal/identity/assignment.go unassignRole: a.Role == adminRole",
-			"internal/identity/event.go listNotifications: c.Actor.Subject.Admin()",
-			"internal/identity/event.go markNotificationRead: c.Actor.Subject.Admin()",
-			"internal/identity/grant.go grantPermission: r.Kind == contract.RoleGlobal",
-			"internal/identity/grant.go powerless: c.Actor.TenantType != contract.TenantProgrammeOffice",
-			"internal/identity/grant.go revokePermission: r.Name == adminRole",
-			"internal/identity/membership.go keepAnAdmin: r.Name == adminRole",
-			"internal/identity/membership.go mayClear: s.rank(tier) > s.rank(c.Actor.Clearance())",
-			"internal/identity/membership.go setClearance: s.rank(to) > s.rank(from)",
-			"internal/identity/provision.go reconcileRoles: want.Name == adminRole",
-			"internal/identity/role.go deleteRole: r.Kind == contract.RoleGlobal",
-			"internal/identity/role.go updateRole: was.Kind == contract.RoleGlobal",
-			`internal/identity/session.go changePassword: c.Actor.Kind != "HUMAN"`,
-			`internal/identity/session.go changePassword: c.Actor.TokenKind != "session"`,
-			`internal/identity/session.go logout: c.Actor.TokenKind != "session"`,
-			"internal/identity/user.go deleteUser: u.PrincipalKind != contract.KindAgent",
-			"internal/identity/user.go mayImpersonate: s.rank(u.Clearance) > s.rank(c.Actor.Clearance())",
-			"internal/identity/user.go writeUserRecord: u.PrincipalKind != contract.KindHuman",
-		},
-		moving: true,
-	},
 	{
 		what:   "Whether a permission is held in any scope",
 		reason: "A caller without it is refused before anything is loaded, and a part of an overview is left out. `Subject.Holds` reads a set that `parapet.subject` computed; the decision about a record follows.",
