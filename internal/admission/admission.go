@@ -10,7 +10,7 @@
 //     at most Bulk for bulk work. Writers can never take the other slots, so reads
 //     never wait for a writer that waits for a lock.
 //   - At most Queue callers of a tenant wait in each lane. The next one gets ErrFull at
-//     once. Neither another tenant nor another lane of the same tenant is refused for it.
+//     once. Neither another tenant nor another lane of the same tenant gets ErrFull because of it.
 //   - A free slot goes to the next tenant in turn that has a caller who may take it
 //     (round robin by tenant), and within the tenant to the next lane in turn, and
 //     within the lane to the caller who came first. A waiting caller who is first in
@@ -314,7 +314,7 @@ func (t *tenant) drop(s *Slot) {
 	}
 }
 
-// leaveRing takes the tenant out of the ring; whoever stood behind it is next.
+// leaveRing takes the tenant out of the ring. The tenant behind it is next.
 func (q *Queue) leaveRing(t *tenant) {
 	for i, other := range q.ring {
 		if other != t {

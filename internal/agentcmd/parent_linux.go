@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// canSupervise tells whether this system has subreapers.
+// canSupervise reports whether this system has subreapers.
 const canSupervise = true
 
 // dieWithParent has the kernel end the child when we die, however that is.

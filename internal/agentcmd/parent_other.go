@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// canSupervise tells whether this system has subreapers.
+// canSupervise reports whether this system has subreapers.
 const canSupervise = false
 
 // Supervise carries out no command line here.

@@ -131,7 +131,7 @@ func supervise(run string, timeout time.Duration, argv []string, report io.Write
 	}
 }
 
-// reap waits for every child until there is none, and tells how the command ended.
+// reap waits for every child until there is none, and returns how the command ended.
 func reap(command int, ended chan<- syscall.WaitStatus) {
 	for {
 		var status syscall.WaitStatus
@@ -227,8 +227,8 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*os.File, error) {
 	}
 }
 
-// isStill tells whether the file still has the name: whoever had the lock before
-// has removed it.
+// isStill reports whether the file still has the name: the earlier holder of the lock may
+// have removed it.
 func isStill(f *os.File, name string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -238,7 +238,7 @@ func isStill(f *os.File, name string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// killMarked kills the processes of earlier attempts and tells whether there were
+// killMarked kills the processes of earlier attempts and reports whether there were
 // any.
 func killMarked(run string) bool {
 	mark, found := []byte(marker+"="+run), false
