@@ -199,18 +199,18 @@ func authority(t *testing.T, e *authz.Engine, doc object) map[string]bool {
 		}
 	}
 	extentFacts(facts, "", s)
-	for _, item := range s["delegations"].([]any) {
-		face := item.(object)
+	for _, item := range s["delegated_subjects"].([]any) {
+		delegated := item.(object)
 		for _, list := range []string{"readable", "effects", "modules", "holds"} {
-			for _, v := range face[list].([]any) {
-				facts["lent "+list+" "+v.(string)] = true
+			for _, v := range delegated[list].([]any) {
+				facts["delegated "+list+" "+v.(string)] = true
 			}
 		}
-		for name, grant := range face["grants"].(object) {
-			grantFacts(facts, "lent "+name, grant.(object))
+		for name, grant := range delegated["grants"].(object) {
+			grantFacts(facts, "delegated "+name, grant.(object))
 		}
-		extentFacts(facts, "lent ", face)
-		for _, id := range face["initiatives"].([]any) {
+		extentFacts(facts, "delegated ", delegated)
+		for _, id := range delegated["initiatives"].([]any) {
 			facts["lent initiative "+id.(string)] = true
 		}
 	}

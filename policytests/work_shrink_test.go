@@ -12,7 +12,7 @@ const workRequest = `{
   "actor": {
     "id": "` + worker + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
     "clearance": "INTERNAL", "readable": ["INTERNAL"], "effects": ["write"], "modules": ["tracker"], "all_projects": true, "projects": [],
-    "roles": [], "admin": false, "grants": GRANTS, "audit": {}, "holds": [], "permissions": [], "stored_permissions": [], "delegations": DELEGATIONS
+    "roles": [], "admin": false, "grants": GRANTS, "audit": {}, "holds": [], "permissions": [], "stored_permissions": [], "delegated_subjects": DELEGATED
   },
   "resource": {"type": "task", "tenant": "` + acme + `", "project": "` + projectA + `", "classification": "INTERNAL"},
   CASE
@@ -51,11 +51,11 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 	by := func(permission string) []string {
 		return []string{"/actor/grants", "/actor/grants/" + permission, "/actor/grants/" + permission + "/tenant"}
 	}
-	const face = "/actor/delegations/0"
+	const delegated = "/actor/delegated_subjects/0"
 	lent := append([]string{
-		"/actor/delegations", face, face + "/delegation", face + "/tenant", face + "/readable", face + "/readable/0", face + "/effects", face + "/effects/0",
-		face + "/modules", face + "/modules/0", face + "/projects", face + "/projects/0", face + "/grants",
-		face + "/grants/tasks.update.any", face + "/grants/tasks.update.any/tenant", "/resource/project",
+		"/actor/delegated_subjects", delegated, delegated + "/delegation", delegated + "/tenant", delegated + "/readable", delegated + "/readable/0", delegated + "/effects", delegated + "/effects/0",
+		delegated + "/modules", delegated + "/modules/0", delegated + "/projects", delegated + "/projects/0", delegated + "/grants",
+		delegated + "/grants/tasks.update.any", delegated + "/grants/tasks.update.any/tenant", "/resource/project",
 	}, record...)
 	candidate := []string{
 		"/candidate", "/candidate/tenant", "/candidate/kind", "/candidate/status", "/candidate/membership", "/candidate/clearance", "/candidate/roles",
@@ -83,7 +83,7 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 			"/now", "/starts_at", "/ends_at", "/received", "/received/from_delegator", "/received/total",
 		}, held...)},
 	} {
-		text := strings.NewReplacer("GRANTS", c.grants, "DELEGATIONS", c.delegations, "CASE", c.fields).Replace(workRequest)
+		text := strings.NewReplacer("GRANTS", c.grants, "DELEGATED", c.delegations, "CASE", c.fields).Replace(workRequest)
 		if c.rule == "work/count_records" {
 			text = strings.Replace(text, `"effects": ["write"]`, `"effects": ["read"]`, 1)
 		}
@@ -108,7 +108,7 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 			case unreadableMeansOpen(m), sameByMeaning(m):
 			case slices.Contains(c.needs, m.path) && allowed:
 				t.Errorf("%s: allowed with %s %s", name, m.path, m.name)
-			case m.name == "removed" && !slices.Contains(c.needs, m.path) && !allowed && !strings.HasPrefix(m.path, "/candidate/roles/0") && !strings.HasPrefix(m.path, face+"/"):
+			case m.name == "removed" && !slices.Contains(c.needs, m.path) && !allowed && !strings.HasPrefix(m.path, "/candidate/roles/0") && !strings.HasPrefix(m.path, delegated+"/"):
 				t.Errorf("%s: refused with %s removed, which it does not need", name, m.path)
 			}
 		}
@@ -132,7 +132,7 @@ func sameByMeaning(m mutation) bool {
 		return m.name == "number" || m.name == "negative"
 	case "/delegator/id", "/delegate/id":
 		return m.name == "uuid" || m.name == "text" || m.name == "empty text"
-	case "/actor/delegations/0/delegation":
+	case "/actor/delegated_subjects/0/delegation":
 		return m.name != "removed"
 	}
 	return false

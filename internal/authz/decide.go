@@ -57,7 +57,7 @@ func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision,
 	if allow {
 		return Decision{Allow: true}, nil
 	}
-	if len(in.Actor.faces) > 0 {
+	if len(in.Actor.delegatedSubjects) > 0 {
 		behalf, failed := v.behalf(ctx, input)
 		if failed != nil {
 			return deny(failed)

@@ -149,7 +149,7 @@ func isUUID(s string) bool {
 func (p *plan) bind(actor *Subject) *boundFilter {
 	b := &boundFilter{}
 	own, args := p.bindOne(actor.term.Value)
-	if len(actor.faces) == 0 || own.verdict == isTrue {
+	if len(actor.delegatedSubjects) == 0 || own.verdict == isTrue {
 		b.parts, b.args, b.verdict, b.named = []boundPart{{shape: own}}, args, own.verdict, own.named
 		return b
 	}
@@ -162,8 +162,8 @@ func (p *plan) bind(actor *Subject) *boundFilter {
 		}
 	}
 	add(own, args)
-	for _, face := range actor.faces {
-		s, args := p.bindOne(face)
+	for _, delegated := range actor.delegatedSubjects {
+		s, args := p.bindOne(delegated)
 		if s.verdict == isTrue {
 			return &boundFilter{parts: []boundPart{{shape: s}}, verdict: isTrue, named: s.named}
 		}

@@ -42,8 +42,8 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(actor.faces) != 1 {
-		t.Fatalf("%d faces come of a delegation", len(actor.faces))
+	if len(actor.delegatedSubjects) != 1 {
+		t.Fatalf("a delegation gives %d delegated subjects", len(actor.delegatedSubjects))
 	}
 	s := e.current.Load().set
 	whole := Resource{Type: "task", ID: id, Tenant: id, Organisation: id, Project: id, Creator: id, Owner: id, Classification: "SECRET"}

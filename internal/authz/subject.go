@@ -118,8 +118,9 @@ type Subject struct {
 	holds                                                 map[string]struct{}
 	narrowing                                             string
 	credential                                            CredentialID
-	// faces are the actors as which the subject acts on behalf of others.
-	faces []ast.Value
+	// delegatedSubjects are what the delegations in force add: one for each, with the
+	// delegator's id and grants.
+	delegatedSubjects []ast.Value
 }
 
 // ID is the user's id.
@@ -218,18 +219,18 @@ func newSubject(o ast.Object, revision string) *Subject {
 		holds:        map[string]struct{}{},
 	}
 	s.hold(o)
-	if delegations, ok := field(o, "delegations").(ast.Set); ok {
-		delegations.Foreach(func(t *ast.Term) {
-			if face, ok := t.Value.(ast.Object); ok {
-				s.faces = append(s.faces, face)
-				s.hold(face)
+	if set, ok := field(o, "delegated_subjects").(ast.Set); ok {
+		set.Foreach(func(t *ast.Term) {
+			if delegated, ok := t.Value.(ast.Object); ok {
+				s.delegatedSubjects = append(s.delegatedSubjects, delegated)
+				s.hold(delegated)
 			}
 		})
 	}
 	return s
 }
 
-// hold adds what an actor's document holds.
+// hold adds the permissions that a subject's document holds.
 func (s *Subject) hold(o ast.Object) {
 	for _, name := range texts(o, "holds") {
 		s.holds[name] = struct{}{}

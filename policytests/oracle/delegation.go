@@ -2,9 +2,9 @@ package oracle
 
 import "strings"
 
-// delegations are, for each delegation in force, who the caller is besides: the
-// delegator in what is held and in what is own, the caller in everything else.
-func (o Oracle) delegations(c caller, in, subject object, left caveats) []any {
+// delegatedSubjects are, one for each delegation in force, the delegator in what is
+// held and in what is own, and the caller in everything else.
+func (o Oracle) delegatedSubjects(c caller, in, subject object, left caveats) []any {
 	out := []any{}
 	received, _ := in["delegations"].([]any)
 	if left.refusesAll() || !known(c) || (c.kind == "SERVICE" && !o.broken(LentToService)) || (c.tokenTenant != c.there && !o.travels(c)) {
@@ -23,16 +23,16 @@ func (o Oracle) delegations(c caller, in, subject object, left caveats) []any {
 		if len(holds) == 0 {
 			continue
 		}
-		face := object{
+		delegated := object{
 			"delegation": d["id"], "id": id, "tenant": subject["tenant"], "tenant_type": c.tenantType, "readable": readable(o.bothClearances(word(subject, "clearance"), o.claim(delegator["clearance"]))).list(),
 			"effects": left.effects.list(), "modules": left.modules.both(setOf("tracker")).list(),
 			"grants": grants, "audit": object{}, "holds": holds.list(),
 		}
-		o.extend(face, d, left)
+		o.extend(delegated, d, left)
 		if o.broken(DelegateIsOwn) {
-			face["id"] = subject["id"]
+			delegated["id"] = subject["id"]
 		}
-		out = append(out, face)
+		out = append(out, delegated)
 	}
 	return out
 }
@@ -91,9 +91,9 @@ func (o Oracle) lent(delegator object, listed set, roles object, tenantType stri
 
 // extend says where a delegation holds, within what the caveats leave. The
 // initiative itself is in no project, so that a project's caveat closes it.
-func (o Oracle) extend(face, d object, left caveats) {
+func (o Oracle) extend(delegated, d object, left caveats) {
 	if word(d, "scope") == "tenant" || o.broken(DelegationScopeIgnored) {
-		face["all_projects"], face["projects"], face["initiatives"] = left.everyProject, left.projects.list(), []any{}
+		delegated["all_projects"], delegated["projects"], delegated["initiatives"] = left.everyProject, left.projects.list(), []any{}
 		return
 	}
 	reached, initiatives := set{}, set{}
@@ -107,7 +107,7 @@ func (o Oracle) extend(face, d object, left caveats) {
 			initiatives.add(initiative)
 		}
 	}
-	face["all_projects"], face["projects"], face["initiatives"] = false, reached.list(), initiatives.list()
+	delegated["all_projects"], delegated["projects"], delegated["initiatives"] = false, reached.list(), initiatives.list()
 }
 
 // Behalf answers parapet.access.behalf: by which delegations the request is
@@ -115,19 +115,19 @@ func (o Oracle) extend(face, d object, left caveats) {
 func (o Oracle) Behalf(in any) []any {
 	doc := asObject(in)
 	out := []any{}
-	faces, _ := asObject(doc["actor"])["delegations"].([]any)
-	for _, item := range faces {
-		face := asObject(item)
-		request := object{"actor": face}
+	subjects, _ := asObject(doc["actor"])["delegated_subjects"].([]any)
+	for _, item := range subjects {
+		delegated := asObject(item)
+		request := object{"actor": delegated}
 		for _, name := range []string{"permission", "effect", "module", "resource"} {
 			if v, there := doc[name]; there {
 				request[name] = v
 			}
 		}
-		_, named := face["delegation"]
-		_, somebody := face["id"]
+		_, named := delegated["delegation"]
+		_, somebody := delegated["id"]
 		if named && somebody && o.Allow(request) {
-			out = append(out, object{"delegation": face["delegation"], "delegator": face["id"]})
+			out = append(out, object{"delegation": delegated["delegation"], "delegator": delegated["id"]})
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func (d *drawer) lentActor() map[string]any {
 		roles["Member"] = append(d.grants(), "tasks.read", "task.update", "tasks.update.any", "initiative.update")
 		in["delegations"] = []any{d.delegation([]string{"Member"}), d.delegation([]string{"Member"})}
 		actor := oracle.Oracle{}.Subject(in)
-		if faces, _ := actor["delegations"].([]any); len(faces) > 0 || d.chance(5) {
+		if subjects, _ := actor["delegated_subjects"].([]any); len(subjects) > 0 || d.chance(5) {
 			return actor
 		}
 	}
@@ -66,12 +66,12 @@ func (d *drawer) lentActor() map[string]any {
 // lentDecision asks mostly for what a delegation allows.
 func (d *drawer) lentDecision() any {
 	actor := d.lentActor()
-	faces, _ := actor["delegations"].([]any)
-	if len(faces) == 0 {
+	subjects, _ := actor["delegated_subjects"].([]any)
+	if len(subjects) == 0 {
 		return d.decisionFor(actor)
 	}
-	face := faces[d.rnd.IntN(len(faces))].(map[string]any)
-	in := d.decisionFor(face).(map[string]any)
+	delegated := subjects[d.rnd.IntN(len(subjects))].(map[string]any)
+	in := d.decisionFor(delegated).(map[string]any)
 	in["actor"] = actor
 	if d.chance(50) {
 		in["module"], in["effect"] = "tracker", d.one([]string{"read", "write"})

@@ -39,7 +39,7 @@ func onlyTexts(v any) any {
 			case string:
 				texts = append(texts, item)
 			case map[string]any:
-				if _, face := item["grants"]; face { // a delegation's
+				if _, delegated := item["grants"]; delegated { // a delegation's
 					texts = append(texts, onlyTexts(item))
 				}
 			}

@@ -97,7 +97,7 @@ func (o Oracle) Subject(in any) object {
 		source = storedRoles(c.stored)
 	}
 	subject["stored_permissions"] = o.storedPermissions(source, roles, c.tenantType).list()
-	subject["delegations"] = o.delegations(c, doc, subject, caveats)
+	subject["delegated_subjects"] = o.delegatedSubjects(c, doc, subject, caveats)
 	return subject
 }
 

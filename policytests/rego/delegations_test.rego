@@ -4,7 +4,7 @@ import data.parapet.access
 import data.parapet.delegations
 import data.parapet.subject
 
-# A subject with its one face, as JSON: sets become sorted arrays.
+# A subject with its one delegated subject, as JSON: sets become sorted arrays.
 test_subject[case.note] if {
 	some case in data.tables.delegations.subjects
 	caller := _patched(data.tables.delegations.caller, case)
@@ -15,12 +15,12 @@ test_subject[case.note] if {
 
 _one(whole, case) if {
 	case.one == null
-	whole.delegations == []
+	whole.delegated_subjects == []
 }
 
 _one(whole, case) if {
-	count(whole.delegations) == 1
-	_fits(whole.delegations[0], object.get(case, "one", {}))
+	[delegated] := whole.delegated_subjects
+	_fits(delegated, object.get(case, "one", {}))
 }
 
 _fits(got, want) if {
@@ -55,7 +55,7 @@ _step(doc, step) := {"op": "add", "path": step.path, "value": _at(doc, step.from
 
 else := step
 
-_at(doc, "/actor/delegations/0") := doc.actor.delegations[0]
+_at(doc, "/actor/delegated_subjects/0") := doc.actor.delegated_subjects[0]
 
 test_verdict[case.note] if {
 	some case in data.tables.delegations.verdicts

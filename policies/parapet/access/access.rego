@@ -110,9 +110,9 @@ _own_granted if input.resource.project in input.actor.grants[input.permission].o
 #   allows it to whoever delegated, as far as they were given. One is enough to allow.
 # scope: document
 # entrypoint: true
-behalf contains {"delegation": face.delegation, "delegator": face.id} if {
-	some face in input.actor.delegations
-	allow with input.actor as face
+behalf contains {"delegation": delegated.delegation, "delegator": delegated.id} if {
+	some delegated in input.actor.delegated_subjects
+	allow with input.actor as delegated
 }
 
 # METADATA
@@ -146,8 +146,8 @@ else := {"hidden": false, "reasons": ["out_of_scope"]}
 _holds if input.permission in input.actor.holds
 
 _holds if {
-	some face in input.actor.delegations
-	input.permission in face.holds
+	some delegated in input.actor.delegated_subjects
+	input.permission in delegated.holds
 }
 
 _may_know if _readable

@@ -35,9 +35,9 @@ subject := object.union(
 		"grants": _grants,
 		"audit": _audit,
 		"holds": _holds,
-		"permissions": {held[0] | some held in _held},
+		"permissions": object.keys(_permission_scopes),
 		"stored_permissions": _stored_permissions,
-		"delegations": _delegations,
+		"delegated_subjects": _delegated_subjects,
 	},
 	_organisation,
 ) if {
@@ -109,15 +109,16 @@ _clearance := clearance.lower(_claim, _stored_clearance) if _source == "both"
 
 _clearance := _stored_clearance if _source == "stored"
 
-# Roles in scopes, as [role, scope, id]; the id of the tenant scope is "".
-_token_roles contains [role, "tenant", ""] if {
+# The scopes in which a role is held, by the role's name. A scope is written as in a
+# token: "tenant", "organisation:<uuid>" or "project:<uuid>".
+_token_scopes[role] contains "tenant" if {
 	some role in input.token.roles
 	is_string(role)
 	is_object(input.token.role_scopes)
 	not role in object.keys(input.token.role_scopes)
 }
 
-_token_roles contains [role, kind, id] if {
+_token_scopes[role] contains scope if {
 	some role in input.token.roles
 	some scope in input.token.role_scopes[role]
 	is_string(scope)
@@ -126,52 +127,55 @@ _token_roles contains [role, kind, id] if {
 	_uuid(id)
 }
 
-_stored_roles contains _assigned(assignment) if some assignment in input.stored.assignments
+_stored_scopes[assignment.role] contains _scope_of(assignment) if some assignment in input.stored.assignments
 
-_assigned(assignment) := [assignment.role, "tenant", ""] if {
+_scope_of(assignment) := "tenant" if {
 	is_string(assignment.role)
 	assignment.scope == "tenant"
 }
 
-_assigned(assignment) := [assignment.role, assignment.scope, assignment.id] if {
+_scope_of(assignment) := concat(":", [assignment.scope, assignment.id]) if {
 	is_string(assignment.role)
 	assignment.scope in {"organisation", "project"}
 	_uuid(assignment.id)
 }
 
-_effective_roles contains held if {
+_effective_scopes[role] contains scope if {
 	_source == "token"
-	some held in _token_roles
+	some role, scopes in _token_scopes
+	some scope in scopes
 }
 
-_effective_roles contains held if {
+_effective_scopes[role] contains scope if {
 	_source == "stored"
-	some held in _stored_roles
+	some role, scopes in _stored_scopes
+	some scope in scopes
 }
 
-# A session: what the token says and the tenant still says, each narrowing the
-# other, so that a role that was taken away acts at once.
-_effective_roles contains held if {
+# A session holds what both its token and the records say, in the narrower of the two
+# scopes. A role that was taken away since the login therefore counts no more.
+_effective_scopes[role] contains scope if {
 	_source == "both"
-	some held in (_token_roles & _stored_roles)
+	some role, scopes in _token_scopes
+	some scope in scopes
+	_includes(_stored_scopes[role], scope)
 }
 
-_effective_roles contains held if {
+_effective_scopes[role] contains scope if {
 	_source == "both"
-	some held in _stored_roles
-	[held[0], "tenant", ""] in _token_roles
+	some role, scopes in _stored_scopes
+	some scope in scopes
+	_includes(_token_scopes[role], scope)
 }
 
-_effective_roles contains held if {
-	_source == "both"
-	some held in _token_roles
-	[held[0], "tenant", ""] in _stored_roles
-}
+_includes(scopes, _) if "tenant" in scopes
+
+_includes(scopes, scope) if scope in scopes
 
 # METADATA
 # title: The names of the effective roles
 # scope: document
-roles contains held[0] if some held in _effective_roles
+roles := object.keys(_effective_scopes)
 
 # What a role grants is always live. A name that the catalogue does not know grants
 # nothing, and a platform permission nothing outside a programme office.
@@ -185,55 +189,59 @@ _office_allows(entry) if not entry.platform
 
 _office_allows(_) if _tenant_type == "PROGRAMME_OFFICE"
 
-# Permissions in scopes, as [permission, scope, id].
-_held contains [permission, scope, id] if {
+# The scopes in which a permission is held, by its name as granted, with or without .own.
+_permission_scopes[permission] contains scope if {
 	_caveats_known
-	some [role, scope, id] in _effective_roles
+	some role, scopes in _effective_scopes
 	some permission in _granted_by(role)
+	some scope in scopes
 }
 
-# A permission P.own counts under P, as own, and under its full name.
-_scopes[permission] contains [scope, id] if some [permission, scope, id] in _held
+_grants := _grants_of(_permission_scopes)
 
-_grants := _grants_of(_scopes)
-
-_grants_of(held) := object.union(
-	{permission: _grant(scopes) |
-		some permission, scopes in held
+# P.own gives a grant to P as well, because rules ask for P. Where both are held, P is in
+# both objects, and the second overrides the first: it adds "own" to the same scopes.
+# Under its own name P.own covers no other records, so its scopes are empty there.
+_grants_of(permission_scopes) := object.union(
+	{permission: _reach(scopes) |
+		some permission, scopes in permission_scopes
 		not endswith(permission, ".own")
 		not startswith(permission, "audit.read.")
 	},
-	{permission: object.union(_grant(_plain(held, permission)), {"own": _grant(scopes)}) |
-		some name, scopes in held
+	{permission: grant |
+		some name, scopes in permission_scopes
 		endswith(name, ".own")
 		not startswith(name, "audit.read.")
-		some permission in {name, trim_suffix(name, ".own")}
+		plain := trim_suffix(name, ".own")
+		some permission, wider in {plain: object.get(permission_scopes, plain, set()), name: set()}
+		grant := object.union(_reach(wider), {"own": _reach(scopes)})
 	},
 )
 
-_plain(held, permission) := set() if endswith(permission, ".own")
-
-else := object.get(held, permission, set())
-
-_audit[scope] := _grant(scopes) if {
-	some name, scopes in _scopes
-	startswith(name, "audit.read.")
-	scope := trim_prefix(name, "audit.read.")
+_reach(scopes) := {
+	"tenant": "tenant" in scopes,
+	"organisations": _ids(scopes, "organisation:"),
+	"projects": _ids(scopes, "project:"),
 }
 
-_grant(scopes) := {
-	"tenant": ["tenant", ""] in scopes,
-	"organisations": {id | some ["organisation", id] in scopes},
-	"projects": {id | some ["project", id] in scopes},
+_ids(scopes, prefix) := {trim_prefix(scope, prefix) |
+	some scope in scopes
+	startswith(scope, prefix)
+}
+
+_audit[literal] := _reach(scopes) if {
+	some name, scopes in _permission_scopes
+	startswith(name, "audit.read.")
+	literal := trim_prefix(name, "audit.read.")
 }
 
 # Every name that a request can be refused for before anything is loaded.
 _holds contains name if some name in object.keys(_grants)
 
 _holds contains name if {
-	some name, scopes in data.parapet.audit.scopes
-	some scope in scopes
-	_audit[scope]
+	some name, literals in data.parapet.audit.scopes
+	some literal in literals
+	_audit[literal]
 }
 
 # What the stored assignments alone grant tenant-wide: a session's snapshot and a
@@ -241,7 +249,8 @@ _holds contains name if {
 _stored_permissions contains permission if {
 	_caveats_known
 	_source != "none"
-	some [role, "tenant", ""] in _stored_roles
+	some role, scopes in _stored_scopes
+	"tenant" in scopes
 	some permission in _granted_by(role)
 }
 
@@ -253,8 +262,8 @@ _admin if {
 }
 
 _admin if {
-	some held in _held
-	held[0] in data.parapet.roles.administrative_grants
+	some permission in data.parapet.roles.administrative_grants
+	_permission_scopes[permission]
 }
 
 # Caveats narrow, each on its own: two that exclude each other leave nothing. The
@@ -317,18 +326,20 @@ _projects contains project if {
 	some project in _caveat_projects
 }
 
-# On another's behalf: for each delegation in force an actor of its own, who is the
-# delegator in what is held and in whose records are own, has the lower clearance of
-# the two, and is the delegate in everything else. There is none where the caller itself is nobody here.
-_delegations contains face if {
+# For each delegation in force one more subject. It has the delegator's id, which says
+# whose records are own, and what the delegator holds of the listed permissions. It reads
+# with the lower clearance of the two, and has the caller's tenant and caveats. A caller
+# who is nobody in the tenant has none.
+_delegated_subjects contains delegated if {
 	_caveats_known
 	_source != "none"
 	_kind in {"AGENT", "HUMAN"}
 	some delegation in input.delegations
 	_in_force(delegation)
-	scopes := _lent(delegation)
-	count(scopes) > 0
-	face := object.union(
+	permission_scopes := _delegated_scopes(delegation)
+	count(permission_scopes) > 0
+	grants := _grants_of(permission_scopes)
+	delegated := object.union(
 		{
 			"delegation": delegation.id,
 			"id": delegation.delegator.id,
@@ -337,9 +348,9 @@ _delegations contains face if {
 			"readable": clearance.tiers_up_to(clearance.lower(_clearance, _delegator_clearance(delegation))),
 			"effects": _effects,
 			"modules": _modules & {"tracker"},
-			"grants": _grants_of(scopes),
+			"grants": grants,
 			"audit": {},
-			"holds": _names(scopes),
+			"holds": object.keys(grants),
 		},
 		_extent(delegation),
 	)
@@ -358,30 +369,24 @@ _in_force(delegation) if {
 	delegation.delegator.membership == "ACTIVE"
 }
 
-# What of the delegation the delegator's own assignments grant now: what was lent
-# to the delegator is not passed on. Who holds a permission can lend it for what is
-# its own alone.
-_lent(delegation) := {permission: scopes |
-	held := {[lent, scope, id] |
+# The scopes in which each listed permission is delegated: those in which the delegator's
+# own assignments grant it now. What the delegator received from others is not delegated
+# again. Who holds P can delegate P.own.
+_delegated_scopes(delegation) := {permission: scopes |
+	some permission in delegation.permissions
+	is_string(permission)
+	not endswith(permission, ".own.own")
+	scopes := {scope |
+		some granted in _granting(permission)
+		delegations.lendable(granted)
 		some assignment in delegation.delegator.assignments
-		[role, scope, id] := _assigned(assignment)
-		some permission in _granted_by(role)
-		delegations.lendable(permission)
-		some lent in _lent_as(permission)
-		lent in delegation.permissions
+		scope := _scope_of(assignment)
+		granted in _granted_by(assignment.role)
 	}
-	some permission in {entry[0] | some entry in held}
-	scopes := {[entry[1], entry[2]] | some entry in held; entry[0] == permission}
+	count(scopes) > 0
 }
 
-_lent_as(permission) := {permission} if endswith(permission, ".own")
-
-else := {permission, concat(".", [permission, "own"])}
-
-_names(scopes) := {name |
-	some held in object.keys(scopes)
-	some name in {held, trim_suffix(held, ".own")}
-}
+_granting(permission) := {permission, trim_suffix(permission, ".own")}
 
 _extent(delegation) := {
 	"all_projects": _all_projects,
