@@ -254,6 +254,7 @@ var exceptions = []exception{
 	{"policy", "audit.heads.read_all", allTenants},
 	{"index", "audit.decisions_age", byAge},
 	{"policy", "audit.decisions.jobs", allTenants},
+	{"policy", "audit.decision_subjects.jobs", allTenants},
 
 	{"index", "events.outbox_undispatched", byAge},
 	{"index", "events.outbox_dispatched", byAge},

@@ -18,6 +18,8 @@ type DecisionRecord struct {
 	// Tenant and Actor are empty where there is no actor.
 	Tenant string
 	Actor  string
+	// Credential is what the request was made with; zero where there was none.
+	Credential CredentialID
 	// Rule is the entrypoint that answered, Permission what was asked for.
 	Rule       string
 	Permission string
@@ -178,10 +180,24 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	}
 	record.Input.Resource.Classification = s.maskTier(r.Classification)
 	record.Input.onBehalfOf(decision.OnBehalfOf)
-	if in.Actor != nil {
-		record.Tenant, record.Actor = in.Actor.tenant, in.Actor.id
-	}
+	record.from(in.Actor)
 	e.sink.Record(record)
+}
+
+// from says who asked.
+func (r *DecisionRecord) from(s *Subject) {
+	if s == nil {
+		return
+	}
+	r.Tenant, r.Actor, r.Credential = s.tenant, s.id, s.credential.masked()
+}
+
+// masked is the credential with an id that is an id, or none.
+func (c CredentialID) masked() CredentialID {
+	if !isUUID(c.ID) || (c.Kind != TokenSession && c.Kind != TokenAPIKey) {
+		return CredentialID{}
+	}
+	return c
 }
 
 // RecordList puts into the decision log that a list was given by a filter: which
@@ -196,12 +212,14 @@ func (e *Engine) RecordList(actor *Subject, permission, module, requestID string
 	if f.None() {
 		reason = "filtered_out"
 	}
-	e.sink.Record(DecisionRecord{
-		Time: e.clock.Now(), Rule: entryAllow, Tenant: actor.tenant, Actor: actor.id,
+	record := DecisionRecord{
+		Time: e.clock.Now(), Rule: entryAllow,
 		Permission: s.maskName(permission), Module: s.maskName(module), Allow: !f.None(), Reasons: []string{reason},
 		Revision: s.revision, RequestID: maskRequestID(requestID),
 		Input: MaskedInput{Effect: Read, Actor: maskActor(actor)},
-	})
+	}
+	record.from(actor)
+	e.sink.Record(record)
 }
 
 func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
@@ -217,18 +235,17 @@ func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 	}
 	record.Input.Actor = maskActor(about.actor)
 	record.Input.onBehalfOf(verdict.OnBehalfOf)
-	record.Tenant, record.Actor = maskID(about.tenant), maskID(about.user)
-	if about.actor != nil {
-		record.Tenant, record.Actor = about.actor.tenant, about.actor.id
-	}
+	record.Tenant, record.Actor, record.Credential = maskID(about.tenant), maskID(about.user), about.credential.masked()
+	record.from(about.actor)
 	e.sink.Record(record)
 }
 
 // about is what the decision log says of a question.
 type about struct {
 	actor *Subject
-	// tenant and user stand in where there is no actor yet.
+	// tenant, user and credential stand in where there is no actor yet.
 	tenant, user string
+	credential   CredentialID
 	permission   string
 	module       string
 	requestID    string
@@ -285,7 +302,7 @@ func (q Open) about() about {
 }
 
 func (q ActAs) about() about {
-	return about{tenant: q.TokenTenant, user: q.User, module: q.Module, input: MaskedInput{
+	return about{tenant: q.TokenTenant, user: q.User, credential: q.Credential, module: q.Module, input: MaskedInput{
 		Header: q.Header, Resource: &MaskedResource{Type: "tenant", Tenant: maskID(q.Target)},
 	}}
 }

@@ -53,9 +53,20 @@ func TestDecisionLogIsMasked(t *testing.T) {
 			t.Errorf("the record holds %q: %s", word, text)
 		}
 	}
+	for _, id := range []authz.CredentialID{{Kind: authz.TokenSession, ID: secret}, {Kind: secret, ID: worker}, {Kind: authz.TokenInternal, ID: worker}, {ID: worker}} {
+		in := person(e, "Member")
+		in.Token.Kind, in.Token.ID = id.Kind, id.ID
+		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, in), Resource: task()})
+		if got := kept.last().Credential; got != (authz.CredentialID{}) {
+			t.Errorf("credential %+v is recorded as %+v", id, got)
+		}
+	}
+	in := person(e, "Member")
+	in.Token.ID = colleague
+	s = subject(t, e, in)
 	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task(), RequestID: "req-1"})
 	r := kept.last()
-	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != worker || r.RequestID != "req-1" ||
+	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != worker || r.Credential != s.Credential() || r.RequestID != "req-1" ||
 		!r.Time.Equal(at) || r.Revision != e.Revision() || r.Input.Resource.Project != projectA || r.Input.Actor.Clearance != "CONFIDENTIAL" {
 		t.Errorf("the record lacks something: %+v", r)
 	}

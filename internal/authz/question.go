@@ -161,8 +161,11 @@ type ActAs struct {
 	TokenKind     string
 	TokenTenant   string
 	PrincipalKind string
-	// User is the owner of the token, for the decision log; it decides nothing.
-	User   string
+	// User is the owner of the token and Credential the token, for the decision log;
+	// they decide nothing.
+	User       string
+	Credential CredentialID
+
 	Module string
 	Header bool
 	Target string

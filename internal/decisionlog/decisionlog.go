@@ -157,13 +157,16 @@ func (l *Log) write(ctx context.Context, batch []authz.DecisionRecord) {
 // Row-level security admits no COPY; one INSERT from arrays is nearly as quick.
 const sqlInsert = `
 INSERT INTO audit.decisions
-	(tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id)
+	(tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
+	 credential_id, credential_kind)
 SELECT tenant_id, id, decided_at, actor_id, rule, permission, module, input::json, allow, hidden,
-       ARRAY(SELECT json_array_elements_text(reasons::json)), revision, request_id
+       ARRAY(SELECT json_array_elements_text(reasons::json)), revision, request_id,
+       nullif(credential_id, '')::uuid, nullif(credential_kind, '')
 FROM unnest(@tenants::uuid[], @ids::uuid[], @times::timestamptz[], @actors::text[], @rules::text[], @permissions::text[],
             @modules::text[], @inputs::text[], @allows::boolean[], @hiddens::boolean[], @reasons::text[], @revisions::text[],
-            @requests::text[])
-     AS d (tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id)`
+            @requests::text[], @credentials::text[], @credential_kinds::text[])
+     AS d (tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
+           credential_id, credential_kind)`
 
 func insert(ctx context.Context, q postgres.Querier, batch []authz.DecisionRecord) error {
 	n := len(batch)
@@ -174,6 +177,7 @@ func insert(ctx context.Context, q postgres.Querier, batch []authz.DecisionRecor
 		actors, rules, perms   = make([]string, n), make([]string, n), make([]string, n)
 		modules, inputs        = make([]string, n), make([]string, n)
 		reasons, revs, request = make([]string, n), make([]string, n), make([]string, n)
+		credentials, kinds     = make([]string, n), make([]string, n)
 	)
 	for i := range batch {
 		r := &batch[i]
@@ -192,10 +196,12 @@ func insert(ctx context.Context, q postgres.Querier, batch []authz.DecisionRecor
 		tenants[i], ids[i], times[i], actors[i], rules[i], perms[i] = tenant, uid.New(), r.Time, r.Actor, r.Rule, r.Permission
 		modules[i], inputs[i], allows[i], hiddens[i] = r.Module, string(input), r.Allow, r.Hidden
 		reasons[i], revs[i], request[i] = string(why), r.Revision, r.RequestID
+		credentials[i], kinds[i] = r.Credential.ID, r.Credential.Kind
 	}
 	_, err := q.Exec(ctx, sqlInsert, postgres.Args{
 		"tenants": tenants, "ids": ids, "times": times, "actors": actors, "rules": rules, "permissions": perms, "modules": modules,
 		"inputs": inputs, "allows": allows, "hiddens": hiddens, "reasons": reasons, "revisions": revs, "requests": request,
+		"credentials": credentials, "credential_kinds": kinds,
 	})
 	return postgres.MapError(err)
 }

@@ -24,6 +24,9 @@ type Line struct {
 	Reasons    []string
 	Revision   string
 	RequestID  string
+	// CredentialID and CredentialKind are nil where there was no credential.
+	CredentialID   *op.UUID
+	CredentialKind *string
 }
 
 // Filter narrows a list; an empty field does not.
@@ -31,17 +34,20 @@ type Filter struct {
 	Actor      string
 	Permission string
 	RequestID  string
+	Credential string
 	Allow      *bool
 }
 
 const sqlList = `
-SELECT id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id
+SELECT id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
+       credential_id, credential_kind
 FROM audit.decisions
 WHERE tenant_id = @tenant
   AND (@before::uuid IS NULL OR id < @before::uuid)
   AND (@actor::text = '' OR actor_id = @actor::text)
   AND (@permission::text = '' OR permission = @permission::text)
   AND (@request::text = '' OR request_id = @request::text)
+  AND (@credential::text = '' OR credential_id = nullif(@credential::text, '')::uuid)
   AND (@allow::boolean IS NULL OR allow = @allow::boolean)
 ORDER BY id DESC
 LIMIT @limit`
@@ -55,7 +61,7 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 		return nil, "", err
 	}
 	lines, err := postgres.Collect[Line](ctx, q, sqlList, postgres.Args{
-		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID,
+		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID, "credential": f.Credential,
 		"allow": f.Allow, "limit": limit + 1,
 	})
 	if err != nil {

@@ -96,7 +96,7 @@ func loadDecisionLog(_ context.Context, c *gate.Call, _ *contract.ListDecisionsI
 
 func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
 	lines, next, err := decisionlog.List(ctx, c.DB, c.Tenant, decisionlog.Filter{
-		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Allow: in.Allow,
+		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Credential: string(in.CredentialID), Allow: in.Allow,
 	}, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
@@ -106,6 +106,7 @@ func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisions
 		page.Items[i] = contract.DecisionEntry{
 			ID: l.ID, DecidedAt: l.DecidedAt.UTC(), ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
 			Input: asJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
+			CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID),
 		}
 	}
 	return page, nil

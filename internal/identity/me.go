@@ -76,6 +76,7 @@ func (s *Service) listOrgs(ctx context.Context, c *gate.Call, _ *contract.MeIn) 
 	marked := false
 	for _, r := range rows {
 		v, err := c.Ask(ctx, authz.ActAs{
+			User: string(c.Actor.UserID), Credential: c.Actor.Credential(),
 			TokenKind: c.Actor.TokenKind, TokenTenant: string(c.Actor.TokenTenant), PrincipalKind: c.Actor.Kind,
 			Module: contract.Module, Header: true, Target: string(r.TenantID),
 		})

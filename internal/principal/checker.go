@@ -199,7 +199,7 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 		}
 	}
 	v, err := c.cfg.Policies.Ask(ctx, authz.InRequest(op.RequestID(ctx), authz.ActAs{
-		User:      string(claims.Subject),
+		User: string(claims.Subject), Credential: authz.CredentialID{Kind: claims.Kind.Short(), ID: string(claims.ID)},
 		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
 		Module: cred.Module, Header: true, Target: string(target),
 	}))

@@ -64,6 +64,9 @@ type DecisionEntry struct {
 	Reasons    []string  `json:"reasons" doc:"Why not: codes that policies/README.md explains."`
 	Revision   string    `json:"revision" doc:"The revision of the policies that answered."`
 	RequestID  string    `json:"requestId" doc:"The request: its x-request-id."`
+
+	CredentialKind string  `json:"credentialKind,omitempty" enum:"session|api_key" doc:"What the request was made with. Absent when there was no credential, as in the system's own work."`
+	CredentialID   op.UUID `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
 }
 
 // ListDecisionsIn selects decisions.
@@ -72,8 +75,10 @@ type ListDecisionsIn struct {
 	Permission string  `query:"permission" maxLength:"100" doc:"About this permission only."`
 	Allow      *bool   `query:"allow" doc:"With this answer only."`
 	RequestID  string  `query:"requestId" maxLength:"100" doc:"Of this request only."`
-	Limit      int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor     string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+
+	CredentialID op.UUID `query:"credentialId" doc:"By this credential only: a session's id or an API key's jti."`
+	Limit        int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
+	Cursor       string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
 }
 
 // ListDecisions lists the decision log.
