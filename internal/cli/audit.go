@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"parapet/internal/contract/identity"
@@ -24,4 +26,29 @@ func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
 			{name: "Credential ID", value: func(e *identity.AuditEntry) string { return string(e.CredentialID) }},
 		},
 	})
+}
+
+func newListDecisionsCmd(inv *invocation) *cobra.Command {
+	return lists(inv, identity.ListDecisions, form[identity.ListDecisionsIn]{
+		example: `  pt list-decisions --permission task.delete --allow=false
+  pt list-decisions --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
+		flags: []string{"actorId:actor", "permission", "allow", "requestId:request", "credentialId:credential"},
+	}, table[identity.DecisionEntry]{
+		empty: "No decisions.", flex: 2,
+		columns: []column[identity.DecisionEntry]{
+			{name: "When", value: func(e *identity.DecisionEntry) string { return moment(e.DecidedAt) }},
+			{name: "Answer", value: func(e *identity.DecisionEntry) string { return decisionAnswer(e) }},
+			{name: "Rule", value: func(e *identity.DecisionEntry) string { return strings.TrimSpace(e.Rule + " " + e.Permission) }},
+			{name: "Actor", value: func(e *identity.DecisionEntry) string { return e.ActorID }},
+			{name: "Credential", value: func(e *identity.DecisionEntry) string { return e.CredentialKind }},
+			{name: "Credential ID", value: func(e *identity.DecisionEntry) string { return string(e.CredentialID) }},
+		},
+	})
+}
+
+func decisionAnswer(e *identity.DecisionEntry) string {
+	if e.Allow {
+		return "allow"
+	}
+	return strings.TrimSpace("deny " + strings.Join(e.Reasons, ", "))
 }

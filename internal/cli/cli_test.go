@@ -384,12 +384,13 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 		"startDate": "start", "endDate": "end", "dueDate": "due", "issueType": "type", "epicId": "epic", "parentTaskId": "parent",
 		"initiativeId": "initiative", "taskId": "task", "issueId": "issue", "stageId": "stage", "projectId": "project", "userId": "user",
 		"leaseSeconds": "lease", "deliverableId": "deliverable", "timeoutSeconds": "timeout", "values": "value", "criteria": "criterion", "renameStatuses": "rename-status",
-		"actorId": "actor", "correlationId": "request", "credentialId": "credential",
+		"actorId": "actor", "correlationId": "request", "requestId": "request", "credentialId": "credential",
 		"organisationId": "organisation", "ownerId": "owner", "targetUserId": "user", "serviceUserId": "service-user",
 	}
 	commands := map[string]bool{}
 	for _, o := range append(tracker.Operations(), identity.IssueKey.Operation, identity.IssueServiceKey.Operation,
-		identity.ListKeys.Operation, identity.RevokeKey.Operation, identity.ListOrgs.Operation, identity.Permissions.Operation, identity.ListAuditEntries.Operation) {
+		identity.ListKeys.Operation, identity.RevokeKey.Operation, identity.ListOrgs.Operation, identity.Permissions.Operation, identity.ListAuditEntries.Operation,
+		identity.ListDecisions.Operation) {
 		name := map[string]string{
 			"import-items": "import", "export-items": "export", "get-project": "find-project", "get-initiative": "initiative",
 		}[o.Name]

@@ -111,10 +111,23 @@ func auditStory() story {
 	bySystem := identity.AuditEntry{
 		ID: taskID, Seq: 6, TenantID: apollo, ActorType: "system", Action: "task.claim_lapsed", ResourceType: "task", Module: "tracker", CorrelationID: runID, CreatedAt: made, Hash: "00",
 	}
+	denied := identity.DecisionEntry{
+		ID: runID, DecidedAt: made, ActorID: string(worker), Rule: "parapet/access/allow", Permission: "task.delete", Module: "tracker",
+		Input: map[string]any{"effect": "write"}, Reasons: []string{"not_own"}, Revision: "2c26b46b68ffc68f", RequestID: string(runID),
+		CredentialKind: "api_key", CredentialID: keyID,
+	}
+	allowed := identity.DecisionEntry{
+		ID: taskID, DecidedAt: made, Rule: "parapet/work/start_run", Module: "tracker", Input: map[string]any{}, Allow: true, Reasons: []string{},
+		Revision: "2c26b46b68ffc68f", RequestID: string(runID),
+	}
 	return story{
-		routes: map[string]reply{"GET /api/audit/entries": answer(op.Page[identity.AuditEntry]{Items: []identity.AuditEntry{byKey, bySystem}})},
+		routes: map[string]reply{
+			"GET /api/audit/entries": answer(op.Page[identity.AuditEntry]{Items: []identity.AuditEntry{byKey, bySystem}}),
+			"GET /api/decisions":     answer(op.Page[identity.DecisionEntry]{Items: []identity.DecisionEntry{denied, allowed}}),
+		},
 		cases: []goldenCase{
 			{"list-audit-entries", []string{"list-audit-entries", "--credential", keyID, "--action", "api_key.revoked"}, world{}},
+			{"list-decisions", []string{"list-decisions", "--credential", keyID, "--allow=false"}, world{}},
 		},
 	}
 }
