@@ -28,16 +28,18 @@ type role struct {
 }
 
 // roles lists the roles of the product. A module's statements are short; those
-// of the jobs are not bounded here, River bounds each job.
+// of the jobs are not bounded here, River bounds each job. Statements are compiled
+// for none: compiling takes hundreds of milliseconds, longer than any of them runs.
 func roles() []role {
-	module := []string{"statement_timeout = '30s'", "idle_in_transaction_session_timeout = '60s'"}
+	const noJIT = "jit = off"
+	module := []string{"statement_timeout = '30s'", "idle_in_transaction_session_timeout = '60s'", noJIT}
 	return []role{
 		{name: postgres.RoleIdentity, login: true, settings: module},
 		{name: postgres.RoleTracker, login: true, settings: module},
 		{name: postgres.RoleCatalog, login: true, settings: module},
 		{name: postgres.RoleWiki, login: true, settings: module},
 		{name: postgres.RoleAuth, login: true, settings: module},
-		{name: postgres.RoleJobs, login: true, settings: []string{"idle_in_transaction_session_timeout = '300s'"}},
+		{name: postgres.RoleJobs, login: true, settings: []string{"idle_in_transaction_session_timeout = '300s'", noJIT}},
 		{name: postgres.RoleApp, login: true},
 		{name: postgres.RoleContext},
 		{name: postgres.RoleSearch},
