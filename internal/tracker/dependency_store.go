@@ -101,13 +101,20 @@ func lockGraph(ctx context.Context, c *gate.Call, project op.UUID) error {
 	return c.Tx.SendBatch(ctx, batch).Close()
 }
 
+// OFFSET 0 keeps the planner from turning the lookup by task into a join: it
+// expects far too many rows from a recursion, and would read every dependency of
+// the tenant.
 const reachableSQL = `
 WITH RECURSIVE reach (id) AS (
     SELECT f.id FROM unnest(@from::uuid[]) AS f (id)
     UNION
-    SELECT d.depends_on_id FROM reach r JOIN projects.dependencies d ON d.tenant_id = @tenant AND d.task_id = r.id
+    SELECT d.depends_on_id FROM reach r
+    CROSS JOIN LATERAL (SELECT o.depends_on_id FROM projects.dependencies o
+                        WHERE o.tenant_id = @tenant AND o.task_id = r.id OFFSET 0) d
 )
-SELECT d.id, d.task_id, d.depends_on_id FROM reach r JOIN projects.dependencies d ON d.tenant_id = @tenant AND d.task_id = r.id`
+SELECT d.id, d.task_id, d.depends_on_id FROM reach r
+CROSS JOIN LATERAL (SELECT o.id, o.task_id, o.depends_on_id FROM projects.dependencies o
+                    WHERE o.tenant_id = @tenant AND o.task_id = r.id OFFSET 0) d`
 
 // dependencyEdge is a dependency as the database has it.
 type dependencyEdge struct {
@@ -122,8 +129,11 @@ type graph map[op.UUID][]op.UUID
 // loadGraph reads all that these tasks wait for, and what that waits for, to the
 // end.
 func loadGraph(ctx context.Context, c *gate.Call, from []op.UUID) (graph, error) {
-	edges, err := postgres.Collect[dependencyEdge](ctx, c.DB, reachableSQL, postgres.Args{"tenant": c.Tenant, "from": from})
 	g := graph{}
+	if len(from) == 0 {
+		return g, nil
+	}
+	edges, err := postgres.Collect[dependencyEdge](ctx, c.DB, reachableSQL, postgres.Args{"tenant": c.Tenant, "from": from})
 	for _, e := range edges {
 		g[e.TaskID] = append(g[e.TaskID], e.DependsOnID)
 	}

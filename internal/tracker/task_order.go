@@ -137,12 +137,14 @@ func priorityRank(priority string) int {
 // ready adds the condition of the ready set to a statement over the alias t, for
 // the user who: to do, no epic, nobody else's, waiting for no task and for no
 // decision. OFFSET 0 keeps the planner from turning the two questions into joins,
-// for which it would read the whole project before the first row.
+// for which it would read the whole project before the first row. The subquery on
+// the status does the same for the tasks that a task waits for.
 func ready(st *statement, tenant, who string) {
 	st.add(` AND t.status_category = 'TODO' AND t.issue_type <> 'EPIC' AND (t.assignee_id IS NULL OR t.assignee_id = `, who, `)
   AND NOT EXISTS (SELECT 1 FROM projects.dependencies d
-                  JOIN projects.tasks b ON b.tenant_id = `, tenant, ` AND b.id = d.depends_on_id AND b.status_category NOT IN ('DONE', 'CANCELLED')
-                  WHERE d.tenant_id = `, tenant, ` AND d.task_id = t.id OFFSET 0)
+                  WHERE d.tenant_id = `, tenant, ` AND d.task_id = t.id
+                    AND (SELECT b.status_category FROM projects.tasks b WHERE b.tenant_id = `, tenant, ` AND b.id = d.depends_on_id)
+                        NOT IN ('DONE', 'CANCELLED') OFFSET 0)
   AND NOT EXISTS (SELECT 1 FROM projects.decision_requests q
                   WHERE q.tenant_id = `, tenant, ` AND q.task_id = t.id AND q.status = 'open' OFFSET 0)`)
 }

@@ -96,6 +96,8 @@ type taskRow struct {
 	IssueNumber    *int64
 }
 
+// blocked_by compares a status per dependency in a subquery of its own: as a join,
+// the planner would read all tasks of the tenant once for each row of the result.
 const taskSelect = `
 SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_category, t.issue_type, t.priority, t.progress,
        t.assignee_id, t.due_date::text AS due_date, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id,
@@ -107,8 +109,10 @@ SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_
              WHERE s.tenant_id = @tenant AND s.project_id = p.id ORDER BY s.position, s.name) AS status_categories,
        e.number AS epic_number, e.title AS epic_title, ep.prefix AS epic_prefix, ep.id AS epic_project,
        ep.organisation_id AS epic_organisation_id, ep.classification AS epic_classification,
-       (SELECT count(*) FROM projects.dependencies d JOIN projects.tasks b ON b.tenant_id = @tenant AND b.id = d.depends_on_id
-        WHERE d.tenant_id = @tenant AND d.task_id = t.id AND b.status_category NOT IN ('DONE', 'CANCELLED')) AS blocked_by,
+       (SELECT count(*) FROM projects.dependencies d
+        WHERE d.tenant_id = @tenant AND d.task_id = t.id
+          AND (SELECT b.status_category FROM projects.tasks b WHERE b.tenant_id = @tenant AND b.id = d.depends_on_id)
+              NOT IN ('DONE', 'CANCELLED')) AS blocked_by,
        (SELECT count(*) FROM projects.dependencies d WHERE d.tenant_id = @tenant AND d.depends_on_id = t.id) AS blocks,
        cl.holder_id AS claim_holder, cl.expires_at AS claim_expires_at,
        i.id AS issue_id, i.prefix AS issue_prefix, i.number AS issue_number

@@ -1,0 +1,102 @@
+package tracker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parapet/internal/postgres"
+)
+
+// planNode is a node of EXPLAIN (FORMAT JSON), as far as it counts rows.
+type planNode struct {
+	Rows    float64    `json:"Actual Rows"`
+	Removed float64    `json:"Rows Removed by Filter"`
+	Join    float64    `json:"Rows Removed by Join Filter"`
+	Loops   float64    `json:"Actual Loops"`
+	Plans   []planNode `json:"Plans"`
+}
+
+// visited is the number of rows that the node and those below it looked at.
+func (n planNode) visited() float64 {
+	sum := (n.Rows + n.Removed + n.Join) * max(n.Loops, 1)
+	for _, p := range n.Plans {
+		sum += p.visited()
+	}
+	return sum
+}
+
+// rowsVisited runs the statement and counts the rows that all nodes of its plan
+// looked at.
+func (w *world) rowsVisited(h heard) float64 {
+	w.t.Helper()
+	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), string(w.acme), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer tx.Rollback()
+	text, err := postgres.CollectScalars[string](context.Background(), tx, `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) `+h.sql, h.args...)
+	if err != nil {
+		w.t.Fatalf("%s: %v", h.sql, err)
+	}
+	var explained []struct{ Plan planNode }
+	if err := json.Unmarshal([]byte(strings.Join(text, "")), &explained); err != nil {
+		w.t.Fatal(err)
+	}
+	return explained[0].Plan.visited()
+}
+
+// An import fills tables that PostgreSQL has no statistics of, or old ones.
+// Whatever it assumes, no statement may read the project once for each item.
+func TestImport_StatementsVisitFewRows(t *testing.T) {
+	t.Parallel()
+	const tasks, items, blocks = 1500, 100, 39
+	w := newWorld(t)
+	p := w.project("Apollo", fields{"prefix": "APO"})
+	w.crowd(p, 1, 10, tasks)
+	e := &ear{}
+	w.listening(e)
+	for _, c := range []struct {
+		name, statistics, items string
+		changed                 bool
+	}{
+		{name: "created, no statistics", items: "a", statistics: `
+DELETE FROM pg_catalog.pg_statistic WHERE starelid IN (SELECT oid FROM pg_catalog.pg_class WHERE relnamespace = 'projects'::regnamespace)`},
+		{name: "created, with statistics", items: "b", statistics: `ANALYZE`},
+		{name: "changed", items: "a", changed: true, statistics: `ANALYZE`},
+	} {
+		w.exec(c.statistics)
+		e.heard = nil
+		if out := w.take(p, blockingItems(c.items, items, blocks, c.changed)...); out.Failed != 0 {
+			t.Fatalf("%s: %+v", c.name, out)
+		}
+		for _, h := range e.heard {
+			sql := strings.TrimSpace(h.sql)
+			if !strings.Contains(sql, "projects.") || !strings.HasPrefix(sql, "SELECT") && !strings.HasPrefix(sql, "WITH RECURSIVE") {
+				continue
+			}
+			// Each node of a plan counts the rows of those below it again.
+			if n := w.rowsVisited(positional(t, h)); n > 15*(tasks+items*blocks) {
+				t.Errorf("%s: %.0f rows visited by %s", c.name, n, sql)
+			}
+		}
+	}
+}
+
+// blockingItems are n items, each of which waits for up to blocks of those before it.
+func blockingItems(name string, n, blocks int, changed bool) []fields {
+	list := make([]fields, n)
+	for i := range list {
+		var links []fields
+		for j := max(i-blocks, 0); j < i; j++ {
+			links = append(links, fields{"depends_on_id": fmt.Sprint(name, j), "type": "blocks"})
+		}
+		list[i] = fields{"id": fmt.Sprint(name, i), "title": fmt.Sprint("Item ", i), "dependencies": links}
+		if changed {
+			list[i]["description"] = "Changed."
+		}
+	}
+	return list
+}
