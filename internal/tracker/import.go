@@ -29,6 +29,8 @@ type importBatch struct {
 	sources []string
 	created []*importedTask
 	updated []*importedTask
+	// newLinks are the links of the created tasks, until insertNewLinks stores them.
+	newLinks []*importLink
 	// places tells which result belongs to which task.
 	places map[op.UUID]int
 }
@@ -66,6 +68,9 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 		t.ID = uid.New()
 		b.places[t.ID] = i
 		b.created = append(b.created, t)
+		for l := range t.links {
+			b.newLinks = append(b.newLinks, &t.links[l])
+		}
 	}
 	if err := dropLinks(ctx, c, project.ID, b.updated); err != nil {
 		return nil, err
@@ -136,12 +141,15 @@ func (b *importBatch) fail(i int, err error) {
 // finish makes the edges and dependencies that the batch makes possible, and
 // writes an audit entry and an event for every task, as it is in the end.
 func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *projectRow) error {
-	linked, err := linkImported(ctx, c, project, b.sources, b.places)
+	linked, err := b.linkParents(ctx, c, project)
 	if err != nil {
 		return err
 	}
 	b.out.Linked = len(linked)
 	if linked, err = b.waitImported(ctx, c, project, linked); err != nil {
+		return err
+	}
+	if err := insertNewLinks(ctx, c, project.ID, b.newLinks); err != nil {
 		return err
 	}
 	ids := make([]op.UUID, 0, len(b.places)+len(linked))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -88,7 +89,7 @@ func dropLinks(ctx context.Context, c *gate.Call, project op.UUID, updated []*im
 	return c.Tx.SendBatch(ctx, batch).Close()
 }
 
-// The links of one kind that have come to nothing yet and have an end in the batch.
+// The stored links of one kind that are not applied yet and have an end in the batch.
 const openLinksSQL = `
 SELECT l.source_id, l.depends_on_id, l.position FROM projects.import_links l
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = @type AND l.applied_at IS NULL
@@ -98,10 +99,12 @@ SELECT l.source_id, l.depends_on_id, l.position FROM projects.import_links l
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = @type AND l.applied_at IS NULL
   AND l.depends_on_id = ANY(@sources::text[])`
 
-// openLink is such a link, with the tasks at both ends.
+// openLink is a link that is not applied yet, with the tasks at both ends.
 type openLink struct {
 	linkRow
 	child, parent *end
+	// unsaved is the link itself when it belongs to a new task and is not stored yet.
+	unsaved *importLink
 }
 
 type linkRow struct {
@@ -110,27 +113,40 @@ type linkRow struct {
 	Position    int
 }
 
-// openLinks gives those that have both ends by now, in the order of their items:
-// where an item can have but one, its first link is the one.
-func openLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string, sources []string) ([]openLink, map[op.UUID]*end, error) {
+// openLinks returns the links of one kind that are not applied yet and have both
+// tasks, in the order of their items: where an item can have only one, its first
+// link counts. It also returns the tasks.
+func (b *importBatch) openLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string) ([]openLink, map[op.UUID]*end, error) {
 	rows, err := postgres.Collect[linkRow](ctx, c.DB, openLinksSQL,
-		postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "sources": sources})
-	if err != nil || len(rows) == 0 {
-		return nil, nil, err
-	}
-	names := make([]string, 0, 2*len(rows))
-	for _, l := range rows {
-		names = append(names, l.SourceID, l.DependsOnID)
-	}
-	items, ends, err := loadItems(ctx, c, project, names)
+		postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "sources": b.sources})
 	if err != nil {
 		return nil, nil, err
 	}
-	var open []openLink
+	links := make([]openLink, 0, len(rows)+len(b.newLinks))
 	for _, l := range rows {
-		child, parent := ends[items[l.SourceID].TaskID], ends[items[l.DependsOnID].TaskID]
-		if child != nil && parent != nil {
-			open = append(open, openLink{l, child, parent})
+		links = append(links, openLink{linkRow: l})
+	}
+	for _, l := range b.newLinks {
+		if l.Type == kind {
+			links = append(links, openLink{linkRow: linkRow{l.SourceID, l.DependsOnID, l.Position}, unsaved: l})
+		}
+	}
+	if len(links) == 0 {
+		return nil, nil, nil
+	}
+	named := map[string]bool{}
+	for _, l := range links {
+		named[l.SourceID], named[l.DependsOnID] = true, true
+	}
+	items, ends, err := loadItems(ctx, c, project, slices.Sorted(maps.Keys(named)))
+	if err != nil {
+		return nil, nil, err
+	}
+	open := links[:0]
+	for _, l := range links {
+		l.child, l.parent = ends[items[l.SourceID].TaskID], ends[items[l.DependsOnID].TaskID]
+		if l.child != nil && l.parent != nil {
+			open = append(open, l)
 		}
 	}
 	slices.SortFunc(open, func(a, b openLink) int {
@@ -141,8 +157,8 @@ func openLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string, 
 
 // mayLink tells whether the import may change the task: one of its own batch, or
 // one of an earlier batch that its caller may update.
-func mayLink(ctx context.Context, c *gate.Call, project *projectRow, task *end, mine map[op.UUID]int) bool {
-	_, own := mine[task.ID]
+func (b *importBatch) mayLink(ctx context.Context, c *gate.Call, project *projectRow, task *end) bool {
+	_, own := b.places[task.ID]
 	return own || c.Decide(ctx, contract.PermTaskUpdate, task.resource(c.Tenant, project)) == nil
 }
 
@@ -158,18 +174,17 @@ FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text)
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = r.source_id AND l.depends_on_id = r.depends_on_id
   AND l.type = @type`
 
-// linkImported makes edges of the links to a parent that have both ends by now:
-// to an epic as its child, to another task as its sub-task. A link that would
-// break a rule of edges stays a mere link. It gives, for each task that has
-// changed, the names of the fields; mine are the tasks of the batch itself.
-func linkImported(ctx context.Context, c *gate.Call, project *projectRow, sources []string, mine map[op.UUID]int) (map[op.UUID][]string, error) {
-	open, ends, err := openLinks(ctx, c, project.ID, contract.LinkParentChild, sources)
+// linkParents applies the links to a parent that have both tasks: to an epic as
+// its child, to another task as its sub-task. A link that would break a rule of
+// edges stays unapplied. It returns the names of the changed fields of each task.
+func (b *importBatch) linkParents(ctx context.Context, c *gate.Call, project *projectRow) (map[op.UUID][]string, error) {
+	open, ends, err := b.openLinks(ctx, c, project.ID, contract.LinkParentChild)
 	if err != nil || len(open) == 0 {
 		return nil, err
 	}
 	changed, made := map[op.UUID][]string{}, []openLink{}
 	for _, l := range open {
-		if !mayLink(ctx, c, project, l.child, mine) {
+		if !b.mayLink(ctx, c, project, l.child) {
 			continue
 		}
 		if field := l.child.join(l.parent); field != "" {
@@ -229,15 +244,23 @@ func writeEdges(ctx context.Context, c *gate.Call, project op.UUID, changed map[
 	return closeLinks(ctx, c, project, contract.LinkParentChild, made)
 }
 
-// closeLinks notes that the links have become part of the tasks.
+// closeLinks marks the links as applied. Those that are not stored yet are stored
+// so by insertNewLinks.
 func closeLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string, made []openLink) error {
 	type link struct {
 		SourceID    string `json:"source_id"`
 		DependsOnID string `json:"depends_on_id"`
 	}
-	links := make([]link, len(made))
-	for i, l := range made {
-		links[i] = link{l.SourceID, l.DependsOnID}
+	var links []link
+	for _, l := range made {
+		if l.unsaved != nil {
+			l.unsaved.Applied = true
+			continue
+		}
+		links = append(links, link{l.SourceID, l.DependsOnID})
+	}
+	if len(links) == 0 {
+		return nil
 	}
 	rows, err := json.Marshal(links)
 	if err != nil {

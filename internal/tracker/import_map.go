@@ -54,6 +54,8 @@ type importLink struct {
 	DependsOnID string `json:"depends_on_id"`
 	Type        string `json:"type"`
 	Position    int    `json:"position"`
+	// Applied says that the link has become an edge or a dependency of the tasks.
+	Applied bool `json:"applied"`
 }
 
 // The bounds of an item.
@@ -223,7 +225,7 @@ func mapLinks(item *contract.ImportItem) ([]importLink, error) {
 			continue
 		}
 		seen[pair{d.DependsOnID, d.Type}] = true
-		links = append(links, importLink{item.ID, d.DependsOnID, d.Type, len(links)})
+		links = append(links, importLink{SourceID: item.ID, DependsOnID: d.DependsOnID, Type: d.Type, Position: len(links)})
 		if d.Type == contract.LinkBlocks {
 			waits++
 		}

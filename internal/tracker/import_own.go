@@ -16,10 +16,6 @@ const ownTasksSQL = exportSelect + `@tenant AND p.id = @project AND t.tenant_id 
   AND t.id = ANY(@ids::uuid[]) AND i.source_id IS NULL
 ORDER BY t.id`
 
-const applyLinksSQL = `
-UPDATE projects.import_links l SET applied_at = @now
-WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = ANY(@sources::text[])`
-
 // knowOwn makes an import know the tasks of the project that an export named by
 // their own ids: as items that were imported as the export shows them now. What
 // comes back unchanged is so without a word written.
@@ -77,9 +73,12 @@ func keepOwn(ctx context.Context, c *gate.Call, project op.UUID, tasks []*import
 	if len(tasks) == 0 {
 		return nil
 	}
-	links, sources := []importLink{}, make([]string, len(tasks))
-	for i, t := range tasks {
-		links, sources[i] = append(links, t.links...), t.SourceID
+	links := []importLink{}
+	for _, t := range tasks {
+		for _, l := range t.links {
+			l.Applied = true
+			links = append(links, l)
+		}
 	}
 	rows, err := json.Marshal(tasks)
 	if err != nil {
@@ -91,7 +90,6 @@ func keepOwn(ctx context.Context, c *gate.Call, project op.UUID, tasks []*import
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(insertItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now})
-	batch.Queue(insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": tied})
-	batch.Queue(applyLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "sources": sources, "now": c.Now})
+	batch.Queue(insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": tied, "now": c.Now})
 	return c.Tx.SendBatch(ctx, batch).Close()
 }

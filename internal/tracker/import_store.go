@@ -3,7 +3,6 @@ package tracker
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -167,13 +166,14 @@ WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = ANY(@s
 RETURNING l.source_id, l.depends_on_id, l.type, l.applied_at IS NOT NULL AS applied`
 
 const insertLinksSQL = `
-INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position)
-SELECT @tenant, @project, r.source_id, r.depends_on_id, r.type, r.position
-FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text, type text, position smallint)
+INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position, applied_at)
+SELECT @tenant, @project, r.source_id, r.depends_on_id, r.type, r.position, CASE WHEN r.applied THEN @now::timestamptz END
+FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text, type text, position smallint, applied boolean)
 ON CONFLICT (tenant_id, project_id, source_id, depends_on_id, type) DO UPDATE SET position = excluded.position`
 
 // writeImport writes a batch: new tasks under the next numbers in the order of
-// the batch, changed ones, and what the import remembers of both.
+// the batch, changed ones with their links, and what the import remembers of both.
+// The links of new tasks follow in insertNewLinks.
 func writeImport(ctx context.Context, c *gate.Call, project op.UUID, created, updated []*importedTask) error {
 	batch := &pgx.Batch{}
 	if len(created) > 0 {
@@ -201,7 +201,7 @@ func writeImport(ctx context.Context, c *gate.Call, project op.UUID, created, up
 		batch.Queue(updateItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now})
 	}
 	var links []importLink
-	for _, t := range append(slices.Clone(created), updated...) {
+	for _, t := range updated {
 		links = append(links, t.links...)
 	}
 	if len(links) > 0 {
@@ -209,10 +209,26 @@ func writeImport(ctx context.Context, c *gate.Call, project op.UUID, created, up
 		if err != nil {
 			return err
 		}
-		batch.Queue(insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows})
+		batch.Queue(insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "now": c.Now})
 	}
 	if batch.Len() == 0 {
 		return nil
 	}
 	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), taskConstraints())
+}
+
+// insertNewLinks writes the links of the tasks that this import creates. It runs
+// last, when it is known which of them were applied. Inserting them earlier and
+// updating them here would check the foreign key of each a second time, because
+// PostgreSQL checks it again for a row of the same transaction.
+func insertNewLinks(ctx context.Context, c *gate.Call, project op.UUID, links []*importLink) error {
+	if len(links) == 0 {
+		return nil
+	}
+	rows, err := json.Marshal(links)
+	if err != nil {
+		return err
+	}
+	_, err = c.DB.Exec(ctx, insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "now": c.Now})
+	return err
 }

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	contract "parapet/internal/contract/tracker"
@@ -40,15 +41,11 @@ func (b *importBatch) lockGraph(ctx context.Context, c *gate.Call, project *proj
 // ends by now. One that would close a circle stays a mere link. It adds to the
 // names of the fields that have changed of tasks of earlier batches.
 func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
-	open, _, err := openLinks(ctx, c, project.ID, contract.LinkBlocks, b.sources)
+	open, _, err := b.openLinks(ctx, c, project.ID, contract.LinkBlocks)
 	if err != nil || len(open) == 0 {
 		return linked, err
 	}
-	from := make([]op.UUID, len(open))
-	for i, l := range open {
-		from[i] = l.parent.ID
-	}
-	stored, err := loadGraph(ctx, c, from)
+	stored, err := loadGraph(ctx, c, b.storedParents(open))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +57,7 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 	for _, l := range open {
 		allowed, decided := may[l.child.ID]
 		if !decided {
-			allowed = mayLink(ctx, c, project, l.child, b.places)
+			allowed = b.mayLink(ctx, c, project, l.child)
 			may[l.child.ID] = allowed
 		}
 		if !allowed || check.closes(l.child.ID, l.parent.ID) {
@@ -87,6 +84,19 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 		}
 	}
 	return linked, closeLinks(ctx, c, project.ID, contract.LinkBlocks, made)
+}
+
+// storedParents returns the tasks that the links wait for, without those that this
+// import creates, which have no stored dependencies.
+func (b *importBatch) storedParents(open []openLink) []op.UUID {
+	parents := map[op.UUID]bool{}
+	for _, l := range open {
+		parents[l.parent.ID] = true
+	}
+	for _, t := range b.created {
+		delete(parents, t.ID)
+	}
+	return slices.Collect(maps.Keys(parents))
 }
 
 // batchTasks are the tasks at the links' ends that are items of the batch, and
