@@ -16,7 +16,7 @@ import (
 
 func (s *Service) assignmentOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListAssignments, assignmentColumns, listAssignments),
+		gate.List(s.gate, contract.ListAssignments, assignmentType.Columns(), listAssignments),
 		gate.Handle(s.gate, contract.AssignRole, gate.Handler[contract.AssignRoleIn, contract.RoleAssignment, assigning]{
 			Load: loadAssigning, Do: s.assignRole,
 		}),
@@ -26,27 +26,25 @@ func (s *Service) assignmentOperations() []op.Bound {
 	}
 }
 
-// An assignment lies in the scope that it holds in.
-var assignmentColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.id":             authz.UUID("a.id"),
-	"resource.tenant":         authz.UUID("a.tenant_id"),
-	"resource.organisation":   authz.UUID("(CASE WHEN a.scope = 'organisation' THEN a.scope_id END)"),
-	"resource.project":        authz.UUID("(CASE WHEN a.scope = 'project' THEN a.scope_id END)"),
-	"resource.owner":          authz.UUID("a.user_id"),
-	"resource.classification": authz.Literal(unclassified),
+// assignmentType says where the alias a keeps what the policies ask of an
+// assignment. It belongs to the scope that it grants the role in.
+var assignmentType = authz.NewRecordType("assignment", authz.Attributes[contract.RoleAssignment]{
+	Tenant: authz.TenantColumn[contract.RoleAssignment]("a.tenant_id"),
+	ID:     authz.NewAttribute("a.id", func(a *contract.RoleAssignment) string { return string(a.ID) }),
+	Organisation: authz.NewAttribute("(CASE WHEN a.scope = 'organisation' THEN a.scope_id END)",
+		func(a *contract.RoleAssignment) string { return scopeID(a, contract.ScopeOrganisation) }),
+	Project: authz.NewAttribute("(CASE WHEN a.scope = 'project' THEN a.scope_id END)",
+		func(a *contract.RoleAssignment) string { return scopeID(a, contract.ScopeProject) }),
+	Owner:          authz.NewAttribute("a.user_id", func(a *contract.RoleAssignment) string { return string(a.UserID) }),
+	Classification: authz.FixedAttribute[contract.RoleAssignment](unclassified),
 })
 
-func assignmentResource(c *gate.Call, a contract.RoleAssignment) authz.Resource {
-	r := tenantWide(c, "assignment")
-	r.ID = string(a.ID)
-	r.Owner = string(a.UserID)
-	switch a.Scope {
-	case contract.ScopeOrganisation:
-		r.Organisation = string(a.ScopeID)
-	case contract.ScopeProject:
-		r.Project = string(a.ScopeID)
+// scopeID is the id that the assignment's scope has if it is one of this kind.
+func scopeID(a *contract.RoleAssignment, scope string) string {
+	if a.Scope != scope {
+		return ""
 	}
-	return r
+	return string(a.ScopeID)
 }
 
 func listAssignments(ctx context.Context, c *gate.Call, in *contract.ListAssignmentsIn, f authz.Filter) (*op.Page[contract.RoleAssignment], error) {
@@ -89,7 +87,7 @@ func loadAssigning(ctx context.Context, c *gate.Call, in *contract.AssignRoleIn)
 	}
 	a.RoleID, a.Role = g.role.ID, g.role.Name
 	g.assignment = a
-	r := assignmentResource(c, a)
+	r := assignmentType.Resource(string(c.Tenant), &a)
 	// To hold role.assign as .own would be to assign roles to oneself.
 	r.Owner = ""
 	return g, r, nil
@@ -143,7 +141,7 @@ type assigned struct {
 
 func loadAssigned(ctx context.Context, c *gate.Call, in *contract.UnassignRoleIn) (assigned, authz.Resource, error) {
 	a, err := selectAssignment(ctx, c.DB, c.Tenant, in.RoleID, in.AssignmentID)
-	r := assignmentResource(c, a.RoleAssignment)
+	r := assignmentType.Resource(string(c.Tenant), &a.RoleAssignment)
 	r.Owner = ""
 	return a, r, err
 }

@@ -12,7 +12,7 @@ import (
 
 func (s *Service) membershipOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListMemberships, membershipColumns, listMemberships),
+		gate.List(s.gate, contract.ListMemberships, membershipType.Columns(), listMemberships),
 		gate.Handle(s.gate, contract.CreateMembership, gate.Handler[contract.CreateMembershipIn, contract.Membership, joining]{
 			Load: loadJoining, Do: s.createMembership,
 		}),
@@ -22,20 +22,14 @@ func (s *Service) membershipOperations() []op.Bound {
 	}
 }
 
-var membershipColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.id":             authz.UUID("m.user_id"),
-	"resource.tenant":         authz.UUID("m.tenant_id"),
-	"resource.organisation":   authz.UUID("m.organisation_id"),
-	"resource.owner":          authz.UUID("m.user_id"),
-	"resource.classification": authz.Literal(unclassified),
+// membershipType says where the alias m keeps what the policies ask of a membership.
+var membershipType = authz.NewRecordType("membership", authz.Attributes[contract.Membership]{
+	Tenant:         authz.NewAttribute("m.tenant_id", func(m *contract.Membership) string { return string(m.TenantID) }),
+	ID:             authz.NewAttribute("m.user_id", func(m *contract.Membership) string { return string(m.UserID) }),
+	Organisation:   authz.NewAttribute("m.organisation_id", func(m *contract.Membership) string { return string(m.OrganisationID) }),
+	Owner:          authz.NewAttribute("m.user_id", func(m *contract.Membership) string { return string(m.UserID) }),
+	Classification: authz.FixedAttribute[contract.Membership](unclassified),
 })
-
-func membershipResource(m contract.Membership) authz.Resource {
-	return authz.Resource{
-		Type: "membership", ID: string(m.UserID), Tenant: string(m.TenantID), Organisation: string(m.OrganisationID), Owner: string(m.UserID),
-		Classification: unclassified,
-	}
-}
 
 func listMemberships(ctx context.Context, c *gate.Call, in *contract.ListMembershipsIn, f authz.Filter) (*op.Page[contract.Membership], error) {
 	key, id, err := cursorKeys(c, contract.ListMemberships.Operation, in.Cursor)
@@ -151,7 +145,7 @@ func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contra
 
 func loadMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn) (contract.Membership, authz.Resource, error) {
 	m, err := selectMembership(ctx, c.DB, c.Tenant, in.UserID, true)
-	return m, membershipResource(m), err
+	return m, membershipType.Resource(string(c.Tenant), &m), err
 }
 
 func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
@@ -164,7 +158,7 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 	if m.OrganisationID != was.OrganisationID {
 		fields = append(fields, "organisationId")
 		// Who may change members of one organisation alone can't push them into another.
-		if err := c.Decide(ctx, contract.UpdateMembership.Permission, membershipResource(m)); err != nil {
+		if err := c.Decide(ctx, contract.UpdateMembership.Permission, membershipType.Resource(string(c.Tenant), &m)); err != nil {
 			return nil, err
 		}
 	}

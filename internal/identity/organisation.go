@@ -13,7 +13,7 @@ import (
 func (s *Service) organisationOperations() []op.Bound {
 	type row = contract.Organisation
 	return []op.Bound{
-		gate.List(s.gate, contract.ListOrganisations, organisationColumns, listOrganisations),
+		gate.List(s.gate, contract.ListOrganisations, organisationType.Columns(), listOrganisations),
 		gate.Handle(s.gate, contract.CreateOrganisation, gate.Handler[contract.CreateOrganisationIn, row, row]{
 			Load: loadNewOrganisation, Do: createOrganisation,
 		}),
@@ -32,18 +32,14 @@ func (s *Service) organisationOperations() []op.Bound {
 	}
 }
 
-var organisationColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.id":             authz.UUID("o.id"),
-	"resource.tenant":         authz.UUID("o.tenant_id"),
-	"resource.organisation":   authz.UUID("o.id"),
-	"resource.classification": authz.Literal(unclassified),
+// organisationType says where the alias o keeps what the policies ask of an
+// organisation.
+var organisationType = authz.NewRecordType("organisation", authz.Attributes[contract.Organisation]{
+	Tenant:         authz.NewAttribute("o.tenant_id", func(o *contract.Organisation) string { return string(o.TenantID) }),
+	ID:             authz.NewAttribute("o.id", func(o *contract.Organisation) string { return string(o.ID) }),
+	Organisation:   authz.NewAttribute("o.id", func(o *contract.Organisation) string { return string(o.ID) }),
+	Classification: authz.FixedAttribute[contract.Organisation](unclassified),
 })
-
-func organisationResource(o contract.Organisation) authz.Resource {
-	return authz.Resource{
-		Type: "organisation", ID: string(o.ID), Tenant: string(o.TenantID), Organisation: string(o.ID), Classification: unclassified,
-	}
-}
 
 func listOrganisations(ctx context.Context, c *gate.Call, in *contract.ListOrganisationsIn, f authz.Filter) (*op.Page[contract.Organisation], error) {
 	name, id, err := cursorKeys(c, contract.ListOrganisations.Operation, in.Cursor)
@@ -61,7 +57,7 @@ func listOrganisations(ctx context.Context, c *gate.Call, in *contract.ListOrgan
 
 func loadOrganisation(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (contract.Organisation, authz.Resource, error) {
 	o, err := selectOrganisation(ctx, c.DB, c.Tenant, id, lock)
-	return o, organisationResource(o), err
+	return o, organisationType.Resource(string(c.Tenant), &o), err
 }
 
 func loadNewOrganisation(_ context.Context, c *gate.Call, in *contract.CreateOrganisationIn) (contract.Organisation, authz.Resource, error) {
@@ -70,7 +66,7 @@ func loadNewOrganisation(_ context.Context, c *gate.Call, in *contract.CreateOrg
 		ID: uid.New(), TenantID: c.Tenant, Name: name, Type: in.Type, VerificationStatus: in.VerificationStatus,
 		CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
-	return o, organisationResource(o), err
+	return o, organisationType.Resource(string(c.Tenant), &o), err
 }
 
 func createOrganisation(ctx context.Context, c *gate.Call, _ *contract.CreateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {

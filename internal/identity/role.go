@@ -18,7 +18,7 @@ import (
 
 func (s *Service) roleOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListRoles, roleColumns, s.listRoles),
+		gate.List(s.gate, contract.ListRoles, roleType.Columns(), s.listRoles),
 		gate.Handle(s.gate, contract.GetRole, gate.Handler[contract.RoleIn, contract.Role, grantingRole]{
 			Load: func(ctx context.Context, c *gate.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
 				return loadRole(ctx, c, in.RoleID, false)
@@ -45,18 +45,13 @@ func (s *Service) roleOperations() []op.Bound {
 	}
 }
 
-// A role is the whole tenant's: no narrower scope holds it.
-var roleColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.id":             authz.UUID("r.id"),
-	"resource.tenant":         authz.UUID("r.tenant_id"),
-	"resource.classification": authz.Literal(unclassified),
+// roleType says where the alias r keeps what the policies ask of a role. It is the
+// whole tenant's: no narrower scope holds it.
+var roleType = authz.NewRecordType("role", authz.Attributes[grantingRole]{
+	Tenant:         authz.TenantColumn[grantingRole]("r.tenant_id"),
+	ID:             authz.NewAttribute("r.id", func(r *grantingRole) string { return string(r.ID) }),
+	Classification: authz.FixedAttribute[grantingRole](unclassified),
 })
-
-func roleResource(c *gate.Call, id op.UUID) authz.Resource {
-	r := tenantWide(c, "role")
-	r.ID = string(id)
-	return r
-}
 
 func (s *Service) publicRole(r grantingRole) *contract.Role {
 	return &contract.Role{
@@ -95,7 +90,7 @@ func (s *Service) listRoles(ctx context.Context, c *gate.Call, in *contract.List
 
 func loadRole(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (grantingRole, authz.Resource, error) {
 	r, err := selectRole(ctx, c.DB, c.Tenant, id, lock)
-	return r, roleResource(c, r.ID), err
+	return r, roleType.Resource(string(c.Tenant), &r), err
 }
 
 func loadNewRole(_ context.Context, c *gate.Call, in *contract.CreateRoleIn) (grantingRole, authz.Resource, error) {
@@ -104,7 +99,7 @@ func loadNewRole(_ context.Context, c *gate.Call, in *contract.CreateRoleIn) (gr
 		ID: uid.New(), Name: name, Kind: contract.RoleStandard, Description: in.Description,
 		Permissions: slices.Compact(slices.Sorted(slices.Values(in.Permissions))), CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
-	return r, roleResource(c, r.ID), err
+	return r, roleType.Resource(string(c.Tenant), &r), err
 }
 
 func (s *Service) createRole(ctx context.Context, c *gate.Call, _ *contract.CreateRoleIn, r grantingRole) (*contract.Role, error) {

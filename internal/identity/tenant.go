@@ -21,7 +21,7 @@ import (
 
 func (s *Service) tenantOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListTenants, tenantColumns, listTenants),
+		gate.List(s.gate, contract.ListTenants, registeredTenantType.Columns(), listTenants),
 		gate.Handle(s.gate, contract.CreateTenant, gate.Handler[contract.CreateTenantIn, contract.CreateTenantOut, settings]{
 			Load: loadNewTenant, Do: s.createTenant,
 		}),
@@ -43,11 +43,18 @@ func (s *Service) tenantOperations() []op.Bound {
 	}
 }
 
-// The tenants in the registry of a programme office are its own record and those
-// that it administers.
-var tenantColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.tenant":         authz.UUID("coalesce(t.office_id, t.id)"),
-	"resource.classification": authz.Literal(unclassified),
+// registeredTenantType says where the alias t keeps what the policies ask of a
+// tenant in the registry of a programme office: the registry has the office itself
+// and the tenants that it administers.
+var registeredTenantType = authz.NewRecordType("tenant", authz.Attributes[contract.Tenant]{
+	Tenant: authz.NewAttribute("coalesce(t.office_id, t.id)", func(t *contract.Tenant) string {
+		if t.OfficeID == "" {
+			return string(t.ID)
+		}
+		return string(t.OfficeID)
+	}),
+	ID:             authz.NewAttribute("t.id", func(t *contract.Tenant) string { return string(t.ID) }),
+	Classification: authz.FixedAttribute[contract.Tenant](unclassified),
 })
 
 func listTenants(ctx context.Context, c *gate.Call, in *contract.ListTenantsIn, f authz.Filter) (*op.Page[contract.Tenant], error) {
@@ -100,7 +107,7 @@ func loadAdministeredTenant(ctx context.Context, c *gate.Call, in *contract.Swit
 
 // inRegistry is a tenant as its office's record.
 func inRegistry(t contract.Tenant) authz.Resource {
-	return authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.OfficeID), Classification: unclassified}
+	return registeredTenantType.Resource("", &t)
 }
 
 func updateTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn, t contract.Tenant) (*contract.Tenant, error) {

@@ -17,8 +17,8 @@ import (
 func (s *Service) userOperations() []op.Bound {
 	type row = contract.User
 	return []op.Bound{
-		gate.List(s.gate, contract.ListUsers, userColumns, listUsers),
-		gate.List(s.gate, contract.ListPeople, userColumns, listPeople),
+		gate.List(s.gate, contract.ListUsers, userType.Columns(), listUsers),
+		gate.List(s.gate, contract.ListPeople, userType.Columns(), listPeople),
 		gate.Handle(s.gate, contract.GetUser, gate.Handler[contract.UserIn, row, row]{
 			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
 				return loadUser(ctx, c, in.UserID, false)
@@ -55,21 +55,16 @@ func (s *Service) userOperations() []op.Bound {
 	}
 }
 
-// A user is a resource of the tenant by its membership there.
-var userColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.id":             authz.UUID("u.id"),
-	"resource.tenant":         authz.UUID("m.tenant_id"),
-	"resource.organisation":   authz.UUID("m.organisation_id"),
-	"resource.owner":          authz.UUID("u.id"),
-	"resource.classification": authz.Literal(unclassified),
+// userType says where the aliases u (user) and m (its membership in the acting
+// tenant) keep what the policies ask of a user: it is a resource of the tenant by
+// its membership there.
+var userType = authz.NewRecordType("user", authz.Attributes[contract.User]{
+	Tenant:         authz.TenantColumn[contract.User]("m.tenant_id"),
+	ID:             authz.NewAttribute("u.id", func(u *contract.User) string { return string(u.ID) }),
+	Organisation:   authz.NewAttribute("m.organisation_id", func(u *contract.User) string { return string(u.OrganisationID) }),
+	Owner:          authz.NewAttribute("u.id", func(u *contract.User) string { return string(u.ID) }),
+	Classification: authz.FixedAttribute[contract.User](unclassified),
 })
-
-func userResource(c *gate.Call, user, organisation op.UUID) authz.Resource {
-	return authz.Resource{
-		Type: "user", ID: string(user), Tenant: string(c.Tenant), Organisation: string(organisation), Owner: string(user),
-		Classification: unclassified,
-	}
-}
 
 func listUsers(ctx context.Context, c *gate.Call, in *contract.ListUsersIn, f authz.Filter) (*op.Page[contract.User], error) {
 	email, id, err := cursorKeys(c, contract.ListUsers.Operation, in.Cursor)
@@ -107,7 +102,7 @@ func listPeople(ctx context.Context, c *gate.Call, in *contract.ListPeopleIn, f 
 
 func loadUser(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (contract.User, authz.Resource, error) {
 	u, err := selectUser(ctx, c.DB, c.Tenant, id, lock)
-	return u, userResource(c, u.ID, u.OrganisationID), err
+	return u, userType.Resource(string(c.Tenant), &u), err
 }
 
 func loadUserToSwitch(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn) (contract.User, authz.Resource, error) {
@@ -127,7 +122,7 @@ func loadNewUser(_ context.Context, c *gate.Call, in *contract.CreateUserIn) (ne
 		id: uid.New(), tenant: c.Tenant, organisation: in.OrganisationID, kind: in.PrincipalKind, email: in.Email,
 		clearance: in.Clearance, now: c.Now,
 	}
-	r := userResource(c, n.id, n.organisation)
+	r := userType.Resource(string(c.Tenant), &contract.User{ID: n.id, OrganisationID: n.organisation})
 	// Nobody owns a user that does not exist yet.
 	r.Owner = ""
 	var err error

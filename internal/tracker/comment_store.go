@@ -14,16 +14,16 @@ import (
 
 // commentType says where the aliases m (comment) and p (its project) keep what
 // the policies ask of a comment.
-var commentType = newRecordType("comment", attributes[commentRow]{
-	tenant:         "m.tenant_id",
-	id:             attribute[commentRow]{"m.id", func(r *commentRow) string { return string(r.ID) }},
-	project:        attribute[commentRow]{"m.project_id", func(r *commentRow) string { return string(r.ProjectID) }},
-	organisation:   attribute[commentRow]{"p.organisation_id", func(r *commentRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[commentRow]{"m.author_id", func(r *commentRow) string { return string(r.AuthorID) }},
-	classification: attribute[commentRow]{"p.classification", func(r *commentRow) string { return r.Classification }},
+var commentType = authz.NewRecordType("comment", authz.Attributes[commentRow]{
+	Tenant:         authz.TenantColumn[commentRow]("m.tenant_id"),
+	ID:             authz.NewAttribute("m.id", func(r *commentRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("m.project_id", func(r *commentRow) string { return string(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *commentRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("m.author_id", func(r *commentRow) string { return string(r.AuthorID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *commentRow) string { return r.Classification }),
 })
 
-var commentColumns = commentType.columns
+var commentColumns = commentType.Columns()
 
 func commentConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -75,7 +75,9 @@ func loadComment(ctx context.Context, c *gate.Call, id op.UUID) (commentRow, err
 }
 
 // resource is the comment as the policies know it.
-func (r *commentRow) resource(tenant op.UUID) authz.Resource { return commentType.resource(tenant, r) }
+func (r *commentRow) resource(tenant op.UUID) authz.Resource {
+	return commentType.Resource(string(tenant), r)
+}
 
 // comment is the public form.
 func (r *commentRow) comment() *contract.Comment {

@@ -28,19 +28,22 @@ type criterionOf struct {
 	task        *taskRow
 }
 
-// resource is the criterion as the policies know it: what it belongs to, under
-// the noun that a refusal names.
-func (o *criterionOf) resource(tenant op.UUID, noun string) authz.Resource {
-	var r authz.Resource
-	if o.deliverable != nil {
-		r = o.deliverable.resource(tenant)
-	} else if o.task != nil {
-		r = o.task.resource(tenant)
+// resource is the criterion as the policies know it.
+func (o *criterionOf) resource(tenant op.UUID) authz.Resource {
+	return criterionType.Resource(string(tenant), o)
+}
+
+// bearer is what the criterion belongs to, as the policies know it. Before that is
+// found, it is nothing.
+func (o *criterionOf) bearer(tenant op.UUID) authz.Resource {
+	switch {
+	case o.deliverable != nil:
+		return o.deliverable.resource(tenant)
+	case o.task != nil:
+		return o.task.resource(tenant)
+	default:
+		return authz.Resource{}
 	}
-	if noun != "" {
-		r.Type = noun
-	}
-	return r
 }
 
 // open refuses a change of the criteria of what was decided.
@@ -98,7 +101,7 @@ func (s *Service) createCriterion() gate.Handler[contract.CreateCriterionIn, con
 				return nil, authz.Resource{}, fault.Validation("deliverableId", "Give exactly one of deliverableId and taskId.")
 			}
 			o, err := loadBearer(ctx, c, in.ProjectID, in.DeliverableID, in.TaskID)
-			return o, o.resource(c.Tenant, ""), err
+			return o, o.bearer(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *gate.Call, in *contract.CreateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
 			if err := o.open(); err != nil {
@@ -131,7 +134,7 @@ func (s *Service) updateCriterion() gate.Handler[contract.UpdateCriterionIn, con
 	return gate.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf]{
 		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateCriterionIn) (*criterionOf, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
-			return o, o.resource(c.Tenant, "criterion"), err
+			return o, o.resource(c.Tenant), err
 		},
 		Do: changeCriterion,
 	}
@@ -163,7 +166,7 @@ func changeCriterion(ctx context.Context, c *gate.Call, in *contract.UpdateCrite
 		}
 	}
 	if len(changed) == 0 {
-		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, o.resource(c.Tenant, "criterion")); err != nil {
+		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, o.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
 		return row.criterion(), nil
@@ -179,7 +182,7 @@ func (s *Service) deleteCriterion() gate.Handler[contract.DeleteCriterionIn, op.
 	return gate.Handler[contract.DeleteCriterionIn, op.None, *criterionOf]{
 		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteCriterionIn) (*criterionOf, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
-			resource := o.resource(c.Tenant, "criterion")
+			resource := o.resource(c.Tenant)
 			if o.task != nil {
 				// Whoever may update a task can assign it to itself, so only the
 				// criterion's own creator counts for deleting it.

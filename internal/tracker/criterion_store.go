@@ -10,19 +10,26 @@ import (
 	"parapet/internal/postgres"
 )
 
-// criterionColumns say where the aliases k (criterion), d and t (the deliverable
-// or the task that bears it) and p (their project) keep what the policies ask of
-// a criterion: it is who made or owns what bears it that counts.
-var criterionColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("criterion"),
-	"resource.tenant":         authz.UUID("k.tenant_id"),
-	"resource.id":             authz.UUID("coalesce(k.deliverable_id, k.task_id)"),
-	"resource.project":        authz.UUID("k.project_id"),
-	"resource.organisation":   authz.UUID("p.organisation_id"),
-	"resource.creator":        authz.UUID("coalesce(d.created_by, t.created_by)"),
-	"resource.owner":          authz.UUID("CASE WHEN d.id IS NULL THEN t.assignee_id ELSE d.owner_id END"),
-	"resource.classification": authz.Text("p.classification"),
+// criterionType says where the aliases k (criterion), d and t (the deliverable or
+// the task that bears it) and p (their project) keep what the policies ask of a
+// criterion: who made or owns what bears it counts.
+var criterionType = authz.NewRecordType("criterion", authz.Attributes[criterionOf]{
+	Tenant:       authz.TenantColumn[criterionOf]("k.tenant_id"),
+	ID:           criterionAttribute("coalesce(k.deliverable_id, k.task_id)", func(r authz.Resource) string { return r.ID }),
+	Project:      criterionAttribute("k.project_id", func(r authz.Resource) string { return r.Project }),
+	Organisation: criterionAttribute("p.organisation_id", func(r authz.Resource) string { return r.Organisation }),
+	Creator:      criterionAttribute("coalesce(d.created_by, t.created_by)", func(r authz.Resource) string { return r.Creator }),
+	Owner: criterionAttribute("CASE WHEN d.id IS NULL THEN t.assignee_id ELSE d.owner_id END",
+		func(r authz.Resource) string { return r.Owner }),
+	Classification: criterionAttribute("p.classification", func(r authz.Resource) string { return r.Classification }),
 })
+
+// criterionAttribute is an attribute of what bears the criterion.
+func criterionAttribute(sql string, of func(authz.Resource) string) authz.Attribute[criterionOf] {
+	return authz.NewAttribute(sql, func(o *criterionOf) string { return of(o.bearer("")) })
+}
+
+var criterionColumns = criterionType.Columns()
 
 const criterionSelect = `
 SELECT k.id, k.project_id, k.deliverable_id, k.task_id, k.text, k.met, k.met_by, k.met_at, k.failed,

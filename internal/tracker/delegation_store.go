@@ -58,17 +58,17 @@ func (Delegations) InForce(ctx context.Context, q postgres.Querier, tenant, user
 // delegationType says where the aliases d (delegation), p (its project) and i
 // (its initiative) keep what the policies ask of a delegation. It is its
 // delegator's and its delegate's own.
-var delegationType = newRecordType("delegation", attributes[delegationRow]{
-	tenant:         "d.tenant_id",
-	id:             attribute[delegationRow]{"d.id", func(r *delegationRow) string { return string(r.ID) }},
-	project:        attribute[delegationRow]{"d.project_id", func(r *delegationRow) string { return text(r.ProjectID) }},
-	organisation:   attribute[delegationRow]{"coalesce(p.organisation_id, i.organisation_id)", func(r *delegationRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[delegationRow]{"d.delegator_id", func(r *delegationRow) string { return string(r.DelegatorID) }},
-	owner:          attribute[delegationRow]{"d.delegate_id", func(r *delegationRow) string { return string(r.DelegateID) }},
-	classification: attribute[delegationRow]{"coalesce(p.classification, i.classification, 'UNCLASSIFIED')", func(r *delegationRow) string { return r.Classification }},
+var delegationType = authz.NewRecordType("delegation", authz.Attributes[delegationRow]{
+	Tenant:         authz.TenantColumn[delegationRow]("d.tenant_id"),
+	ID:             authz.NewAttribute("d.id", func(r *delegationRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("d.project_id", func(r *delegationRow) string { return text(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("coalesce(p.organisation_id, i.organisation_id)", func(r *delegationRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("d.delegator_id", func(r *delegationRow) string { return string(r.DelegatorID) }),
+	Owner:          authz.NewAttribute("d.delegate_id", func(r *delegationRow) string { return string(r.DelegateID) }),
+	Classification: authz.NewAttribute("coalesce(p.classification, i.classification, 'UNCLASSIFIED')", func(r *delegationRow) string { return r.Classification }),
 })
 
-var delegationColumns = delegationType.columns
+var delegationColumns = delegationType.Columns()
 
 func delegationConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -165,7 +165,7 @@ func revokeDelegation(ctx context.Context, c *gate.Call, r *delegationRow) error
 
 // resource is the delegation as the policies see it.
 func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
-	return delegationType.resource(tenant, r)
+	return delegationType.Resource(string(tenant), r)
 }
 
 // delegation is the public form, as it is at a moment.

@@ -14,17 +14,17 @@ import (
 
 // deliverableType says where the aliases d (deliverable) and p (its project)
 // keep what the policies ask of a deliverable.
-var deliverableType = newRecordType("deliverable", attributes[deliverableRow]{
-	tenant:         "d.tenant_id",
-	id:             attribute[deliverableRow]{"d.id", func(r *deliverableRow) string { return string(r.ID) }},
-	project:        attribute[deliverableRow]{"d.project_id", func(r *deliverableRow) string { return string(r.ProjectID) }},
-	organisation:   attribute[deliverableRow]{"p.organisation_id", func(r *deliverableRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[deliverableRow]{"d.created_by", func(r *deliverableRow) string { return string(r.CreatedBy) }},
-	owner:          attribute[deliverableRow]{"d.owner_id", func(r *deliverableRow) string { return text(r.OwnerID) }},
-	classification: attribute[deliverableRow]{"p.classification", func(r *deliverableRow) string { return r.Classification }},
+var deliverableType = authz.NewRecordType("deliverable", authz.Attributes[deliverableRow]{
+	Tenant:         authz.TenantColumn[deliverableRow]("d.tenant_id"),
+	ID:             authz.NewAttribute("d.id", func(r *deliverableRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("d.project_id", func(r *deliverableRow) string { return string(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *deliverableRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("d.created_by", func(r *deliverableRow) string { return string(r.CreatedBy) }),
+	Owner:          authz.NewAttribute("d.owner_id", func(r *deliverableRow) string { return text(r.OwnerID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *deliverableRow) string { return r.Classification }),
 })
 
-var deliverableColumns = deliverableType.columns
+var deliverableColumns = deliverableType.Columns()
 
 func deliverableConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -89,7 +89,7 @@ func loadDeliverable(ctx context.Context, c *gate.Call, project, id op.UUID, loc
 
 // resource is the deliverable as the policies know it.
 func (r *deliverableRow) resource(tenant op.UUID) authz.Resource {
-	return deliverableType.resource(tenant, r)
+	return deliverableType.Resource(string(tenant), r)
 }
 
 // summary is the public form of a list.

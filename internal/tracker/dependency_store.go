@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
@@ -16,18 +15,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// otherColumns say where the aliases o (the task at the other end) and po (its
-// project) keep what the policies ask of a task.
-var otherColumns = authz.NewColumns(map[string]authz.Column{
-	"resource.type":           authz.Literal("task"),
-	"resource.tenant":         authz.UUID("o.tenant_id"),
-	"resource.id":             authz.UUID("o.id"),
-	"resource.project":        authz.UUID("o.project_id"),
-	"resource.organisation":   authz.UUID("po.organisation_id"),
-	"resource.creator":        authz.UUID("o.created_by"),
-	"resource.owner":          authz.UUID("o.assignee_id"),
-	"resource.classification": authz.Text("po.classification"),
-})
+// otherColumns are those of a task under the aliases o (the task at the other end)
+// and po (its project).
+var otherColumns = taskTypeOf("o", "po").Columns()
 
 // dependencyRow is a dependency with the task at its other end.
 type dependencyRow struct {

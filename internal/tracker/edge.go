@@ -32,6 +32,15 @@ type edgeRow struct {
 	Classification string
 }
 
+// resource is the task at the other end as the policies know it.
+func (r *edgeRow) resource(tenant op.UUID) authz.Resource {
+	task := taskRow{
+		ID: r.ID, ProjectID: r.ProjectID, OrganisationID: r.OrganisationID, CreatedBy: r.CreatedBy, AssigneeID: r.AssigneeID,
+		Classification: r.Classification,
+	}
+	return task.resource(tenant)
+}
+
 // loadEnd reads the other end of an edge. One that the caller may not read does
 // not exist, in the same words.
 func loadEnd(ctx context.Context, c *gate.Call, field, noun string, id op.UUID) (edgeRow, error) {
@@ -43,12 +52,7 @@ func loadEnd(ctx context.Context, c *gate.Call, field, noun string, id op.UUID) 
 	if err != nil {
 		return end, err
 	}
-	err = c.Decide(ctx, contract.PermTasksRead, authz.Resource{
-		Type: "task", Tenant: string(c.Tenant), ID: string(end.ID), Project: string(end.ProjectID),
-		Organisation: text(end.OrganisationID), Creator: string(end.CreatedBy), Owner: text(end.AssigneeID),
-		Classification: end.Classification,
-	})
-	if err != nil {
+	if err := c.Decide(ctx, contract.PermTasksRead, end.resource(c.Tenant)); err != nil {
 		return end, nothing.WithCause(err)
 	}
 	return end, nil

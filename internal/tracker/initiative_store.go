@@ -16,15 +16,15 @@ import (
 
 // initiativeType says where the alias i keeps what the policies ask of an
 // initiative. It lies in no project: what is held in a project does not reach it.
-var initiativeType = newRecordType("initiative", attributes[initiativeRow]{
-	tenant:         "i.tenant_id",
-	id:             attribute[initiativeRow]{"i.id", func(r *initiativeRow) string { return string(r.ID) }},
-	organisation:   attribute[initiativeRow]{"i.organisation_id", func(r *initiativeRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[initiativeRow]{"i.created_by", func(r *initiativeRow) string { return string(r.CreatedBy) }},
-	classification: attribute[initiativeRow]{"i.classification", func(r *initiativeRow) string { return r.Classification }},
+var initiativeType = authz.NewRecordType("initiative", authz.Attributes[initiativeRow]{
+	Tenant:         authz.TenantColumn[initiativeRow]("i.tenant_id"),
+	ID:             authz.NewAttribute("i.id", func(r *initiativeRow) string { return string(r.ID) }),
+	Organisation:   authz.NewAttribute("i.organisation_id", func(r *initiativeRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("i.created_by", func(r *initiativeRow) string { return string(r.CreatedBy) }),
+	Classification: authz.NewAttribute("i.classification", func(r *initiativeRow) string { return r.Classification }),
 })
 
-var initiativeColumns = initiativeType.columns
+var initiativeColumns = initiativeType.Columns()
 
 func initiativeConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -75,7 +75,7 @@ func loadInitiative(ctx context.Context, c *gate.Call, sql string, initiative op
 
 // resource is the initiative as the policies know it.
 func (r *initiativeRow) resource(tenant op.UUID) authz.Resource {
-	return initiativeType.resource(tenant, r)
+	return initiativeType.Resource(string(tenant), r)
 }
 
 // initiative is the public form.

@@ -14,17 +14,17 @@ import (
 
 // issueType says where the aliases i (issue) and p (its project) keep what the
 // policies ask of an issue.
-var issueType = newRecordType("issue", attributes[issueRow]{
-	tenant:         "i.tenant_id",
-	id:             attribute[issueRow]{"i.id", func(r *issueRow) string { return string(r.ID) }},
-	project:        attribute[issueRow]{"i.project_id", func(r *issueRow) string { return string(r.ProjectID) }},
-	organisation:   attribute[issueRow]{"p.organisation_id", func(r *issueRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[issueRow]{"i.created_by", func(r *issueRow) string { return string(r.CreatedBy) }},
-	owner:          attribute[issueRow]{"i.assignee_id", func(r *issueRow) string { return text(r.AssigneeID) }},
-	classification: attribute[issueRow]{"p.classification", func(r *issueRow) string { return r.Classification }},
+var issueType = authz.NewRecordType("issue", authz.Attributes[issueRow]{
+	Tenant:         authz.TenantColumn[issueRow]("i.tenant_id"),
+	ID:             authz.NewAttribute("i.id", func(r *issueRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("i.project_id", func(r *issueRow) string { return string(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *issueRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("i.created_by", func(r *issueRow) string { return string(r.CreatedBy) }),
+	Owner:          authz.NewAttribute("i.assignee_id", func(r *issueRow) string { return text(r.AssigneeID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *issueRow) string { return r.Classification }),
 })
 
-var issueColumns = issueType.columns
+var issueColumns = issueType.Columns()
 
 func issueConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -121,7 +121,9 @@ func loadIssue(ctx context.Context, c *gate.Call, name string, lock bool) (issue
 }
 
 // resource is the issue as the policies know it.
-func (r *issueRow) resource(tenant op.UUID) authz.Resource { return issueType.resource(tenant, r) }
+func (r *issueRow) resource(tenant op.UUID) authz.Resource {
+	return issueType.Resource(string(tenant), r)
+}
 
 func (r *issueSummaryRow) key() string { return taskKey(r.Prefix, r.Number) }
 

@@ -15,17 +15,17 @@ import (
 )
 
 // projectType says where the alias p keeps what the policies ask of a project.
-var projectType = newRecordType("project", attributes[projectRow]{
-	tenant:         "p.tenant_id",
-	id:             attribute[projectRow]{"p.id", func(r *projectRow) string { return string(r.ID) }},
-	project:        attribute[projectRow]{"p.id", func(r *projectRow) string { return string(r.ID) }},
-	organisation:   attribute[projectRow]{"p.organisation_id", func(r *projectRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[projectRow]{"p.created_by", func(r *projectRow) string { return string(r.CreatedBy) }},
-	owner:          attribute[projectRow]{"p.owner_id", func(r *projectRow) string { return text(r.OwnerID) }},
-	classification: attribute[projectRow]{"p.classification", func(r *projectRow) string { return r.Classification }},
+var projectType = authz.NewRecordType("project", authz.Attributes[projectRow]{
+	Tenant:         authz.TenantColumn[projectRow]("p.tenant_id"),
+	ID:             authz.NewAttribute("p.id", func(r *projectRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("p.id", func(r *projectRow) string { return string(r.ID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *projectRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("p.created_by", func(r *projectRow) string { return string(r.CreatedBy) }),
+	Owner:          authz.NewAttribute("p.owner_id", func(r *projectRow) string { return text(r.OwnerID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *projectRow) string { return r.Classification }),
 })
 
-var projectColumns = projectType.columns
+var projectColumns = projectType.Columns()
 
 // projectConstraints say what a broken constraint means to a caller.
 func projectConstraints() postgres.Constraints {
@@ -103,7 +103,9 @@ func loadProject(ctx context.Context, c *gate.Call, sql string, project op.UUID)
 }
 
 // resource is the project as the policies know it.
-func (r *projectRow) resource(tenant op.UUID) authz.Resource { return projectType.resource(tenant, r) }
+func (r *projectRow) resource(tenant op.UUID) authz.Resource {
+	return projectType.Resource(string(tenant), r)
+}
 
 func (r *projectRow) statuses() []contract.Status {
 	statuses := make([]contract.Status, len(r.StatusNames))

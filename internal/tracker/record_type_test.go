@@ -3,67 +3,74 @@ package tracker_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"parapet/internal/fault"
 	"parapet/internal/op"
+	"parapet/internal/principal"
+	"parapet/internal/tracker"
 )
 
-// For drawn subjects, a list shows the records that the operation on one record
-// shows, of every type that has both.
-func TestListAndGetAgree(t *testing.T) {
-	t.Parallel()
+// gallery is a world with one of everything in projects of several tiers and
+// organisations, the members who made and own the records, and some more.
+type gallery struct {
+	*world
+	projects []op.UUID
+	subjects map[string]*person
+	// asked are the lists that were asked for.
+	asked map[string]bool
+}
+
+// reads are the permissions that the tracker's lists need.
+var reads = []string{
+	"projects.read", "tasks.read", "initiatives.read", "issues.read", "deliverables.read", "comments.read", "time_entries.read", "runs.read",
+	"delegations.read",
+}
+
+func newGallery(t *testing.T) *gallery {
+	t.Helper()
 	w := newWorld(t)
-	reads := []string{"projects.read", "tasks.read", "initiatives.read", "issues.read", "deliverables.read", "runs.read", "delegations.read", "delegations.read.own"}
+	w.role("Reader", append([]string{"delegation.create.own"}, reads...)...)
+	own := []string{"delegation.create.own", "project.update.own", "task.update.own", "issue.update.own", "deliverable.update.own", "time_entry.update.own"}
 	for _, permission := range reads {
+		own = append(own, permission+".own")
 		w.role(permission, permission)
 	}
-	var projects []op.UUID
-	found := map[string][]op.UUID{}
-	for i, tier := range []string{"UNCLASSIFIED", "CONFIDENTIAL", "SECRET"} {
+	w.role("Own", own...)
+	g := &gallery{world: w, asked: map[string]bool{}, subjects: map[string]*person{"manager": w.manager}}
+	organisations := []any{w.orgA, w.orgB, nil, w.orgA}
+	for i, tier := range []string{"UNCLASSIFIED", "UNCLASSIFIED", "CONFIDENTIAL", "SECRET"} {
 		s := w.scene(fmt.Sprintf("P%d", i), tier)
-		projects = append(projects, s.project)
-		found["project"] = append(found["project"], s.project)
-		found["initiative"] = append(found["initiative"], s.initiative)
-		found["issue"] = append(found["issue"], s.issue)
-		found["delegation"] = append(found["delegation"], s.delegation)
-		found["run"] = append(found["run"], s.run)
-
+		g.projects = append(g.projects, s.project)
+		w.exec(`UPDATE projects.projects SET organisation_id = $2 WHERE id = $1`, s.project, organisations[i])
+		w.exec(`UPDATE projects.initiatives SET organisation_id = $2 WHERE id = $1`, s.initiative, organisations[i])
 	}
-	inProject := func(list string) func(*person) []op.UUID {
-		return func(who *person) []op.UUID {
-			var ids []op.UUID
-			for _, p := range projects {
-				ids = append(ids, w.listed(who, list, fields{"projectId": p})...)
-			}
-			return ids
-		}
+	both := g.projects[:2]
+	for name, p := range map[string]person{
+		"admin": {roles: []string{"Admin"}, clearance: "SECRET"}, "member": {roles: []string{"Member"}, clearance: "CONFIDENTIAL"},
+		"guest": {roles: []string{"Guest Customer"}}, "auditor": {roles: []string{"Auditor"}, clearance: "SECRET"},
+		"reader of two projects":       {roles: []string{"Reader"}, clearance: "SECRET", projects: both},
+		"reader of an organisation":    {roles: []string{"Reader"}, clearance: "SECRET", organisations: []op.UUID{w.orgB}},
+		"owner":                        {roles: []string{"Own"}, clearance: "SECRET"},
+		"owner in two projects":        {roles: []string{"Own"}, projects: both},
+		"uncleared reader":             {roles: []string{"Reader"}},
+		"key of an owner":              {roles: []string{"Own"}, clearance: "CONFIDENTIAL", key: true},
+		"key of a project, read-only":  {roles: []string{"Reader"}, clearance: "SECRET", key: true, caveats: []string{"read-only", "project:" + string(g.projects[0])}},
+		"key of another module":        {roles: []string{"Reader"}, key: true, caveats: []string{"module:wiki"}},
+		"key of an organisation":       {roles: []string{"Reader"}, key: true, organisations: []op.UUID{w.orgA}},
+		"delegate":                     {clearance: "CONFIDENTIAL"},
+		"delegate of an owner":         {clearance: "CONFIDENTIAL"},
+		"delegate with a role already": {roles: []string{"Own"}, clearance: "CONFIDENTIAL", projects: both},
+		"nobody":                       {},
+	} {
+		g.subjects[name] = w.person(p)
 	}
-	anywhere := func(list string) func(*person) []op.UUID {
-		return func(who *person) []op.UUID { return w.listed(who, list, fields{}) }
-	}
-	types := []struct {
-		name string
-		list func(*person) []op.UUID
-		get  func(op.UUID) (string, fields)
-	}{
-		{"project", anywhere("list-projects"), func(id op.UUID) (string, fields) { return "get-project", fields{"projectId": id} }},
-		{"initiative", anywhere("list-initiatives"), func(id op.UUID) (string, fields) { return "get-initiative", fields{"initiativeId": id} }},
-		{"issue", anywhere("list-issues"), func(id op.UUID) (string, fields) { return "get-issue", fields{"issue": id} }},
-		{"delegation", anywhere("list-delegations"), func(id op.UUID) (string, fields) { return "get-delegation", fields{"delegationId": id} }},
-		{"run", anywhere("list-runs"), func(id op.UUID) (string, fields) { return "get-run", fields{"runId": id} }},
-		{"task", inProject("list-tasks"), func(id op.UUID) (string, fields) {
-			return "get-task", fields{"projectId": w.projectOf("tasks", id), "task": id}
-		}},
-		{"deliverable", inProject("list-deliverables"), func(id op.UUID) (string, fields) {
-			return "get-deliverable", fields{"projectId": w.projectOf("deliverables", id), "deliverableId": id}
-		}},
-	}
-	found["task"], found["deliverable"] = inProject("list-tasks")(w.manager), inProject("list-deliverables")(w.manager)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	shown, hidden := map[string]int{}, map[string]int{}
-	for range 24 {
+	for i := range 3 {
 		p := person{clearance: []string{"UNCLASSIFIED", "CONFIDENTIAL", "SECRET"}[rnd.IntN(3)]}
 		for _, permission := range reads {
 			if rnd.IntN(4) > 0 {
@@ -71,53 +78,209 @@ func TestListAndGetAgree(t *testing.T) {
 			}
 		}
 		if rnd.IntN(2) == 0 {
-			p.projects = []op.UUID{projects[rnd.IntN(3)]}
+			p.projects = []op.UUID{g.projects[rnd.IntN(len(g.projects))]}
 		}
-		who := w.person(p)
-		for _, of := range types {
-			list := of.list(who)
-			for _, id := range found[of.name] {
-				name, in := of.get(id)
-				can := w.may(who, name, in)
-				if can != slices.Contains(list, id) {
-					t.Errorf("%s %s: get %t, list %t, for %v in %v with %s", of.name, id, can, !can, p.roles, p.projects, p.clearance)
+		g.subjects[fmt.Sprintf("drawn %d", i)] = w.person(p)
+	}
+	g.spread()
+	lender := g.subjects["reader of two projects"]
+	project := fields{"scope": "PROJECT", "projectId": g.projects[0]}
+	w.lend(lender, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
+	w.lend(g.subjects["owner"], g.subjects["delegate of an owner"], []string{"time_entries.read.own", "task.update.own", "deliverable.update.own"})
+	w.lend(w.manager, g.subjects["delegate with a role already"], []string{"runs.read", "time_entries.read"}, project)
+	w.principals = map[op.UUID]*principal.Principal{}
+	return g
+}
+
+// spread gives every record another creator and owner among the subjects, in turns.
+func (g *gallery) spread() {
+	g.t.Helper()
+	var ids []op.UUID
+	for _, name := range slices.Sorted(maps.Keys(g.subjects)) {
+		if strings.Contains(name, "own") || strings.Contains(name, "member") {
+			ids = append(ids, g.subjects[name].id)
+		}
+	}
+	for table, columns := range map[string][]string{
+		"projects": {"created_by", "owner_id"}, "initiatives": {"created_by"}, "tasks": {"created_by", "assignee_id"},
+		"issues": {"created_by", "assignee_id"}, "deliverables": {"created_by", "owner_id"}, "comments": {"author_id"},
+		"time_entries": {"user_id"}, "agent_runs": {"created_by"},
+	} {
+		for i, column := range columns {
+			g.exec(`UPDATE projects.`+table+` r SET `+column+` = n.who
+FROM (SELECT id, ($1::uuid[])[1 + (row_number() OVER (ORDER BY id) * (1 + 2 * $2)) % cardinality($1::uuid[])] AS who FROM projects.`+table+`) n
+WHERE n.id = r.id`, ids, i)
+		}
+	}
+}
+
+// records compares, for the subject, the filter of a type with the decisions about
+// its rows.
+func (g *gallery) records(who *person, of, permission string) *tracker.Records {
+	g.t.Helper()
+	return do[tracker.Records](g.world, who, "probe-records", fields{"type": of, "permission": permission})
+}
+
+// Of every type, the filter selects the rows that the decision about the loaded row
+// allows, for permissions to read and to change, and for those that are held as .own.
+func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
+	t.Parallel()
+	g := newGallery(t)
+	probe := g.service.ProbeRecords()
+	g.operations[probe.Name] = probe
+	types := map[string]string{
+		"project": "projects.read project.update project.delete", "initiative": "initiatives.read initiative.update",
+		"task": "tasks.read task.update task.delete", "issue": "issues.read issue.update issue.delete", "run": "runs.read",
+		"deliverable": "deliverables.read deliverable.update deliverable.delete", "comment": "comments.read comment.delete",
+		"criterion": "deliverables.read deliverable.update deliverable.delete", "time entry": "time_entries.read time_entry.update",
+		"delegation": "delegations.read delegation.revoke",
+	}
+	for of, permissions := range types {
+		for permission := range strings.FieldsSeq(permissions) {
+			allowed, denied := 0, 0
+			for name, who := range g.subjects {
+				r := g.records(who, of, permission)
+				for _, id := range r.All {
+					filtered, decided := slices.Contains(r.Filtered, id), slices.Contains(r.Decided, id)
+					if filtered != decided {
+						t.Errorf("%s, %s, %s: filter %t, decision %t", of, permission, name, filtered, decided)
+					}
+					if decided {
+						allowed++
+					} else {
+						denied++
+					}
 				}
-				if can {
-					shown[of.name]++
-				} else {
-					hidden[of.name]++
-				}
+			}
+			if allowed == 0 || denied == 0 {
+				t.Errorf("%s, %s: %d allowed, %d denied: the subjects show no difference", of, permission, allowed, denied)
 			}
 		}
 	}
-	for _, of := range types {
-		if shown[of.name] == 0 || hidden[of.name] == 0 {
-			t.Errorf("%s: %d shown, %d hidden: the subjects tell nothing", of.name, shown[of.name], hidden[of.name])
+}
+
+// Every list shows each subject the records that the operation on one record shows
+// it. Of types that have no such operation, it shows those that the decision allows.
+func TestListAndGetAgree(t *testing.T) {
+	t.Parallel()
+	g := newGallery(t)
+	probe := g.service.ProbeRecords()
+	g.operations[probe.Name] = probe
+	admin := g.subjects["admin"]
+	all := map[string][]op.UUID{}
+	for _, of := range []string{"project", "initiative", "issue", "delegation", "run", "task", "deliverable", "comment", "criterion", "time entry"} {
+		all[of] = g.records(admin, of, "tasks.read").All
+	}
+	// each asks for a list once for every record of another type.
+	each := func(list, of, field string) func(*person) []op.UUID {
+		return func(who *person) []op.UUID {
+			var ids []op.UUID
+			for _, id := range all[of] {
+				ids = append(ids, g.listed(who, list, fields{field: id})...)
+			}
+			return ids
 		}
 	}
-
+	anywhere := func(list string) func(*person) []op.UUID {
+		return func(who *person) []op.UUID { return g.listed(who, list, fields{}) }
+	}
+	get := func(name, field string) func(*person, op.UUID) bool {
+		return func(who *person, id op.UUID) bool { return g.may(who, name, fields{field: id}) }
+	}
+	inProject := func(name, table, field string) func(*person, op.UUID) bool {
+		return func(who *person, id op.UUID) bool {
+			return g.may(who, name, fields{"projectId": g.projectOf(table, id), field: id})
+		}
+	}
+	types := []struct {
+		name, permission string
+		list             func(*person) []op.UUID
+		// get is nil where no operation shows one record.
+		get func(*person, op.UUID) bool
+	}{
+		{"project", "projects.read", anywhere("list-projects"), get("get-project", "projectId")},
+		{"initiative", "initiatives.read", anywhere("list-initiatives"), get("get-initiative", "initiativeId")},
+		{"issue", "issues.read", anywhere("list-issues"), get("get-issue", "issue")},
+		{"delegation", "delegations.read", anywhere("list-delegations"), get("get-delegation", "delegationId")},
+		{"run", "runs.read", anywhere("list-runs"), get("get-run", "runId")},
+		{"task", "tasks.read", each("list-tasks", "project", "projectId"), inProject("get-task", "tasks", "task")},
+		{"deliverable", "deliverables.read", each("list-deliverables", "project", "projectId"), inProject("get-deliverable", "deliverables", "deliverableId")},
+		{"criterion", "deliverables.read", each("list-criteria", "project", "projectId"), nil},
+		{"comment", "comments.read", each("list-comments", "issue", "issueId"), nil},
+		{"time entry", "time_entries.read", anywhere("list-time-entries"), nil},
+	}
+	for _, of := range types {
+		shown, hidden := 0, 0
+		for name, who := range g.subjects {
+			list, decided := of.list(who), g.records(who, of.name, of.permission).Decided
+			for _, id := range all[of.name] {
+				can := slices.Contains(decided, id)
+				if listed := slices.Contains(list, id); listed != can {
+					t.Errorf("%s, %s: list %t, decision %t", of.name, name, listed, can)
+				}
+				if of.get != nil && of.get(who, id) != can {
+					t.Errorf("%s, %s: get %t, decision %t", of.name, name, !can, can)
+				}
+				if can {
+					shown++
+				} else {
+					hidden++
+				}
+			}
+		}
+		if shown == 0 || hidden == 0 {
+			t.Errorf("%s: %d shown, %d hidden: the subjects show no difference", of.name, shown, hidden)
+		}
+	}
+	// What belongs to a project as a whole shows to whoever reads the project.
+	for name, who := range g.subjects {
+		for _, p := range g.projects {
+			can := g.may(who, "get-project", fields{"projectId": p})
+			if found := g.may(who, "find-project", fields{"hint": p}); found != can {
+				t.Errorf("find-project, %s: %t, get-project %t", name, found, can)
+			}
+			if listed := len(g.listed(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
+				t.Errorf("list-custom-fields, %s: %t, get-project %t", name, listed, can)
+			}
+		}
+		for _, i := range all["initiative"] {
+			if can, found := g.may(who, "get-initiative", fields{"initiativeId": i}), g.may(who, "initiative", fields{"hint": i}); found != can {
+				t.Errorf("initiative, %s: %t, get-initiative %t", name, found, can)
+			}
+		}
+	}
+	// These decide about the one record that they belong to, or mask what is hidden.
+	for _, name := range []string{"list-stages", "list-dependencies", "list-decision-requests", "list-epic-children"} {
+		g.asked[name] = true
+	}
+	for name := range g.operations {
+		if strings.HasPrefix(name, "list-") && !g.asked[name] {
+			t.Errorf("%s is not compared", name)
+		}
+	}
 }
 
 // listed gives the ids of a list, none where the caller may not ask.
-func (w *world) listed(who *person, name string, in fields) []op.UUID {
-	w.t.Helper()
+func (g *gallery) listed(who *person, name string, in fields) []op.UUID {
+	g.t.Helper()
+	g.asked[name] = true
 	in["limit"] = 200
-	if !w.may(who, name, in) {
+	out, err := g.try(who, name, in)
+	if fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
 		return nil
 	}
-	out, err := w.try(who, name, in)
 	if err != nil {
-		w.t.Fatal(err)
+		g.t.Fatal(err)
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
-		w.t.Fatal(err)
+		g.t.Fatal(err)
 	}
 	var page op.Page[struct {
 		ID op.UUID `json:"id"`
 	}]
 	if err := json.Unmarshal(text, &page); err != nil {
-		w.t.Fatal(err)
+		g.t.Fatal(err)
 	}
 	ids := make([]op.UUID, len(page.Items))
 	for i, item := range page.Items {

@@ -15,17 +15,17 @@ import (
 
 // runType says where the aliases r (agent run) and p (its project) keep what
 // the policies ask of a run.
-var runType = newRecordType("agent run", attributes[runRow]{
-	tenant:         "r.tenant_id",
-	id:             attribute[runRow]{"r.id", func(r *runRow) string { return string(r.ID) }},
-	project:        attribute[runRow]{"r.project_id", func(r *runRow) string { return string(r.ProjectID) }},
-	organisation:   attribute[runRow]{"p.organisation_id", func(r *runRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[runRow]{"r.created_by", func(r *runRow) string { return string(r.CreatedBy) }},
-	owner:          attribute[runRow]{"r.agent_id", func(r *runRow) string { return string(r.AgentID) }},
-	classification: attribute[runRow]{"p.classification", func(r *runRow) string { return r.Classification }},
+var runType = authz.NewRecordType("agent run", authz.Attributes[runRow]{
+	Tenant:         authz.TenantColumn[runRow]("r.tenant_id"),
+	ID:             authz.NewAttribute("r.id", func(r *runRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("r.project_id", func(r *runRow) string { return string(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *runRow) string { return text(r.OrganisationID) }),
+	Creator:        authz.NewAttribute("r.created_by", func(r *runRow) string { return string(r.CreatedBy) }),
+	Owner:          authz.NewAttribute("r.agent_id", func(r *runRow) string { return string(r.AgentID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *runRow) string { return r.Classification }),
 })
 
-var runColumns = runType.columns
+var runColumns = runType.Columns()
 
 // runRow is an agent run with what its task and project add to it.
 type runRow struct {
@@ -79,7 +79,7 @@ func loadRun(ctx context.Context, c *gate.Call, sql string, id op.UUID) (runRow,
 }
 
 // resource is the run as the policies know it.
-func (r *runRow) resource(tenant op.UUID) authz.Resource { return runType.resource(tenant, r) }
+func (r *runRow) resource(tenant op.UUID) authz.Resource { return runType.Resource(string(tenant), r) }
 
 // summary is the public form of a list.
 func (r *runRow) summary() contract.AgentRunSummary {

@@ -14,17 +14,23 @@ import (
 
 // taskType says where the aliases t (task) and p (its project) keep what the
 // policies ask of a task.
-var taskType = newRecordType("task", attributes[taskRow]{
-	tenant:         "t.tenant_id",
-	id:             attribute[taskRow]{"t.id", func(r *taskRow) string { return string(r.ID) }},
-	project:        attribute[taskRow]{"t.project_id", func(r *taskRow) string { return string(r.ProjectID) }},
-	organisation:   attribute[taskRow]{"p.organisation_id", func(r *taskRow) string { return text(r.OrganisationID) }},
-	creator:        attribute[taskRow]{"t.created_by", func(r *taskRow) string { return string(r.CreatedBy) }},
-	owner:          attribute[taskRow]{"t.assignee_id", func(r *taskRow) string { return text(r.AssigneeID) }},
-	classification: attribute[taskRow]{"p.classification", func(r *taskRow) string { return r.Classification }},
-})
+var taskType = taskTypeOf("t", "p")
 
-var taskColumns = taskType.columns
+// taskTypeOf declares the type for queries in which tasks and their projects have
+// these aliases.
+func taskTypeOf(t, p string) *authz.RecordType[taskRow] {
+	return authz.NewRecordType("task", authz.Attributes[taskRow]{
+		Tenant:         authz.TenantColumn[taskRow](t + ".tenant_id"),
+		ID:             authz.NewAttribute(t+".id", func(r *taskRow) string { return string(r.ID) }),
+		Project:        authz.NewAttribute(t+".project_id", func(r *taskRow) string { return string(r.ProjectID) }),
+		Organisation:   authz.NewAttribute(p+".organisation_id", func(r *taskRow) string { return text(r.OrganisationID) }),
+		Creator:        authz.NewAttribute(t+".created_by", func(r *taskRow) string { return string(r.CreatedBy) }),
+		Owner:          authz.NewAttribute(t+".assignee_id", func(r *taskRow) string { return text(r.AssigneeID) }),
+		Classification: authz.NewAttribute(p+".classification", func(r *taskRow) string { return r.Classification }),
+	})
+}
+
+var taskColumns = taskType.Columns()
 
 // epicProjectColumns say the same of an epic's project, alias ep: whether an
 // epic shows is a matter of its project, not of who made it.
@@ -174,7 +180,9 @@ func loadTasks(ctx context.Context, c *gate.Call, ids []op.UUID) (map[op.UUID]*t
 }
 
 // resource is the task as the policies know it.
-func (r *taskRow) resource(tenant op.UUID) authz.Resource { return taskType.resource(tenant, r) }
+func (r *taskRow) resource(tenant op.UUID) authz.Resource {
+	return taskType.Resource(string(tenant), r)
+}
 
 func (r *taskRow) key() string { return taskKey(r.Prefix, r.Number) }
 

@@ -15,16 +15,16 @@ import (
 // timeEntryType says where the aliases e (time entry) and p (its project) keep
 // what the policies ask of a time entry. It is the user's own, whoever recorded
 // it.
-var timeEntryType = newRecordType("time entry", attributes[timeEntryRow]{
-	tenant:         "e.tenant_id",
-	id:             attribute[timeEntryRow]{"e.id", func(r *timeEntryRow) string { return string(r.ID) }},
-	project:        attribute[timeEntryRow]{"e.project_id", func(r *timeEntryRow) string { return string(r.ProjectID) }},
-	organisation:   attribute[timeEntryRow]{"p.organisation_id", func(r *timeEntryRow) string { return text(r.OrganisationID) }},
-	owner:          attribute[timeEntryRow]{"e.user_id", func(r *timeEntryRow) string { return string(r.UserID) }},
-	classification: attribute[timeEntryRow]{"p.classification", func(r *timeEntryRow) string { return r.Classification }},
+var timeEntryType = authz.NewRecordType("time entry", authz.Attributes[timeEntryRow]{
+	Tenant:         authz.TenantColumn[timeEntryRow]("e.tenant_id"),
+	ID:             authz.NewAttribute("e.id", func(r *timeEntryRow) string { return string(r.ID) }),
+	Project:        authz.NewAttribute("e.project_id", func(r *timeEntryRow) string { return string(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *timeEntryRow) string { return text(r.OrganisationID) }),
+	Owner:          authz.NewAttribute("e.user_id", func(r *timeEntryRow) string { return string(r.UserID) }),
+	Classification: authz.NewAttribute("p.classification", func(r *timeEntryRow) string { return r.Classification }),
 })
 
-var timeEntryColumns = timeEntryType.columns
+var timeEntryColumns = timeEntryType.Columns()
 
 func timeEntryConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -82,7 +82,7 @@ func loadTimeEntry(ctx context.Context, c *gate.Call, id op.UUID) (timeEntryRow,
 
 // resource is the time entry as the policies know it.
 func (r *timeEntryRow) resource(tenant op.UUID) authz.Resource {
-	return timeEntryType.resource(tenant, r)
+	return timeEntryType.Resource(string(tenant), r)
 }
 
 // entry is the public form.

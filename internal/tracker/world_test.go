@@ -41,7 +41,11 @@ type person struct {
 	kind string
 	// projects narrows all roles to these projects.
 	projects []op.UUID
-	caveats  []string
+	// organisations narrows all roles to these organisations.
+	organisations []op.UUID
+	caveats       []string
+	// key says that the person uses an API key that carries its roles.
+	key bool
 }
 
 // world is the module on a database of its own, with the tenants acme and globex.
@@ -59,6 +63,8 @@ type world struct {
 
 	mu     sync.Mutex
 	people map[op.UUID]*person
+	// principals, unless nil, keeps each person's principal for its later requests.
+	principals map[op.UUID]*principal.Principal
 	// roles are what role added to those of the policies.
 	roles map[string][]string
 	// deps are what the module was made of; remake makes it anew.
@@ -189,11 +195,14 @@ func (w *world) grants() map[string][]string {
 func (p *person) assignments() []authz.Assignment {
 	var held []authz.Assignment
 	for _, role := range p.roles {
-		if len(p.projects) == 0 {
+		if len(p.projects)+len(p.organisations) == 0 {
 			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
 		}
 		for _, id := range p.projects {
 			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: string(id)})
+		}
+		for _, id := range p.organisations {
+			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeOrganisation, ID: string(id)})
 		}
 	}
 	return held
@@ -212,9 +221,12 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 		Roles:  w.grants(),
 	}
 	for _, a := range in.Stored.Assignments {
-		if a.Scope == authz.ScopeProject {
-			in.Token.RoleScopes[a.Role] = append(in.Token.RoleScopes[a.Role], "project:"+a.ID)
+		if a.Scope != authz.ScopeTenant {
+			in.Token.RoleScopes[a.Role] = append(in.Token.RoleScopes[a.Role], a.Scope+":"+a.ID)
 		}
+	}
+	if p.key {
+		in.Token.Kind = authz.TokenAPIKey
 	}
 	for _, d := range live.Delegations.InForce {
 		lender, err := w.Candidate(ctx, p.tenant, string(d.Delegator))
@@ -235,6 +247,11 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 	}
 	fresh := *old
 	fresh.Subject, fresh.Revision, fresh.Lent = subject, live.Revision, live.Delegations.Fingerprint
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.principals != nil {
+		w.principals[old.UserID] = &fresh
+	}
 	return &fresh, nil
 }
 
@@ -307,6 +324,12 @@ func (w *world) try(who *person, name string, in fields) (any, error) {
 // as is the context of a request of the person's.
 func (w *world) as(who *person) context.Context {
 	ctx := op.WithRequest(context.Background(), op.Request{ID: string(uid.Random())})
+	w.mu.Lock()
+	kept := w.principals[who.id]
+	w.mu.Unlock()
+	if kept != nil {
+		return principal.With(ctx, kept)
+	}
 	p := &principal.Principal{UserID: who.id, Kind: who.kind, Tenant: who.tenant, TokenTenant: who.tenant, TenantType: "STANDARD", Organisation: who.organisation}
 	var revision int64
 	err := w.owner.QueryRow(ctx, `SELECT grants_revision FROM identity.tenants WHERE id = $1`, who.tenant).Scan(&revision)
