@@ -94,7 +94,7 @@ func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.N
 func Settings() []Setting {
 	return []Setting{
 		{Name: "DATABASE_URL", Doc: "Pooled address of the database. Its user is replaced by the LOGIN role of each module.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
-		{Name: "DIRECT_URL", Doc: "Direct address of the database as its owner, for `ptd migrate` and `ptd db:provision-service-principals`; `ptd serve` does not use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
+		{Name: "DIRECT_URL", Doc: "Direct address of the database as its owner, for `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals`; `ptd serve` does not use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
 		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which the passwords of the database roles are derived; without it the roles have none (trust or peer authentication).", set: text(func(c *Config) *string { return &c.DBRoleSecret })},
 		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API; 0 takes any free one.", set: number(func(c *Config) *int { return &c.Port }, 0, 65535)},
 		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "Address to listen on; 0.0.0.0 for every interface.", set: func(c *Config, v string) error {

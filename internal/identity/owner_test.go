@@ -22,7 +22,7 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})
 	role := "owner_" + strings.ReplaceAll(string(uid.Random()), "-", "")[:12]
-	r.exec(`CREATE ROLE ` + role + ` LOGIN IN ROLE parapet_identity, parapet_context`)
+	r.exec(`CREATE ROLE ` + role + ` LOGIN NOINHERIT`)
 	t.Cleanup(func() {
 		super := one[string](r, `SELECT current_user::text`)
 		r.exec(`REASSIGN OWNED BY ` + role + ` TO ` + super + `; DROP OWNED BY ` + role + `; DROP ROLE ` + role)
@@ -39,6 +39,17 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	// Without the membership that `ptd migrate` grants, the error names the grant.
+	seedTenant := func(tx pgx.Tx) error {
+		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
+		_, err := s.Tenant(ctx, identity.SeedTenant{Slug: "early", Name: "Early", Type: "STANDARD"})
+		return err
+	}
+	grant := `GRANT parapet_identity TO "` + role + `"`
+	if err := pgx.BeginFunc(ctx, conn, seedTenant); !fault.HasCode(err, fault.CodeForbidden) || !strings.Contains(err.Error(), grant) {
+		t.Errorf("an owner that cannot act as parapet_identity: %v", err)
+	}
+	r.exec(grant)
 	var managed house
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}

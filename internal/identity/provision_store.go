@@ -2,10 +2,12 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -18,18 +20,34 @@ import (
 // own credentials, where there is no user to name.
 const actorOperator = "operator"
 
-const rowSecuritySQL = `SELECT row_security_active('audit.entries')`
+const ownerSQL = `
+SELECT current_user::text AS name, row_security_active('audit.entries') AS bound,
+       pg_has_role(current_user, @role, ` + postgres.SetRolePrivilegeSQL + `) AS settable,
+       current_setting('server_version_num')::int AS server_version`
 
-// asModule runs f with the rights of the module where row-level security binds
-// the owner: the audit log and the outbox take rows from the modules' roles
-// alone. A superuser is not bound.
+// ownerRow is the owner of the database. Bound: row-level security applies to it.
+// Settable: it can SET ROLE to the module's role.
+type ownerRow struct {
+	Name          string
+	Bound         bool
+	Settable      bool
+	ServerVersion int
+}
+
+// asModule runs f with the privileges of the module where row-level security binds
+// the owner: the audit log and the outbox take rows from the modules' roles alone.
+// A superuser is not bound.
 func asModule(ctx context.Context, tx pgx.Tx, f func() error) error {
-	var bound bool
-	if err := tx.QueryRow(ctx, rowSecuritySQL).Scan(&bound); err != nil {
+	owner, err := postgres.One[ownerRow](ctx, tx, ownerSQL, postgres.Args{"role": postgres.RoleIdentity})
+	if err != nil {
 		return err
 	}
-	if !bound {
+	if !owner.Bound {
 		return f()
+	}
+	if !owner.Settable {
+		return fault.Refused(fmt.Sprintf("The database role %q cannot act as %s. Run `ptd migrate` with the same DIRECT_URL, or as a superuser: %s;",
+			owner.Name, postgres.RoleIdentity, postgres.GrantSetRole(owner.ServerVersion, owner.Name, postgres.RoleIdentity)))
 	}
 	if _, err := tx.Exec(ctx, "SET LOCAL ROLE "+postgres.RoleIdentity); err != nil {
 		return err
@@ -37,7 +55,7 @@ func asModule(ctx context.Context, tx pgx.Tx, f func() error) error {
 	if err := f(); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, "RESET ROLE")
+	_, err = tx.Exec(ctx, "RESET ROLE")
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -27,6 +28,27 @@ const (
 	RoleContext = "parapet_context"
 	RoleSearch  = "parapet_search"
 )
+
+// SetRolePrivilegeSQL is the SQL expression that names, for pg_has_role, the
+// privilege to SET ROLE and to give objects to a role: since PostgreSQL 16 a
+// membership can lack it.
+const SetRolePrivilegeSQL = `CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END`
+
+// VersionMembershipOptions is the server_version_num since which a membership in a
+// role has the options ADMIN, INHERIT and SET, and CREATEROLE alone gives no
+// privilege on a role that another role created.
+const VersionMembershipOptions = 160000
+
+// GrantSetRole gives the statement that lets member SET ROLE to roles. Since
+// PostgreSQL 16 the member does not inherit their privileges; before, that is an
+// attribute of the member. serverVersion is the setting server_version_num.
+func GrantSetRole(serverVersion int, member string, roles ...string) string {
+	grant := fmt.Sprintf("GRANT %s TO %s", strings.Join(roles, ", "), pgx.Identifier{member}.Sanitize())
+	if serverVersion < VersionMembershipOptions {
+		return grant
+	}
+	return grant + " WITH INHERIT FALSE, SET TRUE"
+}
 
 // RolePassword is the password of a role, derived from the installation's
 // secret, so that no process needs a list of passwords.

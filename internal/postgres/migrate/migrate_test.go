@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,7 +157,7 @@ func TestRunnersOfOneDatabaseTakeTurns(t *testing.T) {
 func TestFreshCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Ephemeral: true})
+	server, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Ephemeral: true, Binaries: os.Getenv("PT_POSTGRES_BIN")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +190,8 @@ func TestFreshCluster(t *testing.T) {
 		})
 	}
 	wg.Wait()
+
+	t.Run("privileges of the owner", func(t *testing.T) { testOwnerPrivileges(t, server, admin, opts) })
 
 	// From here on passwords count.
 	hba := "local all postgres trust\nlocal all all scram-sha-256\n"
@@ -237,6 +240,73 @@ func TestFreshCluster(t *testing.T) {
 	}
 	if err := connect(postgres.RoleWiki, opts.RoleSecret); err != nil {
 		t.Error(err)
+	}
+}
+
+// testOwnerPrivileges migrates as owners that lack a privilege, runs the statements
+// that the error names as a superuser, and migrates again.
+func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn, opts migrate.Options) {
+	exec := func(statements ...string) {
+		t.Helper()
+		for _, sql := range statements {
+			if _, err := admin.Exec(t.Context(), sql); err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+		}
+	}
+	exec(`CREATE ROLE plain LOGIN`, `CREATE DATABASE plain OWNER plain`)
+	grant := func(roles, options string) string { return `GRANT ` + roles + ` TO "plain"` + options }
+	noPasswords := []string{grant("parapet_identity, parapet_context, parapet_search", "")}
+	passwords := []string{`ALTER ROLE "plain" CREATEROLE`}
+	var version int
+	if err := admin.QueryRow(t.Context(), `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	if version >= postgres.VersionMembershipOptions {
+		noPasswords = []string{grant("parapet_identity, parapet_context, parapet_search", " WITH INHERIT FALSE, SET TRUE")}
+		passwords = append(passwords, grant("parapet_identity, parapet_tracker, parapet_catalog, parapet_wiki, parapet_auth, parapet_jobs, parapet_app",
+			" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE"))
+	}
+	withoutPasswords := opts
+	withoutPasswords.RoleSecret = ""
+	for _, c := range []struct {
+		name, owner, before string
+		opts                migrate.Options
+		want                []string
+	}{
+		{name: "INHERIT is corrected by the owner", owner: "migrator", before: `ALTER ROLE parapet_wiki INHERIT`, opts: opts},
+		{
+			name: "an elevated role is corrected by a superuser", owner: "migrator", before: `ALTER ROLE parapet_wiki CREATEDB`, opts: opts,
+			want: []string{`ALTER ROLE parapet_wiki LOGIN NOINHERIT NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION`},
+		},
+		{name: "no CREATEROLE, roles created by others", owner: "plain", opts: withoutPasswords, want: noPasswords},
+		{name: "no CREATEROLE, and it shall set passwords", owner: "plain", opts: opts, want: passwords},
+	} {
+		if c.before != "" {
+			exec(c.before)
+		}
+		database := map[string]string{"migrator": "db0", "plain": "plain"}[c.owner]
+		up := func() error {
+			_, err := migrate.Up(t.Context(), server.URL(database, c.owner), c.opts)
+			return err
+		}
+		err := up()
+		if len(c.want) > 0 {
+			var lacks *migrate.PrivilegeError
+			if !errors.As(err, &lacks) || !slices.Equal(lacks.Statements, c.want) || !strings.Contains(err.Error(), `"`+c.owner+`"`) || !strings.Contains(err.Error(), strings.Join(c.want, "; ")+";") {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			exec(lacks.Statements...)
+			err = up()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	var different int
+	err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_roles WHERE rolname LIKE 'parapet\_%' AND (rolinherit OR rolcreatedb)`).Scan(&different)
+	if err != nil || different != 0 {
+		t.Errorf("%d roles were not corrected, %v", different, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,119 +47,146 @@ func roles() []role {
 	}
 }
 
-const sqlRole = `
-SELECT rolname AS name, rolcanlogin AS login,
-       rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolinherit OR rolreplication AS powerful,
-       coalesce(rolconfig, '{}') AS config
+const sqlRoles = `
+SELECT rolname AS name, rolcanlogin AS login, rolinherit AS inherit,
+       rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication AS elevated,
+       coalesce(rolconfig, '{}') AS config,
+       pg_has_role(current_user, oid, 'MEMBER WITH ADMIN OPTION') AS admin,
+       pg_has_role(current_user, oid, ` + postgres.SetRolePrivilegeSQL + `) AS settable
 FROM pg_catalog.pg_roles
-WHERE rolname = @name`
+WHERE rolname = ANY(@names)`
 
+// roleRow is a role as it is in the cluster. Elevated: it has an attribute that
+// no role of the product may have. Admin and Settable are rights of the role that
+// migrates: it can grant the role, and it can SET ROLE to it.
 type roleRow struct {
 	Name     string
 	Login    bool
-	Powerful bool
+	Inherit  bool
+	Elevated bool
 	Config   []string
+	Admin    bool
+	Settable bool
 }
 
-// ensureRoles makes the roles, or puts them right. Roles belong to the cluster,
-// and another database's migration may be at the same ones: a lost race is
-// tried again, and what is right already is not touched.
+func readRoles(ctx context.Context, conn *pgx.Conn, names ...string) ([]roleRow, error) {
+	return postgres.Collect[roleRow](ctx, conn, sqlRoles, postgres.Args{"names": names})
+}
+
+// ensureRoles creates the roles that are missing and corrects those that differ.
+// Before it changes an existing role it checks that it has every privilege that
+// the changes take, and returns a *PrivilegeError if not.
 func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
+	me, err := postgres.One[migrator](ctx, conn, sqlMigrator)
+	if err != nil {
+		return fmt.Errorf("migrate: current role: %w", err)
+	}
+	names := make([]string, 0, len(roles()))
 	for _, r := range roles() {
-		var err error
-		for attempt := range 20 {
-			if err = ensureRole(ctx, conn, r, secret); !lostRace(err) {
-				break
-			}
-			if serr := sleep(ctx, time.Duration(attempt+1)*10*time.Millisecond); serr != nil {
-				return serr
-			}
+		names = append(names, r.name)
+		if !me.Superuser && !me.CreateRole {
+			continue
 		}
-		if err != nil {
+		if err := retryLostRace(ctx, func() error { return createRole(ctx, conn, r) }); err != nil {
 			return fmt.Errorf("migrate: role %s: %w", r.name, err)
 		}
 	}
+	existing, err := readRoles(ctx, conn, names...)
+	if err != nil {
+		return fmt.Errorf("migrate: roles: %w", err)
+	}
+	if missing := me.missingPrivileges(existing, secret != ""); len(missing) > 0 {
+		return &PrivilegeError{Role: me.Name, Statements: missing}
+	}
 	for _, r := range roles() {
-		if r.login {
+		if err := retryLostRace(ctx, func() error { return alterRole(ctx, conn, r, secret) }); err != nil {
+			return fmt.Errorf("migrate: role %s: %w", r.name, err)
+		}
+	}
+	for _, r := range existing {
+		if r.Settable || !slices.Contains(settableRoles(), r.Name) {
 			continue
 		}
-		if err := grantOwner(ctx, conn, r.name); err != nil {
+		if err := retryLostRace(ctx, func() error {
+			_, err := conn.Exec(ctx, postgres.GrantSetRole(me.ServerVersion, me.Name, r.Name))
 			return err
+		}); err != nil {
+			return fmt.Errorf("migrate: grant %s: %w", r.Name, err)
 		}
 	}
 	return nil
 }
 
-func ensureRole(ctx context.Context, conn *pgx.Conn, want role, secret string) error {
-	attributes := "NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION"
-	if want.login {
-		attributes = "LOGIN " + attributes
-	} else {
-		attributes = "NOLOGIN " + attributes
-	}
-	have, err := postgres.One[roleRow](ctx, conn, sqlRole, postgres.Args{"name": want.name})
-	switch {
-	case postgres.IsNoRows(err):
-		// What a non-superuser may not even say (NOSUPERUSER, NOREPLICATION, …) is
-		// the default, so a new role needs only the rest.
-		verb := "CREATE ROLE %s NOLOGIN NOINHERIT"
-		if want.login {
-			verb = "CREATE ROLE %s LOGIN NOINHERIT"
-		}
-		if _, err := conn.Exec(ctx, fmt.Sprintf(verb, want.name)); err != nil {
-			return err
-		}
-	case err != nil:
-		return err
-	case have.Powerful || have.Login != want.login:
-		if _, err := conn.Exec(ctx, fmt.Sprintf("ALTER ROLE %s %s", want.name, attributes)); err != nil {
-			return err
-		}
-	}
-	if err := ensureSettings(ctx, conn, want, have.Config); err != nil {
+// createRole creates a role that does not exist. Roles that are not superusers
+// may not even name NOSUPERUSER, NOREPLICATION and NOBYPASSRLS, which are the defaults.
+func createRole(ctx context.Context, conn *pgx.Conn, want role) error {
+	existing, err := readRoles(ctx, conn, want.name)
+	if err != nil || len(existing) > 0 {
 		return err
 	}
-	if secret == "" || !want.login {
-		return nil
-	}
-	verifier, err := scramVerifier(postgres.RolePassword(want.name, secret))
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", want.name, verifier))
+	_, err = conn.Exec(ctx, fmt.Sprintf("CREATE ROLE %s %s", want.name, want.attributes()))
 	return err
 }
 
-func ensureSettings(ctx context.Context, conn *pgx.Conn, want role, have []string) error {
-	set := make(map[string]bool, len(have))
-	for _, s := range have {
-		set[s] = true
+// attributes are those that a role that is not a superuser may set.
+func (r role) attributes() string {
+	if r.login {
+		return "LOGIN NOINHERIT"
 	}
-	for _, s := range want.settings {
-		name, value, _ := strings.Cut(s, " = ")
-		if set[name+"="+strings.Trim(value, "'")] {
-			continue
-		}
-		if _, err := conn.Exec(ctx, fmt.Sprintf("ALTER ROLE %s SET %s", want.name, s)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return "NOLOGIN NOINHERIT"
 }
 
-// grantOwner lets a migrating role that is no superuser give a function to a
-// role that cannot log in.
-func grantOwner(ctx context.Context, conn *pgx.Conn, owner string) error {
-	var member bool
-	err := conn.QueryRow(ctx, `SELECT pg_has_role(current_user, $1, 'USAGE')`, owner).Scan(&member)
+// strip gives the statement that takes from a role what no role of the product may
+// have. Only a superuser can run it.
+func (r role) strip() string {
+	return fmt.Sprintf("ALTER ROLE %s %s NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION", r.name, r.attributes())
+}
+
+// changes gives the statements that correct the role, without its password.
+func (r role) changes(existing roleRow) []string {
+	var statements []string
+	switch {
+	case existing.Elevated:
+		statements = append(statements, r.strip())
+	case existing.Login != r.login || existing.Inherit:
+		statements = append(statements, fmt.Sprintf("ALTER ROLE %s %s", r.name, r.attributes()))
+	}
+	for _, s := range r.settings {
+		if !slices.Contains(existing.Config, configEntry(s)) {
+			statements = append(statements, fmt.Sprintf("ALTER ROLE %s SET %s", r.name, s))
+		}
+	}
+	return statements
+}
+
+// configEntry is how pg_roles.rolconfig shows a setting.
+func configEntry(setting string) string {
+	name, value, _ := strings.Cut(setting, " = ")
+	return name + "=" + strings.Trim(value, "'")
+}
+
+// alterRole corrects a role that exists, and sets its password. The role is read
+// again here because another database's migration may have corrected it.
+func alterRole(ctx context.Context, conn *pgx.Conn, want role, secret string) error {
+	existing, err := readRoles(ctx, conn, want.name)
 	if err != nil {
-		return fmt.Errorf("migrate: role %s: %w", owner, err)
+		return err
 	}
-	if member {
-		return nil
+	var statements []string
+	for _, r := range existing {
+		statements = append(statements, want.changes(r)...)
 	}
-	if _, err := conn.Exec(ctx, fmt.Sprintf("GRANT %s TO CURRENT_USER", owner)); err != nil {
-		return fmt.Errorf("migrate: grant %s: %w", owner, err)
+	if secret != "" && want.login {
+		verifier, err := scramVerifier(postgres.RolePassword(want.name, secret))
+		if err != nil {
+			return err
+		}
+		statements = append(statements, fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", want.name, verifier))
+	}
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -185,20 +213,30 @@ func ensureDatabase(ctx context.Context, conn *pgx.Conn) error {
 		fmt.Sprintf("GRANT SELECT ON parapet.migrations TO %s", readers),
 	}
 	for _, s := range statements {
-		var err error
-		for attempt := range 20 {
-			if _, err = conn.Exec(ctx, s); !lostRace(err) {
-				break
-			}
-			if serr := sleep(ctx, time.Duration(attempt+1)*10*time.Millisecond); serr != nil {
-				return serr
-			}
-		}
+		err := retryLostRace(ctx, func() error {
+			_, err := conn.Exec(ctx, s)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("migrate: grants: %w", err)
 		}
 	}
 	return nil
+}
+
+// retryLostRace runs f again while it loses a race (lostRace): roles belong to the
+// cluster, and the migrations of several databases may change them at a time.
+func retryLostRace(ctx context.Context, f func() error) error {
+	var err error
+	for attempt := range 20 {
+		if err = f(); !lostRace(err) {
+			break
+		}
+		if serr := sleep(ctx, time.Duration(attempt+1)*10*time.Millisecond); serr != nil {
+			return serr
+		}
+	}
+	return err
 }
 
 // lostRace tells whether a statement on a shared catalogue failed because
