@@ -53,6 +53,17 @@ func TestInstallation_OwnerWithCreateRole(t *testing.T) {
 		}
 		i := installation{t: t, direct: server.URL(owner.name, owner.name), pooled: server.URL(owner.name, postgres.RoleApp)}
 		i.install(owner.name)
+		if owner.name == "second" {
+			// Row-level security hides the seeded tenants from the owner.
+			dev, info := devServer(t, t.TempDir(), i.env()...)
+			if len(info.Tenants) != 3 {
+				t.Errorf("ptd dev on the database of an owner: %d tenants", len(info.Tenants))
+			}
+			login(t, info, info.BaseURL, "admin@acme.example")
+			if err := dev.stop(); err != nil {
+				t.Errorf("dev: %v\n%s", err, dev.err.String())
+			}
+		}
 		const reach = `SELECT coalesce(string_agg(rolname, ' ' ORDER BY rolname), '') FROM pg_roles WHERE rolname LIKE 'parapet\_%' AND pg_has_role($1, oid, `
 		if got := query(t, super, reach+postgres.SetRolePrivilegeSQL+`)`, owner.name); got != "parapet_context parapet_identity parapet_search" {
 			t.Errorf("%s can SET ROLE to: %s", owner.name, got)

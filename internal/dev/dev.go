@@ -98,7 +98,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if _, err := app.Migrate(ctx, cfg); err != nil {
 		return nil, err
 	}
-	tenants, err := seed(ctx, cfg.DirectURL, o.DataDir, kept)
+	tenants, err := seed(ctx, cfg, o.DataDir, kept)
 	if err != nil {
 		return nil, fmt.Errorf("seed: %w", err)
 	}

@@ -13,11 +13,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/app"
 	"parapet/internal/authz"
 	"parapet/internal/clock"
 	"parapet/internal/identity"
 	"parapet/internal/op"
 	"parapet/internal/password"
+	"parapet/internal/postgres"
 )
 
 // seeded marks a data folder whose database has been seeded whole.
@@ -25,15 +27,11 @@ const seeded = "seeded"
 
 // seed makes the tenants where they have never been made, and tells what is in
 // them. It starts again where it was cut off.
-func seed(ctx context.Context, directURL, dir string, s secrets) ([]Tenant, error) {
-	conn, err := pgx.Connect(ctx, directURL)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+func seed(ctx context.Context, cfg app.Config, dir string, s secrets) ([]Tenant, error) {
 	marker := filepath.Join(dir, seeded)
 	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
-		if err := create(ctx, conn, s); err != nil {
+		err := connected(ctx, cfg.DirectURL, func(conn *pgx.Conn) error { return create(ctx, conn, s) })
+		if err != nil {
 			return nil, err
 		}
 		if err := writeWhole(marker, []byte(time.Now().UTC().Format(time.RFC3339)+"\n")); err != nil {
@@ -42,7 +40,27 @@ func seed(ctx context.Context, directURL, dir string, s secrets) ([]Tenant, erro
 	} else if err != nil {
 		return nil, err
 	}
-	return readTenants(ctx, conn, s)
+	// Row-level security may hide every tenant from the owner, and none from parapet_auth.
+	url, err := postgres.RoleURL(cfg.DatabaseURL, postgres.RoleAuth, cfg.DBRoleSecret)
+	if err != nil {
+		return nil, err
+	}
+	var tenants []Tenant
+	err = connected(ctx, url, func(conn *pgx.Conn) error {
+		tenants, err = readTenants(ctx, conn, s)
+		return err
+	})
+	return tenants, err
+}
+
+// connected runs f with a connection to url.
+func connected(ctx context.Context, url string, f func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return f(conn)
 }
 
 // create makes everything in one transaction, then provisions the service

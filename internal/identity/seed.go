@@ -54,12 +54,13 @@ func (s *Seeder) Tenant(ctx context.Context, in SeedTenant) (op.UUID, error) {
 
 // Organisation finds or makes an organisation of the tenant and gives its id.
 func (s *Seeder) Organisation(ctx context.Context, tenant op.UUID, name string) (op.UUID, error) {
+	// An owner whom row-level security binds sees the rows of this tenant alone.
+	if err := postgres.SetTenant(ctx, s.Tx, string(tenant)); err != nil {
+		return "", err
+	}
 	id, err := findOrganisation(ctx, s.Tx, tenant, name)
 	if err == nil || !postgres.IsNoRows(err) {
 		return id, err
-	}
-	if err := postgres.SetTenant(ctx, s.Tx, string(tenant)); err != nil {
-		return "", err
 	}
 	id = uid.New()
 	if err := seedOrganisation(ctx, s.Tx, tenant, id, name, s.Now); err != nil {
@@ -87,12 +88,12 @@ func (s *Seeder) User(ctx context.Context, in SeedUser) (op.UUID, error) {
 	if in.Kind != contract.KindHuman && in.Kind != contract.KindAgent {
 		return "", fmt.Errorf("identity: seed: %s can't be a user of kind %s", in.Email, in.Kind)
 	}
+	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
+		return "", err
+	}
 	id, err := findUser(ctx, s.Tx, in.Tenant, in.Email)
 	if err == nil || !postgres.IsNoRows(err) {
 		return id, err
-	}
-	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
-		return "", err
 	}
 	row := userRow{ID: uid.New(), Home: in.Tenant, Kind: in.Kind, Email: in.Email, DisplayName: in.DisplayName, Status: contract.UserActive}
 	if in.Suspended {

@@ -246,6 +246,7 @@ func TestFreshCluster(t *testing.T) {
 // testOwnerPrivileges migrates as owners that lack a privilege, runs the statements
 // that the error names as a superuser, and migrates again.
 func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn, opts migrate.Options) {
+	t.Helper()
 	exec := func(statements ...string) {
 		t.Helper()
 		for _, sql := range statements {
