@@ -141,7 +141,9 @@ func (c cluster) arguments(socketDir string) []string {
 			"wal_level=minimal", "max_wal_senders=0", "autovacuum=off",
 			"checkpoint_timeout=1h", "max_wal_size=4GB", "max_connections=500")
 	} else {
-		settings = append(settings, "max_connections=200")
+		// New tables get their statistics within seconds of the first import, not
+		// after a minute of plans that know nothing of them.
+		settings = append(settings, "max_connections=200", "autovacuum_naptime=5s")
 	}
 	var args []string
 	for _, s := range settings {
