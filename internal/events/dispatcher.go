@@ -84,6 +84,12 @@ func orDefault[T int | time.Duration](v, or T) T {
 	return v
 }
 
+// sqlRoutingTurn lets one dispatcher at a time move events to the queues, and makes
+// the server read the outbox by its index (see sqlAnyOrder).
+const sqlRoutingTurn = `
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
+       pg_advisory_xact_lock(hashtextextended('parapet routing', 0))`
+
 // sqlRoute moves one batch. The rows are locked in order and not skipped, so that
 // a second dispatcher waits for the first and then finds the rows behind them. A
 // locked row stays where it is, so its location finds it without a join.
@@ -117,12 +123,14 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 			names, patterns = append(names, s.Name), append(patterns, t)
 		}
 	}
-	if err := checkLease(ctx, d.cfg.Pool); err != nil {
-		return 0, err
-	}
 	var n int
 	err := d.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		if _, err := tx.Exec(ctx, sqlIndexOrder); err != nil {
+		if _, err := tx.Exec(ctx, sqlRoutingTurn); err != nil {
+			return err
+		}
+		// After the turn: the dispatcher that had it before has ended its transaction, and the next leader
+		// waits for the end of this one.
+		if err := checkLease(ctx, tx); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, sqlRoute, freshPlan, postgres.Args{

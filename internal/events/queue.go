@@ -54,12 +54,8 @@ func (q *queue) run(ctx context.Context) {
 // full. With wrong statistics the server would rather read and sort all that waits,
 // for each batch anew. So the other ways are off in the transaction while the queue
 // is read; sqlAnyOrder allows them again before a subscriber's own statements.
-const (
-	sqlIndexOrder = `
-SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`
-	sqlAnyOrder = `
+const sqlAnyOrder = `
 SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_bitmapscan TO DEFAULT; SET LOCAL enable_sort TO DEFAULT`
-)
 
 // sqlTurn lets one dispatcher at a time deliver to a subscriber, and bounds the
 // statements of the transaction, so that the server ends a slow one and the
