@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"parapet/internal/filelock"
 )
 
 const (
@@ -85,10 +87,7 @@ func supervise(run string, timeout time.Duration, argv []string, report io.Write
 			fmt.Fprintf(report, "%s %s", reportOverlap, err)
 			return nil
 		}
-		defer func() {
-			_ = os.Remove(lock.Name())
-			_ = lock.Close()
-		}()
+		defer func() { _ = lock.Remove() }()
 	}
 	select {
 	case <-orphaned:
@@ -193,7 +192,7 @@ func processes() []int {
 // an earlier one was: its supervisor holds the lock until the last descendant is
 // gone. Where that supervisor itself was killed, the processes that it left are
 // found by the marker in their environment and killed.
-func lockAttempt(run string, orphaned <-chan struct{}) (*os.File, error) {
+func lockAttempt(run string, orphaned <-chan struct{}) (*filelock.Lock, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("ptd-agent-locks-%d", os.Getuid()))
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -208,14 +207,15 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*os.File, error) {
 	name := filepath.Join(dir, filepath.Base(run))
 	end := time.Now().Add(previousEnds)
 	for {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // in a folder of our own
-		if err != nil {
+		lock, err := filelock.Try(name)
+		var held *filelock.HeldError
+		switch {
+		case err == nil && !killMarked(run):
+			return lock, nil
+		case err != nil && !errors.As(err, &held):
 			return nil, err
 		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && isStill(f, name) && !killMarked(run) {
-			return f, nil
-		}
-		_ = f.Close()
+		_ = lock.Release()
 		if time.Now().After(end) {
 			return nil, errors.New("an earlier attempt still runs")
 		}
@@ -225,17 +225,6 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*os.File, error) {
 		case <-time.After(lookAgain):
 		}
 	}
-}
-
-// isStill reports whether the file still has the name: the earlier holder of the lock may
-// have removed it.
-func isStill(f *os.File, name string) bool {
-	mine, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Lstat(name)
-	return err == nil && os.SameFile(mine, there)
 }
 
 // killMarked kills the processes of earlier attempts and reports whether there were

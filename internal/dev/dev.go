@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"strconv"
 
 	"parapet/internal/app"
+	"parapet/internal/filelock"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/embedded"
 )
@@ -41,7 +41,7 @@ type Dev struct {
 	database *embedded.Server
 	info     Info
 	// lock keeps other processes from the data folder.
-	lock io.Closer
+	lock *filelock.Lock
 }
 
 const database = "parapet"
@@ -176,7 +176,5 @@ func (d *Dev) Close() {
 		// The end of the program is no reason to kill the database.
 		_ = d.database.Close(context.Background())
 	}
-	if d.lock != nil {
-		_ = d.lock.Close()
-	}
+	_ = d.lock.Release()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"parapet/internal/filelock"
 )
 
 // superuser is the cluster's first role, the owner of what is migrated.
@@ -46,7 +48,7 @@ type Server struct {
 	socketDir string
 	// proc is the child that this process owns; nil for one that was attached to.
 	proc *process
-	lock *dirLock
+	lock *filelock.Lock
 	// member keeps a shared server alive (see Join).
 	member *os.File
 }
@@ -62,16 +64,16 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	for {
-		lock, err := tryLock(filepath.Join(dir, "lock"))
+		lock, err := filelock.Try(filepath.Join(dir, "lock"))
 		if err == nil {
 			s, err := own(ctx, opts, dir, lock)
 			if err != nil {
-				lock.release()
-				return nil, err
+				return nil, errors.Join(err, lock.Release())
 			}
 			return s, nil
 		}
-		if !errors.Is(err, errLocked) {
+		var held *filelock.HeldError
+		if !errors.As(err, &held) {
 			return nil, fmt.Errorf("embedded: lock of %s: %w", dir, err)
 		}
 		if s := attach(ctx, dir); s != nil {
@@ -86,7 +88,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 }
 
 // own starts a server as the holder of the lock.
-func own(ctx context.Context, opts Options, dir string, lock *dirLock) (*Server, error) {
+func own(ctx context.Context, opts Options, dir string, lock *filelock.Lock) (*Server, error) {
 	log := opts.log()
 	data := filepath.Join(dir, "data")
 	if err := clearLeftovers(ctx, data, log); err != nil {
@@ -196,8 +198,7 @@ func (s *Server) Close(ctx context.Context) error {
 	err := s.proc.stop(ctx)
 	// The next start makes it again; if it is not empty it is not ours alone.
 	_ = os.Remove(s.socketDir)
-	s.lock.release()
-	return err
+	return errors.Join(err, s.lock.Release())
 }
 
 // prepareDir makes the folder and gives its real path, by which processes are

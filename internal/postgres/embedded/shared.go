@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"parapet/internal/filelock"
 )
 
 // supervisor runs a shared server and ends it when its last user is gone. Every
@@ -68,7 +70,7 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.release()
+	defer func() { _ = lock.Release() }()
 	generations, err := filepath.Glob(filepath.Join(base, "g-*"))
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
@@ -98,13 +100,14 @@ func checkOwner(dir string, acct account) error {
 	return nil
 }
 
-func waitLock(ctx context.Context, path string) (*dirLock, error) {
+func waitLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	for {
-		lock, err := tryLock(path)
+		lock, err := filelock.Try(path)
 		if err == nil {
 			return lock, nil
 		}
-		if !errors.Is(err, errLocked) {
+		var held *filelock.HeldError
+		if !errors.As(err, &held) {
 			return nil, fmt.Errorf("embedded: lock: %w", err)
 		}
 		select {
