@@ -146,6 +146,69 @@ func TestQueue_ServesTenantsInTurn(t *testing.T) {
 	}
 }
 
+// TestQueue_KeepsTheTurnWhenATenantLeaves lets all waiting callers of a tenant give
+// up, before, at and behind the tenant whose turn it is.
+func TestQueue_KeepsTheTurnWhenATenantLeaves(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		// Of a, b, c and d, with two callers each, this many are served before the tenants of leaves give up.
+		served int
+		leaves string
+		want   string
+	}{
+		"nobody leaves":                               {2, "", "cdabcd"},
+		"the first of those served":                   {2, "a", "cdbcd"},
+		"the last of those served":                    {2, "b", "cdacd"},
+		"all of those served":                         {2, "ab", "cdcd"},
+		"the tenant whose turn it is":                 {2, "c", "dabd"},
+		"a tenant that is not served yet":             {2, "d", "cabc"},
+		"the tenants around the one whose turn it is": {2, "bd", "cac"},
+		"a tenant before the last, whose turn it is":  {3, "a", "dbcd"},
+		"the last tenant, whose turn it is":           {3, "d", "abc"},
+		"every tenant but the first":                  {3, "bcd", "a"},
+		"before anybody is served":                    {0, "a", "bcdbcd"},
+		"after each was served once":                  {4, "a", "bcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := admission.New(admission.Limits{Slots: 1, Share: 1, Queue: 2})
+			holder := enter(t, q, "", admission.Read)
+			waiting := map[string][]*admission.Slot{}
+			for range 2 {
+				for _, tenant := range []string{"a", "b", "c", "d"} {
+					waiting[tenant] = append(waiting[tenant], enter(t, q, tenant, admission.Read))
+				}
+			}
+			serve := func() string {
+				holder.Leave()
+				for tenant, slots := range waiting {
+					if len(slots) > 0 && granted(slots[0]) {
+						holder, waiting[tenant] = slots[0], slots[1:]
+						return tenant
+					}
+				}
+				return ""
+			}
+			for range c.served {
+				serve()
+			}
+			for _, tenant := range c.leaves {
+				for _, s := range waiting[string(tenant)] {
+					s.Leave()
+				}
+				delete(waiting, string(tenant))
+			}
+			var order string
+			for next := serve(); next != ""; next = serve() {
+				order += next
+			}
+			if order != c.want {
+				t.Errorf("served %s, want %s", order, c.want)
+			}
+		})
+	}
+}
+
 func TestQueue_ServesLanesOfATenantInTurn(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
