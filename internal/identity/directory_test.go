@@ -51,23 +51,35 @@ func (r *realm) roleID(tenant op.UUID, name string) op.UUID {
 // permissions in the whole tenant, and gives its id and a session.
 func (r *realm) person(name string, permissions ...string) (op.UUID, string) {
 	r.t.Helper()
+	return r.personIn(r.acme, name, permissions...)
+}
+
+// personIn is person for a member of another tenant.
+func (r *realm) personIn(h house, name string, permissions ...string) (op.UUID, string) {
+	r.t.Helper()
 	role := uid.New()
-	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, $3)`, r.acme.id, role, name+"'s role")
+	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, $3)`, h.id, role, name+"'s role")
 	for _, p := range permissions {
-		r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, $3)`, r.acme.id, role, p)
+		r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, $3)`, h.id, role, p)
 	}
-	return r.holder(name, name+"'s role")
+	return r.holderIn(h, name, name+"'s role")
 }
 
 // holder adds a member of acme who holds a role that is there.
 func (r *realm) holder(name, role string) (op.UUID, string) {
+	r.t.Helper()
+	return r.holderIn(r.acme, name, role)
+}
+
+// holderIn is holder for a member of another tenant.
+func (r *realm) holderIn(h house, name, role string) (op.UUID, string) {
 	r.t.Helper()
 	var id op.UUID
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
 		id, err = s.User(ctx, identity.SeedUser{
-			Tenant: r.acme.id, Organisation: r.acme.organisation, Email: name + "@acme.example", DisplayName: name, Kind: "HUMAN", Password: pass,
+			Tenant: h.id, Organisation: h.organisation, Email: name + "@acme.example", DisplayName: name, Kind: "HUMAN", Password: pass,
 			Clearance: "INTERNAL", Roles: []string{role},
 		})
 		return err

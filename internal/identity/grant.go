@@ -51,7 +51,7 @@ func (s *Service) grantPermission(ctx context.Context, c *gate.Call, in *contrac
 		return nil, unknownPermission("permission", in.Permission)
 	}
 	if slices.Contains(r.Permissions, in.Permission) {
-		return s.publicRole(r), nil
+		return s.showUnchangedRole(ctx, c, r)
 	}
 	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.GrantToRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
 	if err := accountFault(v, err); err != nil {

@@ -140,8 +140,7 @@ func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListK
 			return nil, err
 		}
 	}
-	v, err := c.Ask(ctx, ask)
-	if err := verdict(v, err, "service principal"); err != nil {
+	if err := mayList(ctx, c, ask); err != nil {
 		return nil, err
 	}
 	after, err := keysAfter(in.Cursor, c.Tenant)
@@ -162,6 +161,11 @@ func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListK
 		page.Items = append(page.Items, r.public())
 	}
 	return page, nil
+}
+
+func mayList(ctx context.Context, c *gate.Call, ask authz.ListKeys) error {
+	v, err := c.Ask(ctx, ask)
+	return verdict(v, err, "service principal")
 }
 
 func keysAfter(cursor string, tenant op.UUID) (*keyPosition, error) {
@@ -201,6 +205,14 @@ func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.Revo
 		return nil, fault.Validation("reason", "The field reason is required for a key of a service principal.")
 	}
 	if row.RevokedAt != nil {
+		// Nothing changes, so the answer only shows the record, as a list does.
+		list := authz.ListKeys{Actor: c.Actor.Subject}
+		if in.ServiceOwned {
+			list.Owner = &ask.Key.Owner
+		}
+		if err := mayList(ctx, c, list); err != nil {
+			return nil, err
+		}
 		k := row.public()
 		return &k, nil
 	}

@@ -194,7 +194,7 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 		}
 	}
 	if len(fields) == 0 {
-		return &was, nil
+		return showUnchanged(ctx, c, contract.ListMemberships.Permission, membershipType.Resource(string(c.Tenant), &was), &was)
 	}
 	c.Emit(gate.Event{Type: contract.EventMembershipUpdated, AggregateType: "membership", AggregateID: m.UserID, Payload: m, Changed: fields})
 	return &m, nil

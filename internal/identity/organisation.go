@@ -108,7 +108,7 @@ func updateOrganisation(ctx context.Context, c *gate.Call, in *contract.UpdateOr
 		what["verificationStatus"] = o.VerificationStatus
 	}
 	if len(fields) == 0 {
-		return &o, nil
+		return showUnchanged(ctx, c, contract.GetOrganisation.Permission, organisationType.Resource(string(c.Tenant), &o), &o)
 	}
 	o.UpdatedAt = c.Now
 	if err := writeOrganisation(ctx, c.DB, o); err != nil {

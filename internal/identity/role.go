@@ -152,7 +152,7 @@ func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.Upd
 		fields = append(fields, "description")
 	}
 	if len(fields) == 0 {
-		return s.publicRole(r), nil
+		return s.showUnchangedRole(ctx, c, r)
 	}
 	r.UpdatedAt = c.Now
 	if err := writeRole(ctx, c.DB, c.Tenant, r); err != nil {

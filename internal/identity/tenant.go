@@ -78,12 +78,18 @@ func loadTenantToRead(ctx context.Context, c *gate.Call, in *contract.TenantIn) 
 	if err != nil {
 		return t, authz.Resource{}, err
 	}
+	r, err := tenantToRead(ctx, c, t)
+	return t, r, err
+}
+
+// tenantToRead is a tenant as the permission to read it needs it.
+func tenantToRead(ctx context.Context, c *gate.Call, t contract.Tenant) (authz.Resource, error) {
 	if t.ID != c.Tenant {
 		if err := c.Decide(ctx, contract.ListTenants.Permission, inRegistry(t)); err != nil {
-			return t, authz.Resource{}, err
+			return authz.Resource{}, err
 		}
 	}
-	return t, tenantWide(c, "tenant"), nil
+	return tenantWide(c, "tenant"), nil
 }
 
 // loadOwnTenant finds a tenant whose settings are to change: they belong to the
@@ -123,7 +129,7 @@ func updateTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn
 	t.Name, t.DefaultLocale, t.EnabledLocales, t.TimeZone, t.Currency = name, set.defaultLocale, set.enabledLocales, set.timeZone, set.currency
 	fields := changedTenantFields(was, t)
 	if len(fields) == 0 {
-		return &t, nil
+		return showUnchangedTenant(ctx, c, t)
 	}
 	t.UpdatedAt = c.Now
 	if err := writeTenantSettings(ctx, c.DB, t); err != nil {
@@ -139,7 +145,7 @@ func disableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantI
 		return nil, fault.Conflict("A programme office can't disable itself: nobody could enable it again.")
 	}
 	if !t.Enabled {
-		return &t, nil
+		return showUnchangedTenant(ctx, c, t)
 	}
 	t.Enabled, t.DisabledAt = false, &c.Now
 	return switchTenant(ctx, c, in, t, contract.ActionTenantDisabled, contract.EventTenantDisabled)
@@ -147,7 +153,7 @@ func disableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantI
 
 func enableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
 	if t.Enabled {
-		return &t, nil
+		return showUnchangedTenant(ctx, c, t)
 	}
 	t.Enabled, t.DisabledAt = true, nil
 	return switchTenant(ctx, c, in, t, contract.ActionTenantEnabled, contract.EventTenantEnabled)

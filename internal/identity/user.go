@@ -216,7 +216,7 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 		}
 	}
 	if len(fields) == 0 {
-		return &u, nil
+		return showUnchangedUser(ctx, c, u)
 	}
 	u.UpdatedAt = c.Now
 	c.Emit(gate.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: fields})
@@ -270,7 +270,7 @@ func (s *Service) suspendUser(ctx context.Context, c *gate.Call, in *contract.Sw
 		return nil, err
 	}
 	if u.Status == contract.UserSuspended {
-		return &u, nil
+		return showUnchangedUser(ctx, c, u)
 	}
 	return s.switchUser(ctx, c, u, contract.UserSuspended, in.Reason, contract.ActionUserSuspended, contract.EventUserSuspended)
 }
@@ -280,7 +280,7 @@ func (s *Service) activateUser(ctx context.Context, c *gate.Call, in *contract.S
 		return nil, err
 	}
 	if u.Status == contract.UserActive {
-		return &u, nil
+		return showUnchangedUser(ctx, c, u)
 	}
 	return s.switchUser(ctx, c, u, contract.UserActive, in.Reason, contract.ActionUserActivated, contract.EventUserActivated)
 }
@@ -290,7 +290,7 @@ func (s *Service) deleteUser(ctx context.Context, c *gate.Call, _ *contract.User
 		return nil, err
 	}
 	if u.Status == contract.UserDeleted {
-		return &u, nil
+		return showUnchangedUser(ctx, c, u)
 	}
 	return s.switchUser(ctx, c, u, contract.UserDeleted, "", contract.ActionUserDeleted, contract.EventUserDeleted)
 }
