@@ -208,12 +208,11 @@ func (o *criterionOf) record(c *gate.Call, action, event string, changed []strin
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	public := row.criterion()
 	c.Record(gate.Note{
 		Action: action, ResourceType: "criterion", ResourceID: string(row.ID), Changes: changes, Classification: o.classification(),
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: public, Changed: changed})
-	return public
+	c.Emit(gate.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: row.criterion(), Changed: changed})
+	return row.criterion()
 }
 
 // criterion is the public form.

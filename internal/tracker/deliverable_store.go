@@ -170,6 +170,8 @@ func recordDeliverable(ctx context.Context, c *gate.Call, r *deliverableRow, act
 	c.Record(gate.Note{
 		Action: action, ResourceType: "deliverable", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: d, Changed: changed})
+	// The answer is redacted for the caller, the event is not.
+	payload := *d
+	c.Emit(gate.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: &payload, Changed: changed})
 	return d, nil
 }

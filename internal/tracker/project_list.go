@@ -35,7 +35,7 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	if in.InitiativeID != "" {
 		// Of an initiative that the caller may not read no project shows, as of one
 		// that does not exist.
-		visible, err := visibleInitiatives(ctx, c, []op.UUID{in.InitiativeID})
+		visible, err := toInitiative.visible(ctx, c, []op.UUID{in.InitiativeID})
 		if err != nil || len(visible) == 0 {
 			return page, err
 		}

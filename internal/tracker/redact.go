@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/gate"
 	"parapet/internal/op"
-	"parapet/internal/postgres"
 )
 
 // opaqueID stands in the place of an id that the caller may not know. It is the
@@ -26,39 +24,13 @@ func opaqueID(tenant, id op.UUID) op.UUID {
 }
 
 // redactInitiatives replaces, in an answer, the ids of initiatives that the caller
-// may not read by opaque ones. An initiative that is not there any more is
-// replaced as well. It asks the database only where there is an id.
-func redactInitiatives(ctx context.Context, c *gate.Call, refs ...*op.UUID) error {
-	var ids []op.UUID
-	for _, ref := range refs {
-		if *ref != "" && !slices.Contains(ids, *ref) {
-			ids = append(ids, *ref)
-		}
+// may not read by opaque ones.
+func redactInitiatives(ctx context.Context, c *gate.Call, ids ...*op.UUID) error {
+	refs := make([]reference, len(ids))
+	for i, id := range ids {
+		refs[i] = reference{toInitiative, id, nil}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	visible, err := visibleInitiatives(ctx, c, ids)
-	if err != nil {
-		return err
-	}
-	for _, ref := range refs {
-		if *ref != "" && !slices.Contains(visible, *ref) {
-			*ref = opaqueID(c.Tenant, *ref)
-		}
-	}
-	return nil
-}
-
-// visibleInitiatives gives those of the initiatives that the caller may read.
-func visibleInitiatives(ctx context.Context, c *gate.Call, ids []op.UUID) ([]op.UUID, error) {
-	f, err := c.Filter(ctx, contract.PermInitiativesRead, initiativeColumns)
-	if err != nil || f.None() {
-		return nil, err
-	}
-	st := &statement{}
-	st.add(`SELECT i.id FROM projects.initiatives i WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND i.id = ANY(`, st.arg(ids), `::uuid[]) AND `).filter(f)
-	return postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
+	return redactReferences(ctx, c, refs)
 }
 
 // show is the project's public form for the caller.
