@@ -188,6 +188,14 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 	if err != nil {
 		return nil, err
 	}
+	// Whoever creates the tenant can set the password of its first administrator, so
+	// the clearance is given as any other is. The role needs no such decision: it
+	// grants what is in the new tenant alone.
+	administrator := uid.New()
+	err = s.decideGive(ctx, c, authz.Give{RecipientID: string(administrator), RecipientKind: contract.KindHuman, ClearanceTo: in.AdminClearance})
+	if err != nil {
+		return nil, err
+	}
 	hash, err := s.firstPassword(ctx, "adminPassword", in.AdminPassword, in.AdminEmail)
 	if err != nil {
 		return nil, err
@@ -219,7 +227,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 			return err
 		}
 		admin := newUser{
-			id: uid.New(), tenant: t.ID, kind: contract.KindHuman, email: in.AdminEmail, displayName: strings.TrimSpace(in.AdminName),
+			id: administrator, tenant: t.ID, kind: contract.KindHuman, email: in.AdminEmail, displayName: strings.TrimSpace(in.AdminName),
 			passwordHash: hash, clearance: in.AdminClearance, organisation: out.Organisation.ID, now: c.Now,
 		}
 		roles, err := selectRolesByName(ctx, c.DB, t.ID, []string{s.deps.Policies.Catalogue().AdministratorRole})

@@ -131,6 +131,28 @@ func TestDisablingATenantStopsItAtOnce(t *testing.T) {
 	r.refused("disable-tenant", in(admin, "tenantId", office.id, nil), fault.CodeConflict, "itself")
 }
 
+// Whoever creates a tenant gives its first administrator no clearance above its own:
+// it may set the administrator's first password as well.
+func TestCreateTenant_ClearanceOfTheAdministratorIsWithinTheCallers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	_, clerk := r.personIn(r.office(), "clerk", "tenant.create")
+	fresh := func(slug, clearance string) request {
+		return request{token: clerk, body: body(fields{
+			"slug": slug, "name": "Fresh", "organisationName": "Works", "adminEmail": "boss@" + slug + ".example", "adminName": "Boss",
+			"adminPassword": pass, "adminClearance": clearance,
+		})}
+	}
+	r.refused("create-tenant", fresh("secret", "SECRET"), fault.CodeForbidden, "clearance")
+	r.refused("create-tenant", fresh("confidential", "CONFIDENTIAL"), fault.CodeForbidden, "clearance")
+	if n := one[int](r, `SELECT count(*)::int FROM identity.tenants WHERE name = 'Fresh'`); n != 0 {
+		t.Errorf("%d tenants of rejected requests", n)
+	}
+	if made := must[contract.CreateTenantOut](r, "create-tenant", fresh("internal", "INTERNAL")); made.Admin.Clearance != "INTERNAL" {
+		t.Errorf("made %+v", made.Admin)
+	}
+}
+
 func TestCreatedTenantIsComplete(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, realmOptions{})

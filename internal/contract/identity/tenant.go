@@ -69,7 +69,7 @@ type CreateTenantIn struct {
 	OrganisationType string           `json:"organisationType" default:"CUSTOMER" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The type of the tenant's first organisation."`
 	AdminEmail       string           `json:"adminEmail" required:"true" format:"email" maxLength:"254" doc:"The address of the tenant's first administrator."`
 	AdminName        string           `json:"adminName" required:"true" maxLength:"200" doc:"The name of the tenant's first administrator."`
-	AdminClearance   string           `json:"adminClearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest tier that the administrator may read there; UNCLASSIFIED unless told. Nobody raises their own."`
+	AdminClearance   string           `json:"adminClearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest tier that the administrator may read there, at most the caller's own; UNCLASSIFIED unless told."`
 	AdminPassword    string           `json:"adminPassword" maxLength:"256" doc:"The first password of the administrator, of 12 characters or more; without it there is no login by password."`
 }
 
