@@ -14,14 +14,12 @@ func newSettings(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "settings",
 		Short:   "List the settings of the environment",
-		Example: "  ptd settings",
+		Example: "  ptd settings\n  ptd settings --markdown > docs/settings.md",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if markdown {
-				for _, s := range app.Settings() {
-					fmt.Fprintf(p.out, "| `%s` | %s | %s |\n", s.Name, or(s.Default, "–"), s.Doc)
-				}
-				return nil
+				_, err := fmt.Fprint(p.out, app.SettingsMarkdown())
+				return err
 			}
 			w := tabwriter.NewWriter(p.out, 0, 4, 2, ' ', 0)
 			for _, s := range app.Settings() {
@@ -30,7 +28,7 @@ func newSettings(p *program) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the rows of the README's table")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print docs/settings.md")
 	return cmd
 }
 

@@ -18,7 +18,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Config is all that a process can be told.
+// Config holds the values of all settings of a process.
 type Config struct {
 	DatabaseURL  string
 	DirectURL    string
@@ -90,86 +90,86 @@ type SettingError struct{ Name, Problem string }
 // Error is one line that names the setting.
 func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.Name, e.Problem) }
 
-// Settings lists every setting that ptd reads, in the order of the README.
+// Settings lists every setting that ptd reads, in the order of docs/settings.md.
 func Settings() []Setting {
 	return []Setting{
-		{Name: "DATABASE_URL", Doc: "Pooled address of the database. Its user is replaced by the LOGIN role of each module.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
-		{Name: "DIRECT_URL", Doc: "Direct address of the database as its owner, for `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals`; `ptd serve` does not use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
-		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which the passwords of the database roles are derived; without it the roles have none (trust or peer authentication).", set: text(func(c *Config) *string { return &c.DBRoleSecret })},
-		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API; 0 takes any free one.", set: number(func(c *Config) *int { return &c.Port }, 0, 65535)},
-		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "Address to listen on; 0.0.0.0 for every interface.", set: func(c *Config, v string) error {
+		{Name: "DATABASE_URL", Doc: "Address of the database for `ptd serve`, through a connection pooler or direct. `ptd` replaces the user in it with the login role of each module. Required.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
+		{Name: "DIRECT_URL", Doc: "Address of the database as its owner. Only `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals` use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
+		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which `ptd` derives the passwords of the database roles. Without it the roles have no password; use that only with trust or peer authentication.", set: text(func(c *Config) *string { return &c.DBRoleSecret })},
+		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API. 0 chooses a free port.", set: number(func(c *Config) *int { return &c.Port }, 0, 65535)},
+		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "IP address to listen on. 0.0.0.0 listens on every interface.", set: func(c *Config, v string) error {
 			if _, err := netip.ParseAddr(v); err != nil {
 				return errors.New("it must be an IP address such as 127.0.0.1 or 0.0.0.0")
 			}
 			c.Host = v
 			return nil
 		}},
-		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, as a comma list (also `--modules`).", set: modules},
-		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
-		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "debug, info, warn or error.", set: oneOf(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
-		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in: `local` (email and password). `oidc` is reserved.", set: oneOf(func(c *Config) *string { return &c.AuthProvider }, "local")},
-		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs tokens: at least 32 bytes, base64 or raw. Required.", set: text(func(c *Config) *string { return &c.JWTSecret })},
-		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Secret that still verifies tokens and never signs them, while `API_KEY_JWT_SECRET` is being replaced: at least 32 bytes, another one than that.", set: text(func(c *Config) *string { return &c.JWTPrevious })},
-		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Cap in days of an administrator's own keys: 30 unless set, at most 365.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
-		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Cap in days of other people's own keys: 365 unless set. Below 90, keys for service principals are refused.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
-		{Name: "API_KEY_MAX_ACTIVE_PERSONAL", Default: "50", Doc: "How many active keys of their own a user has at most.", set: number(func(c *Config) *int { return &c.MaxPersonalKeys }, 1, 10000)},
-		{Name: "PT_SMTP_URL", Secret: true, Doc: "Mail server for reset links: `smtp://user:password@host:587` (STARTTLS is required; `?tls=off` allows none, for a relay on the same machine) or `smtps://host`. Without it no password can be reset; `ptd dev` writes the links to its log.", set: smtpURL},
-		{Name: "PT_MAIL_FROM", Doc: "Sender of mail, such as `Parapet <noreply@example.org>`. Required where PT_SMTP_URL is set.", set: func(c *Config, v string) error {
+		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: modules},
+		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON; any other value writes text.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
+		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: oneOf(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
+		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: oneOf(func(c *Config) *string { return &c.AuthProvider }, "local")},
+		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs and verifies tokens, at least 32 bytes, base64 or raw. Required.", set: text(func(c *Config) *string { return &c.JWTSecret })},
+		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Second secret that verifies tokens and never signs them, for use during a rotation. At least 32 bytes and different from `API_KEY_JWT_SECRET`.", set: text(func(c *Config) *string { return &c.JWTPrevious })},
+		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Longest lifetime in days of an administrator's personal API key, at most 365. 30 if not set.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
+		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Longest lifetime in days of any other user's personal API key, at most 365. 365 if not set. Below 90, no key for a service principal can be issued.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
+		{Name: "API_KEY_MAX_ACTIVE_PERSONAL", Default: "50", Doc: "Largest number of active personal API keys of one user.", set: number(func(c *Config) *int { return &c.MaxPersonalKeys }, 1, 10000)},
+		{Name: "PT_SMTP_URL", Secret: true, Doc: "Mail server for password reset links: `smtp://user:password@host:587` (STARTTLS is required; add `?tls=off` for a relay on the same machine) or `smtps://host`. Without it nobody can reset a password; `ptd dev` writes the links to its log instead.", set: smtpURL},
+		{Name: "PT_MAIL_FROM", Doc: "Sender of mail, for example `Parapet <noreply@example.org>`. Required if `PT_SMTP_URL` is set.", set: func(c *Config, v string) error {
 			c.MailFrom = v
 			return mail.CheckFrom(v)
 		}},
-		{Name: "PT_PUBLIC_URL", Doc: "Address that people reach the service by, such as `https://parapet.example.org`: links in mail begin with it. Required where PT_SMTP_URL is set.", set: publicURL},
-		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a success of the principal check is believed, in milliseconds; 0 believes none.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
-		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Platform cap of that, in milliseconds; never more than 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
-		{Name: "CRON_SECRET", Secret: true, Doc: "Secret of the cron routes (`GET /api/cron/run-scores/process`), sent as `Authorization: Bearer`; they are off without it.", set: text(func(c *Config) *string { return &c.CronSecret })},
-		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs) where synthetic agents can be assigned work; none unless set.", set: tenants},
-		{Name: "PT_AGENT_COMMAND", Doc: "Command that carries out what agents are given: a program and its arguments parted by spaces, or as a JSON array; no shell reads it. Task as JSON on its standard input, outcome as JSON on its standard output. Without it agent runs stay queued.", set: func(c *Config, v string) (err error) {
+		{Name: "PT_PUBLIC_URL", Doc: "Address at which users reach the service, for example `https://parapet.example.org`. Links in mail start with it. Required if `PT_SMTP_URL` is set.", set: publicURL},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a successful principal check is cached, in milliseconds. 0 turns the cache off.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Upper limit of `PRINCIPAL_CHECK_CACHE_TTL_MS`, in milliseconds. Values above 60000 count as 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
+		{Name: "CRON_SECRET", Secret: true, Doc: "Bearer token of the cron route (`GET /api/cron/run-scores/process`). Without it the route is turned off.", set: text(func(c *Config) *string { return &c.CronSecret })},
+		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants in which tasks can be assigned to synthetic agents. No tenant if not set.", set: tenants},
+		{Name: "PT_AGENT_COMMAND", Doc: "Command that executes agent runs: a program and its arguments, separated by spaces or as a JSON array. No shell interprets it. It reads the task as JSON from standard input and writes the outcome as JSON to standard output. Without it agent runs stay queued.", set: func(c *Config, v string) (err error) {
 			c.AgentCommand, err = agentcmd.Parse(v)
 			return err
 		}},
-		{Name: "PT_AGENT_TIMEOUT_SECONDS", Default: "900", Doc: "How long the command may take for one attempt; then it is killed with all that it started.", set: func(c *Config, v string) error {
+		{Name: "PT_AGENT_TIMEOUT_SECONDS", Default: "900", Doc: "Time limit of one attempt of the agent command. After it, the command and every process that it started are killed.", set: func(c *Config, v string) error {
 			n, err := whole(v, 1, 86400)
 			c.AgentTimeout = time.Duration(n) * time.Second
 			return err
 		}},
-		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "Tenants (a comma list of UUIDs, each optionally `<uuid>:<rate>`) whose finished agent runs are scored; none unless set.", set: scoring},
-		{Name: "RUN_SCORING_DEFAULT_SAMPLE_RATE", Default: "0.1", Doc: "Share of the finished runs that is scored in tenants that name no rate, 0 to 1.", set: func(c *Config, v string) (err error) {
+		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants whose finished agent runs are scored; `<uuid>:<rate>` sets the sample rate of a tenant. No tenant if not set.", set: scoring},
+		{Name: "RUN_SCORING_DEFAULT_SAMPLE_RATE", Default: "0.1", Doc: "Share of finished runs that is scored in tenants without a rate of their own, from 0 to 1.", set: func(c *Config, v string) (err error) {
 			c.ScoringRate, err = share(v)
 			return err
 		}},
-		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "Exactly `1` turns the duplicate guard of task creation off: no probe runs, and the audit entry says nothing of one.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
-		{Name: "PT_POLICY_DIR", Doc: "Folder that holds `policies` and `policytests`, used in place of the built-in ones and read again at every SIGHUP. A set that does not compile or translate, fails its tests or breaks an invariant is rejected: `ptd` does not start with it, and at SIGHUP the present set stays.", set: text(func(c *Config) *string { return &c.PolicyDir })},
-		{Name: "PT_POLICY_KEY", Doc: "Public key that the set in `PT_POLICY_DIR` must be signed with, at start and at every SIGHUP; `ptd policy keygen` makes a key pair and `ptd policy sign` signs a set. No signature is required without it.", set: policyKey},
-		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are logged: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
-		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder that signed checkpoints of the audit chains are written to, hourly; none are written without it. Holds those of one signing key.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
-		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Signing key of the checkpoints (`PRIVATE+KEY+…`); `ptd audit keygen` makes one. Goes with the folder.", set: checkpointKey},
-		{Name: "PT_TRUSTED_PROXIES", Doc: "Proxies (a comma list of addresses or prefixes) whose X-Forwarded-For and -Proto count; none unless set.", set: proxies},
-		{Name: "PT_DRAIN_SECONDS", Default: "20", Doc: "How long requests under way may take after SIGTERM.", set: func(c *Config, v string) error {
+		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "`1` turns off the check for tasks with a similar title. Any other value leaves it on.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
+		{Name: "PT_POLICY_DIR", Doc: "Folder with `policies` and `policytests` that replaces the embedded policies. `ptd` reads it at start and at every SIGHUP. It rejects a set that does not compile, fails its tests or violates an invariant: it does not start, or at SIGHUP keeps the set in use.", set: text(func(c *Config) *string { return &c.PolicyDir })},
+		{Name: "PT_POLICY_KEY", Doc: "Public key that must have signed the set in `PT_POLICY_DIR`. `ptd policy keygen` creates a key pair, `ptd policy sign` signs a set. Without it no signature is checked.", set: policyKey},
+		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are recorded in the decision log: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
+		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder to which `ptd` writes a signed checkpoint of the audit chains every hour. All checkpoints in it have the same signing key. No checkpoints if not set.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
+		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Private key that signs the checkpoints (`PRIVATE+KEY+…`). `ptd audit keygen` creates one. Required if `PT_AUDIT_CHECKPOINT_DIR` is set.", set: checkpointKey},
+		{Name: "PT_TRUSTED_PROXIES", Doc: "IP addresses or prefixes, separated by commas, of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto headers are used. No proxy is trusted if not set.", set: proxies},
+		{Name: "PT_DRAIN_SECONDS", Default: "20", Doc: "How long requests in progress may take to finish after SIGTERM.", set: func(c *Config, v string) error {
 			n, err := whole(v, 0, 600)
 			c.Drain = time.Duration(n) * time.Second
 			return err
 		}},
-		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Connections to the database for each role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
-		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many of these one tenant may use at a time; one of them stays free for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: number(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
-		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads, and how many changes, of one tenant may wait for a connection, for at most two seconds; the next one is answered 503 at once.", set: number(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
-		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a change waits for a record that another change holds, in milliseconds; then it is answered 503 with Retry-After.", set: func(c *Config, v string) error {
+		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Largest number of database connections of each login role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
+		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many connections of a pool one tenant can use at a time. One of them is reserved for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: number(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
+		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads of one tenant, and how many writes, may wait for a connection. A request waits for at most two seconds. A request that finds the queue full gets 503 at once.", set: number(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
+		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a write waits for a record that another write has locked, in milliseconds. Then it gets 503 with Retry-After.", set: func(c *Config, v string) error {
 			n, err := whole(v, 10, 60000)
 			c.LockTimeout = time.Duration(n) * time.Millisecond
 			return err
 		}},
-		{Name: "PT_REQUEST_TIMEOUT_SECONDS", Default: "10", Doc: "How long a request may take, from its first look at the database to the commit; then it is answered 503. An import may take three times as long.", set: func(c *Config, v string) error {
+		{Name: "PT_REQUEST_TIMEOUT_SECONDS", Default: "10", Doc: "Time limit of a request, from its first wait for a connection to the commit. Then it gets 503. An import may take three times as long.", set: func(c *Config, v string) error {
 			n, err := whole(v, 1, 35)
 			c.RequestTimeout = time.Duration(n) * time.Second
 			return err
 		}},
-		{Name: "PT_CITUS", Doc: "`1` sets the tenant in the way that Citus carries to its workers.", set: func(c *Config, v string) error {
+		{Name: "PT_CITUS", Doc: "`1` sets the tenant with SET LOCAL, which Citus forwards to its workers.", set: func(c *Config, v string) error {
 			if v != "0" && v != "1" {
 				return errors.New("it must be 1 or 0")
 			}
 			c.Citus = v == "1"
 			return nil
 		}},
-		{Name: "PT_POSTGRES_BIN", Doc: "Folder of the PostgreSQL binaries for `ptd dev`; found by itself in the usual places.", set: text(func(c *Config) *string { return &c.PostgresBin })},
+		{Name: "PT_POSTGRES_BIN", Doc: "Folder of the PostgreSQL binaries for `ptd dev`. If not set, `ptd` searches PATH and the usual folders.", set: text(func(c *Config) *string { return &c.PostgresBin })},
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,26 +109,24 @@ func TestCheckpointSettingsGoTogether(t *testing.T) {
 	}
 }
 
-// TestReadmeListsTheSettings holds the README's table against the settings.
-func TestReadmeListsTheSettings(t *testing.T) {
+// TestSettingsMarkdown_IsFresh compares docs/settings.md with the settings.
+func TestSettingsMarkdown_IsFresh(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z][A-Z0-9_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
-		listed[m[1]] = true
+	want := SettingsMarkdown()
+	if string(text) == want {
+		return
 	}
-	for _, s := range Settings() {
-		if !listed[s.Name] {
-			t.Errorf("README.md does not list %s", s.Name)
+	got := strings.Split(string(text), "\n")
+	for i, line := range strings.Split(want, "\n") {
+		if i >= len(got) || got[i] != line {
+			t.Fatalf("docs/settings.md is out of date at line %d; run: go run ./cmd/ptd settings --markdown > docs/settings.md\nwant %s", i+1, line)
 		}
-		delete(listed, s.Name)
 	}
-	for name := range listed {
-		t.Errorf("README.md lists %s, which no code reads", name)
-	}
+	t.Fatal("docs/settings.md has lines after its end; run: go run ./cmd/ptd settings --markdown > docs/settings.md")
 }
 
 func FuzzReadConfig(f *testing.F) {

@@ -70,8 +70,8 @@ func TestNoInit(t *testing.T) {
 func TestTopOfTheRepository(t *testing.T) {
 	t.Parallel()
 	allowed := []string{
-		".ci", ".git", ".github", "cmd", "internal", "jobs", "migrations", "policies", "policytests",
-		".editorconfig", ".gitattributes", ".gitignore", ".golangci.yml", "LICENSE", "Makefile", "README.md", "go.mod", "go.sum",
+		".ci", ".git", ".github", "cmd", "docs", "internal", "jobs", "migrations", "policies", "policytests",
+		".editorconfig", ".gitattributes", ".gitignore", ".golangci.yml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "go.mod", "go.sum",
 	}
 	r := repo(t)
 	entries, err := os.ReadDir(r.root)
