@@ -18,8 +18,8 @@ import (
 // cron route scores what came of it. Without a command the run waits.
 func TestAnAgentIsGivenWork(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	p, info := devServer(t, dir)
+	c := seeded.New(t)
+	p, info := devServer(t, c.DataDir, c.Environ()...)
 	acme, _ := find(t, info, "admin@acme.example")
 	var agent dev.User
 	for _, u := range acme.Users {
@@ -38,7 +38,7 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	}
 
 	allowed := "AGENT_EXECUTION_TENANT_ALLOWLIST=" + string(acme.ID)
-	p, info = devServer(t, dir, allowed)
+	p, info = devServer(t, c.DataDir, append(c.Environ(), allowed)...)
 	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
 	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", give)
 	type run struct {
@@ -69,7 +69,7 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, info = devServer(t, dir, allowed, "PT_AGENT_COMMAND="+script, "RUN_SCORING_TENANT_ALLOWLIST="+string(acme.ID)+":1")
+	_, info = devServer(t, c.DataDir, append(c.Environ(), allowed, "PT_AGENT_COMMAND="+script, "RUN_SCORING_TENANT_ALLOWLIST="+string(acme.ID)+":1")...)
 	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
 	for end := time.Now().Add(60 * time.Second); only().Status != "SUCCEEDED"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -108,7 +108,7 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 // the next ptd starts an attempt.
 func TestKilledDuringAnAgentCommand(t *testing.T) {
 	t.Parallel()
-	dir, seen := t.TempDir(), t.TempDir()
+	c, seen := seeded.New(t), t.TempDir()
 	// The daemon closes what it inherits and says who it is; the command waits.
 	script := filepath.Join(t.TempDir(), "agent")
 	text := "#!/bin/sh\nset -e\n" +
@@ -117,13 +117,13 @@ func TestKilledDuringAnAgentCommand(t *testing.T) {
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p, info := devServer(t, dir)
+	p, info := devServer(t, c.DataDir, c.Environ()...)
 	acme, _ := find(t, info, "admin@acme.example")
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"AGENT_EXECUTION_TENANT_ALLOWLIST=" + string(acme.ID), "PT_AGENT_COMMAND=" + script}
-	p, info = devServer(t, dir, env...)
+	env := append(c.Environ(), "AGENT_EXECUTION_TENANT_ALLOWLIST="+string(acme.ID), "PT_AGENT_COMMAND="+script)
+	p, info = devServer(t, c.DataDir, env...)
 	var agent dev.User
 	for _, u := range acme.Users {
 		if u.PrincipalKind == "AGENT" && u.Status == "ACTIVE" {

@@ -16,7 +16,7 @@ import (
 func TestAnAnswerReachesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	const rounds = 200
-	p, info := devServer(t, t.TempDir())
+	p, info := seededServer(t)
 	other := second(t, info.DatabaseURL, info.APIKeyJWTSecret)
 	const email = "project-manager@acme.example"
 	manager := login(t, info, info.BaseURL, email)

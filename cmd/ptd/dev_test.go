@@ -20,7 +20,7 @@ import (
 // one database refuse it once it is revoked.
 func TestKeyFromIssueToRevocation(t *testing.T) {
 	t.Parallel()
-	_, info := devServer(t, t.TempDir())
+	_, info := seededServer(t)
 	second := second(t, info.DatabaseURL, info.APIKeyJWTSecret)
 	admin := login(t, info, info.BaseURL, "admin@acme.example")
 	acme, _ := find(t, info, "admin@acme.example")

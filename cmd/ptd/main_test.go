@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"parapet/internal/dev"
+	"parapet/internal/dev/devtest"
 )
 
 // The tests of this package run the real program as a process of its own.
@@ -79,6 +81,19 @@ func (p *process) stop() error {
 		p.t.Fatal("SIGTERM does not end it")
 		return nil
 	}
+}
+
+// seeded is a database that `ptd dev` has seeded, for tests that need no first
+// start of their own.
+var seeded = devtest.NewTemplate(func(ctx context.Context, dataDir string, getenv func(string) string) error {
+	return dev.Seed(ctx, dev.Options{DataDir: dataDir, Getenv: getenv, Version: "test", Log: slog.New(slog.DiscardHandler)})
+})
+
+// seededServer starts `ptd dev` on a copy of it.
+func seededServer(t *testing.T, env ...string) (*process, dev.Info) {
+	t.Helper()
+	c := seeded.New(t)
+	return devServer(t, c.DataDir, append(c.Environ(), env...)...)
 }
 
 // devServer starts `ptd dev` on a folder and waits for its info file.

@@ -10,7 +10,7 @@ import (
 // does; its administrator makes the next tenant over HTTP.
 func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
 	t.Parallel()
-	_, info := devServer(t, t.TempDir())
+	_, info := seededServer(t)
 	const word = "a long enough password"
 	create := func(slug, password string) (string, int) {
 		cmd := exec.Command(binary, "db:create-office", "--slug", slug, "--name", "Head office", "--admin-email", "worker@head.example", "--admin-name", "Worker")

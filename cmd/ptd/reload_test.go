@@ -46,7 +46,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	ptd(t, 0, "policy", "sign", "--key-file", key, dir)
 	ptd(t, 0, "policy", "check", "--public-key", public, dir)
 
-	p, info := devServer(t, t.TempDir(), "PT_POLICY_DIR="+dir, "PT_POLICY_KEY="+public)
+	p, info := seededServer(t, "PT_POLICY_DIR="+dir, "PT_POLICY_KEY="+public)
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	reload := func(metric string) {
 		t.Helper()

@@ -25,7 +25,7 @@ func TestACommandLineThatCannotBeUnderstood(t *testing.T) {
 // TestParkedEvents asks a server's database for what could not be delivered.
 func TestParkedEvents(t *testing.T) {
 	t.Parallel()
-	_, info := devServer(t, t.TempDir())
+	_, info := seededServer(t)
 	for line, want := range map[string]string{"events parked": "", "events unpark notifications": "0 put back\n"} {
 		cmd := exec.Command(binary, strings.Fields(line)...)
 		cmd.Env = []string{"DATABASE_URL=" + info.DatabaseURL}

@@ -109,6 +109,17 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	return d, err
 }
 
+// Seed migrates and seeds the database, writes what belongs to it into the data
+// folder, and closes everything.
+func Seed(ctx context.Context, o Options) error {
+	d, err := Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	d.Close()
+	return nil
+}
+
 func (d *Dev) startDatabase(ctx context.Context, o Options, settings map[string]string) error {
 	var err error
 	d.database, err = embedded.Start(ctx, embedded.Options{Dir: filepath.Join(o.DataDir, "postgres"), Log: o.Log, Binaries: o.Getenv("PT_POSTGRES_BIN")})

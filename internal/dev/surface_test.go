@@ -18,11 +18,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/dev/devtest"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
-// startDev runs the product on a database of its own, without a listener's
+var seededDatabase = devtest.NewTemplate(func(ctx context.Context, dataDir string, getenv func(string) string) error {
+	return Seed(ctx, Options{DataDir: dataDir, Getenv: getenv, Version: "test", Log: slog.New(slog.DiscardHandler)})
+})
+
+// startDev runs the product on a seeded database of its own, without a listener's
 // client: requests go straight to the handler.
 func startDev(t testing.TB) *Dev {
 	t.Helper()
@@ -32,9 +37,11 @@ func startDev(t testing.TB) *Dev {
 // startDevWith is startDev with more settings and a log.
 func startDevWith(t testing.TB, more map[string]string, log slog.Handler) *Dev {
 	t.Helper()
-	settings := map[string]string{"PORT": "0", "PT_DRAIN_SECONDS": "5"}
+	c := seededDatabase.New(t)
+	settings := c.Settings()
+	settings["PT_DRAIN_SECONDS"] = "5"
 	maps.Copy(settings, more)
-	d, err := Start(t.Context(), Options{DataDir: t.TempDir(), Getenv: func(n string) string { return settings[n] }, Version: "test", Log: slog.New(log)})
+	d, err := Start(t.Context(), Options{DataDir: c.DataDir, Getenv: func(n string) string { return settings[n] }, Version: "test", Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

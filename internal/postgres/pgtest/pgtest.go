@@ -54,7 +54,13 @@ var process = sync.OnceValues(start)
 func New(tb testing.TB) *DB {
 	tb.Helper()
 	k := get(tb)
-	db, err := k.clone(tb.Context())
+	return k.copyOf(tb, k.template)
+}
+
+// copyOf copies a template and drops the copy when the test ends.
+func (k *kit) copyOf(tb testing.TB, template string) *DB {
+	tb.Helper()
+	db, err := k.clone(tb.Context(), template)
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
@@ -64,6 +70,44 @@ func New(tb testing.TB) *DB {
 		}
 	})
 	return db
+}
+
+// Template is a migrated database with rows that many tests of a process start
+// from. The first test that copies it fills it.
+type Template struct {
+	fill func(ctx context.Context, db *DB) error
+	once sync.Once
+	name string
+	err  error
+}
+
+// NewTemplate makes a template of what fill writes into a migrated database. fill
+// must close its connections before it returns.
+func NewTemplate(fill func(ctx context.Context, db *DB) error) *Template {
+	return &Template{fill: fill}
+}
+
+// New copies the template into a database of the test's own, dropped when the
+// test ends. The template itself goes with the server.
+func (t *Template) New(tb testing.TB) *DB {
+	tb.Helper()
+	k := get(tb)
+	t.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 3*time.Minute)
+		defer cancel()
+		var db *DB
+		if db, t.err = k.clone(ctx, k.template); t.err != nil {
+			return
+		}
+		if t.err = t.fill(ctx, db); t.err == nil {
+			t.err = k.admin(ctx, "ALTER DATABASE "+db.name+" WITH ALLOW_CONNECTIONS false")
+		}
+		t.name = db.name
+	})
+	if t.err != nil {
+		tb.Fatalf("pgtest: template: %v", t.err)
+	}
+	return k.copyOf(tb, t.name)
 }
 
 // Empty gives a database of the test's own that nothing was done to, for tests
@@ -242,9 +286,9 @@ func MigrateOptions() migrate.Options {
 	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{riverschema.Migrate}}
 }
 
-func (k *kit) clone(ctx context.Context) (*DB, error) {
+func (k *kit) clone(ctx context.Context, template string) (*DB, error) {
 	db := &DB{server: k.server, name: databaseName("t")}
-	err := k.admin(ctx, "CREATE DATABASE "+db.name+" TEMPLATE "+k.template+" STRATEGY FILE_COPY")
+	err := k.admin(ctx, "CREATE DATABASE "+db.name+" TEMPLATE "+template+" STRATEGY FILE_COPY")
 	return db, err
 }
 
@@ -264,7 +308,7 @@ func (k *kit) sharedPool(role string) (*postgres.Pool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.shared == nil {
-		db, err := k.clone(context.Background())
+		db, err := k.clone(context.Background(), k.template)
 		if err != nil {
 			return nil, err
 		}
