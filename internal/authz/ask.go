@@ -13,7 +13,7 @@ func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	verdict, failed := v.ask(ctx, q)
 	verdict.Revision = v.set.revision
 	if verdict.Code != "NOT_FOUND" {
-		verdict.Explained = v.set.explain(verdict.Reasons)
+		verdict.Explained = v.set.explainVerdict(&verdict)
 	}
 	e.counts.answer(verdict.Allow)
 	e.recordQuestion(v.set, q, &verdict)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -308,7 +310,14 @@ func TestAsk(t *testing.T) {
 		c.want.Revision = e.Revision()
 		if c.want.Code != "NOT_FOUND" {
 			for _, code := range c.want.Reasons {
-				c.want.Explained = append(c.want.Explained, e.Catalogue().Reasons[code])
+				want := e.Catalogue().Reasons[code]
+				for _, text := range []*string{&want.Message, &want.Remedy} {
+					*text = strings.ReplaceAll(*text, "{cap}", strconv.Itoa(c.want.Cap))
+					if c.want.Permission != "" {
+						*text = strings.ReplaceAll(*text, "{permission}", c.want.Permission)
+					}
+				}
+				c.want.Explained = append(c.want.Explained, want)
 			}
 		}
 		if err != nil || !reflect.DeepEqual(got, c.want) {

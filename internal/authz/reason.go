@@ -1,6 +1,11 @@
 package authz
 
-import "parapet/internal/fault"
+import (
+	"strconv"
+	"strings"
+
+	"parapet/internal/fault"
+)
 
 // reasonNoAnswer stands, for whoever was denied, for all reason codes that the engine
 // gives itself: which of them it was is for the log.
@@ -16,6 +21,20 @@ func (s *set) explain(codes []string) []fault.Reason {
 			r = s.catalogue.Reasons[reasonNoAnswer]
 		}
 		reasons = append(reasons, r)
+	}
+	return reasons
+}
+
+// explainVerdict is explain for a verdict, which names its own permission and limit.
+func (s *set) explainVerdict(v *Verdict) []fault.Reason {
+	reasons := s.explain(v.Reasons)
+	marks := []string{"{cap}", strconv.Itoa(v.Cap)}
+	if v.Permission != "" {
+		marks = append(marks, fault.PermissionMark, v.Permission)
+	}
+	filled := strings.NewReplacer(marks...)
+	for i := range reasons {
+		reasons[i].Message, reasons[i].Remedy = filled.Replace(reasons[i].Message), filled.Replace(reasons[i].Remedy)
 	}
 	return reasons
 }

@@ -222,6 +222,9 @@ func hint(f *fault.Error, r *client.Refusal) string {
 	case fault.CodeNotFound:
 		return "Look for a typing error, or another organisation (--org). What you may not see answers like this too."
 	case fault.CodeConflict:
+		if len(f.Reasons) > 0 {
+			return remedy(f.Reasons[0])
+		}
 		return candidateHint(f.Details)
 	case fault.CodeDuplicateTask:
 		return "Look at the tasks above first. If it is another one all the same: the same command with --allow-duplicate."
@@ -231,6 +234,9 @@ func hint(f *fault.Error, r *client.Refusal) string {
 		}
 		return "The same command again in a while."
 	case fault.CodeValidation:
+		if len(f.Reasons) > 0 {
+			return remedy(f.Reasons[0])
+		}
 		return "--help after the command says what it takes."
 	case fault.CodeMethodNotAllowed, fault.CodePayloadTooLarge, fault.CodeUnsupportedMedia:
 		return ""

@@ -102,15 +102,15 @@ func (e *Error) WithReasons(reasons []Reason) *Error {
 		needed, it = "needed", "it"
 	}
 	for _, r := range reasons {
-		r.Message = strings.ReplaceAll(r.Message, permissionMark, needed)
-		r.Remedy = strings.ReplaceAll(r.Remedy, permissionMark, it)
+		r.Message = strings.ReplaceAll(r.Message, PermissionMark, needed)
+		r.Remedy = strings.ReplaceAll(r.Remedy, PermissionMark, it)
 		c.Reasons = append(c.Reasons, r)
 	}
 	return &c
 }
 
-// permissionMark stands for the permission in the texts of a reason.
-const permissionMark = "{permission}"
+// PermissionMark stands for the permission in the texts of a reason.
+const PermissionMark = "{permission}"
 
 // WithDetails returns a copy of the error with public details.
 func (e *Error) WithDetails(details map[string]any) *Error {

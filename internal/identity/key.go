@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -234,22 +233,17 @@ func verdict(v authz.Verdict, err error, noun string) error {
 	if err == nil && v.Allow {
 		return nil
 	}
-	details := map[string]any{"reasons": v.Reasons}
-	switch v.Code {
-	case "NOT_FOUND":
+	if v.Code == "NOT_FOUND" {
 		return fault.NotFound(noun)
-	case "CONFLICT":
-		f := fault.Conflict("The service principal is not what its registered profile says.").WithDetails(details).WithReasons(v.Explained)
-		if len(f.Reasons) > 0 {
-			f.Message = f.Reasons[0].Message
-		}
-		return f
-	case "VALIDATION":
-		return fault.Validation(v.Field, fmt.Sprintf("The field %s must be a whole number from 1 to %d.", v.Field, v.Cap)).
-			WithDetails(map[string]any{"cap": v.Cap}).WithReasons(v.Explained)
 	}
 	if len(v.Explained) == 0 {
 		return fault.ForbiddenTenant().WithCause(err)
+	}
+	switch message := v.Explained[0].Message; v.Code {
+	case "CONFLICT":
+		return fault.Conflict(message).WithDetails(map[string]any{"reasons": v.Reasons}).WithReasons(v.Explained)
+	case "VALIDATION":
+		return fault.Validation(v.Field, message).WithDetails(map[string]any{"cap": v.Cap}).WithReasons(v.Explained)
 	}
 	return fault.Denied(v.Permission, v.Explained).WithCause(err)
 }

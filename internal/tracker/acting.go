@@ -93,48 +93,30 @@ func ask(ctx context.Context, c *gate.Call, noun string, q authz.Question) error
 	return refusal(v, err, "", noun)
 }
 
-// refusals say why in words, by the policies' first reason.
-func refusals(reason string) string {
-	switch reason {
-	case "not_an_active_member":
-		return "The user is not an active member of the organisation."
-	case "guest_customer":
-		return "A guest customer can't be given work."
-	case "clearance":
-		return "The user has no clearance for this project."
-	case "agent_not_allowed":
-		return "Agents can't be given work in this tenant."
-	case "service_principal":
-		return "A service principal can't be given work."
-	case "no_such_agent":
-		return "The tenant has no such agent. Name one by its id or its e-mail address."
-	case "not_an_agent":
-		return "Only a synthetic agent can be named here, not a person or an integration."
-	case "agent_not_active":
-		return "The agent is not active. An administrator can activate it."
-	case "not_in_progress":
-		return "A decision request needs a task in progress. Move it to a status of the category IN_PROGRESS first."
-	}
-	return ""
-}
-
-// refusal is the answer to a question about work that the policies did not allow.
-// The field is the one that a VALIDATION names where the policies name none.
+// refusal is the error for a question about work that the policies did not allow, in the
+// words of their first reason. The field is the one that a VALIDATION names where the
+// policies name none.
 func refusal(v authz.Verdict, err error, field, noun string) error {
-	if err != nil || len(v.Reasons) == 0 {
+	if v.Code == "NOT_FOUND" {
+		return fault.NotFound(noun)
+	}
+	if err != nil || len(v.Explained) == 0 {
 		return fault.Denied(contract.PermTasksUpdateAny, v.Explained).WithCause(err)
 	}
-	reason := v.Reasons[0]
-	switch v.Code {
+	var f *fault.Error
+	switch first := v.Explained[0]; v.Code {
 	case "VALIDATION":
 		if v.Field != "" {
 			field = v.Field
 		}
-		return fault.Validation(field, refusals(reason)).WithReason(strings.ToUpper(reason)).WithReasons(v.Explained)
-	case "NOT_FOUND":
-		return fault.NotFound(noun)
+		f = fault.Validation(field, first.Message)
 	case "CONFLICT":
-		return fault.Conflict(refusals(reason)).WithReason(strings.ToUpper(reason)).WithReasons(v.Explained)
+		f = fault.Conflict(first.Message)
+	default:
+		return fault.Denied(v.Permission, v.Explained)
 	}
-	return fault.Denied(v.Permission, v.Explained)
+	if v.Cap > 0 {
+		f = f.WithDetails(map[string]any{"limit": v.Cap})
+	}
+	return f.WithReason(strings.ToUpper(v.Reasons[0])).WithReasons(v.Explained)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"parapet/internal/authz"
@@ -130,42 +129,7 @@ func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, p
 	if err == nil && v.Allow {
 		return nil
 	}
-	if err != nil || len(v.Reasons) == 0 {
-		return refusal(v, err, "", place.Type)
-	}
-	message := "The user is not an active member of the organisation who can take part in a delegation."
-	switch v.Reasons[0] {
-	case "starts_in_the_past":
-		message = "A delegation can't begin in the past. Leave the field out to begin at once."
-	case "starts_too_late":
-		message = fmt.Sprintf("A delegation begins within %d days. Make it when it is due.", v.Cap)
-	case "no_times", "ends_in_the_past":
-		message = "A delegation must end in the future."
-	case "ends_before_it_starts":
-		message = "A delegation ends after it begins."
-	case "lasts_too_long":
-		message = fmt.Sprintf("A delegation lasts %d days at most. Renew it then.", v.Cap)
-	case "too_many_from_delegator":
-		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations from this delegator that have not ended, and can't have more. "+
-			"Revoke one first, or put more permissions into one.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap}).WithReasons(v.Explained)
-	case "too_many_received":
-		return fault.Conflict(fmt.Sprintf("The delegate has %d delegations that have not ended, and can't have more. "+
-			"One of them must be revoked first.", v.Cap)).WithDetails(map[string]any{"limit": v.Cap}).WithReasons(v.Explained)
-	case "to_oneself":
-		message = "Nobody delegates to oneself. Name another user."
-	case "no_permissions":
-		message = "A delegation names at least one permission."
-	case "not_lendable":
-		message = fmt.Sprintf("%s can't be delegated: name permissions of the tracker, not those about delegations.", v.Permission)
-	case "delegator_lacks":
-		message = fmt.Sprintf("The delegator does not hold %s, so that it can't be delegated.", v.Permission)
-	}
-	if v.Code != "VALIDATION" {
-		return refusal(v, err, "", place.Type)
-	}
-	f := fault.Validation(v.Field, message).WithReason(strings.ToUpper(v.Reasons[0]))
-	f.Reasons = fault.Denied(v.Permission, v.Explained).Reasons
-	return f
+	return refusal(v, err, "", place.Type)
 }
 
 // recordDelegation tells of a delegation: who, for whom, where and what. Entries

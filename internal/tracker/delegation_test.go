@@ -1,6 +1,7 @@
 package tracker_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -262,6 +263,8 @@ func TestWhatCannotBeDelegated(t *testing.T) {
 			}
 			if f := w.refused(fault.CodeValidation, w.manager, "create-delegation", in); f.Field != field {
 				t.Errorf("%v: the refusal names %q: %s", c, f.Field, f.Message)
+			} else if len(f.Reasons) > 0 && (f.Message != f.Reasons[0].Message || f.Reasons[0].Remedy == "" || strings.Contains(f.Message+f.Reasons[0].Remedy, "{")) {
+				t.Errorf("%v: the error says %q, its reason %+v", c, f.Message, f.Reasons[0])
 			}
 		}
 	}
@@ -404,7 +407,10 @@ func TestNobodyIsBuriedInDelegations(t *testing.T) {
 		for range 16 {
 			last = do[contract.Delegation](w, lender, "create-delegation", in)
 		}
-		w.refused(fault.CodeConflict, lender, "create-delegation", in)
+		f := w.refused(fault.CodeConflict, lender, "create-delegation", in)
+		if f.Reason != "TOO_MANY_FROM_DELEGATOR" || !strings.Contains(f.Message, "16 delegations") || fmt.Sprint(f.Details["limit"]) != "16" {
+			t.Errorf("%+v", f)
+		}
 		do[contract.Delegation](w, lender, "revoke-delegation", fields{"delegationId": last.ID})
 		do[contract.Delegation](w, lender, "create-delegation", in)
 	}
