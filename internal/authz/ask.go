@@ -62,14 +62,18 @@ func (v *evaluator) ask(ctx context.Context, q Question) (Verdict, *failure) {
 	}, nil
 }
 
-// withActor starts a document with the subject, or is nil without one.
-func withActor(actor *Subject) (document, bool) {
+// withActor makes the input of a question: the subject and what add adds, which may be
+// nil. Without a subject there is no input, which denies.
+func withActor(actor *Subject, add func(document)) ast.Value {
 	if actor == nil {
-		return document{}, false
+		return nil
 	}
 	d := newDocument()
 	d.Insert(inputKeys.actor, actor.term)
-	return d, true
+	if add != nil {
+		add(d)
+	}
+	return d.Object
 }
 
 func (s KeySettings) document() ast.Value {
@@ -118,53 +122,41 @@ func (o KeyOwner) document() ast.Value {
 }
 
 func (q IssueServiceKey) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.value("target", q.Target.document())
-	d.value("settings", q.Settings.document())
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		d.value("target", q.Target.document())
+		d.value("settings", q.Settings.document())
+	})
 }
 
 func (q IssueSelfKey) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	if q.ExpiresInDays != nil {
-		d.number("expires_in_days", *q.ExpiresInDays)
-	}
-	d.number("active_keys", q.ActiveKeys)
-	d.number("max_active_keys", q.Settings.MaxActivePersonal)
-	d.value("settings", q.Settings.document())
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		if q.ExpiresInDays != nil {
+			d.number("expires_in_days", *q.ExpiresInDays)
+		}
+		d.number("active_keys", q.ActiveKeys)
+		d.number("max_active_keys", q.Settings.MaxActivePersonal)
+		d.value("settings", q.Settings.document())
+	})
 }
 
 func (q ListKeys) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.boolean("service_owned", q.Owner != nil)
-	if q.Owner != nil {
-		d.value("owner", q.Owner.document())
-	}
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		d.boolean("service_owned", q.Owner != nil)
+		if q.Owner != nil {
+			d.value("owner", q.Owner.document())
+		}
+	})
 }
 
 func (q RevokeKey) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	key := newDocument()
-	key.optional("jti", q.Key.JTI)
-	key.optional("tenant", q.Key.Tenant)
-	key.value("owner", q.Key.Owner.document())
-	d.boolean("service_owned", q.ServiceOwned)
-	d.value("key", key.Object)
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		key := newDocument()
+		key.optional("jti", q.Key.JTI)
+		key.optional("tenant", q.Key.Tenant)
+		key.value("owner", q.Key.Owner.document())
+		d.boolean("service_owned", q.ServiceOwned)
+		d.value("key", key.Object)
+	})
 }
 
 func (q ValidateProfile) document() ast.Value {
@@ -174,13 +166,10 @@ func (q ValidateProfile) document() ast.Value {
 }
 
 func (q Open) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.text("effect", string(q.Effect))
-	d.text("module", q.Module)
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		d.text("effect", string(q.Effect))
+		d.text("module", q.Module)
+	})
 }
 
 func (q ActAs) document() ast.Value {

@@ -209,40 +209,34 @@ func (h Holding) document() ast.Value {
 }
 
 func (q Give) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.recipient(q.RecipientID, q.RecipientKind)
-	kinds := make([]*ast.Term, len(q.RoleKinds))
-	for i, kind := range q.RoleKinds {
-		r := newDocument()
-		r.text("kind", kind)
-		kinds[i] = ast.NewTerm(r.Object)
-	}
-	d.value("roles", ast.NewArray(kinds...))
-	d.value("grants", grantsDocument(q.Grants))
-	c := newDocument()
-	c.text("from", q.ClearanceFrom)
-	c.text("to", q.ClearanceTo)
-	d.value("clearance", c.Object)
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		d.recipient(q.RecipientID, q.RecipientKind)
+		kinds := make([]*ast.Term, len(q.RoleKinds))
+		for i, kind := range q.RoleKinds {
+			r := newDocument()
+			r.text("kind", kind)
+			kinds[i] = ast.NewTerm(r.Object)
+		}
+		d.value("roles", ast.NewArray(kinds...))
+		d.value("grants", grantsDocument(q.Grants))
+		c := newDocument()
+		c.text("from", q.ClearanceFrom)
+		c.text("to", q.ClearanceTo)
+		d.value("clearance", c.Object)
+	})
 }
 
 func (q ChangeAccount) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.value("account", q.Account.document())
-	holdings := make([]*ast.Term, len(q.Holdings))
-	for i, h := range q.Holdings {
-		holdings[i] = ast.NewTerm(h.document())
-	}
-	d.value("holdings", ast.NewArray(holdings...))
-	d.value("roles", rolesDocument(q.Roles))
-	d.number("other_administrators", q.OtherAdministrators)
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		d.value("account", q.Account.document())
+		holdings := make([]*ast.Term, len(q.Holdings))
+		for i, h := range q.Holdings {
+			holdings[i] = ast.NewTerm(h.document())
+		}
+		d.value("holdings", ast.NewArray(holdings...))
+		d.value("roles", rolesDocument(q.Roles))
+		d.number("other_administrators", q.OtherAdministrators)
+	})
 }
 
 func (q CompleteReset) document() ast.Value {
@@ -258,48 +252,31 @@ func (q CompleteReset) document() ast.Value {
 }
 
 func (q EndSession) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.text("session_tenant", q.SessionTenant)
-	return d.Object
+	return withActor(q.Actor, func(d document) { d.text("session_tenant", q.SessionTenant) })
 }
 
 func (q ChangeOwnCredentials) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	d.value("account", q.Account.document())
-	return d.Object
+	return withActor(q.Actor, func(d document) { d.value("account", q.Account.document()) })
 }
 
 func (q AdministratorNotifications) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	return d.Object
+	return withActor(q.Actor, nil)
 }
 
 func (q ChangeRole) document() ast.Value {
-	d, ok := withActor(q.Actor)
-	if !ok {
-		return nil
-	}
-	if q.Role.Name != "" {
-		r := newDocument()
-		r.text("name", q.Role.Name)
-		r.text("kind", q.Role.Kind)
-		r.optional("scope", q.Role.Scope)
-		d.value("role", r.Object)
-	}
-	d.optional("spelling", q.Spelling)
-	d.optional("permission", q.Permission)
-	d.recipient(q.RecipientID, q.RecipientKind)
-	d.number("other_administrators", q.OtherAdministrators)
-	return d.Object
+	return withActor(q.Actor, func(d document) {
+		if q.Role.Name != "" {
+			r := newDocument()
+			r.text("name", q.Role.Name)
+			r.text("kind", q.Role.Kind)
+			r.optional("scope", q.Role.Scope)
+			d.value("role", r.Object)
+		}
+		d.optional("spelling", q.Spelling)
+		d.optional("permission", q.Permission)
+		d.recipient(q.RecipientID, q.RecipientKind)
+		d.number("other_administrators", q.OtherAdministrators)
+	})
 }
 
 func (q Give) about() about {

@@ -34,21 +34,18 @@ type Received struct {
 func (Delegate) entrypoint() string { return "parapet/delegations/verdict" }
 
 func (q Delegate) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.value("delegator", q.Delegator.document())
-	d.value("delegate", q.Delegate.document())
-	d.texts("permissions", q.Permissions)
-	d.number("now", int(q.Now.UnixMicro()))
-	d.number("starts_at", int(q.Starts.UnixMicro()))
-	d.number("ends_at", int(q.Ends.UnixMicro()))
-	received := newDocument()
-	received.number("from_delegator", q.Received.FromDelegator)
-	received.number("total", q.Received.Total)
-	d.value("received", received.Object)
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) {
+		d.value("delegator", q.Delegator.document())
+		d.value("delegate", q.Delegate.document())
+		d.texts("permissions", q.Permissions)
+		d.number("now", int(q.Now.UnixMicro()))
+		d.number("starts_at", int(q.Starts.UnixMicro()))
+		d.number("ends_at", int(q.Ends.UnixMicro()))
+		received := newDocument()
+		received.number("from_delegator", q.Received.FromDelegator)
+		received.number("total", q.Received.Total)
+		d.value("received", received.Object)
+	})
 }
 
 func (q Delegate) about() about {

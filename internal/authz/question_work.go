@@ -100,13 +100,14 @@ type ReleaseClaim struct {
 
 func (ReleaseClaim) entrypoint() string { return "parapet/work/release_claim" }
 
-// withRecord starts a document with the subject and the record in question.
-func withRecord(actor *Subject, r *Resource) (document, bool) {
-	d, ok := withActor(actor)
-	if ok {
+// withRecord is withActor with the record that the question is about.
+func withRecord(actor *Subject, r *Resource, add func(document)) ast.Value {
+	return withActor(actor, func(d document) {
 		d.value("resource", r.object(ast.StringTerm))
-	}
-	return d, ok
+		if add != nil {
+			add(d)
+		}
+	})
 }
 
 func (c Candidate) document() ast.Value {
@@ -123,49 +124,27 @@ func (c Candidate) document() ast.Value {
 }
 
 func (q Assign) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.value("candidate", q.Candidate.document())
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) { d.value("candidate", q.Candidate.document()) })
 }
 
 func (q ActAsAgent) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.value("candidate", q.Agent.document())
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) { d.value("candidate", q.Agent.document()) })
 }
 
 func (q RaiseDecision) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.optional("acting", q.Acting)
-	d.optional("assignee", q.Assignee)
-	d.text("category", q.Category)
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) {
+		d.optional("acting", q.Acting)
+		d.optional("assignee", q.Assignee)
+		d.text("category", q.Category)
+	})
 }
 
 func (q PromoteIssue) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, nil)
 }
 
 func (q CountRecords) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.text("permission", q.Permission)
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) { d.text("permission", q.Permission) })
 }
 
 func (q StartRun) document() ast.Value {
@@ -176,21 +155,11 @@ func (q StartRun) document() ast.Value {
 }
 
 func (q CancelDecision) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.optional("raised_by", q.RaisedBy)
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) { d.optional("raised_by", q.RaisedBy) })
 }
 
 func (q ReleaseClaim) document() ast.Value {
-	d, ok := withRecord(q.Actor, &q.Resource)
-	if !ok {
-		return nil
-	}
-	d.optional("holder", q.Holder)
-	return d.Object
+	return withRecord(q.Actor, &q.Resource, func(d document) { d.optional("holder", q.Holder) })
 }
 
 // aboutWork is what the decision log says of such a question: who is meant
