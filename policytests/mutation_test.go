@@ -126,13 +126,16 @@ type killer struct {
 	lab      *lab
 	rows     []row
 	answers  []string
-	compiler *ast.Compiler // of the unchanged rules, with the tests
+	tests    *suite
+	reasons  map[string]string // that the tables want
+	compiler *ast.Compiler     // of the unchanged rules, with the tests
 }
 
 func newKiller(t testing.TB, l *lab) *killer {
 	t.Helper()
-	k := &killer{t: t, lab: l, rows: matrix(l)}
+	k := &killer{t: t, lab: l, rows: matrix(l), reasons: wantedReasons(t)}
 	v := k.compile()
+	k.tests = newSuite(t, l, v)
 	for _, r := range k.rows {
 		k.answers = append(k.answers, strings.Join(r.cells(t.Context(), v), ","))
 	}
@@ -142,70 +145,72 @@ func newKiller(t testing.TB, l *lab) *killer {
 // compile gives the killer a compiler of its own, which the data mutants share.
 func (k *killer) compile() *evaluation {
 	k.compiler = ast.NewCompiler()
-	v := newEvaluation(k.t, k.compiler, k.lab.data)
-	if _, err := v.regoTests(k.t.Context(), k.lab.modules(nil), "^none$"); err != nil {
-		k.t.Error(err)
+	if k.compiler.Compile(k.lab.modules(nil)); k.compiler.Failed() {
+		k.t.Error(k.compiler.Errors)
 	}
-	return v
+	return newEvaluation(k.t, k.compiler, k.lab.data)
 }
 
 // kill names what notices the mutant; empty where nothing does.
 func (k *killer) kill(ctx context.Context, m mutant) string {
 	if m.module == nil {
+		explained := m.data["parapet"].(object)["reasons"].(object)["explained"]
+		for code := range k.reasons {
+			if reasons, ok := explained.(object); !ok || reasons[code] == nil {
+				return "reasons " + code
+			}
+		}
 		v := newEvaluation(k.t, k.compiler, m.data)
-		if r := k.differs(ctx, v, m.name); r != "" {
+		about, others := k.rowsAbout(m.name)
+		if r := k.differs(ctx, v, about); r != "" {
 			return "matrix " + r
 		}
-		failed, err := v.regoTests(ctx, nil, "")
-		if err != nil {
-			return "compiler " + err.Error()
-		}
-		if failed != "" {
+		if failed := k.tests.failing(ctx, v, ""); failed != "" {
 			return "test " + failed
+		}
+		if r := k.differs(ctx, v, others); r != "" {
+			return "matrix " + r
 		}
 		return k.rejected(ctx, m)
 	}
-	// The tests of the changed package first, alone: they are the likeliest to fail.
-	all := k.lab.modules(map[string]*ast.Module{m.file: m.module})
-	own := maps.Clone(all)
-	maps.DeleteFunc(own, func(file string, module *ast.Module) bool {
-		return k.lab.tests[file] != nil && module.Package.Path.String() != m.pkg+"_test"
-	})
-	v := newEvaluation(k.t, ast.NewCompiler(), k.lab.data)
-	failed, err := v.regoTests(ctx, own, "")
-	if err != nil {
-		return "compiler " + err.Error()
+	compiler := ast.NewCompiler()
+	if compiler.Compile(k.lab.modules(map[string]*ast.Module{m.file: m.module})); compiler.Failed() {
+		return "compiler " + compiler.Errors.Error()
 	}
-	if failed == "" && len(own) < len(all) {
-		v = newEvaluation(k.t, ast.NewCompiler(), k.lab.data)
-		if failed, err = v.regoTests(ctx, all, ""); err != nil {
-			return "compiler " + err.Error()
-		}
-	}
-	if failed != "" {
+	v := newEvaluation(k.t, compiler, k.lab.data)
+	if failed := k.tests.failing(ctx, v, m.pkg); failed != "" {
 		return "test " + failed
 	}
-	if r := k.differs(ctx, v, m.name); r != "" {
+	about, others := k.rowsAbout(m.name)
+	if r := k.differs(ctx, v, append(about, others...)); r != "" {
 		return "matrix " + r
 	}
 	return k.rejected(ctx, m)
 }
 
-// differs names a row of the matrix that the mutant answers otherwise. Rows that name
-// what the mutant is about come first.
-func (k *killer) differs(ctx context.Context, v *evaluation, about string) string {
-	order := make([]int, len(k.rows))
+// rowsAbout separates the rows of the matrix that name what the mutant is about, the
+// closest first, from the others.
+func (k *killer) rowsAbout(name string) (about, others []int) {
 	score := make([]int, len(k.rows))
 	for i, r := range k.rows {
-		order[i] = i
 		for _, key := range r.key {
-			if strings.Contains(about, key) {
+			if strings.Contains(name, key) {
 				score[i]--
 			}
 		}
+		if score[i] < 0 {
+			about = append(about, i)
+		} else {
+			others = append(others, i)
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return score[a] - score[b] })
-	for _, i := range order {
+	slices.SortStableFunc(about, func(a, b int) int { return score[a] - score[b] })
+	return about, others
+}
+
+// differs names one of these rows of the matrix that the mutant answers otherwise.
+func (k *killer) differs(ctx context.Context, v *evaluation, rows []int) string {
+	for _, i := range rows {
 		if strings.Join(k.rows[i].cells(ctx, v), ",") != k.answers[i] {
 			return k.rows[i].String()
 		}

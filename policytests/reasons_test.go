@@ -24,13 +24,9 @@ var (
 func TestReasons_EachCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	explained := newEngine(t).Catalogue().Reasons
-	for name, text := range files(t, authz.Embedded().Tests, "tables/*/data.yaml") {
-		for _, m := range wantedReason.FindAllSubmatch(text, -1) {
-			for _, code := range reasonCode.FindAllString(string(m[1]), -1) {
-				if _, ok := explained[code]; !ok {
-					t.Errorf("%s: parapet/reasons/data.yaml does not explain %s", name, code)
-				}
-			}
+	for code, table := range wantedReasons(t) {
+		if _, ok := explained[code]; !ok {
+			t.Errorf("%s: parapet/reasons/data.yaml does not explain %s", table, code)
 		}
 	}
 	rules := files(t, authz.Embedded().Policies, "parapet/*/*.rego")
@@ -54,8 +50,22 @@ func TestReasons_EachCodeIsExplained(t *testing.T) {
 	}
 }
 
+// wantedReasons are the reason codes that the tables want, each with one such table.
+func wantedReasons(t testing.TB) map[string]string {
+	t.Helper()
+	codes := map[string]string{}
+	for name, text := range files(t, authz.Embedded().Tests, "tables/*/data.yaml") {
+		for _, m := range wantedReason.FindAllSubmatch(text, -1) {
+			for _, code := range reasonCode.FindAllString(string(m[1]), -1) {
+				codes[code] = name
+			}
+		}
+	}
+	return codes
+}
+
 // files reads what matches a pattern.
-func files(t *testing.T, fsys fs.FS, pattern string) map[string][]byte {
+func files(t testing.TB, fsys fs.FS, pattern string) map[string][]byte {
 	t.Helper()
 	names, err := fs.Glob(fsys, pattern)
 	if err != nil || len(names) == 0 {

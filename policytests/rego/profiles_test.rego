@@ -9,9 +9,9 @@ test_profile[case.note] if {
 	verdict == _wanted(case)
 }
 
-_wanted(case) := {"allow": true, "reasons": []} if case.want == []
+_wanted(case) := {"allow": true, "reasons": []} if case.reasons == []
 
-else := {"allow": false, "code": "CONFLICT", "reasons": case.want}
+else := {"allow": false, "code": "CONFLICT", "reasons": case.reasons}
 
 test_notes_are_unique if {
 	notes := [case.note | some case in data.tables.profiles.cases]
