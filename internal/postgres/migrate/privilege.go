@@ -15,7 +15,8 @@ import (
 //   - parapet_identity: `ptd db:create-office` and provisioning append audit entries
 //     and events, and row-level security takes these from the modules' roles alone.
 //   - The roles that cannot log in own SECURITY DEFINER functions, and PostgreSQL
-//     lets a role give an object only to a role that it can SET ROLE to.
+//     lets a role give an object only to a role that it can SET ROLE to. A migration
+//     that changes such a function later does so after SET LOCAL ROLE.
 //
 // Since PostgreSQL 16 the owner does not inherit their privileges; on 15 that
 // depends on the owner's attribute INHERIT. The owner owns every table, so neither
