@@ -15,6 +15,10 @@ GOBUILD := go build -trimpath -ldflags '$(LDFLAGS)'
 # The race detector needs cgo. Without a C compiler the tests still run, and say that races were not looked for.
 RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "make: no C compiler, so no race detector" >&2; fi)
 
+# Packages that start goroutines or share memory between them: their tests run with the race detector in every run, the others' every night (make test-race).
+RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/authz ./internal/client ./internal/decisionlog \
+	./internal/events ./internal/gate ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/token ./jobs
+
 # Tools are pinned in modules of their own: none of what they need gets into the product's go.mod.
 TOOLS := $(CURDIR)/internal/tools
 OPA := go tool -modfile=$(TOOLS)/go.mod opa
@@ -49,18 +53,34 @@ man: ## Write pt's manual pages to bin/man/man1 (man -M bin/man pt-list-tasks)
 
 ## Testing
 
+# Lint runs go vet on every package. Equal flags let go reuse the result of a test that has run.
+GOTEST := go test -vet=off -timeout 30m
+
 .PHONY: test
-test: setup-test ## Run every test against real PostgreSQL, with the race detector but for the policy tests
+ifdef PKG
+test: setup-test ## Run every test against real PostgreSQL; PKG=./internal/tracker RUN=TestImport runs some
+	$(GOTEST) -run '$(RUN)' $(PKG)
+else
+test: setup-test
 	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
-	@# Many evaluations and requests, one at a time: here the race detector would only cost.
-	go test -timeout 30m ./policytests/...
-	go test -timeout 30m ./internal/authz ./internal/dev -run '^(Test(Embedded|Invariants|New|Reload)|FuzzFields)'
-	go test $(RACE) -timeout 30m $$(go list ./... | grep -v /policytests)
+	$(GOTEST) ./policytests/... ./internal/archtest
+	$(GOTEST) $(RACE) $(RACED)
+	$(GOTEST) $$(go list ./... | grep -vxF -e "$$(go list $(RACED))" | grep -v -e /policytests -e /internal/archtest)
+	$(GOTEST) ./internal/authz -run '^Test(Embedded|Invariants|New|Reload)'
+endif
+
+.PHONY: test-fast
+test-fast: ## Run the tests that need no PostgreSQL and take seconds
+	$(GOTEST) $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -E '^[^ ]+\.test ' | grep -vE 'parapet/internal/postgres/(pgtest|embedded)' | cut -d' ' -f1 | sed 's/\.test$$//' | grep -v -e /policytests -e /e2e)
+
+.PHONY: test-race
+test-race: setup-test ## Run every test with the race detector (an hour; nightly in CI)
+	$(GOTEST) $(RACE) -timeout 2h $$(go list ./... | grep -v /policytests)
 
 .PHONY: policy-test
 policy-test: ## Run the Rego tests (plain opa test), then the decision tables and coverage
 	$(OPA) test policies policytests
-	go test ./policytests
+	$(GOTEST) ./policytests
 
 .PHONY: policy-matrix
 policy-matrix: ## Write what the policies decide to policytests/matrix; review the diff
@@ -108,7 +128,7 @@ conformance: setup-run ## Run the official MCP tools against ptd and pt (needs n
 ## Checking
 
 .PHONY: check
-check: check-format check-modules check-generated check-policies lint vet archtest policy-test ## Format, lint, vet, policies, import rules, modules, generated files
+check: check-format check-modules check-policies lint archtest policy-test ## Format, lint (with vet), policies, import rules, modules
 
 .PHONY: check-format
 check-format: ## Fail on Go that gofmt or Rego that opa fmt would change
@@ -127,24 +147,14 @@ check-modules: ## Fail when a go.mod is not tidy or a downloaded module is not w
 	go mod verify
 	@for dir in $(MODULES) internal/tools/lint; do echo "cd $$dir && go mod tidy -diff"; (cd $$dir && go mod tidy -diff); done
 
-.PHONY: check-generated
-check-generated: ## Fail when go generate would change a file
-	@state() { { git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0 -r cat; } | git hash-object --stdin; }; \
-	before=$$(state); go generate ./...; \
-	if [ "$$before" != "$$(state)" ]; then echo "generated files were not fresh (go generate ./... has renewed them):"; git status --short; exit 1; fi
-
 .PHONY: lint
 lint: ## Run golangci-lint (staticcheck, gosec and the rest of .golangci.yml)
 	$(LINT) run --allow-parallel-runners ./...
 	@for dir in $(MODULES); do echo "cd $$dir && golangci-lint run ./..."; (cd $$dir && $(LINT) run --allow-parallel-runners ./...); done
 
-.PHONY: vet
-vet: ## Run go vet
-	go vet ./...
-
 .PHONY: archtest
 archtest: ## Check the import rules and other house rules
-	go test ./internal/archtest
+	$(GOTEST) ./internal/archtest
 
 .PHONY: format
 format: ## Format Go and Rego in place
