@@ -1,0 +1,81 @@
+package archtest
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	fuzzDirs    = regexp.MustCompile(`(?m)grep -rlE '\^func Fuzz\[A-Z\]' --include='\*_test\.go' ([a-z ]+?) 2>`)
+	nightlyFuzz = regexp.MustCompile(`(?m)^\s*run: make fuzz FUZZTIME=(\S+)$`)
+	jobTimeout  = regexp.MustCompile(`(?m)^\s*timeout-minutes: (\d+)$`)
+)
+
+// make fuzz, which the nightly workflow runs, finds every fuzz target, and the
+// workflow has the time to run each of them as long as it says.
+func TestNightly_RunsEveryFuzzTarget(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	dirs := fuzzDirs.FindStringSubmatch(read("Makefile"))
+	workflow := read(".github/workflows/nightly.yml")
+	each, timeout := nightlyFuzz.FindStringSubmatch(workflow), jobTimeout.FindStringSubmatch(workflow)
+	if dirs == nil || each == nil || timeout == nil {
+		t.Fatalf("make fuzz searches %q; nightly.yml runs it with %q, for at most %q minutes", dirs, each, timeout)
+	}
+	searched := strings.Fields(dirs[1])
+	targets := 0
+	for _, f := range testFiles(r) {
+		for _, d := range f.tree.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Fuzz") {
+				continue
+			}
+			targets++
+			found := false
+			for _, dir := range searched {
+				found = found || strings.HasPrefix(f.path, dir+"/")
+			}
+			if !found {
+				t.Errorf("make fuzz does not find %s in %s", fn.Name.Name, f.path)
+			}
+		}
+	}
+	if targets == 0 {
+		t.Fatal("no fuzz targets found")
+	}
+	d, err := time.ParseDuration(each[1])
+	minutes, merr := strconv.Atoi(timeout[1])
+	if err != nil || merr != nil {
+		t.Fatalf("%v, %v", err, merr)
+	}
+	// Each target also builds and runs its seeds.
+	if need := time.Duration(targets) * (d + time.Minute); need > time.Duration(minutes)*time.Minute {
+		t.Errorf("%d targets of %s need up to %s, nightly.yml ends after %d minutes", targets, d, need, minutes)
+	}
+}
+
+// testFiles are the repository's files of tests.
+func testFiles(r repository) []source {
+	var files []source
+	for _, p := range r.packages {
+		for _, f := range p.files {
+			if f.test {
+				files = append(files, f)
+			}
+		}
+	}
+	return files
+}

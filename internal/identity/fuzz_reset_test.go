@@ -1,0 +1,26 @@
+package identity
+
+import (
+	"encoding/base64"
+	"testing"
+)
+
+// The token of a reset link has one spelling. A text of another form names no reset.
+func FuzzResetToken(f *testing.F) {
+	f.Add(resetToken{noSession, noSession, make([]byte, 32)}.String())
+	f.Add("")
+	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 64)) + "=")
+	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 63)) + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		token := parseResetToken(text)
+		if token.secret == nil {
+			if token.tenant != noSession || token.id != noSession {
+				t.Fatalf("%q names %+v", text, token)
+			}
+			return
+		}
+		if len(token.secret) != 32 || token.String() != text {
+			t.Fatalf("%q is read as %q", text, token.String())
+		}
+	})
+}
