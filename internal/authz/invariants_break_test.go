@@ -28,6 +28,7 @@ const (
 	subjectRego     = "parapet/subject/subject.rego"
 	catalogueData   = "parapet/catalogue/data.yaml"
 	rolesData       = "parapet/roles/data.yaml"
+	accountsRego    = "parapet/accounts/accounts.rego"
 	platformDisable = "tenant.disable:\n    {module: identity, effect: write, platform: true,"
 )
 
@@ -63,6 +64,11 @@ func breaks() []broken {
 		one("delegation-made", "parapet/delegations/delegations.rego", "\tuser.status == \"ACTIVE\"\n", ""),
 		one("assignment", rolesData, "guest: Guest Customer\n", "guest: Guest\n"),
 		one("speaking-for-agent", "parapet/work/work.rego", "else := _lacking(reason)", "else := _allowed if is_string(reason)"),
+		one("no-subject", accountsRego, "\tis_string(input.account.id)\n\tinput.account.id != input.actor.id", "\tnot input.account.id == input.actor.id"),
+		one("giving", "parapet/grants/grants.rego", "else := _beyond_own(min(_lacking)) if count(_lacking) > 0\n\n", ""),
+		one("giving-clearance", "parapet/grants/grants.rego", "\t_raises_clearance\n\tnot _recipient_is_another", "\t_raises_clearance\n\tnot is_string(input.recipient.id)"),
+		one("account", accountsRego, "\t_covered(holding.caller, holding.delegations)\n", ""),
+		one("oneself", accountsRego, "else := _conflict(\"oneself\") if not _another\n\nelse := _conflict(\"deleted\")", "else := _conflict(\"deleted\")"),
 		one("filter", catalogueData, "task.delete:\n    {module: tracker, effect: write", "task.delete:\n    {module: tracker, effect: read"),
 		one("necessary-conditions", accessRego, "# Audit entries are gated", "allow if input.actor.id == \"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\"\n\n# Audit entries are gated"),
 	}

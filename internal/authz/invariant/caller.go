@@ -37,6 +37,12 @@ var verdictEntries = map[string]bool{
 	"parapet/work/give": true, "parapet/work/act_as_agent": true, "parapet/work/raise_decision": true,
 	"parapet/work/cancel_decision": true, "parapet/work/release_claim": true, "parapet/delegations/verdict": true,
 	"parapet/work/promote_issue": true, "parapet/work/count_records": true, "parapet/work/start_run": true, "parapet/profiles/validate": true, "parapet/open/verdict": true, "parapet/actas/verdict": true,
+	"parapet/grants/verdict": true, "parapet/roles/create": true, "parapet/roles/rename": true, "parapet/roles/delete": true, "parapet/roles/grant": true,
+	"parapet/roles/revoke": true, "parapet/roles/unassign": true,
+	"parapet/accounts/change_name": true, "parapet/accounts/change_address": true, "parapet/accounts/reset_password": true, "parapet/accounts/complete_reset": true,
+	"parapet/accounts/suspend": true, "parapet/accounts/activate": true, "parapet/accounts/delete": true, "parapet/accounts/stop_membership": true,
+	"parapet/accounts/restore_membership": true, "parapet/accounts/end_session": true, "parapet/accounts/change_own_credentials": true,
+	"parapet/accounts/administrator_notifications": true,
 }
 
 // The tiers, lowest first.

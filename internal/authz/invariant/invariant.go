@@ -121,7 +121,7 @@ func Denied(ctx context.Context, set Set) ([]string, error) {
 	c := newChecker(ctx, set)
 	cl := c.able()
 	var out []string
-	questions := append(allowedVerdicts(cl),
+	questions := append(append(allowedVerdicts(cl), c.administration(cl)...),
 		access(c.powerful(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
 		access(c.delegated(delegation(c, "tenant")), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, record()),
 		question{cl, giveWork, object{"resource": record(), "candidate": candidate("HUMAN")}},
@@ -169,6 +169,11 @@ func All() []Invariant {
 		{"delegation-made", "A delegation is made between two active members of the tenant, for permissions that both the delegator and the caller hold.", checkDelegationMade},
 		{"assignment", "Work is given only to active members of the tenant with clearance for it, never to guests or service principals.", checkAssignment},
 		{"speaking-for-agent", "Nobody acts as an agent or ends another's work without tasks.update.any.", checkSpeaking},
+		{"no-subject", "Without a subject no question about keys, accounts, authority, delegations or work is allowed.", checkNoSubject},
+		{"giving", "Nobody gives a permission or a role that they do not hold there themselves.", checkGiving},
+		{"giving-clearance", "Nobody gives a clearance above their own, or raises their own.", checkGivingClearance},
+		{"account", "Nobody takes over or reactivates an account that holds more than they do, in any tenant, or one of another home tenant.", checkAccount},
+		{"oneself", "Nobody suspends, removes or restores themselves, and every tenant keeps an administrator who can give roles.", checkOneself},
 		{"filter", "A list filter passes no record that the decision denies.", checkFilter},
 		{"necessary-conditions", "For every value of every field, an allow needs the same tenant, the effect, the module, a project within the caveats, clearance, and a grant.", checkNecessary},
 	}

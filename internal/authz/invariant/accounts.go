@@ -1,0 +1,212 @@
+package invariant
+
+const (
+	give          = "parapet/grants/verdict"
+	grantToRole   = "parapet/roles/grant"
+	unassignRole  = "parapet/roles/unassign"
+	accountsEntry = "parapet/accounts/"
+)
+
+// giving gives a permission to a colleague in the whole tenant, with a STANDARD role and
+// the lowest clearance.
+func giving(permissions ...string) object {
+	return object{
+		"recipient": object{"id": colleague, "kind": "HUMAN"},
+		"roles":     []any{object{"kind": "STANDARD"}},
+		"grants":    []any{object{"permissions": list(permissions...), "scope": "tenant"}},
+		"clearance": object{"from": "", "to": "UNCLASSIFIED"},
+	}
+}
+
+func addingToRole(permission string) object {
+	return object{"role": object{"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "permission": permission}
+}
+
+// administering changes the account of a colleague who is an active member of two
+// tenants, with one permission in each. The caller holds all of it in both.
+func (c *checker) administering(cl *caller) object {
+	there := newCaller(cl.input.with("tenant", tenantB))
+	return object{
+		"account": object{
+			"id": colleague, "kind": "HUMAN", "status": "ACTIVE", "home": tenantA, "has_password": true, "address_confirmed": true,
+		},
+		"holdings":             []any{c.holding(tenantA, cl), c.holding(tenantB, there)},
+		"roles":                []any{object{"name": "Member", "scope": "tenant"}},
+		"other_administrators": 0,
+		"session_tenant":       tenantA,
+		"requested_by":         "holder",
+		"authority_unchanged":  false,
+	}
+}
+
+func (c *checker) holding(tenant string, cl *caller) object {
+	h := object{
+		"tenant": tenant, "membership": "ACTIVE", "clearance": "INTERNAL", "caller_membership": "ACTIVE",
+		"grants": []any{object{"permissions": list("task.delete"), "scope": "tenant"}}, "delegations": list(),
+	}
+	if actor := cl.actor(c); actor != nil {
+		h["caller"] = actor
+	}
+	return h
+}
+
+// administration are questions about authority and accounts that are allowed to the able
+// caller.
+func (c *checker) administration(cl *caller) []question {
+	request := c.administering(cl)
+	agent := request.at("account/kind", "AGENT")
+	out := []question{
+		{cl, give, giving("task.delete")}, {cl, grantToRole, addingToRole("task.delete")},
+		{cl, unassignRole, object{
+			"role": object{"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "recipient": object{"id": colleague, "kind": "HUMAN"}, "other_administrators": 0,
+		}},
+		{cl, accountsEntry + "delete", agent},
+		{cl, accountsEntry + "change_own_credentials", request},
+	}
+	for _, rule := range []string{"change_name", "change_address", "reset_password", "suspend", "activate", "stop_membership", "restore_membership", "end_session"} {
+		out = append(out, question{cl, accountsEntry + rule, request})
+	}
+	return out
+}
+
+// checkNoSubject asks every question that is about the subject, and that has an entry
+// point of its own, without a subject. Whether a role can be taken from somebody is no
+// such question: it depends on the role alone, beside the decision about role.assign.
+func checkNoSubject(c *checker) {
+	cl := c.able()
+	for _, q := range append(c.administration(cl), allowedVerdicts(cl)...) {
+		if q.entry == unassignRole {
+			continue
+		}
+		for _, path := range []string{"user", "user/id", "tenant"} {
+			for _, nobody := range []*caller{cl.lacking(path), cl.but(path, nil), cl.but(path, "unknown")} {
+				c.deny(question{nobody, q.entry, q.request}, "caller", "request")
+			}
+		}
+	}
+}
+
+// checkGiving has nobody give what they do not hold.
+func checkGiving(c *checker) {
+	cl := c.able()
+	for _, p := range c.set.Permissions() {
+		held := "role.assign"
+		if p.Name == held {
+			held = "user.update"
+		}
+		without := holder(held)
+		c.deny(question{without, give, giving(p.Name)}, "caller/roles", "request/grants")
+		c.deny(question{without, give, giving(held, p.Name)}, "caller/roles", "request/grants")
+		c.deny(question{without, grantToRole, addingToRole(p.Name)}, "caller/roles", "request/permission")
+	}
+	const permission = "task.delete"
+	elsewhere := giving(permission).with("grants", []any{object{"permissions": list(permission), "scope": "project", "id": otherProject}})
+	for _, giver := range []*caller{
+		c.scoped("project", project), c.scoped("organisation", organisation), c.delegated(delegation(c, "tenant")), cl.but("stored/assignments", list()),
+		cl.but("token/caveats", list("read-only")), cl.but("token/caveats", list("unknown")),
+	} {
+		c.deny(question{giver, give, giving(permission)}, "caller", "request/grants")
+		c.deny(question{giver, give, elsewhere}, "caller", "request/grants")
+		c.deny(question{giver, grantToRole, addingToRole(permission)}, "caller", "request/permission")
+	}
+	for _, scope := range []string{"project", "organisation", "unknown"} {
+		c.deny(question{holder(permission + ".own"), give, giving().with("grants", []any{object{"permissions": list(permission), "scope": scope, "id": project}})}, "caller/roles", "request/grants")
+	}
+	for _, grants := range []any{nil, 7, "unknown", []any{nil}, []any{object{"scope": "tenant"}}} {
+		c.deny(question{cl, give, giving().with("grants", grants)}, "request/grants")
+	}
+	c.deny(question{cl, give, giving(permission).with("roles", []any{object{"kind": "GLOBAL"}})}, "request/roles")
+	c.deny(question{cl, give, giving(permission).at("recipient/kind", "SERVICE")}, "request/roles", "request/recipient")
+}
+
+// checkGivingClearance has nobody give a clearance above their own, or raise their own.
+func checkGivingClearance(c *checker) {
+	for i, own := range tiers {
+		cl := c.able().but("token/clearance", own)
+		for _, tier := range tiers[i+1:] {
+			c.deny(question{cl, give, giving().at("clearance/to", tier)}, "caller/token/clearance", "request/clearance")
+		}
+		if i > 0 {
+			c.deny(question{c.able(), give, giving().at("recipient/id", user).at("clearance/to", own)}, "request/clearance", "request/recipient")
+		}
+	}
+}
+
+// checkAccount has nobody change the account of somebody who holds more.
+func checkAccount(c *checker) {
+	cl := holder("task.delete", "user.update", "membership.update")
+	whole := c.administering(cl)
+	more := []any{object{"permissions": list("task.delete", "role.assign"), "scope": "tenant"}}
+	here, there := whole["holdings"].([]any)[0].(object), whole["holdings"].([]any)[1].(object)
+	var exceeding []any
+	for _, change := range []func(object) object{
+		func(h object) object { return h.with("grants", more) },
+		func(h object) object { return h.with("delegations", more) },
+		func(h object) object { return h.with("caller_membership", "SUSPENDED") },
+		func(h object) object { return h.without("caller_membership") },
+		func(h object) object { return h.without("caller") },
+		func(h object) object { return h.without("grants") },
+		func(h object) object { return h.without("delegations") },
+		func(h object) object { return h.with("membership", "unknown").with("grants", more) },
+	} {
+		exceeding = append(exceeding, []any{change(here), there}, []any{here, change(there)})
+	}
+	low := holder("task.delete").but("token/clearance", "UNCLASSIFIED").but("stored/clearance", "UNCLASSIFIED")
+	exceeding = append(exceeding, []any{c.holding(tenantA, low), there}, []any{here, here.with("tenant", tenantB)}, []any{there}, list(), nil)
+	for _, holdings := range exceeding {
+		request := whole.with("holdings", holdings)
+		for _, rule := range []string{"change_address", "activate", "restore_membership"} {
+			c.deny(question{cl, accountsEntry + rule, request}, "request/holdings", "caller/roles")
+		}
+		first := request.at("account/address_confirmed", false).at("account/has_password", false)
+		c.deny(question{cl, accountsEntry + "reset_password", first}, "request/holdings", "request/account", "caller/roles")
+	}
+	// A suspended membership can become active again.
+	suspended := whole.with("holdings", []any{here, there.with("membership", "SUSPENDED").with("grants", more)})
+	c.deny(question{cl, accountsEntry + "change_address", suspended}, "request/holdings")
+	for _, home := range []any{tenantB, nil, ""} {
+		for _, rule := range []string{"change_name", "change_address", "reset_password", "suspend", "activate", "delete", "change_own_credentials"} {
+			request := whole.at("account/home", home)
+			if rule == "delete" {
+				request = request.at("account/kind", "AGENT")
+			}
+			c.deny(question{cl, accountsEntry + rule, request}, "request/account/home")
+		}
+	}
+	for _, confirmed := range []any{false, nil} {
+		unconfirmed := whole.at("account/address_confirmed", confirmed)
+		c.deny(question{cl, accountsEntry + "reset_password", unconfirmed}, "request/account")
+		c.deny(question{entry: accountsEntry + "complete_reset", request: unconfirmed.with("requested_by", "administrator").with("authority_unchanged", true)}, "request")
+		c.deny(question{entry: accountsEntry + "complete_reset", request: unconfirmed.at("account/has_password", false).with("requested_by", "administrator")}, "request")
+		c.deny(question{entry: accountsEntry + "complete_reset", request: unconfirmed.at("account/has_password", false).with("authority_unchanged", true)}, "request")
+	}
+	for _, other := range []*caller{cl.but("token/kind", "api_key"), cl.but("user/kind", "AGENT"), cl.but("user/kind", "SERVICE")} {
+		c.deny(question{other, accountsEntry + "change_own_credentials", whole}, "caller/token/kind", "caller/user/kind")
+	}
+}
+
+// checkOneself has nobody suspend, remove or restore themselves, and leaves each tenant
+// an administrator.
+func checkOneself(c *checker) {
+	cl := c.able()
+	whole := c.administering(cl)
+	for _, id := range []any{user, nil, 7} {
+		for _, rule := range []string{"suspend", "stop_membership", "restore_membership"} {
+			c.deny(question{cl, accountsEntry + rule, whole.at("account/id", id)}, "request/account/id")
+		}
+	}
+	for _, others := range []any{0, nil, "unknown"} {
+		last := whole.with("roles", []any{object{"name": "Admin", "scope": "tenant"}}).with("other_administrators", others)
+		for _, rule := range []string{"suspend", "stop_membership"} {
+			c.deny(question{cl, accountsEntry + rule, last}, "request/roles", "request/other_administrators")
+		}
+		c.deny(question{cl, accountsEntry + "delete", last.at("account/kind", "AGENT")}, "request/roles", "request/other_administrators")
+		c.deny(question{cl, unassignRole, object{
+			"role": object{"name": "Admin", "kind": "STANDARD", "scope": "tenant"}, "recipient": object{"id": colleague, "kind": "HUMAN"}, "other_administrators": others,
+		}}, "request/role", "request/other_administrators")
+	}
+	for _, permission := range []string{"role.assign", "role.update"} {
+		revoke := object{"role": object{"name": "Admin", "kind": "STANDARD", "scope": "tenant"}, "permission": permission}
+		c.deny(question{cl, "parapet/roles/revoke", revoke}, "request")
+	}
+}
