@@ -10,13 +10,14 @@ import (
 // with a refusal: the rule could not be evaluated, and the reason says how.
 func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	v := e.current.Load()
-	verdict, failed := v.ask(ctx, q)
+	input := q.document()
+	verdict, failed := v.ask(ctx, q.entrypoint(), input)
 	verdict.Revision = v.set.revision
-	if verdict.Code != "NOT_FOUND" {
+	if !verdict.hidden() {
 		verdict.Explained = v.set.explainVerdict(&verdict)
 	}
 	e.counts.answer(verdict.Allow)
-	e.recordQuestion(v.set, q, &verdict)
+	e.recordQuestion(v.set, q, input, &verdict)
 	if failed != nil {
 		e.counts.failed(failed.reason)
 		e.logger.ErrorContext(ctx, "a policy question got no answer", "reason", failed.reason,
@@ -26,15 +27,14 @@ func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	return verdict, nil
 }
 
-func (v *evaluator) ask(ctx context.Context, q Question) (Verdict, *failure) {
+func (v *evaluator) ask(ctx context.Context, entrypoint string, input ast.Value) (Verdict, *failure) {
 	refuse := func(f *failure) (Verdict, *failure) {
 		return Verdict{Code: "FORBIDDEN", Reasons: []string{f.reason}}, f
 	}
-	query, ok := v.set.queries[q.entrypoint()]
+	query, ok := v.set.queries[entrypoint]
 	if !ok {
 		return refuse(&failure{reason: ReasonUndefined})
 	}
-	input := q.document()
 	if input == nil {
 		return refuse(&failure{reason: ReasonNoActor})
 	}

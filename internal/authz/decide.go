@@ -45,7 +45,11 @@ func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision,
 	if in.Actor == nil {
 		return deny(&failure{reason: ReasonNoActor})
 	}
-	input := v.set.input(in)
+	return v.decide(ctx, v.set.input(in), len(in.Actor.delegatedSubjects) > 0)
+}
+
+// decide evaluates the rule, then on whose behalf it allows, then why it denies.
+func (v *evaluator) decide(ctx context.Context, input ast.Value, delegated bool) (Decision, *failure) {
 	value, failed := v.eval(ctx, v.set.allow, input)
 	if failed != nil {
 		return deny(failed)
@@ -57,7 +61,7 @@ func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision,
 	if allow {
 		return Decision{Allow: true}, nil
 	}
-	if len(in.Actor.delegatedSubjects) > 0 {
+	if delegated {
 		behalf, failed := v.behalf(ctx, input)
 		if failed != nil {
 			return deny(failed)

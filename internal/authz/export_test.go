@@ -54,3 +54,13 @@ func CheckInvariant(ctx context.Context, source Source, name string) error {
 	}
 	return fmt.Errorf("no invariant is named %s", name)
 }
+
+// HasSnapshot tells whether the subject can be put into the decision log.
+func HasSnapshot(s *Subject) bool { return s.snapshot != nil }
+
+// TakeSnapshot makes the snapshot that the first record of a subject needs, for the
+// benchmark.
+func TakeSnapshot(in SubjectInput, s *Subject) error {
+	_, err := newSubjectSnapshot(in.document(), s.term.Value)
+	return err
+}

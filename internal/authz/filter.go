@@ -61,6 +61,7 @@ type boundFilter struct {
 	named    string
 	verdict  kind
 	revision string
+	columns  *Columns
 	args     []any
 }
 
@@ -146,7 +147,7 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 		return Filter{}, &failure{ReasonUndefined, fmt.Errorf("no policy knows the permission %q", permission)}
 	}
 	b := p.bind(actor)
-	b.revision = s.revision
+	b.revision, b.columns = s.revision, columns
 	if keep {
 		actor.filters.Store(key, b)
 	}

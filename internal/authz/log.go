@@ -3,6 +3,8 @@ package authz
 import (
 	"regexp"
 	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // DecisionSink takes decision records without ever waiting: what it cannot take
@@ -20,6 +22,8 @@ type DecisionRecord struct {
 	Actor  string
 	// Credential is what the request was made with; zero where there was none.
 	Credential CredentialID
+	// Subject is who asked, as the policies saw it; nil where there was no subject.
+	Subject *SubjectSnapshot
 	// Rule is the entrypoint that answered, Permission what was asked for.
 	Rule       string
 	Permission string
@@ -49,6 +53,13 @@ type MaskedInput struct {
 	Delegation string `json:"delegation,omitempty"`
 	// Header tells that a request named its tenant itself.
 	Header bool `json:"header,omitempty"`
+	// Rows tell of a list where its rows keep each attribute of a record; the filter was
+	// bound for these. Nil for everything that is no list.
+	Rows map[string]MaskedColumn `json:"rows,omitempty"`
+	// Question is the input of a question without the subject; see maskQuestion.
+	Question map[string]any `json:"question,omitempty"`
+	// Omitted names what of the input is not kept; see Replayed.Incomplete.
+	Omitted []string `json:"omitted,omitempty"`
 }
 
 // MaskedActor is an actor without roles and grants, whose names are free text.
@@ -71,6 +82,8 @@ type MaskedResource struct {
 	Creator        string `json:"creator,omitempty"`
 	Owner          string `json:"owner,omitempty"`
 	Classification string `json:"classification,omitempty"`
+	// NullClassification tells that the stored classification is NULL.
+	NullClassification bool `json:"nullClassification,omitempty"`
 }
 
 // masked stands for a text that is not kept.
@@ -158,7 +171,7 @@ func maskResource(r *Resource) *MaskedResource {
 	return &MaskedResource{
 		Type: maskNoun(r.Type), ID: maskID(r.ID), Key: maskKey(r.Key), Tenant: maskID(r.Tenant),
 		Organisation: maskID(r.Organisation), Project: maskID(r.Project),
-		Creator: maskID(r.Creator), Owner: maskID(r.Owner),
+		Creator: maskID(r.Creator), Owner: maskID(r.Owner), NullClassification: r.NullClassification,
 	}
 }
 
@@ -190,6 +203,9 @@ func (r *DecisionRecord) from(s *Subject) {
 		return
 	}
 	r.Tenant, r.Actor, r.Credential = s.tenant, s.id, s.credential.masked()
+	if s.snapshot != nil {
+		r.Subject = s.snapshot()
+	}
 }
 
 // masked is the credential with an id that is an id, or none.
@@ -208,21 +224,30 @@ func (e *Engine) RecordList(actor *Subject, permission, module, requestID string
 		return
 	}
 	s := e.current.Load().set
-	reason := "filtered"
-	if f.None() {
-		reason = "filtered_out"
-	}
+	decision := listDecision(f)
 	record := DecisionRecord{
 		Time: e.clock.Now(), Rule: entryAllow,
-		Permission: s.maskName(permission), Module: s.maskName(module), Allow: !f.None(), Reasons: []string{reason},
+		Permission: s.maskName(permission), Module: s.maskName(module), Allow: decision.Allow, Reasons: decision.Reasons,
 		Revision: s.revision, RequestID: maskRequestID(requestID),
 		Input: MaskedInput{Effect: Read, Actor: maskActor(actor)},
+	}
+	if f.bound != nil {
+		// The policies may have been reloaded since the filter was bound.
+		record.Revision, record.Input.Rows = f.bound.revision, f.bound.columns.masked()
 	}
 	record.from(actor)
 	e.sink.Record(record)
 }
 
-func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
+// listDecision is what the log says of a list that was given by a filter.
+func listDecision(f Filter) Decision {
+	if f.None() {
+		return Decision{Reasons: []string{"filtered_out"}}
+	}
+	return Decision{Allow: true, Reasons: []string{"filtered"}}
+}
+
+func (e *Engine) recordQuestion(s *set, q Question, input ast.Value, verdict *Verdict) {
 	if e.sink == nil {
 		return
 	}
@@ -230,11 +255,15 @@ func (e *Engine) recordQuestion(s *set, q Question, verdict *Verdict) {
 	record := DecisionRecord{
 		Time: e.clock.Now(), Rule: q.entrypoint(), Module: s.maskName(about.module),
 		Permission: about.permission, Input: about.input, Allow: verdict.Allow,
-		Hidden: verdict.Code == "NOT_FOUND", Reasons: verdict.Reasons,
+		Hidden: verdict.hidden(), Reasons: verdict.Reasons,
 		Revision: verdict.Revision, RequestID: maskRequestID(about.requestID),
 	}
 	record.Input.Actor = maskActor(about.actor)
 	record.Input.onBehalfOf(verdict.OnBehalfOf)
+	if about.recorded != nil {
+		input = about.recorded
+	}
+	record.Input.Question = maskQuestion(input, about.actor)
 	record.Tenant, record.Actor, record.Credential = maskID(about.tenant), maskID(about.user), about.credential.masked()
 	record.from(about.actor)
 	e.sink.Record(record)
@@ -250,6 +279,8 @@ type about struct {
 	module       string
 	requestID    string
 	input        MaskedInput
+	// recorded is the input to be kept where it is not the one that was evaluated.
+	recorded ast.Value
 }
 
 func principalResource(id, tenant string) *MaskedResource {

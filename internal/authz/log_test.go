@@ -95,5 +95,6 @@ func TestQuestionsAreLogged(t *testing.T) {
 		if r.Allow || verdict.Allow || r.RequestID != "req-1" || r.Rule == "" || len(r.Reasons) == 0 {
 			t.Errorf("%T: record %+v", q, r)
 		}
+		wantReplayed(t, e, r)
 	}
 }

@@ -55,6 +55,9 @@ type Verdict struct {
 	Revision string
 }
 
+// hidden tells that the answer is that the record does not exist.
+func (v *Verdict) hidden() bool { return v.Code == "NOT_FOUND" }
+
 // HeldRole is a role as a principal holds it, with what it grants now.
 type HeldRole struct {
 	Name string

@@ -1,6 +1,10 @@
 package authz
 
-import "github.com/open-policy-agent/opa/v1/ast"
+import (
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
 
 // Grant is what is held, given or lent in one scope. ScopeID is empty for the
 // tenant scope.
@@ -291,10 +295,19 @@ func (q ChangeAccount) about() about {
 	if q.Change == StopMembership || q.Change == RestoreMembership {
 		permission = "membership.update"
 	}
-	return about{
+	a := about{
 		actor: q.Actor, permission: permission, module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
+	if len(q.Holdings) > 0 && q.Change != RestoreMembership {
+		// The log is this tenant's. Whether the account holds anything elsewhere must not
+		// show either, so the mark does not depend on it.
+		a.input.Omitted = []string{"holdings in other tenants"}
+		here := q
+		here.Holdings = slices.DeleteFunc(slices.Clone(q.Holdings), func(h Holding) bool { return q.Actor == nil || h.Tenant != q.Actor.tenant })
+		a.recorded = here.document()
+	}
+	return a
 }
 
 func (q CompleteReset) about() about {

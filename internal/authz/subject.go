@@ -118,6 +118,9 @@ type Subject struct {
 	holds                                                 map[string]struct{}
 	narrowing                                             string
 	credential                                            CredentialID
+	// snapshot gives what the decision log keeps of the subject, made once; nil where
+	// nothing is logged.
+	snapshot func() *SubjectSnapshot
 	// delegatedSubjects are what the delegations in force add: one for each, with the
 	// delegator's id and grants.
 	delegatedSubjects []ast.Value
@@ -185,12 +188,16 @@ func (s *Subject) Holds(permission string) bool {
 // cannot make one of is an error: whoever is no subject may do nothing.
 func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error) {
 	v := e.current.Load()
-	value, failed := v.eval(ctx, v.set.subject, in.document())
+	input := in.document()
+	value, failed := v.eval(ctx, v.set.subject, input)
 	if failed == nil {
 		if object, ok := value.(ast.Object); ok {
 			s := newSubject(object, v.set.revision)
 			s.credential = CredentialID{Kind: in.Token.Kind, ID: in.Token.ID}
 			s.narrowing = in.Token.narrowing()
+			if e.sink != nil {
+				s.snapshot = sync.OnceValue(func() *SubjectSnapshot { return e.takeSnapshot(input, object) })
+			}
 			return s, nil
 		}
 		failed = &failure{reason: ReasonType}
@@ -199,6 +206,16 @@ func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 	e.logger.ErrorContext(ctx, "the policies made no subject", "reason", failed.reason,
 		"tenant", in.Tenant, "user", in.User.ID, "revision", v.set.revision, "error", failed.cause)
 	return nil, failed
+}
+
+// takeSnapshot gives nil where it fails: a decision does not depend on its record.
+func (e *Engine) takeSnapshot(input, subject ast.Value) *SubjectSnapshot {
+	snapshot, err := newSubjectSnapshot(input, subject)
+	if err != nil {
+		e.logger.Error("decision log: a subject is not recorded", "error", err)
+		return nil
+	}
+	return snapshot
 }
 
 func newSubject(o ast.Object, revision string) *Subject {
@@ -219,13 +236,17 @@ func newSubject(o ast.Object, revision string) *Subject {
 		holds:        map[string]struct{}{},
 	}
 	s.hold(o)
-	if set, ok := field(o, "delegated_subjects").(ast.Set); ok {
-		set.Foreach(func(t *ast.Term) {
-			if delegated, ok := t.Value.(ast.Object); ok {
-				s.delegatedSubjects = append(s.delegatedSubjects, delegated)
-				s.hold(delegated)
-			}
-		})
+	add := func(t *ast.Term) {
+		if delegated, ok := t.Value.(ast.Object); ok {
+			s.delegatedSubjects = append(s.delegatedSubjects, delegated)
+			s.hold(delegated)
+		}
+	}
+	switch delegated := field(o, "delegated_subjects").(type) {
+	case ast.Set:
+		delegated.Foreach(add)
+	case *ast.Array: // read from JSON
+		delegated.Foreach(add)
 	}
 	return s
 }

@@ -1,0 +1,121 @@
+package authz
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// callerKey is the member of a question that may hold the subject once more, and
+// actorMark what the log has in its place.
+const (
+	callerKey = "caller"
+	actorMark = "actor"
+)
+
+// maxRoleName is the most that the name of a role can have.
+const maxRoleName = 100
+
+// maskQuestion gives the input of a question without its subject, whose snapshot is
+// kept apart. Names of roles stay as they are, because rules compare them; any other
+// text is an id or a code, or is masked.
+func maskQuestion(input ast.Value, actor *Subject) map[string]any {
+	o, ok := input.(ast.Object)
+	if !ok {
+		return nil
+	}
+	m := questionMask{}
+	if actor != nil {
+		m.actor = actor.term
+	}
+	out := m.object(o)
+	delete(out, "actor")
+	return out
+}
+
+type questionMask struct{ actor *ast.Term }
+
+func (m questionMask) object(o ast.Object) map[string]any {
+	out := make(map[string]any, o.Len())
+	o.Foreach(func(k, v *ast.Term) {
+		key, _ := k.Value.(ast.String)
+		switch text, isText := v.Value.(ast.String); {
+		case v == m.actor:
+			out[string(key)] = actorMark
+		case isText && (key == "name" || key == "spelling") && len(text) <= maxRoleName*4:
+			out[string(key)] = string(text)
+		default:
+			out[string(key)] = m.value(v.Value)
+		}
+	})
+	return out
+}
+
+func (m questionMask) value(v ast.Value) any {
+	switch v := v.(type) {
+	case ast.Object:
+		return m.object(v)
+	case *ast.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = m.value(v.Elem(i).Value)
+		}
+		return out
+	case ast.String:
+		return maskCode(string(v))
+	case ast.Boolean:
+		return bool(v)
+	case ast.Number:
+		return json.Number(v)
+	case ast.Null:
+		return nil
+	}
+	return masked
+}
+
+// maskCode keeps ids and codes such as a permission, a status or a tier: letters,
+// digits and what joins them.
+func maskCode(s string) string {
+	if len(s) > 100 {
+		return masked
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.', c == ':':
+		default:
+			return masked
+		}
+	}
+	return s
+}
+
+// MaskedColumn says where the rows of a list keep an attribute: in a column of this
+// type, or nowhere, because all of them have the same value.
+type MaskedColumn struct {
+	Column string `json:"column,omitempty"`
+	Value  string `json:"value,omitempty"`
+}
+
+// The types of columns.
+const (
+	columnUUID = "uuid"
+	columnText = "text"
+)
+
+// masked is what the log keeps of the columns.
+func (c *Columns) masked() map[string]MaskedColumn {
+	out := make(map[string]MaskedColumn, len(c.byName))
+	for name, c := range c.byName {
+		name = strings.TrimPrefix(name, rowPrefix)
+		switch {
+		case c.fixed:
+			out[name] = MaskedColumn{Value: maskCode(c.literal)}
+		case c.sql != "" && c.uuid:
+			out[name] = MaskedColumn{Column: columnUUID}
+		case c.sql != "":
+			out[name] = MaskedColumn{Column: columnText}
+		}
+	}
+	return out
+}

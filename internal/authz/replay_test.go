@@ -1,0 +1,245 @@
+package authz_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"parapet/internal/authz"
+)
+
+// stored is the record as the decision log gives it back.
+func stored(t testing.TB, r authz.DecisionRecord) authz.Recorded {
+	t.Helper()
+	input, err := json.Marshal(r.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authz.Recorded{Rule: r.Rule, Permission: r.Permission, Module: r.Module, Input: input, Subject: r.Subject}
+}
+
+// wantReplayed wants the recorded answer again.
+func wantReplayed(t testing.TB, e *authz.Engine, r authz.DecisionRecord) authz.Replayed {
+	t.Helper()
+	got, err := e.Replay(t.Context(), stored(t, r))
+	if err != nil {
+		t.Errorf("%s %s: %v", r.Rule, r.Permission, err)
+		return got
+	}
+	delegation := ""
+	if got.OnBehalfOf != nil {
+		delegation = got.OnBehalfOf.Delegation
+	}
+	if got.Allow != r.Allow || got.Hidden != r.Hidden || !slices.Equal(got.Reasons, r.Reasons) || got.Revision != r.Revision || delegation != r.Input.Delegation {
+		t.Errorf("%s %s: replayed %+v, recorded %+v", r.Rule, r.Permission, got, r)
+	}
+	return got
+}
+
+func TestReplay_AgreesWithDecideAndFilter(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 10))
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept, Logger: slog.New(slog.DiscardHandler)})
+	low := append([]string{"UNCLASSIFIED", "UNCLASSIFIED", "UNCLASSIFIED", "UNCLASSIFIED"}, classifications...)
+	reasons, lists := map[string]int{}, map[string]int{}
+	for range 48 / perDetector {
+		s := subject(t, e, randomSubject(r))
+		for _, permission := range append(asked, "no.such.permission") {
+			effect, module := effectAndModule(e, permission)
+			for _, m := range mappings() {
+				for range 2 {
+					record := row{
+						Tenant: pickNull(r, []string{acme, acme, acme, acme, acme, acme, globex}), Organisation: pickNull(r, organisations),
+						Project: pickNull(r, projects), Creator: pickNull(r, users), Owner: pickNull(r, users), Classification: pickNull(r, low),
+					}
+					decide(t, e, authz.Input{Permission: permission, Effect: effect, Module: module, Actor: s, Resource: m.resource(record)})
+					reasons[strings.Join(wantReplayed(t, e, kept.last()).Reasons, " ")]++
+				}
+				if f, err := e.Filter(t.Context(), permission, s, m.columns); err == nil {
+					e.RecordList(s, permission, module, "", f)
+					lists[strings.Join(wantReplayed(t, e, kept.last()).Reasons, " ")]++
+				}
+			}
+		}
+	}
+	t.Log(reasons, lists)
+	for _, reason := range []string{
+		// programme_office_only cannot come up: a subject elsewhere holds no such permission.
+		"", "foreign_tenant", "clearance", "caveat_unknown", "permission_missing", "caveat_effect", "caveat_module", "caveat_project",
+		"not_own", "out_of_scope",
+	} {
+		if reasons[reason] == 0 && perDetector == 1 {
+			t.Errorf("no decision with the reason %q", reason)
+		}
+	}
+	if lists["filtered"] == 0 || lists["filtered_out"] == 0 {
+		t.Errorf("lists: %v", lists)
+	}
+	if _, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Module: "tracker", Resource: task()}); err == nil {
+		t.Error("nobody is decided about")
+	}
+	wantReplayed(t, e, kept.last())
+}
+
+// The record of a decision about an account shows nothing of other tenants, not even
+// that there is something.
+func TestReplay_LeavesOutOtherTenants(t *testing.T) {
+	t.Parallel()
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept})
+	admin := subject(t, e, person(e, "Admin"))
+	here := authz.Holding{Tenant: acme, Membership: "ACTIVE", Clearance: "INTERNAL", Caller: admin, CallerMembership: "ACTIVE", Grants: []authz.Grant{{Permissions: []string{"tasks.read"}, Scope: "tenant"}}}
+	away := authz.Holding{Tenant: globex, Membership: "ACTIVE", Clearance: "INTERNAL", Grants: []authz.Grant{{Permissions: []string{"role.assign"}, Scope: "tenant"}}}
+	account := authz.Account{ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Home: acme, HasPassword: true, AddressConfirmed: true}
+	ask := func(holdings ...authz.Holding) authz.DecisionRecord {
+		t.Helper()
+		if _, err := e.Ask(t.Context(), authz.ChangeAccount{Change: authz.ChangeAddress, Actor: admin, Account: account, Holdings: holdings}); err != nil {
+			t.Fatal(err)
+		}
+		return kept.last()
+	}
+	within, beyond := ask(here), ask(here, away)
+	if !within.Allow || beyond.Allow {
+		t.Fatalf("within %v, beyond %v", within, beyond)
+	}
+	if a, b := stored(t, within), stored(t, beyond); !bytes.Equal(a.Input, b.Input) || bytes.Contains(b.Input, []byte(globex)) {
+		t.Errorf("the records differ by what another tenant holds:\n%s\n%s", a.Input, b.Input)
+	}
+	if got := wantReplayed(t, e, within); !got.Incomplete {
+		t.Error("the record counts as complete")
+	}
+	// What is left decides again: the caller, whom the holding names too, comes from the snapshot.
+	here.Grants[0].Permissions = []string{"role.assign", "wiki:page:write"}
+	wantReplayed(t, e, ask(here))
+	restore := authz.ChangeAccount{Change: authz.RestoreMembership, Actor: admin, Account: account, Holdings: []authz.Holding{here}}
+	if _, err := e.Ask(t.Context(), restore); err != nil {
+		t.Fatal(err)
+	}
+	if got := wantReplayed(t, e, kept.last()); got.Incomplete {
+		t.Error("a question about one tenant counts as incomplete")
+	}
+}
+
+func TestSubjectSnapshot_NamesWhatPoliciesSee(t *testing.T) {
+	t.Parallel()
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept})
+	take := func(change func(*authz.SubjectInput)) *authz.SubjectSnapshot {
+		t.Helper()
+		in := lent(e, authz.ScopeProject, projectA)
+		in.Token.ID = colleague
+		change(&in)
+		s := subject(t, e, in)
+		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task()})
+		if err := kept.last().Subject.Verify(); err != nil {
+			t.Error(err)
+		}
+		return kept.last().Subject
+	}
+	first := take(func(*authz.SubjectInput) {})
+	for _, secret := range []string{colleague + `","kind":"jti`, "@"} {
+		if bytes.Contains(first.Document, []byte(secret)) {
+			t.Errorf("%q is in %s", secret, first.Document)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*authz.SubjectInput)
+		same   bool
+	}{
+		"nothing":               {func(*authz.SubjectInput) {}, true},
+		"another credential":    {func(in *authz.SubjectInput) { in.Token.ID = worker }, true},
+		"another kind of token": {func(in *authz.SubjectInput) { in.Token.Kind = authz.TokenAPIKey }, false},
+		"a caveat":              {func(in *authz.SubjectInput) { in.Token.Caveats = []string{"read-only"} }, false},
+		"a narrower scope": {func(in *authz.SubjectInput) {
+			in.Token.RoleScopes = map[string][]string{"Auditor": {"project:" + projectB}}
+		}, false},
+		"a grant":               {func(in *authz.SubjectInput) { in.Roles["Auditor"] = []string{"tasks.read"} }, false},
+		"the stored clearance":  {func(in *authz.SubjectInput) { in.Stored.Clearance = "INTERNAL" }, false},
+		"what is delegated":     {func(in *authz.SubjectInput) { in.Delegations[0].Permissions = []string{"tasks.read"} }, false},
+		"the delegator's grant": {func(in *authz.SubjectInput) { in.Roles["Lead"] = []string{"tasks.read"} }, false},
+	} {
+		if got := take(c.change); (got.Digest == first.Digest) != c.same {
+			t.Errorf("%s: same digest is %t, want %t", name, !c.same, c.same)
+		}
+	}
+	silent := newEngine(t, authz.Config{})
+	if s := subject(t, silent, person(silent, "Member")); authz.HasSnapshot(s) {
+		t.Error("a subject is prepared for a log that there is not")
+	}
+}
+
+// A snapshot alone is enough to make the same subject again.
+func TestSubjectSnapshot_InputGivesTheSubject(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 11))
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept})
+	for range 10 {
+		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, randomSubject(r)), Resource: task()})
+		var document struct{ Input, Subject any }
+		if err := json.Unmarshal(kept.last().Subject.Document, &document); err != nil {
+			t.Fatal(err)
+		}
+		again, err := e.EvalRaw(t.Context(), "parapet/subject/subject", document.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := json.Marshal(document.Subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(again)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("made again %s\nrecorded %s\n%v", got, want, err)
+		}
+	}
+}
+
+func TestReplay_RejectsIncompleteRecords(t *testing.T) {
+	t.Parallel()
+	kept := &sink{}
+	e := newEngine(t, authz.Config{Sink: kept})
+	decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, person(e, "Member")), Resource: task()})
+	good := stored(t, kept.last())
+	for name, c := range map[string]struct {
+		change func(*authz.Recorded)
+		says   string
+	}{
+		"no snapshot":        {func(r *authz.Recorded) { r.Subject = nil }, "names no subject snapshot"},
+		"a changed snapshot": {func(r *authz.Recorded) { r.Subject.Document = []byte(`{"subject":{}}`) }, "was changed"},
+		"a broken snapshot":  {func(r *authz.Recorded) { r.Subject.Document = []byte(`{`) }, "canonical JSON"},
+		"no resource":        {func(r *authz.Recorded) { r.Input = []byte(`{"actor":{}}`) }, "names no resource"},
+		"a question of before snapshots were kept": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/open/verdict", []byte(`{"actor":{}}`) }, "cannot be replayed"},
+		"no JSON":      {func(r *authz.Recorded) { r.Input = []byte(`x`) }, "invalid character"},
+		"no such rule": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/no/rule", []byte(`{"question":{}}`) }, authz.ReasonUndefined},
+	} {
+		r := good
+		subject := *good.Subject
+		r.Subject = &subject
+		c.change(&r)
+		if got, err := e.Replay(t.Context(), r); err == nil || !strings.Contains(err.Error(), c.says) || got.Allow {
+			t.Errorf("%s: %+v, %v; want an error that says %q", name, got, err, c.says)
+		}
+	}
+}
+
+func BenchmarkSubjectSnapshot(b *testing.B) {
+	for _, role := range []string{"Member", "Admin"} {
+		e := newEngine(b, authz.Config{Sink: make(forgetful, 64)})
+		in := person(e, role)
+		s := subject(b, e, in)
+		b.Run(role, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := authz.TakeSnapshot(in, s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
