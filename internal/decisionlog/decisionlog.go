@@ -5,12 +5,14 @@
 // It promises that a decision never waits for its record: Record puts it into a
 // bounded buffer, and drops and counts it where there is no room. Records are
 // written in batches, behind. A record that the database refuses costs no other.
+//
+// A record names the subject of its decision by digest. The subject itself is in
+// audit.decision_subjects, once for a tenant and digest: it is written with the first
+// record that names it and deleted when the last one has been.
 package decisionlog
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -19,7 +21,6 @@ import (
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
-	"parapet/internal/uid"
 )
 
 // noTenant stands for the tenant of a decision that was asked before one was
@@ -45,7 +46,19 @@ type Log struct {
 	waiting chan authz.DecisionRecord
 	dropped atomic.Int64
 	written atomic.Int64
+	// stored are subjects that the table has, unless retention has deleted them since.
+	// Run alone uses it.
+	stored map[subjectKey]struct{}
 }
+
+// subjectKey names a snapshot of a subject.
+type subjectKey struct {
+	tenant op.UUID
+	digest authz.Digest
+}
+
+// maxStored bounds how many subjects a Log remembers as stored.
+const maxStored = 16384
 
 var _ authz.DecisionSink = (*Log)(nil)
 
@@ -63,7 +76,7 @@ func New(cfg Config) *Log {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{cfg: cfg, waiting: make(chan authz.DecisionRecord, cfg.Buffer)}
+	return &Log{cfg: cfg, waiting: make(chan authz.DecisionRecord, cfg.Buffer), stored: map[subjectKey]struct{}{}}
 }
 
 // Record takes a record, or drops and counts it.
@@ -130,11 +143,14 @@ func (l *Log) write(ctx context.Context, batch []authz.DecisionRecord) {
 	var err error
 	for try := range tries {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-		err = insert(bounded, l.cfg.Pool, batch)
+		err = l.insert(bounded, l.cfg.Pool, batch)
 		cancel()
 		if err == nil {
 			l.written.Add(int64(len(batch)))
 			return
+		}
+		if subjectIsMissing(err) {
+			continue
 		}
 		if !fault.HasCode(err, fault.CodeUnavailable) {
 			break
@@ -152,76 +168,4 @@ func (l *Log) write(ctx context.Context, batch []authz.DecisionRecord) {
 	}
 	l.dropped.Add(int64(len(batch)))
 	l.cfg.Log.ErrorContext(ctx, "decision log: records were not written", "records", len(batch), "error", err)
-}
-
-// Row-level security admits no COPY; one INSERT from arrays is nearly as quick.
-const sqlInsert = `
-INSERT INTO audit.decisions
-	(tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
-	 credential_id, credential_kind)
-SELECT tenant_id, id, decided_at, actor_id, rule, permission, module, input::json, allow, hidden,
-       ARRAY(SELECT json_array_elements_text(reasons::json)), revision, request_id,
-       nullif(credential_id, '')::uuid, nullif(credential_kind, '')
-FROM unnest(@tenants::uuid[], @ids::uuid[], @times::timestamptz[], @actors::text[], @rules::text[], @permissions::text[],
-            @modules::text[], @inputs::text[], @allows::boolean[], @hiddens::boolean[], @reasons::text[], @revisions::text[],
-            @requests::text[], @credentials::text[], @credential_kinds::text[])
-     AS d (tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
-           credential_id, credential_kind)`
-
-func insert(ctx context.Context, q postgres.Querier, batch []authz.DecisionRecord) error {
-	n := len(batch)
-	var (
-		tenants, ids           = make([]op.UUID, n), make([]op.UUID, n)
-		times                  = make([]time.Time, n)
-		allows, hiddens        = make([]bool, n), make([]bool, n)
-		actors, rules, perms   = make([]string, n), make([]string, n), make([]string, n)
-		modules, inputs        = make([]string, n), make([]string, n)
-		reasons, revs, request = make([]string, n), make([]string, n), make([]string, n)
-		credentials, kinds     = make([]string, n), make([]string, n)
-	)
-	for i := range batch {
-		r := &batch[i]
-		tenant, err := op.ParseUUID(r.Tenant)
-		if err != nil {
-			tenant = noTenant
-		}
-		input, err := json.Marshal(r.Input)
-		if err != nil {
-			return fmt.Errorf("decisionlog: input: %w", err)
-		}
-		why, err := json.Marshal(append([]string{}, r.Reasons...))
-		if err != nil {
-			return fmt.Errorf("decisionlog: reasons: %w", err)
-		}
-		tenants[i], ids[i], times[i], actors[i], rules[i], perms[i] = tenant, uid.New(), r.Time, r.Actor, r.Rule, r.Permission
-		modules[i], inputs[i], allows[i], hiddens[i] = r.Module, string(input), r.Allow, r.Hidden
-		reasons[i], revs[i], request[i] = string(why), r.Revision, r.RequestID
-		credentials[i], kinds[i] = r.Credential.ID, r.Credential.Kind
-	}
-	_, err := q.Exec(ctx, sqlInsert, postgres.Args{
-		"tenants": tenants, "ids": ids, "times": times, "actors": actors, "rules": rules, "permissions": perms, "modules": modules,
-		"inputs": inputs, "allows": allows, "hiddens": hiddens, "reasons": reasons, "revisions": revs, "requests": request,
-		"credentials": credentials, "credential_kinds": kinds,
-	})
-	return postgres.MapError(err)
-}
-
-const sqlPrune = `
-DELETE FROM audit.decisions WHERE (tenant_id, id) IN (
-	SELECT tenant_id, id FROM audit.decisions WHERE decided_at < @before LIMIT @batch)`
-
-// Prune deletes the records of before the given moment, in small statements.
-func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
-	const batch = 5000
-	var total int64
-	for {
-		tag, err := q.Exec(ctx, sqlPrune, postgres.Args{"before": before, "batch": batch})
-		if err != nil {
-			return total, fmt.Errorf("decisionlog: prune: %w", err)
-		}
-		total += tag.RowsAffected()
-		if tag.RowsAffected() < batch {
-			return total, nil
-		}
-	}
 }

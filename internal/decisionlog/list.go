@@ -27,6 +27,8 @@ type Line struct {
 	// CredentialID and CredentialKind are nil where there was no credential.
 	CredentialID   *op.UUID
 	CredentialKind *string
+	// SubjectDigest is nil where the record names no subject.
+	SubjectDigest []byte
 }
 
 // Filter narrows a list; an empty field does not.
@@ -40,7 +42,7 @@ type Filter struct {
 
 const sqlList = `
 SELECT id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
-       credential_id, credential_kind
+       credential_id, credential_kind, subject_digest
 FROM audit.decisions
 WHERE tenant_id = @tenant
   AND (@before::uuid IS NULL OR id < @before::uuid)

@@ -1,0 +1,50 @@
+package decisionlog
+
+import (
+	"context"
+	"encoding/json"
+
+	"parapet/internal/authz"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// Entry is a record with the subject of its decision.
+type Entry struct {
+	Line
+	// Document is the subject's snapshot; nil where the record names none.
+	Document json.RawMessage
+}
+
+const sqlGet = `
+SELECT d.id, d.decided_at, d.actor_id, d.rule, d.permission, d.module, d.input, d.allow, d.hidden, d.reasons, d.revision, d.request_id,
+       d.credential_id, d.credential_kind, d.subject_digest, s.document
+FROM audit.decisions d
+LEFT JOIN audit.decision_subjects s ON s.tenant_id = d.tenant_id AND s.digest = d.subject_digest
+WHERE d.tenant_id = @tenant AND d.id = @id`
+
+// Get gives a record of the tenant; the error is pgx.ErrNoRows where there is none. It
+// does not verify the snapshot: see Entry.Subject.
+func Get(ctx context.Context, q postgres.Querier, tenant, id op.UUID) (*Entry, error) {
+	e, err := postgres.One[Entry](ctx, q, sqlGet, postgres.Args{"tenant": tenant, "id": id})
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// Subject is the snapshot that the record names, as it is stored; nil where it names
+// none. Its Verify tells whether it was changed.
+func (e *Entry) Subject() *authz.SubjectSnapshot {
+	if len(e.SubjectDigest) == 0 {
+		return nil
+	}
+	s := &authz.SubjectSnapshot{Document: e.Document}
+	copy(s.Digest[:], e.SubjectDigest)
+	return s
+}
+
+// Recorded is the record as authz.Engine.Replay takes it.
+func (e *Entry) Recorded() authz.Recorded {
+	return authz.Recorded{Rule: e.Rule, Permission: e.Permission, Module: e.Module, Input: e.Input, Subject: e.Subject()}
+}

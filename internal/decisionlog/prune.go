@@ -1,0 +1,50 @@
+package decisionlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parapet/internal/postgres"
+)
+
+const sqlPrune = `
+DELETE FROM audit.decisions WHERE (tenant_id, id) IN (
+	SELECT tenant_id, id FROM audit.decisions WHERE decided_at < @before LIMIT @batch)`
+
+// A subject that was stored a moment ago may wait for its records: only old ones go. A
+// record that comes while its subject is deleted is refused by the foreign key, and is
+// written again with the subject.
+const sqlPruneSubjects = `
+DELETE FROM audit.decision_subjects WHERE (tenant_id, digest) IN (
+	SELECT s.tenant_id, s.digest FROM audit.decision_subjects s
+	WHERE s.stored_at < @before
+	  AND NOT EXISTS (SELECT FROM audit.decisions d WHERE d.tenant_id = s.tenant_id AND d.subject_digest = s.digest)
+	LIMIT @batch)`
+
+// Prune deletes the records of before the given moment and then the subjects of before
+// it that no record names any more, in small statements. It returns how many rows it
+// has deleted.
+func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
+	records, err := prune(ctx, q, sqlPrune, before)
+	if err != nil {
+		return records, err
+	}
+	subjects, err := prune(ctx, q, sqlPruneSubjects, before)
+	return records + subjects, err
+}
+
+func prune(ctx context.Context, q postgres.Querier, sql string, before time.Time) (int64, error) {
+	const batch = 5000
+	var total int64
+	for {
+		tag, err := q.Exec(ctx, sql, postgres.Args{"before": before, "batch": batch})
+		if err != nil {
+			return total, fmt.Errorf("decisionlog: prune: %w", err)
+		}
+		total += tag.RowsAffected()
+		if tag.RowsAffected() < batch {
+			return total, nil
+		}
+	}
+}
