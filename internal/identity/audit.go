@@ -11,7 +11,6 @@ import (
 	"parapet/internal/audit"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/decisionlog"
 	"parapet/internal/fault"
 	"parapet/internal/gate"
 	"parapet/internal/op"
@@ -23,7 +22,10 @@ func (s *Service) recordOperations() []op.Bound {
 	return []op.Bound{
 		gate.List(s.gate, contract.ListAuditEntries, auditColumns, listAuditEntries),
 		gate.Handle(s.gate, contract.ListDecisions, gate.Handler[contract.ListDecisionsIn, op.Page[contract.DecisionEntry], struct{}]{
-			Load: loadDecisionLog, Do: listDecisions,
+			Load: loadDecisionLog[contract.ListDecisionsIn], Do: listDecisions,
+		}),
+		gate.Handle(s.gate, contract.GetDecision, gate.Handler[contract.DecisionIn, contract.Decision, struct{}]{
+			Load: loadDecisionLog[contract.DecisionIn], Do: s.getDecision,
 		}),
 		gate.List(s.gate, contract.ListEvents, eventColumns, listEvents),
 		gate.Handle(s.gate, contract.ListNotifications, gate.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
@@ -82,31 +84,6 @@ func listAuditEntries(ctx context.Context, c *gate.Call, in *contract.ListAuditE
 			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: orEmpty(l.ResourceID), Module: l.Module,
 			Changes: asJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
 			Classification: l.Classification, CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
-		}
-	}
-	return page, nil
-}
-
-// loadDecisionLog asks for the log as a whole: it is the tenant's, and no
-// narrower scope holds a part of it. Its lines are ids and codes, whatever the
-// records that were decided about are classified as.
-func loadDecisionLog(_ context.Context, c *gate.Call, _ *contract.ListDecisionsIn) (struct{}, authz.Resource, error) {
-	return struct{}{}, tenantWide(c, "decision log"), nil
-}
-
-func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
-	lines, next, err := decisionlog.List(ctx, c.DB, c.Tenant, decisionlog.Filter{
-		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Credential: string(in.CredentialID), Allow: in.Allow,
-	}, in.Cursor, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[contract.DecisionEntry]{Items: make([]contract.DecisionEntry, len(lines)), NextCursor: next}
-	for i, l := range lines {
-		page.Items[i] = contract.DecisionEntry{
-			ID: l.ID, DecidedAt: l.DecidedAt.UTC(), ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
-			Input: asJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
-			CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID),
 		}
 	}
 	return page, nil

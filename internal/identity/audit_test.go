@@ -2,6 +2,8 @@ package identity_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -186,6 +188,51 @@ func TestListAuditEntries_NamesTheCredential(t *testing.T) {
 	}
 	if _, err := r.call("list-audit-entries", request{token: session, query: map[string][]string{"credentialId": {"leaked"}}}); !fault.HasCode(err, fault.CodeValidation) {
 		t.Errorf("credentialId that is no UUID: %v", err)
+	}
+}
+
+// A record names its subject by digest; whoever reads the log gets the subject, and is
+// told where it was changed.
+func TestGetDecision_ReturnsTheSubject(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin, stranger := r.login("admin@acme.example"), r.login("admin@globex.example")
+	const document = `{"subject":{"grants":{}}}`
+	digest := sha256.Sum256([]byte(document))
+	put := func(digest any) (id op.UUID) {
+		id = uid.New()
+		r.exec(`INSERT INTO audit.decisions
+(tenant_id, id, decided_at, actor_id, rule, permission, module, allow, input, hidden, reasons, revision, request_id, subject_digest)
+VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', false, '{}', 'r', 'q', $4)`, r.acme.id, id, uid.New(), digest)
+		return id
+	}
+	r.exec(`INSERT INTO audit.decision_subjects (tenant_id, digest, document) VALUES ($1, $2, $3)`, r.acme.id, digest[:], document)
+	with, without := put(digest[:]), put(nil)
+	get := func(id op.UUID) *contract.Decision {
+		t.Helper()
+		return must[contract.Decision](r, "get-decision", in(admin, "decisionId", id, nil))
+	}
+	d := get(with)
+	if text, err := json.Marshal(d.Subject); err != nil || string(text) != document || d.SubjectStatus != contract.SubjectVerified ||
+		d.SubjectDigest != hex.EncodeToString(digest[:]) || d.ID != with || !d.Allow {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d := get(without); d.Subject != nil || d.SubjectStatus != "" || d.SubjectDigest != "" {
+		t.Errorf("without a subject: %+v", d)
+	}
+	for name, call := range map[string]request{
+		"unknown": in(admin, "decisionId", uid.New(), nil), "another tenant's": in(stranger, "decisionId", with, nil),
+	} {
+		if _, err := r.call("get-decision", call); !fault.HasCode(err, fault.CodeNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.refused("get-decision", in(r.login("member@acme.example"), "decisionId", with, nil), fault.CodeForbidden, "decision_log.read")
+
+	r.exec(`ALTER TABLE audit.decision_subjects DROP CONSTRAINT decision_subjects_digest_is_the_documents`)
+	r.exec(`UPDATE audit.decision_subjects SET document = '{"subject":{"grants":{"task.update":{"tenant":true}}}}'`)
+	if d := get(with); d.Subject != nil || d.SubjectStatus != contract.SubjectAltered || d.SubjectDigest != hex.EncodeToString(digest[:]) {
+		t.Errorf("a changed subject: %+v", d)
 	}
 }
 

@@ -1,0 +1,67 @@
+package identity
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+
+	"parapet/internal/authz"
+	contract "parapet/internal/contract/identity"
+	"parapet/internal/decisionlog"
+	"parapet/internal/fault"
+	"parapet/internal/gate"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
+)
+
+// loadDecisionLog asks for the log as a whole: it is the tenant's, and no
+// narrower scope holds a part of it. Its lines are ids and codes, whatever the
+// records that were decided about are classified as.
+func loadDecisionLog[In any](_ context.Context, c *gate.Call, _ *In) (struct{}, authz.Resource, error) {
+	return struct{}{}, tenantWide(c, "decision log"), nil
+}
+
+func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
+	lines, next, err := decisionlog.List(ctx, c.DB, c.Tenant, decisionlog.Filter{
+		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Credential: string(in.CredentialID), Allow: in.Allow,
+	}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &op.Page[contract.DecisionEntry]{Items: make([]contract.DecisionEntry, len(lines)), NextCursor: next}
+	for i := range lines {
+		page.Items[i] = decisionEntry(&lines[i])
+	}
+	return page, nil
+}
+
+func decisionEntry(l *decisionlog.Line) contract.DecisionEntry {
+	return contract.DecisionEntry{
+		ID: l.ID, DecidedAt: l.DecidedAt.UTC(), ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
+		Input: asJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
+		CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), SubjectDigest: hex.EncodeToString(l.SubjectDigest),
+	}
+}
+
+func (s *Service) getDecision(ctx context.Context, c *gate.Call, in *contract.DecisionIn, _ struct{}) (*contract.Decision, error) {
+	entry, err := decisionlog.Get(ctx, c.DB, c.Tenant, in.DecisionID)
+	switch {
+	case postgres.IsNoRows(err):
+		return nil, fault.NotFound("decision")
+	case err != nil:
+		return nil, err
+	}
+	out := &contract.Decision{DecisionEntry: decisionEntry(&entry.Line)}
+	snapshot := entry.Subject()
+	if snapshot == nil {
+		return out, nil
+	}
+	if err := snapshot.Verify(); err != nil {
+		s.deps.Log.ErrorContext(ctx, "the subject of a decision does not have its digest",
+			slog.String("tenant", string(c.Tenant)), slog.String("decision", string(entry.ID)), slog.Any("error", err))
+		out.SubjectStatus = contract.SubjectAltered
+		return out, nil
+	}
+	out.Subject, out.SubjectStatus = asJSON(snapshot.Document), contract.SubjectVerified
+	return out, nil
+}
