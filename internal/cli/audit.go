@@ -3,8 +3,11 @@ package cli
 import (
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"parapet/internal/cli/markdown"
 	"parapet/internal/contract/identity"
 )
 
@@ -28,22 +31,31 @@ func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
 	})
 }
 
-func newListDecisionsCmd(inv *invocation) *cobra.Command {
-	return lists(inv, identity.ListDecisions, form[identity.ListDecisionsIn]{
-		example: `  pt list-decisions --permission task.delete --allow=false
+func newDecisionLogCmds(inv *invocation) []*cobra.Command {
+	return []*cobra.Command{
+		lists(inv, identity.ListDecisions, form[identity.ListDecisionsIn]{
+			example: `  pt list-decisions --permission task.delete --allow=false
   pt list-decisions --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
-		flags: []string{"actorId:actor", "permission", "allow", "requestId:request", "credentialId:credential"},
-	}, table[identity.DecisionEntry]{
-		empty: "No decisions.", flex: 2,
-		columns: []column[identity.DecisionEntry]{
-			{name: "When", value: func(e *identity.DecisionEntry) string { return moment(e.DecidedAt) }},
-			{name: "Answer", value: func(e *identity.DecisionEntry) string { return decisionAnswer(e) }},
-			{name: "Rule", value: func(e *identity.DecisionEntry) string { return strings.TrimSpace(e.Rule + " " + e.Permission) }},
-			{name: "Actor", value: func(e *identity.DecisionEntry) string { return e.ActorID }},
-			{name: "Credential", value: func(e *identity.DecisionEntry) string { return e.CredentialKind }},
-			{name: "Credential ID", value: func(e *identity.DecisionEntry) string { return string(e.CredentialID) }},
-		},
-	})
+			flags: []string{"actorId:actor", "permission", "allow", "requestId:request", "credentialId:credential"},
+		}, decisionLogTable),
+		shows(inv, identity.GetDecision, form[identity.DecisionIn]{
+			example: `  pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f
+  pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.subject.input.token.caveats`,
+		}, showLoggedDecision),
+	}
+}
+
+var decisionLogTable = table[identity.DecisionEntry]{
+	empty: "No decisions.", flex: 2,
+	columns: []column[identity.DecisionEntry]{
+		{name: "When", value: func(e *identity.DecisionEntry) string { return moment(e.DecidedAt) }},
+		{name: "Answer", value: decisionAnswer},
+		{name: "Rule", value: func(e *identity.DecisionEntry) string { return strings.TrimSpace(e.Rule + " " + e.Permission) }},
+		{name: "Actor", value: func(e *identity.DecisionEntry) string { return e.ActorID }},
+		{name: "Credential", value: func(e *identity.DecisionEntry) string { return e.CredentialKind }},
+		{name: "Credential ID", value: func(e *identity.DecisionEntry) string { return string(e.CredentialID) }},
+		{name: "ID", value: func(e *identity.DecisionEntry) string { return string(e.ID) }},
+	},
 }
 
 func decisionAnswer(e *identity.DecisionEntry) string {
@@ -51,4 +63,31 @@ func decisionAnswer(e *identity.DecisionEntry) string {
 		return "allow"
 	}
 	return strings.TrimSpace("deny " + strings.Join(e.Reasons, ", "))
+}
+
+func showLoggedDecision(d *markdown.Doc, e *identity.Decision) {
+	d.Heading(1, strings.TrimSpace(e.Rule+" "+e.Permission)+": "+decisionAnswer(&e.DecisionEntry))
+	d.Field("ID", string(e.ID))
+	d.Field("When", moment(e.DecidedAt))
+	d.Field("Actor", e.ActorID)
+	d.Field("Credential", strings.TrimSpace(e.CredentialKind+" "+string(e.CredentialID)))
+	d.Field("Module", e.Module)
+	d.Field("Request", e.RequestID)
+	d.Field("Policies", e.Revision)
+	d.Field("Subject digest", e.SubjectDigest)
+	d.Field("Subject", e.SubjectStatus)
+	quoteJSON(d, "Input", e.Input)
+	quoteJSON(d, "Subject", e.Subject)
+}
+
+// quoteJSON shows a value under a heading; none is left out.
+func quoteJSON(d *markdown.Doc, heading string, value any) {
+	if value == nil {
+		return
+	}
+	text, err := json.Marshal(value, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err == nil {
+		d.Heading(2, heading)
+		d.Quote(string(text))
+	}
 }

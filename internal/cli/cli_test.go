@@ -390,7 +390,7 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 	commands := map[string]bool{}
 	for _, o := range append(tracker.Operations(), identity.IssueKey.Operation, identity.IssueServiceKey.Operation,
 		identity.ListKeys.Operation, identity.RevokeKey.Operation, identity.ListOrgs.Operation, identity.Permissions.Operation, identity.ListAuditEntries.Operation,
-		identity.ListDecisions.Operation) {
+		identity.ListDecisions.Operation, identity.GetDecision.Operation) {
 		name := map[string]string{
 			"import-items": "import", "export-items": "export", "get-project": "find-project", "get-initiative": "initiative",
 		}[o.Name]

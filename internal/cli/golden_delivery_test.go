@@ -4,6 +4,7 @@ import (
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
+	"strings"
 )
 
 const (
@@ -114,7 +115,7 @@ func auditStory() story {
 	denied := identity.DecisionEntry{
 		ID: runID, DecidedAt: made, ActorID: string(worker), Rule: "parapet/access/allow", Permission: "task.delete", Module: "tracker",
 		Input: map[string]any{"effect": "write"}, Reasons: []string{"not_own"}, Revision: "2c26b46b68ffc68f", RequestID: string(runID),
-		CredentialKind: "api_key", CredentialID: keyID,
+		CredentialKind: "api_key", CredentialID: keyID, SubjectDigest: strings.Repeat("2c", 32),
 	}
 	allowed := identity.DecisionEntry{
 		ID: taskID, DecidedAt: made, Rule: "parapet/work/start_run", Module: "tracker", Input: map[string]any{}, Allow: true, Reasons: []string{},
@@ -124,10 +125,16 @@ func auditStory() story {
 		routes: map[string]reply{
 			"GET /api/audit/entries": answer(op.Page[identity.AuditEntry]{Items: []identity.AuditEntry{byKey, bySystem}}),
 			"GET /api/decisions":     answer(op.Page[identity.DecisionEntry]{Items: []identity.DecisionEntry{denied, allowed}}),
+			"GET /api/decisions/" + runID: answer(identity.Decision{
+				DecisionEntry: denied, SubjectStatus: identity.SubjectVerified, Subject: map[string]any{"input": map[string]any{"roles": map[string]any{hostile: []string{"task.update"}}}},
+			}),
+			"GET /api/decisions/" + taskID: answer(identity.Decision{DecisionEntry: allowed, SubjectStatus: identity.SubjectAltered}),
 		},
 		cases: []goldenCase{
 			{"list-audit-entries", []string{"list-audit-entries", "--credential", keyID, "--action", "api_key.revoked"}, world{}},
 			{"list-decisions", []string{"list-decisions", "--credential", keyID, "--allow=false"}, world{}},
+			{"get-decision", []string{"get-decision", runID}, world{}},
+			{"get-decision-altered", []string{"get-decision", taskID}, world{}},
 		},
 	}
 }

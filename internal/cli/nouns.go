@@ -66,7 +66,7 @@ func nouns() []noun {
 		one(groupAccess, "list-people", newListPeopleCmd),
 		one(groupAccess, "permissions", newPermissionsCmd),
 		one(groupAccess, "list-audit-entries", newListAuditEntriesCmd),
-		one(groupAccess, "list-decisions", newListDecisionsCmd),
+		{groupAccess, []string{"list-decisions", "get-decision"}, newDecisionLogCmds},
 		{groupAccess, []string{"issue-key", "issue-service-key", "list-keys", "revoke-key"}, func(inv *invocation) []*cobra.Command {
 			return []*cobra.Command{newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv)}
 		}},
