@@ -265,11 +265,12 @@ func nothingSecret(s *stage) {
 		text   string
 		absent []string
 	}{
-		"the log":          {s.log.String(), private},
-		"the metrics":      {s.do("GET", "/metrics", "", nil).Body, append([]string{"acme", string(s.tenant("acme").ID)}, private...)},
-		"the decision log": {kept(`SELECT coalesce(json_agg(d), '[]')::text FROM audit.decisions d`), private},
-		"the audit log":    {kept(`SELECT coalesce(json_agg(e), '[]')::text FROM audit.entries e`), private},
-		"the outbox":       {kept(`SELECT coalesce(json_agg(o), '[]')::text FROM events.outbox o`), secrets},
+		"the log":                   {s.log.String(), private},
+		"the metrics":               {s.do("GET", "/metrics", "", nil).Body, append([]string{"acme", string(s.tenant("acme").ID)}, private...)},
+		"the decision log":          {kept(`SELECT coalesce(json_agg(d), '[]')::text FROM audit.decisions d`), private},
+		"the subjects of decisions": {kept(`SELECT coalesce(json_agg(s), '[]')::text FROM audit.decision_subjects s`), private},
+		"the audit log":             {kept(`SELECT coalesce(json_agg(e), '[]')::text FROM audit.entries e`), private},
+		"the outbox":                {kept(`SELECT coalesce(json_agg(o), '[]')::text FROM events.outbox o`), secrets},
 	} {
 		for _, word := range look.absent {
 			if i := strings.Index(look.text, word); i >= 0 {

@@ -70,6 +70,7 @@ func TestAttacks(t *testing.T) {
 		{"the principal check's reasons", liveness},
 		{"the database's walls", databaseWalls},
 		{"nothing secret is told", nothingSecret},
+		{"every decision is replayed", replayAll},
 	} {
 		t.Run(a.name, func(t *testing.T) { s.t = t; a.run(s) })
 	}
