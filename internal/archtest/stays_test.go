@@ -11,7 +11,7 @@ type stay struct {
 var stays = []stay{
 	{
 		what:   "Whether a permission is held in any scope",
-		reason: "A caller without it is refused before anything is loaded, and a part of an overview is left out. `Subject.Holds` reads a set that `parapet.subject` computed; the decision about a record follows.",
+		reason: "A caller without it is rejected before anything is loaded, and a part of an overview is omitted. `Subject.Holds` reads a set that `parapet.subject` computed; the decision about a record follows.",
 		places: []string{
 			"internal/gate/gate.go holds: c.Actor.Subject.Holds(permission)",
 			"internal/tracker/overview.go getProjectOverview: c.Actor.Subject.Holds(contract.PermProjectsRead)",
