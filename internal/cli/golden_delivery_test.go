@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"strings"
+
 	"parapet/internal/contract/identity"
 	"parapet/internal/contract/tracker"
 	"parapet/internal/op"
-	"strings"
 )
 
 const (
