@@ -18,7 +18,7 @@ const maxRepoPath = 1000
 func normalRepo(text string) (string, bool) {
 	normal, ok := repoForm(strings.TrimSpace(text))
 	// An address can hide what a text can't keep behind percent signs.
-	return normal, ok && utf8.ValidString(normal) && !hasControl(normal)
+	return normal, ok && utf8.ValidString(normal) && !hasControl(normal) && strings.TrimSpace(normal) == normal
 }
 
 func repoForm(text string) (string, bool) {
@@ -65,7 +65,10 @@ func absolute(clean string) (string, bool) {
 // case; the rest is kept as it is.
 func remote(host, rest string) (string, bool) {
 	rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
-	rest = strings.TrimSuffix(rest, ".git")
+	// Repeated endings go too, so the normal form is its own normal form.
+	for strings.HasSuffix(rest, ".git") {
+		rest = strings.TrimPrefix(path.Clean("/"+strings.TrimSuffix(rest, ".git")), "/")
+	}
 	host = strings.ToLower(host)
 	if host == "" || rest == "" || strings.ContainsAny(host, " /@") {
 		return "", false
