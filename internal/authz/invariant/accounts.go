@@ -137,7 +137,7 @@ func checkAccount(c *checker) {
 	cl := holder("task.delete", "user.update", "membership.update")
 	whole := c.administering(cl)
 	more := []any{object{"permissions": list("task.delete", "role.assign"), "scope": "tenant"}}
-	here, there := whole["holdings"].([]any)[0].(object), whole["holdings"].([]any)[1].(object)
+	here, there := c.holding(tenantA, cl), c.holding(tenantB, newCaller(cl.input.with("tenant", tenantB)))
 	var exceeding []any
 	for _, change := range []func(object) object{
 		func(h object) object { return h.with("grants", more) },
