@@ -69,6 +69,7 @@ func breaks() []broken {
 		one("giving-clearance", "parapet/grants/grants.rego", "\t_raises_clearance\n\tnot _recipient_is_another", "\t_raises_clearance\n\tnot is_string(input.recipient.id)"),
 		one("account", accountsRego, "\t_covered(holding.caller, holding.delegations)\n", ""),
 		one("oneself", accountsRego, "else := _conflict(\"oneself\") if not _another\n\nelse := _conflict(\"deleted\")", "else := _conflict(\"deleted\")"),
+		one("role-names", accountsRego, "\tpermission in input.actor.permissions\n", "\tis_string(permission)\n\tis_string(input.actor.id)\n"),
 		one("filter", catalogueData, "task.delete:\n    {module: tracker, effect: write", "task.delete:\n    {module: tracker, effect: read"),
 		one("necessary-conditions", accessRego, "# Audit entries are gated", "allow if input.actor.id == \"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\"\n\n# Audit entries are gated"),
 	}

@@ -1,5 +1,7 @@
 package invariant
 
+import "slices"
+
 const (
 	give          = "parapet/grants/verdict"
 	grantToRole   = "parapet/roles/grant"
@@ -61,7 +63,7 @@ func (c *checker) administration(cl *caller) []question {
 			"role": object{"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "recipient": object{"id": colleague, "kind": "HUMAN"}, "other_administrators": 0,
 		}},
 		{cl, accountsEntry + "delete", agent},
-		{cl, accountsEntry + "change_own_credentials", request},
+		{cl, accountsEntry + "change_own_credentials", request}, {cl, accountsEntry + "administrator_notifications", object{}},
 	}
 	for _, rule := range []string{"change_name", "change_address", "reset_password", "suspend", "activate", "stop_membership", "restore_membership", "end_session"} {
 		out = append(out, question{cl, accountsEntry + rule, request})
@@ -98,6 +100,12 @@ func checkGiving(c *checker) {
 		c.deny(question{without, give, giving(p.Name)}, "caller/roles", "request/grants")
 		c.deny(question{without, give, giving(held, p.Name)}, "caller/roles", "request/grants")
 		c.deny(question{without, grantToRole, addingToRole(p.Name)}, "caller/roles", "request/permission")
+		for _, profile := range profiles() {
+			if !slices.Contains(profile.grants, p.Name) {
+				role := object{"name": profile.role, "kind": "GLOBAL", "scope": "tenant"}
+				c.deny(question{without, grantToRole, addingToRole(p.Name).with("role", role)}, "caller/roles", "request")
+			}
+		}
 	}
 	const permission = "task.delete"
 	elsewhere := giving(permission).with("grants", []any{object{"permissions": list(permission), "scope": "project", "id": otherProject}})
@@ -208,5 +216,26 @@ func checkOneself(c *checker) {
 	for _, permission := range []string{"role.assign", "role.update"} {
 		revoke := object{"role": object{"name": "Admin", "kind": "STANDARD", "scope": "tenant"}, "permission": permission}
 		c.deny(question{cl, "parapet/roles/revoke", revoke}, "request")
+	}
+}
+
+// checkNames has no role grant anything by its name, and no other role take the name of
+// a default role.
+func checkNames(c *checker) {
+	names := list("Admin", "PLATFORM_ADMIN")
+	named := holder("tasks.read").but("token/roles", names).but("roles", object{"Admin": list("tasks.read"), "PLATFORM_ADMIN": list()}).
+		but("stored/assignments", []any{object{"role": names[0], "scope": "tenant"}, object{"role": names[1], "scope": "tenant"}})
+	for _, cl := range []*caller{named, holder("tasks.read", "role.read", "user.update"), newCaller(object{})} {
+		c.deny(question{cl, accountsEntry + "administrator_notifications", object{}}, "caller")
+	}
+	cl := c.able()
+	desk := object{"name": "Desk", "kind": "STANDARD"}
+	for _, spelling := range []any{"admin", "guestcustomer", "platform_admin", "wiki:page:write", nil, 7} {
+		c.deny(question{cl, "parapet/roles/create", object{"spelling": spelling}}, "request")
+		c.deny(question{cl, "parapet/roles/rename", object{"role": desk, "spelling": spelling}}, "request")
+	}
+	for _, role := range []object{desk.with("name", "Admin"), desk.with("name", "Guest Customer"), desk.with("kind", "GLOBAL"), desk.without("kind"), desk.without("name")} {
+		c.deny(question{cl, "parapet/roles/rename", object{"role": role, "spelling": "desk"}}, "request")
+		c.deny(question{cl, "parapet/roles/delete", object{"role": role}}, "request")
 	}
 }

@@ -174,6 +174,7 @@ func All() []Invariant {
 		{"giving-clearance", "Nobody gives a clearance above their own, or raises their own.", checkGivingClearance},
 		{"account", "Nobody takes over or reactivates an account that holds more than they do, in any tenant, or one of another home tenant.", checkAccount},
 		{"oneself", "Nobody suspends, removes or restores themselves, and every tenant keeps an administrator who can give roles.", checkOneself},
+		{"role-names", "A role grants nothing by its name, and default and GLOBAL roles keep their names for themselves.", checkNames},
 		{"filter", "A list filter passes no record that the decision denies.", checkFilter},
 		{"necessary-conditions", "For every value of every field, an allow needs the same tenant, the effect, the module, a project within the caveats, clearance, and a grant.", checkNecessary},
 	}
@@ -321,7 +322,7 @@ func (c *checker) input(q question) ast.Value {
 
 // String is the question as JSON.
 func (q question) String() string {
-	whole := object{"request": q.request}
+	whole := object{"request": readable(q.request)}
 	if q.caller != nil {
 		whole["caller"] = q.caller.input
 	}
@@ -330,4 +331,27 @@ func (q question) String() string {
 		return fmt.Sprint(map[string]any(whole))
 	}
 	return string(text)
+}
+
+// readable is the document with the subjects in it as plain JSON.
+func readable(value any) any {
+	switch value := value.(type) {
+	case object:
+		out := object{}
+		for key, inner := range value {
+			out[key] = readable(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, inner := range value {
+			out[i] = readable(inner)
+		}
+		return out
+	case ast.Value:
+		if plain, err := ast.JSON(value); err == nil {
+			return plain
+		}
+	}
+	return value
 }
