@@ -160,3 +160,86 @@ func TestDocuments_RegoExcerptsAreVerbatim(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorsGuide_ListsEveryMetric compares the table of metrics with the code.
+func TestOperatorsGuide_ListsEveryMetric(t *testing.T) {
+	t.Parallel()
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(parapet_[a-z_]+)` \\| (?:counter|gauge|histogram) ").FindAllStringSubmatch(documents(t)["docs/operators.md"], -1) {
+		listed[m[1]] = true
+	}
+	declared := map[string]bool{}
+	for _, p := range repo(t).packages {
+		for _, file := range p.files {
+			if file.test {
+				continue
+			}
+			for _, m := range regexp.MustCompile(`Name: "(parapet_[a-z_]+)"`).FindAllSubmatch(file.text, -1) {
+				declared[string(m[1])] = true
+			}
+			if file.path == "internal/app/metrics.go" {
+				for _, m := range regexp.MustCompile(`desc\("([a-z_]+)"`).FindAllSubmatch(file.text, -1) {
+					declared["parapet_"+string(m[1])] = true
+				}
+			}
+		}
+	}
+	if len(declared) < 15 {
+		t.Errorf("found only %d metrics in the code: do the patterns still match?", len(declared))
+	}
+	requireSame(t, "docs/operators.md, metric", listed, declared)
+}
+
+// TestAPIGuide_ListsEveryErrorCode compares the table of codes with internal/fault.
+func TestAPIGuide_ListsEveryErrorCode(t *testing.T) {
+	t.Parallel()
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| [45][0-9][0-9] \\| `([A-Z_]+)` \\|").FindAllStringSubmatch(documents(t)["docs/http-api.md"], -1) {
+		listed[m[1]] = true
+	}
+	text, err := os.ReadFile(filepath.Join(repo(t).root, "internal", "fault", "fault.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\tCode[A-Za-z]+ +Code = "([A-Z_]+)"`).FindAllSubmatch(text, -1) {
+		declared[string(m[1])] = true
+	}
+	requireSame(t, "docs/http-api.md, code", listed, declared)
+}
+
+// TestREADME_QuotesTheReasonOfThePolicies compares the denial in the README with the
+// texts of the policies.
+func TestREADME_QuotesTheReasonOfThePolicies(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "parapet", "reasons", "data.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := regexp.MustCompile(`(?m)^  not_own:\n    message: (.+)\n    remedy: (.+)$`).FindSubmatch(text)
+	if reason == nil {
+		t.Fatal("policies/parapet/reasons/data.yaml has no reason not_own")
+	}
+	readme := documents(t)["README.md"]
+	for i, name := range []string{"message", "remedy"} {
+		want := `"` + name + `": "` + strings.ReplaceAll(strings.Trim(string(reason[i+1]), `"`), "{permission}", "task.delete") + `"`
+		if !strings.Contains(readme, want) {
+			t.Errorf("README.md does not quote the %s of the reason not_own: %s", name, want)
+		}
+	}
+}
+
+// requireSame reports names that only one of the two lists has.
+func requireSame(t *testing.T, where string, listed, declared map[string]bool) {
+	t.Helper()
+	for name := range declared {
+		if !listed[name] {
+			t.Errorf("%s: %s is not listed", where, name)
+		}
+	}
+	for name := range listed {
+		if !declared[name] {
+			t.Errorf("%s: %s is not in the code", where, name)
+		}
+	}
+}
