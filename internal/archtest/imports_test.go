@@ -70,8 +70,8 @@ var bans = []ban{
 		reason: "HTTP is one way in; nothing under it may depend on it",
 	},
 	{
-		what: []string{module + "/internal/postgres/pgtest", module + "/internal/dev/devtest"},
-		only: []string{"internal/postgres/pgtest", "internal/dev/devtest"},
+		what:   []string{module + "/internal/postgres/pgtest", module + "/internal/dev/devtest"},
+		only:   []string{"internal/postgres/pgtest", "internal/dev/devtest"},
 		reason: "the test kit makes databases without passwords: test files alone use it",
 	},
 }
