@@ -24,8 +24,9 @@ func (a accountState) document() authz.Account {
 }
 
 // holdings reads what a user holds, in the given tenants or, where none is given,
-// in every one, and who the caller is there.
-func (s *Service) holdings(ctx context.Context, c *gate.Call, user op.UUID, tenants ...op.UUID) ([]authz.Holding, error) {
+// in every one, and who the caller is there. With withKeys each active API key of the
+// user is a holding as well: a key keeps the roles that it was issued with.
+func (s *Service) holdings(ctx context.Context, c *gate.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	rows, err := readHoldings(ctx, s.deps.Auth, user, c.Actor.UserID)
 	if err != nil {
 		return nil, postgres.MapError(err)
@@ -49,17 +50,36 @@ func (s *Service) holdings(ctx context.Context, c *gate.Call, user op.UUID, tena
 			}
 		}
 		list = append(list, h)
+		if withKeys {
+			list = append(list, keyHoldings(h, r.Keys)...)
+		}
 	}
 	return list, nil
+}
+
+// keyHoldings gives a holding for each key, in the tenant of h.
+func keyHoldings(h authz.Holding, keys []holdingKey) []authz.Holding {
+	list := make([]authz.Holding, len(keys))
+	for i, k := range keys {
+		list[i] = h
+		list[i].Clearance, list[i].Grants, list[i].Delegations = k.Clearance, grantsOf(k.Roles), nil
+	}
+	return list
+}
+
+func grantsOf(roles []holdingRole) []authz.Grant {
+	var grants []authz.Grant
+	for _, role := range roles {
+		grants = append(grants, authz.Grant{Permissions: role.Grants, Scope: role.Scope, ScopeID: role.ID})
+	}
+	return grants
 }
 
 // holding is a row with the delegations that the user received in its tenant.
 func (s *Service) holding(ctx context.Context, r holdingRow, user op.UUID) (authz.Holding, error) {
 	h := authz.Holding{
 		Tenant: string(r.TenantID), Membership: r.Membership, Clearance: r.Clearance, CallerMembership: r.CallerMembership,
-	}
-	for _, role := range r.Roles {
-		h.Grants = append(h.Grants, authz.Grant{Permissions: role.Grants, Scope: role.Scope, ScopeID: role.ID})
+		Grants: grantsOf(r.Roles),
 	}
 	received, err := s.deps.Delegations.Received(ctx, r.TenantID, user)
 	if err != nil {
@@ -109,14 +129,16 @@ func (s *Service) decideAccount(ctx context.Context, c *gate.Call, change authz.
 	}
 	ask := authz.ChangeAccount{Change: change, Actor: c.Actor.Subject, Account: account.document()}
 	switch change {
-	case authz.ChangeAddress, authz.ActivateAccount:
-		ask.Holdings, err = s.lockedHoldings(ctx, c, user)
+	case authz.ChangeAddress:
+		ask.Holdings, err = s.lockedHoldings(ctx, c, user, false)
+	case authz.ActivateAccount:
+		ask.Holdings, err = s.lockedHoldings(ctx, c, user, true)
 	case authz.ResetPassword:
-		if !account.AddressConfirmed {
-			ask.Holdings, err = s.lockedHoldings(ctx, c, user)
+		if !account.AddressConfirmed || !account.HasPassword {
+			ask.Holdings, err = s.lockedHoldings(ctx, c, user, false)
 		}
 	case authz.RestoreMembership:
-		ask.Holdings, err = s.lockedHoldings(ctx, c, user, c.Tenant)
+		ask.Holdings, err = s.lockedHoldings(ctx, c, user, true, c.Tenant)
 	case authz.SuspendAccount, authz.DeleteAccount, authz.StopMembership:
 		if ask.OtherAdministrators, err = s.countOtherAdministrators(ctx, c, user); err == nil {
 			ask.Roles, err = s.rolesHere(ctx, c, user)
@@ -130,11 +152,11 @@ func (s *Service) decideAccount(ctx context.Context, c *gate.Call, change authz.
 }
 
 // lockedHoldings reads holdings while nobody changes grants of the acting tenant.
-func (s *Service) lockedHoldings(ctx context.Context, c *gate.Call, user op.UUID, tenants ...op.UUID) ([]authz.Holding, error) {
+func (s *Service) lockedHoldings(ctx context.Context, c *gate.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
 		return nil, err
 	}
-	return s.holdings(ctx, c, user, tenants...)
+	return s.holdings(ctx, c, user, withKeys, tenants...)
 }
 
 // rolesHere are the roles that a user holds in the acting tenant.

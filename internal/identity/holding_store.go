@@ -16,6 +16,14 @@ type holdingRow struct {
 	Clearance        string
 	CallerMembership string
 	Roles            []holdingRole
+	Keys             []holdingKey
+}
+
+// holdingKey is what the token of an active API key says, with what its roles grant
+// now.
+type holdingKey struct {
+	Clearance string        `json:"clearance"`
+	Roles     []holdingRole `json:"roles"`
 }
 
 // holdingRole is an assignment with what its role grants now.
@@ -34,7 +42,22 @@ SELECT m.tenant_id, t.grants_revision AS revision, m.status AS membership, coale
                                      WHERE g.tenant_id = a.tenant_id AND g.role_id = a.role_id ORDER BY g.permission))
                      ORDER BY a.id)
                  FROM identity.role_assignments a
-                 WHERE a.tenant_id = m.tenant_id AND a.user_id = m.user_id), '[]') AS roles
+                 WHERE a.tenant_id = m.tenant_id AND a.user_id = m.user_id), '[]') AS roles,
+       coalesce((SELECT json_agg(json_build_object(
+                     'clearance', CASE WHEN k.roles IS NULL THEN 'SECRET' ELSE coalesce(k.clearance, '') END,
+                     'roles', coalesce((
+                         SELECT json_agg(json_build_object(
+                             'scope', s.scope, 'id', s.id,
+                             'grants', ARRAY(SELECT g.permission FROM identity.role_grants g
+                                             WHERE g.tenant_id = r.tenant_id AND g.role_id = r.id ORDER BY g.permission)))
+                         FROM identity.roles r
+                         CROSS JOIN LATERAL (
+                             SELECT x.scope, x.id FROM json_to_recordset(k.roles) AS x (role text, scope text, id text) WHERE x.role = r.name
+                             UNION ALL
+                             SELECT 'tenant', '' WHERE k.roles IS NULL AND r.kind = 'STANDARD') s
+                         WHERE r.tenant_id = k.tenant_id), '[]')))
+                 FROM identity.api_keys k
+                 WHERE k.tenant_id = m.tenant_id AND k.owner_id = m.user_id AND k.revoked_at IS NULL AND k.expires_at > now()), '[]') AS keys
 FROM identity.memberships m
 JOIN identity.tenants t ON t.id = m.tenant_id
 LEFT JOIN identity.memberships c ON c.tenant_id = m.tenant_id AND c.user_id = nullif(@caller, '')::uuid

@@ -110,7 +110,7 @@ func (s *Service) issue(ctx context.Context, c *gate.Call, n newKey) (*contract.
 		ID: claims.ID, JTI: claims.ID, Label: strings.TrimSpace(n.label), Owner: claims.Subject, TenantID: c.Tenant, Kind: n.kind,
 		Expiry: claims.ExpiresAt, CreatedBy: c.Actor.UserID, CreatedAt: c.Now,
 	}
-	if err := insertKey(ctx, c.DB, k); err != nil {
+	if err := insertKey(ctx, c.DB, k, claims); err != nil {
 		return nil, err
 	}
 	changes := map[string]any{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "days": n.days, "expiry": k.Expiry, "roles": claims.Roles}

@@ -2,12 +2,16 @@ package identity
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
+	"parapet/internal/token"
 )
 
 // keyRow is a key record with the kind of its owner.
@@ -118,14 +122,45 @@ func countActiveKeys(ctx context.Context, q postgres.Querier, tenant, user op.UU
 }
 
 const insertKeySQL = `
-INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at)
-VALUES (@tenant, @jti, @label, @owner, @kind, @expires, @by, @now)`
+INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at, roles, clearance)
+VALUES (@tenant, @jti, @label, @owner, @kind, @expires, @by, @now, @roles, nullif(@clearance, ''))`
 
-func insertKey(ctx context.Context, q postgres.Querier, k contract.Key) error {
-	_, err := q.Exec(ctx, insertKeySQL, postgres.Args{
+// insertKey records a key and what its token says: the roles and the clearance of
+// the claims.
+func insertKey(ctx context.Context, q postgres.Querier, k contract.Key, claims token.Claims) error {
+	roles, err := json.Marshal(keyRoles(claims))
+	if err != nil {
+		return fmt.Errorf("identity: roles of a key: %w", err)
+	}
+	_, err = q.Exec(ctx, insertKeySQL, postgres.Args{
 		"tenant": k.TenantID, "jti": k.JTI, "label": k.Label, "owner": k.Owner, "kind": k.Kind, "expires": k.Expiry, "by": k.CreatedBy, "now": k.CreatedAt,
+		"roles": roles, "clearance": claims.Clearance,
 	})
 	return err
+}
+
+// keyRole is a role of a key's token in one scope.
+type keyRole struct {
+	Role  string `json:"role"`
+	Scope string `json:"scope"`
+	ID    string `json:"id"`
+}
+
+// keyRoles lists the roles of a token with their scopes. A role without scopes in the
+// token is held in the tenant.
+func keyRoles(claims token.Claims) []keyRole {
+	roles := []keyRole{}
+	for _, name := range claims.Roles {
+		scopes, narrowed := claims.RoleScopes[name]
+		if !narrowed {
+			roles = append(roles, keyRole{Role: name, Scope: authz.ScopeTenant})
+		}
+		for _, s := range scopes {
+			scope, id, _ := strings.Cut(s, ":")
+			roles = append(roles, keyRole{Role: name, Scope: scope, ID: id})
+		}
+	}
+	return roles
 }
 
 const listKeysSQL = `
