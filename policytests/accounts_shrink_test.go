@@ -54,9 +54,9 @@ func TestAccountVerdictsOnlyShrink(t *testing.T) {
 	}{
 		"a name":                {"accounts/change_name", "true", home},
 		"an address":            {"accounts/change_address", "true", slices.Concat(home, holding)},
-		"a reset":               {"accounts/reset_password", "true", append([]string{"/account/kind", "/account/status", "/account/address_confirmed"}, home...)},
+		"a reset":               {"accounts/reset_password", "true", append([]string{"/account/kind", "/account/status", "/account/has_password", "/account/address_confirmed"}, home...)},
 		"a reset, checked":      {"accounts/reset_password", "false", slices.Concat([]string{"/account/kind", "/account/status", "/account/has_password"}, home, holding)},
-		"completing":            {"accounts/complete_reset", "true", []string{"/account", "/account/kind", "/account/status", "/account/address_confirmed"}},
+		"completing":            {"accounts/complete_reset", "true", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/account/address_confirmed"}},
 		"completing, checked":   {"accounts/complete_reset", "false", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/requested_by", "/authority_unchanged"}},
 		"suspending":            {"accounts/suspend", "true", slices.Concat(home, another, last)},
 		"activating":            {"accounts/activate", "true", slices.Concat([]string{"/account/status"}, home, holding)},

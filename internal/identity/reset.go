@@ -198,7 +198,7 @@ func (s *Service) resetAccount(ctx context.Context, c *gate.Call, r resetRow) (*
 		return nil, err
 	}
 	ask := authz.CompleteReset{Account: account.document(), ByAdministrator: r.RequestedBy != nil}
-	if !account.AddressConfirmed {
+	if !account.AddressConfirmed || !account.HasPassword {
 		digest, err := s.authorityDigest(ctx, r.UserID)
 		if err != nil {
 			return nil, err

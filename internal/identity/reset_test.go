@@ -285,6 +285,27 @@ func TestResetUserPassword_FirstPassword(t *testing.T) {
 	}
 }
 
+// Whoever creates an account chooses its first address. While the account has no
+// password, a link goes there only if the account holds no more than they do.
+func TestResetUserPassword_FirstPasswordOfAnAccountThatGainedAuthority(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, realmOptions{})
+	admin := r.login("admin@acme.example")
+	must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Helper", "permissions": []string{"tasks.read"}})})
+	_, desk := r.person("desk", "user.create", "user.read", "user.update", "role.assign", "tasks.read")
+	u := must[contract.User](r, "create-user", request{token: desk, body: body(fields{"email": "desk@evil.example", "displayName": "New", "roles": []string{"Helper"}})})
+	must[contract.PasswordResetStarted](r, "reset-user-password", in(desk, "userId", u.ID, nil))
+	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
+	        SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`, r.acme.id, u.ID)
+	r.refused("reset-user-password", in(desk, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
+	must[op.None](r, "request-password-reset", request{body: body(fields{"email": "desk@evil.example"})})
+	r.deliver()
+	if to, _ := r.outbox.links(t); len(to) != 0 {
+		t.Fatalf("a link was sent to %v", to)
+	}
+	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", u.ID, nil))
+}
+
 // What an account holds anywhere counts, and who the administrator is there.
 func TestUpdateUser_AddressNeedsAllThatTheAccountHolds(t *testing.T) {
 	t.Parallel()

@@ -210,7 +210,7 @@ func (o Oracle) ResetPassword(in any) Verdict {
 	var v Verdict
 	v.require(o.atHome(doc), Forbidden, "another tenant administers the account")
 	o.personWithAccount(&v, account)
-	if yes(account, "address_confirmed") || o.broken(AnyAddressGetsLinks) {
+	if yes(account, "has_password") && (yes(account, "address_confirmed") || o.broken(AnyAddressGetsLinks)) {
 		return v.done()
 	}
 	has, said := account["has_password"].(bool)
@@ -227,7 +227,7 @@ func (o Oracle) CompleteReset(in any) Verdict {
 	o.personWithAccount(&v, account)
 	has, said := account["has_password"].(bool)
 	first := said && !has && doc["requested_by"] == "administrator" && (yes(doc, "authority_unchanged") || o.broken(ChangedAuthorityResets))
-	v.require(yes(account, "address_confirmed") || first, Conflict, "nobody confirmed the address")
+	v.require(has && yes(account, "address_confirmed") || first, Conflict, "nobody confirmed the address")
 	return v.done()
 }
 

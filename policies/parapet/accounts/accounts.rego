@@ -52,7 +52,7 @@ else := _conflict("not_a_person") if not input.account.kind == "HUMAN"
 
 else := _conflict("account_not_active") if not input.account.status == "ACTIVE"
 
-else := _allowed if input.account.address_confirmed == true
+else := _allowed if _holder_uses_address
 
 else := _conflict("address_not_confirmed") if not input.account.has_password == false
 
@@ -63,8 +63,8 @@ else := _allowed
 # METADATA
 # title: Sending and using a reset link
 # description: >
-#   Asked again when the link is sent and when it is used. Where the address is not
-#   confirmed, the administrator's check counts only while the account's authority is
+#   Asked again when the link is sent and when it is used. Where the account never had
+#   a password, the administrator's check counts only while the account's authority is
 #   what it was then.
 # scope: document
 # entrypoint: true
@@ -72,7 +72,7 @@ complete_reset := _conflict("not_a_person") if not input.account.kind == "HUMAN"
 
 else := _conflict("account_not_active") if not input.account.status == "ACTIVE"
 
-else := _allowed if input.account.address_confirmed == true
+else := _allowed if _holder_uses_address
 
 else := _allowed if {
 	input.account.has_password == false
@@ -185,6 +185,13 @@ _exceeds := _refused("FORBIDDEN", "account_exceeds_caller")
 _conflict(reason) := _refused("CONFLICT", reason)
 
 _refused(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
+
+# A holder is who has set a password. Until then the address is the administrator's
+# choice, the first one too.
+_holder_uses_address if {
+	input.account.has_password == true
+	input.account.address_confirmed == true
+}
 
 _at_home if {
 	is_string(input.account.home)
