@@ -238,7 +238,7 @@ func TestAStuckJobIsRescued(t *testing.T) {
 	})
 }
 
-func TestExpiringKeysAreToldOfOnceADay(t *testing.T) {
+func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, pool := db.Owner(t), jobsPool(t, db)
@@ -321,7 +321,7 @@ func TestWarningIDsAreUUIDsOfTheirDay(t *testing.T) {
 	}
 }
 
-func TestRetention(t *testing.T) {
+func TestRetain_DeletesOldKeysAndContinuesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, pool, tenant := db.Owner(t), jobsPool(t, db), uid.New()

@@ -25,7 +25,7 @@ type streams struct {
 type program struct {
 	getenv func(string) string
 	streams
-	// understood tells that the command line was: what fails then is the command.
+	// understood is true once the command line is parsed: a later error is the command's.
 	understood bool
 }
 

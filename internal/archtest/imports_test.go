@@ -137,7 +137,7 @@ var diets = []diet{
 	},
 }
 
-func TestLeavesImportLittle(t *testing.T) {
+func TestLeafPackages_ImportOnlyWhatIsListed(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, d := range diets {

@@ -6,8 +6,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Ask answers one of the rare questions. The error is not nil only together
-// with a refusal: the rule could not be evaluated, and the reason says how.
+// Ask evaluates one of the special policy entry points. An error always comes with a
+// denial: the rule could not be evaluated, and the verdict's reason says why.
 func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	v := e.current.Load()
 	input := q.document()

@@ -6,8 +6,8 @@ import (
 	"parapet/internal/fault"
 )
 
-// Question is one of the rare questions that have a rule of their own. Its
-// types are in this file; Engine.Ask answers.
+// Question is the input of a special policy entry point: one for a decision that is
+// not about one record and one permission. Engine.Ask evaluates it.
 type Question interface {
 	// entrypoint names the rule, for example "parapet/keys/issue_service".
 	entrypoint() string

@@ -97,7 +97,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 // A refusal that names its rule sends nobody to other organisations.
-func TestARuleIsNoMatterOfTheOrganisation(t *testing.T) {
+func TestDenial_HintDoesNotBlameTheOrganisation(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]reply{"GET /api/projects": refuse(403, "FORBIDDEN", "Only the task's current assignee may raise a decision request.", "")})
 	got := invoke(t, s, world{}, "list-projects")
@@ -107,7 +107,7 @@ func TestARuleIsNoMatterOfTheOrganisation(t *testing.T) {
 }
 
 // A wrong password is told as that, not as a credential to be renewed.
-func TestARefusedLoginSpeaksOfThePassword(t *testing.T) {
+func TestRejectedLogin_HintNamesThePassword(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]reply{"POST /api/auth/login": refuse(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
 	w := world{stdin: "wrong\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}
@@ -127,7 +127,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func TestUnreachableIsForLater(t *testing.T) {
+func TestUnreachableServer_ExitCodeSaysTryLater(t *testing.T) {
 	t.Parallel()
 	got := invoke(t, nil, world{env: map[string]string{"PT_BASE_URL": "http://127.0.0.1:1"}}, "list-projects", "--timeout", "2s")
 	if got.code != ExitLater || !strings.Contains(got.err, "connection refused") {
@@ -184,7 +184,7 @@ func TestPrecedence(t *testing.T) {
 }
 
 // A token is kept with its address and never sent to another.
-func TestKeptTokenGoesToItsAddressOnly(t *testing.T) {
+func TestStoredToken_IsSentToItsBaseURLOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := map[string]string{"PT_CONFIG_DIR": dir, "PT_AUTH_TOKEN": ""}

@@ -192,7 +192,7 @@ func dependencyStory() story {
 			"GET " + path: answer(op.Page[tracker.Dependency]{Items: []tracker.Dependency{one, masked}}),
 			"GET " + path + "?direction=BLOCKS&limit=50": ok(`{"items":[]}`),
 			"POST " + path: answer(one), "DELETE " + path + "/APOLLO-3": {status: 204},
-			"POST " + project + "/tasks/APOLLO-3/dependencies": refuse(409, "CONFLICT", "That would close a circle: APOLLO-17, APOLLO-3, APOLLO-17.", `,"details":{"cycle":["APOLLO-17","APOLLO-3","APOLLO-17"]}`),
+			"POST " + project + "/tasks/APOLLO-3/dependencies": refuse(409, "CONFLICT", "The dependency would create a cycle: APOLLO-17, APOLLO-3, APOLLO-17.", `,"details":{"cycle":["APOLLO-17","APOLLO-3","APOLLO-17"]}`),
 		},
 		cases: []goldenCase{
 			{"list-dependencies", []string{"list-dependencies", apollo, "APOLLO-17"}, world{}},

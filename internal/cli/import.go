@@ -48,7 +48,7 @@ object a line (- is the input). Only id and title are required:
   priority      0 (highest) to 4; 2 where absent
   issue_type    task, bug, feature, epic, chore; another becomes a task with a label
   labels        a list of texts of up to 50 characters
-  created_at    a moment such as 2027-03-31T17:00:00Z
+  created_at    a timestamp such as 2027-03-31T17:00:00Z
   closed_at     the same
   dependencies  a list of {"depends_on_id":…,"type":…}: blocks says that the item
                 waits for the other, parent-child that the other is its parent;

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDecisionsAreFoundByTheirRequest wants what was decided for a request under
-// the id that the request was answered with, the rare questions included.
+// the id that the request was answered with, those of the special policy entry points included.
 func TestDecisionsAreFoundByTheirRequest(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)

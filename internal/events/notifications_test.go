@@ -81,9 +81,9 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// TestDecisionRequestsAreTold: to those whom the event names, but for who did it;
+// TestNotifications_OfDecisionRequests: to those whom the event names, but for who did it;
 // to the administrators when it names nobody; in ids, without the words.
-func TestDecisionRequestsAreTold(t *testing.T) {
+func TestNotifications_OfDecisionRequests(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	module, reader := db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleIdentity)

@@ -190,7 +190,8 @@ func (q *queue) inTurn(ctx context.Context, f func(context.Context, *postgres.Tx
 		if err != nil {
 			return err
 		}
-		// After the turn: whoever had it before has ended its transaction.
+		// The check comes after the lock on the turn, so the previous holder's
+		// transaction has ended.
 		if err := checkLease(ctx, tx); err != nil {
 			return err
 		}

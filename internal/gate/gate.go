@@ -335,7 +335,7 @@ func (c *Call) Filter(ctx context.Context, permission string, columns *authz.Col
 	return c.module.cfg.Engine.Filter(ctx, permission, c.Actor.Subject, columns)
 }
 
-// Ask puts one of the rare questions to the policies.
+// Ask evaluates one of the special policy entry points.
 func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error) {
 	v, err := c.module.cfg.Engine.Ask(ctx, authz.InRequest(op.RequestID(ctx), q))
 	c.on(v.OnBehalfOf, "")

@@ -35,7 +35,8 @@ type Error struct {
 func (a *API) fail(c *gin.Context, err error) {
 	ctx := c.Request.Context()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		// The client has gone: there is nobody to tell, and no fault of ours.
+		// The client closed the connection. Nobody reads the answer, and the server made
+		// no error.
 		c.Set(abandonedKey, true)
 		if !fault.HasCode(err, fault.CodeOutcomeUnknown) {
 			err = fault.Unavailable(err)

@@ -96,7 +96,7 @@ func moment(field, text string) (*time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
-		return nil, fault.Validation(field, "The parameter "+field+" must be a moment such as 2027-03-31T17:00:00Z.").WithCause(err)
+		return nil, fault.Validation(field, "The parameter "+field+" must be a timestamp such as 2027-03-31T17:00:00Z.").WithCause(err)
 	}
 	return &t, nil
 }

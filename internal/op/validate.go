@@ -110,7 +110,7 @@ func checkFormat(format, s string) string {
 		}
 	case "date-time":
 		if _, err := time.Parse(time.RFC3339, s); err != nil {
-			return "a moment such as 2027-03-31T17:00:00Z"
+			return "a timestamp such as 2027-03-31T17:00:00Z"
 		}
 	case "email":
 		if a, err := mail.ParseAddress(s); err != nil || a.Address != s || a.Name != "" {

@@ -187,7 +187,7 @@ func authorizeCascade(ctx context.Context, c *gate.Call, table string, ids ...op
 	for i, d := range all {
 		words[i] = fmt.Sprintf("%s: %d (%s)", d.Type, d.Count, d.Permission)
 	}
-	return fault.Conflict(fmt.Sprintf("The deletion would also remove or change records that you may not (%d). By type, with the missing permission: %s. "+
+	return fault.Conflict(fmt.Sprintf("The deletion would also remove or change %d records for which you lack the permission. By type, with the missing permission: %s. "+
 		"Ask somebody who holds the permissions.", total, strings.Join(words, ", "))).
 		WithReason("CASCADE_DENIED").WithDetails(map[string]any{"count": total, "denied": all})
 }

@@ -227,9 +227,9 @@ func TestWaitersHoldNoConnection(t *testing.T) {
 	}
 }
 
-// TestALostListenerReadsAnew: the answer comes while nobody listens; the waiter
+// TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer: the answer comes while nobody listens; the waiter
 // learns of it when the process listens again.
-func TestALostListenerReadsAnew(t *testing.T) {
+func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")

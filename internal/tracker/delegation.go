@@ -96,11 +96,11 @@ func delegationTimes(now time.Time, from, until string) (starts, ends time.Time,
 	if from != "" {
 		// The contract's format has been checked.
 		if starts, err = time.Parse(time.RFC3339, from); err != nil {
-			return starts, ends, fault.Validation("from", "The field from must be a moment such as 2027-03-31T17:00:00Z.")
+			return starts, ends, fault.Validation("from", "The field from must be a timestamp such as 2027-03-31T17:00:00Z.")
 		}
 	}
 	if ends, err = time.Parse(time.RFC3339, until); err != nil {
-		return starts, ends, fault.Validation("until", "The field until must be a moment such as 2027-03-31T17:00:00Z.")
+		return starts, ends, fault.Validation("until", "The field until must be a timestamp such as 2027-03-31T17:00:00Z.")
 	}
 	return starts.UTC().Truncate(time.Microsecond), ends.UTC().Truncate(time.Microsecond), nil
 }

@@ -102,7 +102,7 @@ func TestADelegationDecides(t *testing.T) {
 	}
 }
 
-func TestADelegationEndsByItself(t *testing.T) {
+func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

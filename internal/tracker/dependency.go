@@ -57,7 +57,7 @@ func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependenc
 		return nil, err
 	}
 	if path := g.path(end, row.ID); path != nil {
-		return nil, circle(ctx, c, append([]op.UUID{row.ID}, path...))
+		return nil, cycleFault(ctx, c, append([]op.UUID{row.ID}, path...))
 	}
 	made := dependencyEdge{ID: uid.New(), TaskID: row.ID, DependsOnID: end}
 	if _, err := insertDependencies(ctx, c, []dependencyEdge{made}); err != nil {
@@ -112,9 +112,9 @@ func findEnd(ctx context.Context, c *gate.Call, field, name string) (op.UUID, er
 	return end.ID, err
 }
 
-// circle is the refusal of a dependency that would close one. It names the keys
-// along it; those of tasks that the caller may not read are redacted.
-func circle(ctx context.Context, c *gate.Call, path []op.UUID) error {
+// cycleFault is the error for a dependency that would create a cycle. It names the keys
+// along the cycle; those of tasks that the caller may not read are redacted.
+func cycleFault(ctx context.Context, c *gate.Call, path []op.UUID) error {
 	rows, err := loadTasks(ctx, c, path)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func circle(ctx context.Context, c *gate.Call, path []op.UUID) error {
 			keys[i] = row.key()
 		}
 	}
-	return fault.Conflict("The dependency would close a circle: " + strings.Join(keys, " waits for ") + ".").
+	return fault.Conflict("The dependency would create a cycle: " + strings.Join(keys, " waits for ") + ".").
 		WithDetails(map[string]any{"cycle": keys})
 }
 

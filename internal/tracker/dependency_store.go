@@ -80,7 +80,7 @@ JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
 WHERE p.tenant_id = @tenant AND p.prefix = @prefix AND t.number = @number`
 
 // Whoever makes dependencies holds the tenant's whole graph: two that close a
-// circle only together would not see each other otherwise.
+// cycle only together would not see each other otherwise.
 const lockGraphSQL = `SELECT pg_advisory_xact_lock(hashtextextended('parapet dependencies ' || @tenant::text, 0))`
 
 // lockGraph holds the project and then the graph, before any task.

@@ -181,7 +181,7 @@ func TestCirclesAreRefusedAndNamed(t *testing.T) {
 	w.depend(a, c)
 }
 
-// Several people tie tasks together at once: whoever would close a circle is
+// Several people tie tasks together at once: whoever would create a cycle is
 // told so, and none is ever closed.
 func TestAddersAtOnceCloseNoCircle(t *testing.T) {
 	t.Parallel()

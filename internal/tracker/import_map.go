@@ -168,7 +168,7 @@ func mapStatus(name string, statuses []contract.Status) (contract.Status, error)
 	case "closed":
 		return statusOf(statuses, "DONE", contract.CategoryDone), nil
 	default:
-		return contract.Status{}, fmt.Errorf("the status %q is none of open, in_progress, hooked, closed, nor one of the project's own", clip(name))
+		return contract.Status{}, fmt.Errorf("unknown status %q; allowed: open, in_progress, hooked, closed, or a status of the project", clip(name))
 	}
 }
 

@@ -38,7 +38,7 @@ func (b *importBatch) lockGraph(ctx context.Context, c *gate.Call, project *proj
 }
 
 // waitImported makes dependencies of the links of the kind blocks that have both
-// ends by now. One that would close a circle stays a mere link. It adds to the
+// ends by now. One that would create a cycle stays a mere link. It adds to the
 // names of the fields that have changed of tasks of earlier batches.
 func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
 	open, _, err := b.openLinks(ctx, c, project.ID, contract.LinkBlocks)

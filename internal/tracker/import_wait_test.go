@@ -18,7 +18,7 @@ func TestItemsThatBlockBecomeDependencies(t *testing.T) {
 		fields{"id": "d", "title": "D", "status": "closed"},
 		fields{"id": "e", "title": "E", "dependencies": link("d", "blocks")},
 	)
-	// The link that would close the circle stays a mere link.
+	// The link that would close the cycle stays a mere link.
 	if first.Created != 5 || first.Waiting != 3 || first.Linked != 0 {
 		t.Fatalf("got %+v", first)
 	}
@@ -45,7 +45,7 @@ func TestItemsThatBlockBecomeDependencies(t *testing.T) {
 	if third.Updated != 1 || third.Unchanged != 1 || third.Waiting != 1 {
 		t.Errorf("got %+v", third)
 	}
-	// With that the circle is open, so that the link that would have closed it is one.
+	// With that the cycle is open, so that the link that would have closed it is one.
 	if got := w.ends(w.manager, a); got != "by APO-6, blocks APO-3" {
 		t.Errorf("A: %s", got)
 	}

@@ -215,8 +215,8 @@ func wrongStage(stage *stageRow, wanted, move string) error {
 		WithDetails(map[string]any{"status": stage.Status})
 }
 
-// progress moves a stage one step along its life and tells it. by is the gate
-// whose vote does it, where one does.
+// progress moves a stage to its next status and records the change. by is the gate
+// whose vote moves it, or nil.
 func (p *pipeline) progress(ctx context.Context, c *gate.Call, stage *stageRow, by *gateRow) (*contract.Stage, error) {
 	from := stage.Status
 	if from == contract.StagePlanned {

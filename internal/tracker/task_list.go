@@ -80,9 +80,9 @@ func checkQueues(in *contract.ListTasksIn) error {
 	return nil
 }
 
-// whyEmpty tells a page that is empty because there is nothing from one that is
-// empty because the caller may see nothing of the project, or because the project
-// has no status of the name that was asked for.
+// whyEmpty returns an error for an empty page if the caller may not see the project, or
+// if the project has no status of the requested name. An empty page is no error if the
+// project has no such task.
 func whyEmpty(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) error {
 	if len(page.Items) > 0 {
 		return nil

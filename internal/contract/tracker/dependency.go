@@ -61,7 +61,7 @@ type AddDependencyIn struct {
 var AddDependency = op.New[AddDependencyIn, Dependency](op.Spec{
 	Name: "add-dependency", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTaskUpdate, Effect: op.Write, Status: 201,
 	Summary: "Make a task wait for another one.",
-	Description: "The task is in the ready set once all that it waits for is done or cancelled. A dependency that would close a circle is a CONFLICT whose details.cycle names the keys along it. " +
+	Description: "The task is in the ready set once all that it waits for is done or cancelled. A dependency that would create a cycle is a CONFLICT whose details.cycle names the keys along it. " +
 		"One that is there already is answered as it is.",
 })
 
