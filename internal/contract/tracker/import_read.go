@@ -1,21 +1,41 @@
 package tracker
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Problem tells what is wrong with the form of the item, or "".
 func (i *ImportItem) Problem() string { return i.problem }
 
+// importFields is an ImportItem without its methods.
+type importFields ImportItem
+
 // UnmarshalJSON reads an item strictly: exact names, no unknown ones, no NUL. A
 // wrong form is kept as the item's Problem and is no error, so that one bad item
 // of a batch fails alone; text that is not JSON at all is an error.
 func (i *ImportItem) UnmarshalJSON(text []byte) error {
+	var fields importFields
+	if json.Unmarshal(text, &fields, json.RejectUnknownMembers(true)) == nil && !bytes.Equal(text, []byte("null")) {
+		if item := ImportItem(fields); !item.holdsNUL() {
+			*i = item
+			return nil
+		}
+	}
+	*i = readFieldByField(text)
+	return nil
+}
+
+// readFieldByField reads an item field by field, to name the one that is wrong.
+func readFieldByField(text []byte) ImportItem {
 	var item ImportItem
 	var reason string
-	var members map[string]json.RawMessage
+	var members map[string]jsontext.Value
 	if json.Unmarshal(text, &members) != nil {
 		reason = "it is not a JSON object"
 	}
@@ -46,7 +66,7 @@ func (i *ImportItem) UnmarshalJSON(text []byte) error {
 			reason = fmt.Sprintf("there is no field %q", cut(name))
 			continue
 		}
-		if err := json.Unmarshal(value, into); err != nil {
+		if err := json.Unmarshal(value, into, json.RejectUnknownMembers(true)); err != nil {
 			reason = fmt.Sprintf("the field %s has the wrong type or form", name)
 		}
 	}
@@ -60,30 +80,7 @@ func (i *ImportItem) UnmarshalJSON(text []byte) error {
 			item.ID = ""
 		}
 	}
-	*i = item
-	return nil
-}
-
-// UnmarshalJSON reads a dependency with exact names.
-func (d *ImportDependency) UnmarshalJSON(text []byte) error {
-	var members map[string]*string
-	if err := json.Unmarshal(text, &members); err != nil {
-		return err
-	}
-	*d = ImportDependency{}
-	for name, value := range members {
-		switch {
-		case value == nil:
-			return fmt.Errorf("%q is null", cut(name))
-		case name == "depends_on_id":
-			d.DependsOnID = *value
-		case name == "type":
-			d.Type = *value
-		default:
-			return fmt.Errorf("there is no field %q", cut(name))
-		}
-	}
-	return nil
+	return item
 }
 
 // cut bounds a name that a stranger wrote to what a message can hold.
@@ -95,9 +92,7 @@ func cut(name string) string {
 }
 
 func (i *ImportItem) holdsNUL() bool {
-	texts := append([]string{i.ID, i.Title, i.Description, i.Status, i.IssueType}, i.Labels...)
-	for _, d := range i.Dependencies {
-		texts = append(texts, d.DependsOnID, d.Type)
-	}
-	return strings.ContainsRune(strings.Join(texts, ""), 0)
+	holds := func(text string) bool { return strings.IndexByte(text, 0) >= 0 }
+	return holds(i.ID) || holds(i.Title) || holds(i.Description) || holds(i.Status) || holds(i.IssueType) || slices.ContainsFunc(i.Labels, holds) ||
+		slices.ContainsFunc(i.Dependencies, func(d ImportDependency) bool { return holds(d.DependsOnID) || holds(d.Type) })
 }
