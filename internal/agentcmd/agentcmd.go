@@ -94,12 +94,12 @@ func New(argv []string, timeout time.Duration, env []string) *Command {
 }
 
 // Parse reads a command as a setting writes it: a JSON array of the program and
-// its arguments, or the same parted by spaces.
+// its arguments, or the same separated by spaces.
 func Parse(text string) ([]string, error) {
 	var argv []string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
 		if err := json.Unmarshal([]byte(text), &argv); err != nil {
-			return nil, errors.New(`it must be a program and its arguments: parted by spaces, or a JSON array such as ["/opt/agent/run", "--fast"]`)
+			return nil, errors.New(`it must be a program and its arguments: separated by spaces, or a JSON array such as ["/opt/agent/run", "--fast"]`)
 		}
 	} else {
 		argv = strings.Fields(text)

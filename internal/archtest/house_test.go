@@ -34,7 +34,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 }
 
 // A name that fits everything keeps nothing out.
-func TestNoPackageIsADrawer(t *testing.T) {
+func TestNoCatchAllPackages(t *testing.T) {
 	t.Parallel()
 	drawers := []string{
 		"util", "utils", "common", "helper", "helpers", "model", "models", "misc", "shared", "lib", "base", "core",

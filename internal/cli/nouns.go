@@ -122,6 +122,6 @@ func nameArguments(cmd *cobra.Command) {
 		if fit(cmd, args) == nil {
 			return nil
 		}
-		return fmt.Errorf("the arguments (%d) do not fit: %s", len(args), cmd.UseLine())
+		return fmt.Errorf("wrong arguments (%d given); usage: %s", len(args), cmd.UseLine())
 	}
 }

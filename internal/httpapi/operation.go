@@ -46,7 +46,7 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 		// URL.Query drops what it cannot read: a filter with a slip of the pen would be none.
 		query, err := url.ParseQuery(c.Request.URL.RawQuery)
 		if err != nil {
-			a.fail(c, fault.Validation("query", "The query is not well-formed: pairs are parted by & and % begins two hexadecimal digits.").WithCause(err))
+			a.fail(c, fault.Validation("query", "The query string is malformed: separate pairs by &, and encode a literal % as %25.").WithCause(err))
 			return
 		}
 		in, err := b.Read(op.Raw{

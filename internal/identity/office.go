@@ -33,7 +33,7 @@ func (s *Seeder) Office(ctx context.Context, in contract.CreateTenantIn) (Office
 		return made, err
 	}
 	if err := password.Check(in.AdminPassword, in.AdminEmail); err != nil {
-		return made, fault.Validation("adminPassword", "The password is refused: "+err.Error()+".")
+		return made, fault.Validation("adminPassword", "The password is rejected: "+err.Error()+".")
 	}
 	switch _, err := findTenant(ctx, s.Tx, in.Slug); {
 	case err == nil:

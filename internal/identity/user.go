@@ -245,10 +245,10 @@ func (s *Service) endSessions(ctx context.Context, c *gate.Call, user op.UUID) e
 	return revokeSessionsElsewhere(ctx, s.deps.Auth, c.Tenant, user, c.Now)
 }
 
-// checkPassword refuses a new password that is too short or too easily guessed.
+// checkPassword rejects a new password that is too short or too easily guessed.
 func checkPassword(field, text, email string) error {
 	if err := password.Check(text, email); err != nil {
-		return fault.Validation(field, "The password is refused: "+err.Error()+".")
+		return fault.Validation(field, "The password is rejected: "+err.Error()+".")
 	}
 	return nil
 }

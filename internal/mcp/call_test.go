@@ -395,7 +395,7 @@ func TestWhatCantBeUndoneIsAskedAbout(t *testing.T) {
 }
 
 // A yes to one call is none to another.
-func TestAYesIsForOneCall(t *testing.T) {
+func TestConfirmationIsSingleUse(t *testing.T) {
 	t.Parallel()
 	tool := newServer(t).tools["delete_task"]
 	p := &sdk.CallToolParamsRaw{Name: "delete_task", Arguments: json.RawMessage(`{"task":"A-1","projectId":"p"}`)}

@@ -366,7 +366,7 @@ func TestWriteArguments(t *testing.T) {
 
 // A path part never leads to another route, not even through a proxy that takes steps
 // for what they look like.
-func TestAPartIsNoStep(t *testing.T) {
+func TestPathParam_RejectsDotSegments(t *testing.T) {
 	t.Parallel()
 	for _, id := range []UUID{"", ".", "..", "../", "a/../b", "../../auth/me"} {
 		if w, err := thing().Write(&thingIn{ID: id, Title: "t"}); fault.From(err) == nil || fault.From(err).Field != "id" {

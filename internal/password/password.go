@@ -122,14 +122,14 @@ func (h *Hasher) derive(ctx context.Context, password string, p Params, salt []b
 	return argon2.IDKey([]byte(norm.NFKC.String(password)), salt, p.Passes, p.MemoryKiB, p.Lanes, uint32(length)), nil
 }
 
-// The reasons for which a new password is refused; their texts are public.
+// The reasons for which a new password is rejected; their texts are public.
 var (
 	ErrLength  = fmt.Errorf("a password has %d to %d characters", MinLength, MaxLength)
 	ErrForm    = errors.New("a password is valid UTF-8 and holds no control characters")
 	ErrGuessed = errors.New("a password is not the account's own name and not one character or pair repeated")
 )
 
-// Check tells why a new password is refused, or nil. It asks for length and not
+// Check tells why a new password is rejected, or nil. It asks for length and not
 // for kinds of characters; login never calls it.
 func Check(password, email string) error {
 	if !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl) {

@@ -110,7 +110,7 @@ func checkFieldOptions(kind string, given []string) ([]string, error) {
 			return nil, fault.Validation(field, "An option needs 1 to 100 characters, with no space around it and no control character in it.")
 		}
 		if slices.Contains(options, o) {
-			return nil, fault.Validation(field, "An option stands in the list once.")
+			return nil, fault.Validation(field, fmt.Sprintf("duplicate option %q", o))
 		}
 		options = append(options, o)
 	}

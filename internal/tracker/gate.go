@@ -138,7 +138,7 @@ func castVote(ctx context.Context, c *gate.Call, in *contract.ReviewGateIn, p *p
 	}
 	reason := strings.TrimSpace(in.Reason)
 	if in.Vote == contract.VoteWaive && reason == "" {
-		return nil, fault.Validation("reason", "A gate is waived with a reason.")
+		return nil, fault.Validation("reason", "reason is required when the vote is WAIVE")
 	}
 	findings, err := row.checkFindings(in.Criteria)
 	if err != nil {

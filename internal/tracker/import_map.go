@@ -240,7 +240,7 @@ func mapLinks(item *contract.ImportItem) ([]importLink, error) {
 func fingerprint(item *contract.ImportItem) (string, error) {
 	text, err := json.Marshal(item)
 	if err != nil {
-		return "", fmt.Errorf("the item has a moment that can't be written")
+		return "", fmt.Errorf("the item has a timestamp that cannot be written as JSON")
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil

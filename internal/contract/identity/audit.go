@@ -36,8 +36,8 @@ type ListAuditEntriesIn struct {
 	Module        string  `query:"module" maxLength:"100" doc:"By this module only."`
 	CorrelationID op.UUID `query:"correlationId" doc:"Of this request only."`
 	CredentialID  op.UUID `query:"credentialId" doc:"By this credential only: a session's id or an API key's jti."`
-	From          string  `query:"from" format:"date-time" doc:"Not before this moment."`
-	Until         string  `query:"until" format:"date-time" doc:"Before this moment."`
+	From          string  `query:"from" format:"date-time" doc:"At or after this time."`
+	Until         string  `query:"until" format:"date-time" doc:"Before this time."`
 	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
 	Cursor        string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
 }
@@ -109,5 +109,5 @@ type ListDecisionsIn struct {
 var ListDecisions = op.New[ListDecisionsIn, op.Page[DecisionEntry]](op.Spec{
 	Name: "list-decisions", Module: Module, Method: "GET", Path: "/api/decisions", Permission: "decision_log.read", Effect: op.Read,
 	Summary:     "List the policies' decisions",
-	Description: "Newest first. The log is written behind: a decision shows a moment after it was made, and some may be missing when the server was overloaded.",
+	Description: "Newest first. The log is written asynchronously: a decision appears within seconds, and some may be missing if the server was overloaded.",
 })

@@ -58,7 +58,7 @@ var IssueServiceKey = op.New[IssueServiceKeyIn, IssuedKey](op.Spec{
 	Name: "issue-service-key", Module: Module, Method: "POST", Path: "/api/auth/api-keys/service",
 	Permission: "api_key.issue_for_service", Effect: op.Write, Status: 201, Secret: true,
 	Summary: "Issue a key on behalf of a service principal",
-	Description: "By an administrator's session. The key lives 90 days, carries the principal's identity and roles, and is refused while " +
+	Description: "By an administrator's session. The key lives 90 days, carries the principal's identity and roles, and is rejected while " +
 		"the principal's grants are not exactly its registered profile. The token is returned exactly once.",
 })
 
@@ -103,5 +103,5 @@ var RevokeKey = op.New[RevokeKeyIn, Key](op.Spec{
 	Name: "revoke-key", Module: Module, Method: "DELETE", Path: "/api/auth/api-keys/{keyId}", Access: op.Authenticated, Effect: op.Destroy,
 	Summary: "Revoke an API key",
 	Description: "One's own (needs api_key.revoke.own), or with serviceOwned=true a service principal's (needs api_key.issue_for_service). " +
-		"Consumers refuse it within the principal check's cache window, at most 60 seconds. A revoked key stays as it is.",
+		"Consumers reject it within the principal check's cache window, at most 60 seconds. A revoked key stays as it is.",
 })

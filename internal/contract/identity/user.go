@@ -138,7 +138,7 @@ type PasswordResetStarted struct {
 var ResetUserPassword = op.New[UserIn, PasswordResetStarted](op.Spec{
 	Name: "reset-user-password", Module: Module, Method: "POST", Path: "/api/users/{userId}/password-reset", Permission: "user.update", Effect: op.Write, Status: 202,
 	Summary: "Send a user a link to set a new password",
-	Description: "By the home tenant, to the account's own address. Nobody but its reader learns the link. It is refused while an address that an administrator has set " +
+	Description: "By the home tenant, to the account's own address. Nobody but its reader learns the link. It is rejected while an address that an administrator has set " +
 		"is not confirmed by the holder. The present password stays good until the link is used.",
 })
 
@@ -152,7 +152,7 @@ type SwitchUserIn struct {
 var SuspendUser = op.New[SwitchUserIn, User](op.Spec{
 	Name: "suspend-user", Module: Module, Method: "POST", Path: "/api/users/{userId}/suspend", Permission: "user.update", Effect: op.Write,
 	Summary:     "Suspend a user",
-	Description: "By the home tenant. The user's sessions end; keys are refused until the user is active again.",
+	Description: "By the home tenant. The user's sessions end; keys are rejected until the user is active again.",
 })
 
 // ActivateUser lets a suspended user act again.

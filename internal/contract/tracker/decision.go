@@ -45,7 +45,7 @@ type MarkAwaitingDecisionIn struct {
 	Question  string   `json:"question" required:"true" maxLength:"4000" doc:"What is to be decided."`
 	Options   []string `json:"options" maxLength:"10" doc:"The answers to choose from, at most 10, each of 1 to 500 characters after trimming. Absent or empty: the answer is free text."`
 	Agent     string   `json:"agent" maxLength:"320" doc:"The synthetic agent, by id or email address, to raise the request as; the caller when absent. Needs tasks.update.any and an ACTIVE agent of the tenant that can be assigned here."`
-	SessionID string   `json:"sessionId" maxLength:"200" doc:"A session to attribute the request to. It opens nothing."`
+	SessionID string   `json:"sessionId" maxLength:"200" doc:"A session to attribute the request to. Informational. Grants no access."`
 }
 
 // MarkAwaitingDecision raises a decision request.

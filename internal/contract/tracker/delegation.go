@@ -39,7 +39,7 @@ type Delegation struct {
 	Permissions  []string   `json:"permissions" doc:"What the delegate may do, for as long as the delegator holds it: names of permissions."`
 	From         time.Time  `json:"from" doc:"When it begins."`
 	Until        time.Time  `json:"until" doc:"When it ends by itself."`
-	State        string     `json:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"Whether it is yet to begin, in force, over, or was ended early."`
+	State        string     `json:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"SCHEDULED: has not begun. ACTIVE: can be used now. EXPIRED: its time is over. REVOKED: was ended early."`
 	CreatedBy    op.UUID    `json:"createdBy" doc:"The user who made it: the delegator or an administrator."`
 	CreatedAt    time.Time  `json:"createdAt" doc:"When it was made."`
 	RevokedAt    *time.Time `json:"revokedAt,omitempty" doc:"When it was ended early."`
@@ -89,7 +89,7 @@ type CreateDelegationIn struct {
 var CreateDelegation = op.New[CreateDelegationIn, Delegation](op.Spec{
 	Name: "create-delegation", Module: Module, Method: "POST", Path: "/api/delegations", Permission: PermDelegationCreate, Effect: op.Write, Status: 201,
 	Summary: "Let another person act on one's behalf.",
-	Description: "While it is in force the delegate may do what the delegator may, within the scope and the permissions. The lower clearance of the two " +
+	Description: "While it is active, the delegate may do what the delegator may, within the scope and the permissions. The lower clearance of the two " +
 		"counts, and the delegate's own caveats hold. It ends with its time, when it is revoked, when the delegator loses the permission, and when either is suspended.",
 })
 

@@ -53,5 +53,5 @@ type StatusCount struct {
 var GetProjectOverview = op.New[GetProjectIn, ProjectOverview](op.Spec{
 	Name: "get-project-overview", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/overview", Permission: PermStagesRead, Effect: op.Read,
 	Summary:     "Show a project at a glance: stages, statuses, story-point scale and counts.",
-	Description: "A caller who may see the project's stages but is refused projects.read gets name, scale and stages, and reduced: true. A caller with projects.read but no stages.read gets the rest, and stagesOmitted: true.",
+	Description: "A caller who may see the project's stages but lacks projects.read gets name, scale and stages, and reduced: true. A caller with projects.read but no stages.read gets the rest, and stagesOmitted: true.",
 })

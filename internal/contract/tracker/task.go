@@ -129,7 +129,7 @@ type CreateTaskIn struct {
 var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 	Name: "create-task", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create a task: planned work.",
-	Description: "A title like that of an open task of the project (trigram similarity 0.6 or more) is refused: 409 DUPLICATE_TASK with the candidates that the caller can read. Sub-tasks and imports are exempt.",
+	Description: "A title like that of an open task of the project (trigram similarity 0.6 or more) is rejected: 409 DUPLICATE_TASK with the candidates that the caller can read. Sub-tasks and imports are exempt.",
 })
 
 // GetTaskIn names a task.

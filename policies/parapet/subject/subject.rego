@@ -152,8 +152,9 @@ _effective_scopes[role] contains scope if {
 	some scope in scopes
 }
 
-# A session holds what both its token and the records say, in the narrower of the two
-# scopes. A role that was taken away since the login therefore counts no more.
+# A session's roles are the intersection of the roles in its token and the roles on
+# record, each in the narrower of the two scopes. A role that was unassigned since the
+# login therefore no longer counts.
 _effective_scopes[role] contains scope if {
 	_source == "both"
 	some role, scopes in _token_scopes
