@@ -21,12 +21,14 @@ SELECT d.id, d.decided_at, d.actor_id, d.rule, d.permission, d.module, d.input, 
        d.credential_id, d.credential_kind, d.subject_digest, s.document
 FROM audit.decisions d
 LEFT JOIN audit.decision_subjects s ON s.tenant_id = d.tenant_id AND s.digest = d.subject_digest
-WHERE d.tenant_id = @tenant AND d.id = @id`
+WHERE d.tenant_id = @tenant AND d.id = @id AND `
 
-// Get gives a record of the tenant; the error is pgx.ErrNoRows where there is none. It
-// does not verify the snapshot: see Entry.Subject.
-func Get(ctx context.Context, q postgres.Querier, tenant, id op.UUID) (*Entry, error) {
-	e, err := postgres.One[Entry](ctx, q, sqlGet, postgres.Args{"tenant": tenant, "id": id})
+// Get gives a record of the tenant that passes the filter, which is by Columns; nil
+// passes all. The error is pgx.ErrNoRows where there is none. It does not verify the
+// snapshot: see Entry.Subject.
+func Get(ctx context.Context, q postgres.Querier, tenant, id op.UUID, readable *authz.Filter) (*Entry, error) {
+	args := postgres.Args{"tenant": tenant, "id": id}
+	e, err := postgres.One[Entry](ctx, q, sqlGet+condition(readable, args), args)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"parapet/internal/authz"
 	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -38,20 +39,36 @@ type Filter struct {
 	RequestID  string
 	Credential string
 	Allow      *bool
+	// Readable selects the records that the caller may read, by Columns; nil is all.
+	Readable *authz.Filter
 }
 
+// Columns says where a record keeps what the policies ask of it. Its classification is
+// that of the resource that was decided about; a decision about none has none.
+func Columns() *authz.Columns { return columns }
+
+var columns = authz.NewColumns(map[string]authz.Column{
+	"resource.tenant":         authz.UUID("d.tenant_id"),
+	"resource.classification": authz.Text(classificationSQL),
+})
+
+const classificationSQL = `coalesce(nullif(d.input #>> '{resource,classification}', ''), 'UNCLASSIFIED')`
+
 const sqlList = `
-SELECT id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
-       credential_id, credential_kind, subject_digest
-FROM audit.decisions
-WHERE tenant_id = @tenant
-  AND (@before::uuid IS NULL OR id < @before::uuid)
-  AND (@actor::text = '' OR actor_id = @actor::text)
-  AND (@permission::text = '' OR permission = @permission::text)
-  AND (@request::text = '' OR request_id = @request::text)
-  AND (@credential::text = '' OR credential_id = nullif(@credential::text, '')::uuid)
-  AND (@allow::boolean IS NULL OR allow = @allow::boolean)
-ORDER BY id DESC
+SELECT d.id, d.decided_at, d.actor_id, d.rule, d.permission, d.module, d.input, d.allow, d.hidden, d.reasons, d.revision, d.request_id,
+       d.credential_id, d.credential_kind, d.subject_digest
+FROM audit.decisions d
+WHERE d.tenant_id = @tenant
+  AND (@before::uuid IS NULL OR d.id < @before::uuid)
+  AND (@actor::text = '' OR d.actor_id = @actor::text)
+  AND (@permission::text = '' OR d.permission = @permission::text)
+  AND (@request::text = '' OR d.request_id = @request::text)
+  AND (@credential::text = '' OR d.credential_id = nullif(@credential::text, '')::uuid)
+  AND (@allow::boolean IS NULL OR d.allow = @allow::boolean)
+  AND `
+
+const sqlNewestFirst = `
+ORDER BY d.id DESC
 LIMIT @limit`
 
 // List gives the records of a tenant, newest first, and the cursor of the next
@@ -62,10 +79,11 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 	if err != nil {
 		return nil, "", err
 	}
-	lines, err := postgres.Collect[Line](ctx, q, sqlList, postgres.Args{
+	args := postgres.Args{
 		"tenant": tenant, "before": before, "actor": f.Actor, "permission": f.Permission, "request": f.RequestID, "credential": f.Credential,
 		"allow": f.Allow, "limit": limit + 1,
-	})
+	}
+	lines, err := postgres.Collect[Line](ctx, q, sqlList+condition(f.Readable, args)+sqlNewestFirst, args)
 	if err != nil {
 		return nil, "", postgres.MapError(err)
 	}
@@ -75,6 +93,15 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 		next = op.NewCursor(cursorName, tenant, string(lines[limit-1].ID))
 	}
 	return lines, next, nil
+}
+
+// condition gives the filter as SQL and adds its arguments.
+func condition(f *authz.Filter, args postgres.Args) string {
+	if f == nil {
+		return "TRUE"
+	}
+	f.AddTo(args)
+	return f.SQL()
 }
 
 // cursorName tells this list's cursors from others'.

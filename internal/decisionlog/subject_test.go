@@ -65,7 +65,7 @@ func TestRecord_StoresASubjectOnceForTenantAndDigest(t *testing.T) {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
 	for _, line := range lines {
-		e, err := decisionlog.Get(t.Context(), reader.Read(string(mine), nil), mine, line.ID)
+		e, err := decisionlog.Get(t.Context(), reader.Read(string(mine), nil), mine, line.ID, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestRecord_StoresASubjectOnceForTenantAndDigest(t *testing.T) {
 		}
 		// Another tenant does not find the record, in its own context or in a wrong one.
 		for _, in := range []op.UUID{mine, other} {
-			if _, err := decisionlog.Get(t.Context(), reader.Read(string(other), nil), in, line.ID); !postgres.IsNoRows(err) {
+			if _, err := decisionlog.Get(t.Context(), reader.Read(string(other), nil), in, line.ID, nil); !postgres.IsNoRows(err) {
 				t.Errorf("another tenant, as %s: %v", in, err)
 			}
 		}
@@ -185,7 +185,7 @@ func TestGet_ReportsAChangedSubject(t *testing.T) {
 	if err != nil || len(lines) != 1 {
 		t.Fatal(len(lines), err)
 	}
-	e, err := decisionlog.Get(t.Context(), q, tenant, lines[0].ID)
+	e, err := decisionlog.Get(t.Context(), q, tenant, lines[0].ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

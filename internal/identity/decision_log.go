@@ -15,15 +15,20 @@ import (
 )
 
 // loadDecisionLog asks for the log as a whole: it is the tenant's, and no
-// narrower scope holds a part of it. Its lines are ids and codes, whatever the
-// records that were decided about are classified as.
+// narrower scope holds a part of it. Of its lines the caller reads those about records
+// up to its clearance: the ids of a record tell that it exists.
 func loadDecisionLog[In any](_ context.Context, c *gate.Call, _ *In) (struct{}, authz.Resource, error) {
 	return struct{}{}, tenantWide(c, "decision log"), nil
 }
 
 func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
+	readable, err := c.Filter(ctx, contract.ListDecisions.Permission, decisionlog.Columns())
+	if err != nil {
+		return nil, err
+	}
 	lines, next, err := decisionlog.List(ctx, c.DB, c.Tenant, decisionlog.Filter{
 		Actor: string(in.ActorID), Permission: in.Permission, RequestID: in.RequestID, Credential: string(in.CredentialID), Allow: in.Allow,
+		Readable: &readable,
 	}, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
@@ -44,7 +49,11 @@ func decisionEntry(l *decisionlog.Line) contract.DecisionEntry {
 }
 
 func (s *Service) getDecision(ctx context.Context, c *gate.Call, in *contract.DecisionIn, _ struct{}) (*contract.Decision, error) {
-	entry, err := decisionlog.Get(ctx, c.DB, c.Tenant, in.DecisionID)
+	readable, err := c.Filter(ctx, contract.GetDecision.Permission, decisionlog.Columns())
+	if err != nil {
+		return nil, err
+	}
+	entry, err := decisionlog.Get(ctx, c.DB, c.Tenant, in.DecisionID, &readable)
 	switch {
 	case postgres.IsNoRows(err):
 		return nil, fault.NotFound("decision")
