@@ -78,10 +78,7 @@ func (c *contents) verify(signature fs.FS, publicKey string) (signer string, err
 	if signature == nil {
 		return "", errors.New("authz: the policy set is not signed, and a signature is required")
 	}
-	if info, err := fs.Stat(signature, SignatureFile); err == nil && info.Size() > maxSignature {
-		return "", fmt.Errorf("authz: %s is larger than %d bytes", SignatureFile, maxSignature)
-	}
-	text, err := fs.ReadFile(signature, SignatureFile)
+	text, err := readRegular(signature, SignatureFile, maxSignature)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("authz: the policy set has no %s, and a signature is required", SignatureFile)
 	}

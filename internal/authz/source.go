@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -94,7 +95,7 @@ func readTree(fsys fs.FS, roots ...string) (map[string][]byte, error) {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			tree[name], err = fs.ReadFile(fsys, name)
+			tree[name], err = readRegular(fsys, name, maxPolicyFile)
 			return err
 		})
 		if err != nil {
@@ -102,6 +103,32 @@ func readTree(fsys fs.FS, roots ...string) (map[string][]byte, error) {
 		}
 	}
 	return tree, nil
+}
+
+// maxPolicyFile bounds a file of a policy set, in bytes.
+const maxPolicyFile = 16 << 20
+
+// readRegular reads a file that is not longer than limit. Opening a pipe could wait
+// forever and a device could have no end, so it reads regular files alone; a symbolic
+// link to one is one.
+func readRegular(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	return text, err
 }
 
 // revision hashes the names and contents of the policies' files.
