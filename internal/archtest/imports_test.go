@@ -107,9 +107,9 @@ const (
 
 var diets = []diet{
 	{
-		who: []string{"internal/contract"}, may: []string{module + "/internal/op"},
+		who: []string{"internal/contract"}, may: []string{module + "/internal/op", strictJSON},
 		not:    []string{"net/http", "database/sql"},
-		reason: "a contract is types and operations: every surface links it, so it links nothing",
+		reason: "a contract is types and operations: every surface links it, so it links nothing but what internal/op links",
 	},
 	{
 		who: []string{"internal/op"}, may: []string{module + "/internal/fault", module + "/internal/op", jsonschema, strictJSON},
