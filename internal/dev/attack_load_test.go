@@ -53,7 +53,7 @@ func TestAFullPool(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d connections wait", waiting, conns)
 		}
-		if err := watch.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND usename = 'parapet_tracker'`).Scan(&waiting); err != nil {
+		if err := watch.QueryRow(ctx, waitingWritersSQL).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,8 +16,6 @@ import (
 	"testing"
 
 	"parapet/internal/op"
-	"parapet/internal/postgres"
-	"parapet/internal/postgres/pgtest"
 )
 
 // FuzzFields sends requests with one malformed field to every operation, through
@@ -64,9 +62,7 @@ type fieldServer struct {
 
 func newFieldServer(t testing.TB) *fieldServer {
 	t.Helper()
-	db := pgtest.New(t)
-	settings := map[string]string{"DATABASE_URL": db.RoleURL(postgres.RoleApp), "DIRECT_URL": db.URL(), "PT_LOG_LEVEL": "error"}
-	d := startDevWith(t, settings, slog.DiscardHandler)
+	d := startDevWith(t, map[string]string{"PT_LOG_LEVEL": "error"}, slog.DiscardHandler)
 	s := &fieldServer{Dev: d, tokens: map[string]string{}, renew: map[string]func(fieldRequest){}}
 	for _, b := range d.App().Operations() {
 		s.operations = append(s.operations, b.Operation)

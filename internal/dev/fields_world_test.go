@@ -6,6 +6,7 @@ package dev
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -262,6 +263,24 @@ func (s *fieldServer) insertRows(t testing.TB, office Tenant) {
 		t.Fatal(err)
 	}
 	s.world.ids["runId"], s.world.ids["notificationId"] = run, notification
+	s.world.ids["decisionId"] = firstDecision(t, conn, office.ID)
+}
+
+// firstDecision is the id of the tenant's oldest decision,
+// once the log has written one: decisions are inserted after the response.
+func firstDecision(t testing.TB, conn *pgx.Conn, tenant op.UUID) string {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var id string
+		switch err := conn.QueryRow(t.Context(), `SELECT id FROM audit.decisions WHERE tenant_id = $1 ORDER BY id LIMIT 1`, tenant).Scan(&id); {
+		case err == nil:
+			return id
+		case !errors.Is(err, pgx.ErrNoRows):
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the tenant has no decision in its log")
+	return ""
 }
 
 // furnishSessions gives each operation that ends a session a session of its own.

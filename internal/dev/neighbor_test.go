@@ -74,7 +74,9 @@ func await(t *testing.T, conn *pgx.Conn, sql string, want int) {
 	}
 }
 
-const waitingWritersSQL = `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND usename = 'parapet_tracker'`
+// waitingWritersSQL counts connections of this test's database alone: other tests
+// use the same server.
+const waitingWritersSQL = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND usename = 'parapet_tracker'`
 
 // TestLockedRow_LeavesOtherTenantsAlone lets 200 updates of one tenant wait for
 // one row. Another tenant reads and writes all the while, the tenant itself reads,
@@ -148,7 +150,7 @@ func TestReadOnlyDatabase_Answers503WithReason(t *testing.T) {
 	owner := d.connect(t)
 	for _, sql := range []string{
 		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`,
-		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename IN ('parapet_tracker', 'parapet_identity', 'parapet_auth')`,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename IN ('parapet_tracker', 'parapet_identity', 'parapet_auth')`,
 	} {
 		if _, err := owner.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
