@@ -304,10 +304,7 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 		return nil, err
 	}
 	subject, err := c.cfg.Policies.Subject(ctx, authz.SubjectInput{
-		Token: authz.Token{
-			Kind: claims.Kind.Short(), ID: string(claims.ID), Tenant: string(claims.Tenant), Roles: claims.Roles, RoleScopes: claims.RoleScopes,
-			Clearance: claims.Clearance, Caveats: claims.Caveats,
-		},
+		Token:  tokenFor(claims, target),
 		Tenant: string(target), TenantType: stored.TenantType,
 		User: authz.User{
 			ID: string(claims.Subject), Kind: record.PrincipalKind, IntegrationKey: record.IntegrationKey, Organisation: stored.Organisation,
@@ -327,6 +324,17 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 		TokenKind: claims.Kind.Short(), JTI: claims.ID, ExpiresAt: claims.ExpiresAt,
 		Subject: subject, Revision: stored.Revision, Lent: lent.Fingerprint, lenders: lenders, claims: claims,
 	}, nil
+}
+
+// tokenFor is the token as the policies of the target tenant see it. What the user
+// holds in another tenant grants nothing there, and the target's decision log
+// stores the token, so its roles, scopes and clearance are left out.
+func tokenFor(claims token.Claims, target op.UUID) authz.Token {
+	t := authz.Token{Kind: claims.Kind.Short(), ID: string(claims.ID), Tenant: string(claims.Tenant), Caveats: claims.Caveats}
+	if target == claims.Tenant {
+		t.Roles, t.RoleScopes, t.Clearance = claims.Roles, claims.RoleScopes, claims.Clearance
+	}
+	return t
 }
 
 // refusal is the answer when the policies gave none: not now, where time was

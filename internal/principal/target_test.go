@@ -1,15 +1,57 @@
 package principal_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
+	"parapet/internal/authz"
 	"parapet/internal/fault"
+	"parapet/internal/op"
+	"parapet/internal/postgres"
 	"parapet/internal/principal"
 	"parapet/internal/token"
 	"parapet/internal/uid"
 )
+
+// recordingPolicies records the input of the last subject.
+type recordingPolicies struct {
+	principal.Policies
+	last authz.SubjectInput
+}
+
+func (p *recordingPolicies) Subject(ctx context.Context, in authz.SubjectInput) (*authz.Subject, error) {
+	p.last = in
+	return p.Policies.Subject(ctx, in)
+}
+
+func TestAuthenticate_HidesAuthorityInTheTokensTenantFromOtherTenants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	acme, globex := w.tenant("acme"), w.tenant("globex")
+	worker := w.user(acme, "worker@acme.example")
+	w.member(globex, worker)
+	w.assign(acme, worker, w.role(acme, "Harbour Master", "user.read"))
+	session, _ := w.session(acme, worker, "Harbour Master")
+	policies := &recordingPolicies{Policies: w.engine}
+	checker, err := principal.New(principal.Config{Pool: w.db.Pool(t, postgres.RoleAuth), Tokens: w.tokens, Policies: policies, Clock: w.clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		target op.UUID
+		roles  int
+	}{{acme, 1}, {globex, 0}} {
+		if _, err := checker.Authenticate(t.Context(), principal.Credential{Token: session, ActAs: string(c.target), HasActAs: true, Module: "tracker"}); err != nil {
+			t.Fatal(err)
+		}
+		got := policies.last.Token
+		if len(got.Roles) != c.roles || c.roles == 0 && (len(got.RoleScopes) > 0 || got.Clearance != "") {
+			t.Errorf("the policies of %s see the token %+v", c.target, got)
+		}
+	}
+}
 
 func TestTargetTenant(t *testing.T) {
 	t.Parallel()
