@@ -52,8 +52,11 @@ func (l Lane) String() string { return [...]string{"read", "write", "bulk"}[l] }
 var (
 	// ErrFull says that too many callers of the tenant wait already.
 	ErrFull = errors.New("admission: too many callers of this tenant are waiting")
-	// ErrTimeout says that no slot was free within the given time.
+	// ErrTimeout says that no slot was free within the given time, because others
+	// hold them.
 	ErrTimeout = errors.New("admission: no slot was free in time")
+	// ErrShare says the same, because the tenant holds all slots of its share.
+	ErrShare = errors.New("admission: the tenant's own callers hold its share")
 )
 
 // Limits are numbers of slots, except Queue, which is a number of callers.
@@ -201,7 +204,7 @@ func (s *Slot) Leave() {
 }
 
 // Acquire waits for a slot until ctx ends or the wait is over. Its errors are
-// ErrFull, ErrTimeout and ctx's own.
+// ErrFull, ErrTimeout, ErrShare and ctx's own.
 func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.Duration) (*Slot, error) {
 	s, err := q.Enter(name, lane)
 	if err != nil {
@@ -218,8 +221,12 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 		q.waited(lane, time.Since(began))
 		return s, nil
 	case <-timer.C:
+		own := s.shareIsUsed()
 		s.Leave()
 		q.timedOut(lane)
+		if own {
+			return nil, ErrShare
+		}
 		return nil, ErrTimeout
 	case <-ctx.Done():
 		s.Leave()
@@ -237,16 +244,29 @@ func (q *Queue) may(t *tenant, lane Lane) bool {
 	if t.name == "" {
 		return true
 	}
-	if held-q.system >= l.Slots-l.Reserve || t.held[Read]+t.held[Write]+t.held[Bulk] >= l.Share {
+	if held-q.system >= l.Slots-l.Reserve || q.usesShare(t, lane) {
 		return false
 	}
 	if lane == Read {
 		return true
 	}
-	if q.held[Write]+q.held[Bulk] >= l.Writers || t.held[Write]+t.held[Bulk] >= l.ShareWriters {
-		return false
-	}
-	return lane != Bulk || (q.held[Bulk] < l.Bulk && t.held[Bulk] < l.ShareBulk)
+	return q.held[Write]+q.held[Bulk] < l.Writers && (lane != Bulk || q.held[Bulk] < l.Bulk)
+}
+
+// usesShare reports whether the tenant holds as many slots as its share has for
+// the lane.
+func (q *Queue) usesShare(t *tenant, lane Lane) bool {
+	l := q.limits
+	return t.held[Read]+t.held[Write]+t.held[Bulk] >= l.Share ||
+		lane != Read && t.held[Write]+t.held[Bulk] >= l.ShareWriters ||
+		lane == Bulk && t.held[Bulk] >= l.ShareBulk
+}
+
+// shareIsUsed reports whether the slot waits for the tenant's own callers.
+func (s *Slot) shareIsUsed() bool {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return s.tenant.name != "" && s.queue.usesShare(s.tenant, s.lane)
 }
 
 func (q *Queue) inUse() int { return q.held[Read] + q.held[Write] + q.held[Bulk] }

@@ -245,8 +245,10 @@ func TestAcquire_ReturnsWhenTheWaitOrTheContextEnds(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
 	holder := enter(t, q, "a", admission.Read)
-	if _, err := q.Acquire(t.Context(), "a", admission.Read, time.Nanosecond); !errors.Is(err, admission.ErrTimeout) {
-		t.Errorf("after the wait: %v", err)
+	for tenant, want := range map[string]error{"a": admission.ErrShare, "b": admission.ErrTimeout, "": admission.ErrTimeout} {
+		if _, err := q.Acquire(t.Context(), tenant, admission.Read, time.Nanosecond); !errors.Is(err, want) {
+			t.Errorf("tenant %q after the wait: %v, want %v", tenant, err, want)
+		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -259,7 +261,7 @@ func TestAcquire_ReturnsWhenTheWaitOrTheContextEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Leave()
-	if s := q.Stats(admission.Read); s.Held != 0 || s.Waiting != 0 || s.Timeout != 1 || s.Granted != 2 || s.Waited[2] != 2 {
+	if s := q.Stats(admission.Read); s.Held != 0 || s.Waiting != 0 || s.Timeout != 3 || s.Granted != 2 || s.Waited[2] != 2 {
 		t.Errorf("%+v", s)
 	}
 }

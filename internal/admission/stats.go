@@ -34,7 +34,8 @@ func (c *counts) wait(lane Lane, d time.Duration) {
 type Stats struct {
 	// Held are slots in use, Waiting callers in the queue.
 	Held, Waiting int
-	// Full and Timeout count callers who got ErrFull and ErrTimeout.
+	// Full and Timeout count callers who got ErrFull, and those who waited in
+	// vain: ErrTimeout and ErrShare.
 	Full, Timeout uint64
 	// Granted counts slots granted by Acquire, Seconds is how long their callers
 	// waited altogether, and Waited how many waited at most the bound that is the

@@ -185,10 +185,12 @@ func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) 
 	defer cancel()
 	slot, err := p.admission.Acquire(ctx, tenant, lane, p.wait)
 	switch {
-	case errors.Is(err, admission.ErrFull), errors.Is(err, admission.ErrTimeout):
+	case errors.Is(err, admission.ErrFull), errors.Is(err, admission.ErrShare):
 		f := fault.Unavailable(fmt.Errorf("postgres: no connection in the %s lane: %w", lane, err)).WithReason(ReasonTenantBusy)
 		f.Message = "Too many requests of this organisation are running or waiting. Try again shortly."
 		return nil, f
+	case errors.Is(err, admission.ErrTimeout):
+		return nil, fault.Unavailable(fmt.Errorf("postgres: no connection in the %s lane: %w", lane, err))
 	case err != nil:
 		return nil, MapError(err)
 	}
