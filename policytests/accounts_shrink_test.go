@@ -17,7 +17,7 @@ const accountRequest = `{
     "caller": CALLER, "caller_membership": "ACTIVE"
   }],
   "roles": [{"name": "Member", "scope": "tenant", "kind": "STANDARD"}], "other_administrators": 0,
-  "requested_by": "administrator", "authority_unchanged": true, "session_tenant": "` + acme + `",
+  "requested_by": "administrator", "authority_unchanged": true, "home_administered": true, "session_tenant": "` + acme + `",
   "recipient": {"id": "` + colleague + `", "kind": "HUMAN"},
   "grants": [{"permissions": ["task.update"], "scope": "tenant"}], "clearance": {"from": "INTERNAL", "to": "RESTRICTED"},
   "role": {"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "spelling": "desk", "permission": "task.update"
@@ -60,6 +60,7 @@ func TestAccountVerdictsOnlyShrink(t *testing.T) {
 		"completing, checked":   {"accounts/complete_reset", "false", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/requested_by", "/authority_unchanged"}},
 		"suspending":            {"accounts/suspend", "true", slices.Concat(home, another, last)},
 		"activating":            {"accounts/activate", "true", slices.Concat([]string{"/account/status"}, home, holding)},
+		"adding a membership":   {"accounts/add_membership", "true", []string{"/home_administered", "/account", "/account/kind", "/account/status", "/actor", "/actor/tenant"}},
 		"stopping a membership": {"accounts/stop_membership", "true", slices.Concat(another, last)},
 		"restoring one":         {"accounts/restore_membership", "true", slices.Concat([]string{"/actor/tenant"}, another, holding)},
 		"a session's end":       {"accounts/end_session", "true", []string{"/actor", "/actor/token_kind", "/actor/tenant", "/session_tenant"}},

@@ -62,13 +62,6 @@ var stays = []stay{
 		},
 	},
 	{
-		what:   "Who can have a second membership",
-		reason: "`parapet.actas` binds service principals to their own tenant, and agents are created in the tenant that runs them, so only people join others. Who may add a member is decided before.",
-		places: []string{
-			"internal/identity/membership.go createMembership: j.user.PrincipalKind != contract.KindHuman",
-		},
-	},
-	{
 		what:   "What provisioning creates and repairs",
 		reason: "An operator runs it without a caller, as the owner of the database. It writes what the policy data says.",
 		places: []string{

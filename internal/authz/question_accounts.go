@@ -86,6 +86,18 @@ type ChangeAccount struct {
 
 func (q ChangeAccount) entrypoint() string { return "parapet/accounts/" + string(q.Change) }
 
+// AddMembership asks whether the actor may add the account, of another tenant, to
+// one of the tenants that its own tenant administers.
+type AddMembership struct {
+	Actor   *Subject
+	Account Account
+	// HomeAdministered says that the actor's tenant is or administers the account's
+	// home tenant.
+	HomeAdministered bool
+}
+
+func (AddMembership) entrypoint() string { return "parapet/accounts/add_membership" }
+
 // CompleteReset asks whether a password reset may go on: when its link is sent,
 // and again when it is used. There is no actor.
 type CompleteReset struct {
@@ -243,6 +255,13 @@ func (q ChangeAccount) document() ast.Value {
 	})
 }
 
+func (q AddMembership) document() ast.Value {
+	return withActor(q.Actor, func(d document) {
+		d.value("account", q.Account.document())
+		d.boolean("home_administered", q.HomeAdministered)
+	})
+}
+
 func (q CompleteReset) document() ast.Value {
 	d := newDocument()
 	d.value("account", q.Account.document())
@@ -308,6 +327,13 @@ func (q ChangeAccount) about() about {
 		a.recorded = here.document()
 	}
 	return a
+}
+
+func (q AddMembership) about() about {
+	return about{
+		actor: q.Actor, permission: "membership.update", module: "identity",
+		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
+	}
 }
 
 func (q CompleteReset) about() about {

@@ -53,6 +53,9 @@ func listMemberships(ctx context.Context, c *gate.Call, in *contract.ListMembers
 type joining struct {
 	tenant contract.Tenant
 	user   contract.User
+	// homeAdministered says that the acting tenant is or administers the user's home
+	// tenant.
+	homeAdministered bool
 }
 
 // loadJoining finds the tenant to join and the user, both of which the acting
@@ -83,9 +86,11 @@ func loadJoining(ctx context.Context, c *gate.Call, in *contract.CreateMembershi
 	if j.user.MembershipStatus == contract.MembershipRemoved {
 		return j, r, fault.NotFound("user")
 	}
-	// A user who is a mere guest there is not this office's to place.
-	if _, err := selectTenant(ctx, c.DB, c.Tenant, j.user.HomeTenantID, false); err != nil {
-		return j, r, fault.Refused("The user's home tenant is not administered by this programme office.").WithCause(err)
+	switch _, err = selectTenant(ctx, c.DB, c.Tenant, j.user.HomeTenantID, false); {
+	case err == nil:
+		j.homeAdministered = true
+	case fault.From(err).Code != fault.CodeNotFound:
+		return j, r, err
 	}
 	return j, r, nil
 }
@@ -104,11 +109,9 @@ func loadFamilyTenant(ctx context.Context, c *gate.Call, id op.UUID) (contract.T
 }
 
 func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contract.CreateMembershipIn, j joining) (*contract.Membership, error) {
-	switch {
-	case j.user.PrincipalKind != contract.KindHuman:
-		return nil, fault.Conflict("A service principal or a synthetic agent is bound to its own tenant.")
-	case j.user.Status != contract.UserActive:
-		return nil, fault.Conflict("The user is not ACTIVE.")
+	account := authz.Account{ID: string(j.user.ID), Kind: j.user.PrincipalKind, Status: j.user.Status, Home: string(j.user.HomeTenantID)}
+	if err := accountFault(c.Ask(ctx, authz.AddMembership{Actor: c.Actor.Subject, Account: account, HomeAdministered: j.homeAdministered})); err != nil {
+		return nil, err
 	}
 	var m contract.Membership
 	var note gate.Note

@@ -189,6 +189,18 @@ func (o Oracle) Activate(in any) Verdict {
 	return v.done()
 }
 
+// AddMembership answers parapet.accounts.add_membership.
+func (o Oracle) AddMembership(in any) Verdict {
+	doc := asObject(in)
+	account := asObject(doc["account"])
+	_, inTenant := asObject(doc["actor"])["tenant"].(string)
+	var v Verdict
+	v.require((inTenant && yes(doc, "home_administered")) || o.broken(AnyHomeIsAdministered), Forbidden, "the office does not administer the home tenant")
+	v.require(word(account, "kind") == "HUMAN", Conflict, "the account is bound to its home tenant")
+	v.require(word(account, "status") == "ACTIVE", Conflict, "the account is not active")
+	return v.done()
+}
+
 // RestoreMembership answers parapet.accounts.restore_membership.
 func (o Oracle) RestoreMembership(in any) Verdict {
 	doc := asObject(in)

@@ -36,7 +36,11 @@ func engine(t *testing.T) *authz.Engine {
 // engine would write it.
 func drawn(all []question, number int) (q question, in any, wellFormed bool) {
 	d := at(*seed, uint64(number))
-	at, n := 0, d.rnd.IntN(100)
+	total := 0
+	for _, q := range all {
+		total += q.share
+	}
+	at, n := 0, d.rnd.IntN(total)
 	for n >= all[at].share {
 		n -= all[at].share
 		at++

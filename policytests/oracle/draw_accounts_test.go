@@ -98,7 +98,7 @@ func (d *drawer) account() any {
 			"id": id, "kind": d.mostly(90, "HUMAN", "SERVICE", "AGENT"), "status": d.mostly(88, "ACTIVE", "SUSPENDED", "DELETED"),
 			"home": d.mostly(93, tenant, tenants...), "has_password": d.chance(50), "address_confirmed": d.chance(35),
 		},
-		"requested_by": d.mostly(70, "administrator", "holder"), "authority_unchanged": d.chance(60),
+		"requested_by": d.mostly(70, "administrator", "holder"), "authority_unchanged": d.chance(60), "home_administered": d.chance(80),
 	}
 }
 

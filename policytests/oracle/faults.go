@@ -155,6 +155,7 @@ const (
 	RaisesOwnClearance
 	ClearsAboveOneself
 	AnyTenantIsHome
+	AnyHomeIsAdministered
 	OnlyHomeCounts
 	AccountClearanceIgnored
 	AccountDelegationsIgnored
@@ -298,6 +299,7 @@ var names = [end]string{
 	RaisesOwnClearance:             "raises own clearance",
 	ClearsAboveOneself:             "clears above oneself",
 	AnyTenantIsHome:                "any tenant is home",
+	AnyHomeIsAdministered:          "any home is administered",
 	OnlyHomeCounts:                 "only home counts",
 	AccountClearanceIgnored:        "account's clearance ignored",
 	AccountDelegationsIgnored:      "account's delegations ignored",

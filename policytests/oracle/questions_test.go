@@ -22,7 +22,7 @@ type answer struct {
 type question struct {
 	name       string
 	entrypoint string
-	share      int // of a hundred decisions
+	share      int // of the sum of all shares
 	draw       func(*drawer) any
 	ask        func(oracle.Oracle, any) answer
 	read       func(any) (answer, error)
@@ -55,6 +55,7 @@ func questions() []question {
 		{"complete a reset", "parapet/accounts/complete_reset", 1, (*drawer).account, askVerdict(oracle.Oracle.CompleteReset), readVerdict},
 		{"activate", "parapet/accounts/activate", 1, (*drawer).account, askVerdict(oracle.Oracle.Activate), readVerdict},
 		{"suspend", "parapet/accounts/suspend", 1, (*drawer).account, askVerdict(oracle.Oracle.Suspend), readVerdict},
+		{"add a membership", "parapet/accounts/add_membership", 1, (*drawer).account, askVerdict(oracle.Oracle.AddMembership), readVerdict},
 		{"restore a membership", "parapet/accounts/restore_membership", 1, (*drawer).account, askVerdict(oracle.Oracle.RestoreMembership), readVerdict},
 		{"grant to a role", "parapet/roles/grant", 1, (*drawer).role, askVerdict(oracle.Oracle.GrantToRole), readVerdict},
 		{"unassign a role", "parapet/roles/unassign", 1, (*drawer).role, askVerdict(oracle.Oracle.UnassignRole), readVerdict},

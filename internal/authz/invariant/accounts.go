@@ -35,6 +35,7 @@ func (c *checker) administering(cl *caller) object {
 		"holdings":             []any{c.holding(tenantA, cl), c.holding(tenantB, there)},
 		"roles":                []any{object{"name": "Member", "scope": "tenant"}},
 		"other_administrators": 0,
+		"home_administered":    true,
 		"session_tenant":       tenantA,
 		"requested_by":         "holder",
 		"authority_unchanged":  false,
@@ -65,7 +66,7 @@ func (c *checker) administration(cl *caller) []question {
 		{cl, accountsEntry + "delete", agent},
 		{cl, accountsEntry + "change_own_credentials", request}, {cl, accountsEntry + "administrator_notifications", object{}},
 	}
-	for _, rule := range []string{"change_name", "change_address", "reset_password", "suspend", "activate", "stop_membership", "restore_membership", "end_session"} {
+	for _, rule := range []string{"change_name", "change_address", "reset_password", "suspend", "activate", "stop_membership", "restore_membership", "add_membership", "end_session"} {
 		out = append(out, question{cl, accountsEntry + rule, request})
 	}
 	return out

@@ -41,7 +41,7 @@ var verdictEntries = map[string]bool{
 	"parapet/roles/revoke": true, "parapet/roles/unassign": true,
 	"parapet/accounts/change_name": true, "parapet/accounts/change_address": true, "parapet/accounts/reset_password": true, "parapet/accounts/complete_reset": true,
 	"parapet/accounts/suspend": true, "parapet/accounts/activate": true, "parapet/accounts/delete": true, "parapet/accounts/stop_membership": true,
-	"parapet/accounts/restore_membership": true, "parapet/accounts/end_session": true, "parapet/accounts/change_own_credentials": true,
+	"parapet/accounts/restore_membership": true, "parapet/accounts/add_membership": true, "parapet/accounts/end_session": true, "parapet/accounts/change_own_credentials": true,
 	"parapet/accounts/administrator_notifications": true,
 }
 

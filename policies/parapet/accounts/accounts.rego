@@ -124,6 +124,21 @@ else := _conflict("last_administrator") if not _administrators_remain
 else := _allowed
 
 # METADATA
+# title: Adding a membership of another tenant
+# description: >
+#   By the office that administers the user's home tenant, for people only: service
+#   principals and agents are bound to their home tenant.
+# scope: document
+# entrypoint: true
+add_membership := _refused("FORBIDDEN", "home_not_administered") if not _home_administered
+
+else := _conflict("bound_to_home") if not input.account.kind == "HUMAN"
+
+else := _conflict("account_not_active") if not input.account.status == "ACTIVE"
+
+else := _allowed
+
+# METADATA
 # title: Suspending or removing a membership
 # description: Not one's own, and not the last administrator's.
 # scope: document
@@ -196,6 +211,11 @@ _holder_uses_address if {
 _at_home if {
 	is_string(input.account.home)
 	input.account.home == input.actor.tenant
+}
+
+_home_administered if {
+	is_string(input.actor.tenant)
+	input.home_administered == true
 }
 
 _another if {
