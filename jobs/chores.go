@@ -11,24 +11,24 @@ import (
 	"parapet/internal/clock"
 )
 
-// choresArgs asks for what the modules do by themselves and soon: what falls due
+// maintenanceArgs asks for what the modules do by themselves and soon: what falls due
 // within minutes, where retention has hours.
-type choresArgs struct{}
+type maintenanceArgs struct{}
 
 // Kind is the job's name.
-func (choresArgs) Kind() string { return "chores" }
+func (maintenanceArgs) Kind() string { return "chores" }
 
-type choresWorker struct {
-	river.WorkerDefaults[choresArgs]
-	clock  clock.Clock
-	log    *slog.Logger
-	chores []Housekeeper
+type maintenanceWorker struct {
+	river.WorkerDefaults[maintenanceArgs]
+	clock       clock.Clock
+	log         *slog.Logger
+	maintenance []Housekeeper
 }
 
 // Work does one after the other; the failure of one holds up no other.
-func (w *choresWorker) Work(ctx context.Context, _ *river.Job[choresArgs]) error {
+func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceArgs]) error {
 	var failures error
-	for _, h := range w.chores {
+	for _, h := range w.maintenance {
 		n, err := h.Run(ctx, w.clock.Now())
 		if err != nil {
 			failures = errors.Join(failures, fmt.Errorf("chores: %s: %w", h.Name, err))

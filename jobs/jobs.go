@@ -35,9 +35,9 @@ func schedules(d Deps, dispatcher drainer) []schedule {
 			add: worker(&retentionWorker{pool: d.Pool, clock: d.Clock, log: d.Log, keep: d.Retention, others: d.Housekeepers}),
 		},
 		{
-			args: choresArgs{}, every: time.Minute,
-			add:  worker(&choresWorker{clock: d.Clock, log: d.Log, chores: d.Chores}),
-			when: func(d Deps) bool { return len(d.Chores) > 0 },
+			args: maintenanceArgs{}, every: time.Minute,
+			add:  worker(&maintenanceWorker{clock: d.Clock, log: d.Log, maintenance: d.Maintenance}),
+			when: func(d Deps) bool { return len(d.Maintenance) > 0 },
 		},
 		{
 			args: scoreArgs{}, every: 5 * time.Minute,

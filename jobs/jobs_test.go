@@ -104,7 +104,7 @@ func TestARunnerDoesItsWork(t *testing.T) {
 			return 1, nil
 		}}},
 		Score: func(context.Context) error { scored <- struct{}{}; return nil },
-		Chores: []jobs.Housekeeper{
+		Maintenance: []jobs.Housekeeper{
 			{Name: "idle", Run: func(context.Context, time.Time) (int64, error) { return 0, nil }},
 			{Name: "test", Run: func(context.Context, time.Time) (int64, error) {
 				done <- struct{}{}

@@ -32,8 +32,8 @@ type Deps struct {
 	DecisionLog *decisionlog.Log
 	// Housekeepers are the modules' own retention, run with ours every hour.
 	Housekeepers []Housekeeper
-	// Chores are what the modules do by themselves every minute.
-	Chores []Housekeeper
+	// Maintenance are what the modules do by themselves every minute.
+	Maintenance []Housekeeper
 	// AgentRuns carries out what agents are given.
 	AgentRuns AgentRuns
 	// PasswordResets sends reset links.

@@ -85,7 +85,7 @@ func createOffice(ctx context.Context, url string, in contract.CreateTenantIn, l
 	if err != nil {
 		return made, err
 	}
-	hasher, err := password.New(password.Floor(), 0)
+	hasher, err := password.New(password.MinParams(), 0)
 	if err != nil {
 		return made, err
 	}

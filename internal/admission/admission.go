@@ -75,10 +75,10 @@ type Limits struct {
 // otherwise.
 const DefaultQueue = 256
 
-// For derives limits from the number of slots, the share of one tenant in slots
+// NewLimits derives limits from the number of slots, the share of one tenant in slots
 // and the length of a tenant's queue. Zero or less means the default: a quarter
 // of the slots but at least 2, and DefaultQueue.
-func For(slots, share, queue int) Limits {
+func NewLimits(slots, share, queue int) Limits {
 	slots = max(slots, 1)
 	if share <= 0 {
 		share = max(slots/4, 2)
@@ -116,7 +116,7 @@ type Queue struct {
 
 // tenant is what one tenant holds and who waits for it.
 type tenant struct {
-	name    string
+	id      string
 	held    [laneCount]int
 	waiting [laneCount][]*Slot
 	// turn is the lane that is served next.
@@ -129,11 +129,11 @@ type Slot struct {
 	tenant *tenant
 	lane   Lane
 	// granted is closed when the slot is.
-	granted chan struct{}
-	has     bool
-	left    bool
-	// atOnce says that Enter granted it.
-	atOnce bool
+	granted  chan struct{}
+	held     bool
+	released bool
+	// immediate says that Enter granted it.
+	immediate bool
 }
 
 // New makes a Queue with all slots free.
@@ -152,14 +152,14 @@ func (q *Queue) Enter(name string, lane Lane) (*Slot, error) {
 	defer q.mu.Unlock()
 	t := q.tenants[name]
 	if t == nil {
-		t = &tenant{name: name}
+		t = &tenant{id: name}
 		q.tenants[name] = t
 	}
 	s := &Slot{queue: q, tenant: t, lane: lane, granted: make(chan struct{})}
-	if len(t.waiting[lane]) == 0 && q.may(t, lane) {
+	if len(t.waiting[lane]) == 0 && q.canAdmit(t, lane) {
 		// Everybody who waits could not take this slot: it is nobody's turn.
 		q.grant(s)
-		s.atOnce = true
+		s.immediate = true
 		q.counts.wait(lane, 0)
 		return s, nil
 	}
@@ -182,15 +182,15 @@ func (s *Slot) Leave() {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if s.left {
+	if s.released {
 		return
 	}
-	s.left = true
+	s.released = true
 	t := s.tenant
-	if s.has {
+	if s.held {
 		q.held[s.lane]--
 		t.held[s.lane]--
-		if t.name == "" {
+		if t.id == "" {
 			q.system--
 		}
 	} else {
@@ -210,7 +210,7 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 	if err != nil {
 		return nil, err
 	}
-	if s.atOnce {
+	if s.immediate {
 		return s, nil
 	}
 	began := time.Now()
@@ -234,14 +234,14 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 	}
 }
 
-// may reports whether the limits leave a slot of the lane for the tenant.
-func (q *Queue) may(t *tenant, lane Lane) bool {
+// canAdmit reports whether the limits leave a slot of the lane for the tenant.
+func (q *Queue) canAdmit(t *tenant, lane Lane) bool {
 	l := q.limits
 	held := q.inUse()
 	if held >= l.Slots {
 		return false
 	}
-	if t.name == "" {
+	if t.id == "" {
 		return true
 	}
 	if held-q.system >= l.Slots-l.Reserve || q.usesShare(t, lane) {
@@ -266,16 +266,16 @@ func (q *Queue) usesShare(t *tenant, lane Lane) bool {
 func (s *Slot) shareIsUsed() bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	return s.tenant.name != "" && s.queue.usesShare(s.tenant, s.lane)
+	return s.tenant.id != "" && s.queue.usesShare(s.tenant, s.lane)
 }
 
 func (q *Queue) inUse() int { return q.held[Read] + q.held[Write] + q.held[Bulk] }
 
 func (q *Queue) grant(s *Slot) {
-	s.has = true
+	s.held = true
 	q.held[s.lane]++
 	s.tenant.held[s.lane]++
-	if s.tenant.name == "" {
+	if s.tenant.id == "" {
 		q.system++
 	}
 	close(s.granted)
@@ -309,7 +309,7 @@ func (q *Queue) serve() {
 func (t *tenant) first(q *Queue) *Slot {
 	for i := range laneCount {
 		lane := (t.turn + i) % laneCount
-		if len(t.waiting[lane]) == 0 || !q.may(t, lane) {
+		if len(t.waiting[lane]) == 0 || !q.canAdmit(t, lane) {
 			continue
 		}
 		s := t.waiting[lane][0]
@@ -351,6 +351,6 @@ func (q *Queue) leaveRing(t *tenant) {
 // forget drops the record of a tenant that neither holds nor waits.
 func (q *Queue) forget(t *tenant) {
 	if t.held == [laneCount]int{} && t.waitingCallers() == 0 {
-		delete(q.tenants, t.name)
+		delete(q.tenants, t.id)
 	}
 }

@@ -270,7 +270,7 @@ func TestFor_LeavesSlotsForReadsAtEverySize(t *testing.T) {
 	t.Parallel()
 	for slots := 1; slots <= 1000; slots++ {
 		for _, share := range []int{0, 1, 2, 5, 2000} {
-			l := admission.For(slots, share, 0)
+			l := admission.NewLimits(slots, share, 0)
 			if l.Share < 1 || l.Share > slots || l.Writers < 1 || l.Bulk < 1 || l.Bulk > l.Writers || l.ShareWriters < 1 || l.ShareBulk < 1 || l.Queue != admission.DefaultQueue {
 				t.Fatalf("%d slots, share %d: %+v", slots, share, l)
 			}
@@ -282,7 +282,7 @@ func TestFor_LeavesSlotsForReadsAtEverySize(t *testing.T) {
 			}
 		}
 	}
-	if got, want := admission.For(16, 0, 0), (admission.Limits{Slots: 16, Reserve: 1, Writers: 11, Bulk: 2, Share: 4, ShareWriters: 3, ShareBulk: 1, Queue: 256}); got != want {
+	if got, want := admission.NewLimits(16, 0, 0), (admission.Limits{Slots: 16, Reserve: 1, Writers: 11, Bulk: 2, Share: 4, ShareWriters: 3, ShareBulk: 1, Queue: 256}); got != want {
 		t.Errorf("the default: %+v, want %+v", got, want)
 	}
 }
@@ -294,7 +294,7 @@ func TestQueue_HoldsItsGuaranteesForAnyCallers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		l := admission.For(1+r.IntN(20), r.IntN(6), 1+r.IntN(6))
+		l := admission.NewLimits(1+r.IntN(20), r.IntN(6), 1+r.IntN(6))
 		q := admission.New(l)
 		var callers []caller
 		for range 100 {

@@ -44,10 +44,10 @@ var (
 const (
 	// MaxOutput is the length in bytes of the longest answer.
 	MaxOutput = 256 << 10
-	// keptErrors is how much of what the command complains of is told.
-	keptErrors = 2 << 10
-	// lastWords is how long output that somebody else still holds is waited for.
-	lastWords = 2 * time.Second
+	// maxErrorBytes is how much of what the command complains of is told.
+	maxErrorBytes = 2 << 10
+	// finalOutputTimeout is how long output that somebody else still holds is waited for.
+	finalOutputTimeout = 2 * time.Second
 )
 
 // Allowed are the variables that the command gets, where they are set.
@@ -62,8 +62,8 @@ type Command struct {
 }
 
 const (
-	// supervisorWord is the first argument of this program as a supervisor.
-	supervisorWord = "agent-supervisor"
+	// supervisorArgument is the first argument of this program as a supervisor.
+	supervisorArgument = "agent-supervisor"
 	// marker is the variable of the command's environment that names its run.
 	marker = "PT_AGENT_RUN"
 )
@@ -121,7 +121,7 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := keepToOneself(); err != nil {
+	if err := hideFromDebugger(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	if c.supervisor != "" && canSupervise {
@@ -131,13 +131,13 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 	defer cancel()
 	// The command is the operator's own setting; no part of it comes from a request.
 	cmd := exec.CommandContext(timed, c.argv[0], c.argv[1:]...) //nolint:gosec // see above
-	out, complaints := &bounded{most: MaxOutput, over: cancel}, &bounded{most: keptErrors}
+	out, complaints := &boundedBuffer{limit: MaxOutput, onExceeded: cancel}, &boundedBuffer{limit: maxErrorBytes}
 	cmd.Dir, cmd.Env = dir, c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, complaints
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return killGroup(cmd) }
-	cmd.WaitDelay = lastWords
+	cmd.WaitDelay = finalOutputTimeout
 
 	done := make(chan error, 1)
 	go func() {
@@ -165,9 +165,9 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 	case errors.Is(err, ErrStart):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w: %s", ErrExit, err, strings.TrimSpace(complaints.buf.String()))
+		return nil, fmt.Errorf("%w: %w: %s", ErrExit, err, strings.TrimSpace(complaints.data.String()))
 	}
-	return out.buf.Bytes(), nil
+	return out.data.Bytes(), nil
 }
 
 // killGroup ends the command with all that it started in its group.
@@ -178,27 +178,27 @@ func killGroup(cmd *exec.Cmd) error {
 	return nil
 }
 
-// bounded keeps the first bytes that are written to it, and says when there are
+// boundedBuffer keeps the first bytes that are written to it, and says when there are
 // more. One writer uses it, and it is read when that has ended.
-type bounded struct {
-	buf      bytes.Buffer
-	most     int
+type boundedBuffer struct {
+	data     bytes.Buffer
+	limit    int
 	exceeded bool
-	// over is called at the first byte too many, where it is set.
-	over func()
+	// onExceeded is called at the first byte too many, where it is set.
+	onExceeded func()
 }
 
 // Write takes everything, so that the command is not held up.
-func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - b.buf.Len()
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	room := b.limit - b.data.Len()
 	if len(p) > room {
-		b.buf.Write(p[:room])
-		if !b.exceeded && b.over != nil {
-			b.over()
+		b.data.Write(p[:room])
+		if !b.exceeded && b.onExceeded != nil {
+			b.onExceeded()
 		}
 		b.exceeded = true
 		return len(p), nil
 	}
-	b.buf.Write(p)
+	b.data.Write(p)
 	return len(p), nil
 }

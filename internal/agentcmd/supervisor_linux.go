@@ -25,9 +25,9 @@ const (
 	setChildSubreaper = 36
 	// waitAll is waitpid's __WALL: children of every kind. Source: waitpid(2).
 	waitAll = 0x40000000
-	// previousEnds is how long a supervisor waits for the end of an earlier attempt.
-	previousEnds = 10 * time.Second
-	lookAgain    = 10 * time.Millisecond
+	// previousExitTimeout is how long a supervisor waits for the end of an earlier attempt.
+	previousExitTimeout = 10 * time.Second
+	pollInterval        = 10 * time.Millisecond
 	// controlFD and reportFD are the pipes between this program and its supervisor.
 	controlFD, reportFD = 3, 4
 )
@@ -50,7 +50,7 @@ const (
 // command and ends after the last of them. Descendants that left the process group
 // or the session are its children all the same, because it is their subreaper.
 func Supervise(args []string) (code int, ok bool) {
-	if len(args) < 5 || args[1] != supervisorWord {
+	if len(args) < 5 || args[1] != supervisorArgument {
 		return 0, false
 	}
 	timeout, err := time.ParseDuration(args[3])
@@ -70,7 +70,7 @@ func Supervise(args []string) (code int, ok bool) {
 func supervise(run string, timeout time.Duration, argv []string, report io.Writer) error {
 	// The parent of the command is the thread that starts it: see Pdeathsig.
 	runtime.LockOSThread()
-	if err := keepToOneself(); err != nil {
+	if err := hideFromDebugger(); err != nil {
 		return err
 	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
@@ -108,7 +108,7 @@ func supervise(run string, timeout time.Duration, argv []string, report io.Write
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		reap(cmd.Process.Pid, ended)
+		reapChildren(cmd.Process.Pid, ended)
 	}()
 	var text string
 	select {
@@ -125,13 +125,13 @@ func supervise(run string, timeout time.Duration, argv []string, report io.Write
 		case <-gone:
 			fmt.Fprint(report, text)
 			return nil
-		case <-time.After(lookAgain):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// reap waits for every child until there is none, and returns how the command ended.
-func reap(command int, ended chan<- syscall.WaitStatus) {
+// reapChildren waits for every child until there is none, and returns how the command ended.
+func reapChildren(command int, ended chan<- syscall.WaitStatus) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, waitAll, nil)
@@ -205,7 +205,7 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*filelock.Lock, error) {
 		return nil, fmt.Errorf("%s is not a folder of this user alone", dir)
 	}
 	name := filepath.Join(dir, filepath.Base(run))
-	end := time.Now().Add(previousEnds)
+	end := time.Now().Add(previousExitTimeout)
 	for {
 		lock, err := filelock.Try(name)
 		var held *filelock.HeldError
@@ -222,7 +222,7 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*filelock.Lock, error) {
 		select {
 		case <-orphaned:
 			return nil, errors.New("called off")
-		case <-time.After(lookAgain):
+		case <-time.After(pollInterval):
 		}
 	}
 }
@@ -256,9 +256,9 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 
 	ending, cancel := context.WithCancel(ctx)
 	defer cancel()
-	argv := slices.Concat([]string{supervisorWord, run, c.timeout.String()}, c.argv)
+	argv := slices.Concat([]string{supervisorArgument, run, c.timeout.String()}, c.argv)
 	cmd := exec.CommandContext(ending, c.supervisor, argv...) //nolint:gosec // this very program
-	out, complaints := &bounded{most: MaxOutput, over: cancel}, &bounded{most: keptErrors}
+	out, complaints := &boundedBuffer{limit: MaxOutput, onExceeded: cancel}, &boundedBuffer{limit: maxErrorBytes}
 	cmd.Dir, cmd.Env = dir, c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, complaints
 	cmd.ExtraFiles = []*os.File{controlRead, reportWrite}
@@ -266,7 +266,7 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 	// The supervisor ends by itself, after the last descendant. It is killed only
 	// when it does not.
 	cmd.Cancel = controlWrite.Close
-	cmd.WaitDelay = previousEnds
+	cmd.WaitDelay = previousExitTimeout
 	err = cmd.Start()
 	_ = controlRead.Close()
 	_ = reportWrite.Close()
@@ -274,14 +274,14 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	// The supervisor keeps the time itself, because this process may be paused.
-	late := time.AfterFunc(c.timeout+previousEnds+lastWords, cancel)
+	late := time.AfterFunc(c.timeout+previousExitTimeout+finalOutputTimeout, cancel)
 	defer late.Stop()
 	err = cmd.Wait()
 	// A command that reads nothing of its input has failed in nothing.
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(reportRead, keptErrors))
+	text, _ := io.ReadAll(io.LimitReader(reportRead, maxErrorBytes))
 	word, rest, _ := strings.Cut(string(text), " ")
 	switch {
 	case out.exceeded:
@@ -295,8 +295,8 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 	case word == reportStart:
 		return nil, fmt.Errorf("%w: %s", ErrStart, rest)
 	case word == reportExit && rest == "0" && err == nil:
-		return out.buf.Bytes(), nil
+		return out.data.Bytes(), nil
 	default:
-		return nil, fmt.Errorf("%w: status %s: %s", ErrExit, rest, strings.TrimSpace(complaints.buf.String()))
+		return nil, fmt.Errorf("%w: status %s: %s", ErrExit, rest, strings.TrimSpace(complaints.data.String()))
 	}
 }

@@ -28,7 +28,7 @@ import (
 	contractidentity "parapet/internal/contract/identity"
 	contracttracker "parapet/internal/contract/tracker"
 	"parapet/internal/decisionlog"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/httpapi"
 	"parapet/internal/identity"
 	"parapet/internal/mail"
@@ -49,7 +49,7 @@ type App struct {
 	pools      *pools
 	engine     *authz.Engine
 	decisions  *decisionlog.Log
-	notices    *postgres.Notices
+	notices    *postgres.Notifications
 	checker    *principal.Checker
 	identity   *identity.Service
 	tracker    *tracker.Service
@@ -140,7 +140,7 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 	if err != nil {
 		return err
 	}
-	a.notices = postgres.NewNotices(url, a.log)
+	a.notices = postgres.NewNotifications(url, a.log)
 	a.checker, err = principal.New(principal.Config{
 		Pool: a.pools.byRole[postgres.RoleAuth], Tokens: tokens, Policies: a.engine, Log: a.log,
 		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, Notices: a.notices,
@@ -151,7 +151,7 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 // modules builds the modules that this process serves and gives their
 // operations. The identity module is always built: the others ask its directory.
 func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
-	hasher, err := password.New(password.Floor(), 0)
+	hasher, err := password.New(password.MinParams(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +168,8 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity],
 		// Whoever logs in has no tenant yet: all logins have one share together.
-		Auth: a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
-		Gate: a.gate(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
+		Auth:     a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
+		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
 		Keys: authz.KeySettings{
 			MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
@@ -185,7 +185,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	}
 	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
 		a.tracker = tracker.New(tracker.Deps{
-			Gate: a.gate(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
+			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
 			Agent: a.agentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
@@ -218,8 +218,8 @@ func days(n *int) int {
 	return *n
 }
 
-func (a *App) gate(module string, pool *postgres.Pool, delegations gate.Delegations) *gate.Module {
-	return gate.New(gate.Config{
+func (a *App) newExecutor(module string, pool *postgres.Pool, delegations executor.Delegations) *executor.Module {
+	return executor.New(executor.Config{
 		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: hashKey(a.cfg.JWTSecret), PreviousHashKey: hashKey(a.cfg.JWTPrevious),
 		Delegations: delegations, Timeout: a.cfg.RequestTimeout,
 	})

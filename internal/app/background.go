@@ -14,11 +14,11 @@ import (
 	"parapet/jobs"
 )
 
-// denials is a sink that keeps refusals alone.
-type denials struct{ next authz.DecisionSink }
+// denialLog is a sink that keeps refusals alone.
+type denialLog struct{ next authz.DecisionSink }
 
 // Record passes a refusal on.
-func (d denials) Record(r authz.DecisionRecord) {
+func (d denialLog) Record(r authz.DecisionRecord) {
 	if !r.Allow {
 		d.next.Record(r)
 	}
@@ -30,13 +30,13 @@ func sinkFor(setting string, log *decisionlog.Log) authz.DecisionSink {
 	case "off":
 		return nil
 	case "denied":
-		return denials{log}
+		return denialLog{log}
 	default:
 		return log
 	}
 }
 
-const readyEvery = time.Second
+const readyCacheTime = time.Second
 
 // runJobs runs the background jobs until ctx ends. A database that is not
 // migrated yet has no tables for them: they wait until it is.
@@ -53,14 +53,14 @@ func (a *App) runJobs(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(readyEvery):
+		case <-time.After(readyCacheTime):
 		}
 	}
 	var chores []jobs.Housekeeper
 	var subscribers []events.Subscriber
 	if a.tracker != nil {
 		subscribers = append(subscribers, a.tracker.Subscribers()...)
-		chores = append(chores, jobs.Housekeeper{Name: "lapsed leases", Run: a.tracker.ReturnLapsed})
+		chores = append(chores, jobs.Housekeeper{Name: "lapsed leases", Run: a.tracker.ReturnExpiredLeases})
 	}
 	runs, score := a.agentRuns()
 	runner, err := jobs.Start(ctx, jobs.Deps{
@@ -70,7 +70,7 @@ func (a *App) runJobs(ctx context.Context) error {
 		Housekeepers: []jobs.Housekeeper{
 			{Name: "sessions", Run: a.identity.PruneSessions}, {Name: "password resets", Run: a.identity.PruneResets},
 		},
-		Chores: chores,
+		Maintenance: chores,
 		Checkpoint: jobs.CheckpointConfig{
 			Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir, Observe: func(result string) { a.checkpoints.WithLabelValues(result).Inc() },
 		},

@@ -95,8 +95,8 @@ func Settings() []Setting {
 	return []Setting{
 		{Name: "DATABASE_URL", Doc: "Address of the database for `ptd serve`, through a connection pooler or direct. `ptd` replaces the user in it with the login role of each module. Required.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
 		{Name: "DIRECT_URL", Doc: "Address of the database as its owner. Only `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals` use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
-		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which `ptd` derives the passwords of the database roles. Without it the roles have no password; use that only with trust or peer authentication.", set: text(func(c *Config) *string { return &c.DBRoleSecret })},
-		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API. 0 chooses a free port.", set: number(func(c *Config) *int { return &c.Port }, 0, 65535)},
+		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which `ptd` derives the passwords of the database roles. Without it the roles have no password; use that only with trust or peer authentication.", set: textSetting(func(c *Config) *string { return &c.DBRoleSecret })},
+		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API. 0 chooses a free port.", set: numberSetting(func(c *Config) *int { return &c.Port }, 0, 65535)},
 		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "IP address to listen on. 0.0.0.0 listens on every interface.", set: func(c *Config, v string) error {
 			if _, err := netip.ParseAddr(v); err != nil {
 				return errors.New("it must be an IP address such as 127.0.0.1 or 0.0.0.0")
@@ -106,13 +106,13 @@ func Settings() []Setting {
 		}},
 		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: modules},
 		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON; any other value writes text.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
-		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: oneOf(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
-		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: oneOf(func(c *Config) *string { return &c.AuthProvider }, "local")},
-		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs and verifies tokens, at least 32 bytes, base64 or raw. Required.", set: text(func(c *Config) *string { return &c.JWTSecret })},
-		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Second secret that verifies tokens and never signs them, for use during a rotation. At least 32 bytes and different from `API_KEY_JWT_SECRET`.", set: text(func(c *Config) *string { return &c.JWTPrevious })},
+		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: choice(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
+		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: choice(func(c *Config) *string { return &c.AuthProvider }, "local")},
+		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs and verifies tokens, at least 32 bytes, base64 or raw. Required.", set: textSetting(func(c *Config) *string { return &c.JWTSecret })},
+		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Second secret that verifies tokens and never signs them, for use during a rotation. At least 32 bytes and different from `API_KEY_JWT_SECRET`.", set: textSetting(func(c *Config) *string { return &c.JWTPrevious })},
 		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Longest lifetime in days of an administrator's personal API key, at most 365. 30 if not set.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
 		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Longest lifetime in days of any other user's personal API key, at most 365. 365 if not set. Below 90, no key for a service principal can be issued.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
-		{Name: "API_KEY_MAX_ACTIVE_PERSONAL", Default: "50", Doc: "Largest number of active personal API keys of one user.", set: number(func(c *Config) *int { return &c.MaxPersonalKeys }, 1, 10000)},
+		{Name: "API_KEY_MAX_ACTIVE_PERSONAL", Default: "50", Doc: "Largest number of active personal API keys of one user.", set: numberSetting(func(c *Config) *int { return &c.MaxPersonalKeys }, 1, 10000)},
 		{Name: "PT_SMTP_URL", Secret: true, Doc: "Mail server for password reset links: `smtp://user:password@host:587` (STARTTLS is required; add `?tls=off` for a relay on the same machine) or `smtps://host`. Without it nobody can reset a password; `ptd dev` writes the links to its log instead.", set: smtpURL},
 		{Name: "PT_MAIL_FROM", Doc: "Sender of mail, for example `Parapet <noreply@example.org>`. Required if `PT_SMTP_URL` is set.", set: func(c *Config, v string) error {
 			c.MailFrom = v
@@ -121,44 +121,44 @@ func Settings() []Setting {
 		{Name: "PT_PUBLIC_URL", Doc: "Address at which users reach the service, for example `https://parapet.example.org`. Links in mail start with it. Required if `PT_SMTP_URL` is set.", set: publicURL},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a successful principal check is cached, in milliseconds. 0 turns the cache off.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
 		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Upper limit of `PRINCIPAL_CHECK_CACHE_TTL_MS`, in milliseconds. Values above 60000 count as 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
-		{Name: "CRON_SECRET", Secret: true, Doc: "Bearer token of the cron route (`GET /api/cron/run-scores/process`). Without it the route is turned off.", set: text(func(c *Config) *string { return &c.CronSecret })},
+		{Name: "CRON_SECRET", Secret: true, Doc: "Bearer token of the cron route (`GET /api/cron/run-scores/process`). Without it the route is turned off.", set: textSetting(func(c *Config) *string { return &c.CronSecret })},
 		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants in which tasks can be assigned to synthetic agents. No tenant if not set.", set: tenants},
 		{Name: "PT_AGENT_COMMAND", Doc: "Command that executes agent runs: a program and its arguments, separated by spaces or as a JSON array. No shell interprets it. It reads the task as JSON from standard input and writes the outcome as JSON to standard output. Without it agent runs stay queued.", set: func(c *Config, v string) (err error) {
 			c.AgentCommand, err = agentcmd.Parse(v)
 			return err
 		}},
 		{Name: "PT_AGENT_TIMEOUT_SECONDS", Default: "900", Doc: "Time limit of one attempt of the agent command. After it, the command and every process that it started are killed.", set: func(c *Config, v string) error {
-			n, err := whole(v, 1, 86400)
+			n, err := parseInteger(v, 1, 86400)
 			c.AgentTimeout = time.Duration(n) * time.Second
 			return err
 		}},
 		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants whose finished agent runs are scored; `<uuid>:<rate>` sets the sample rate of a tenant. No tenant if not set.", set: scoring},
 		{Name: "RUN_SCORING_DEFAULT_SAMPLE_RATE", Default: "0.1", Doc: "Share of finished runs that is scored in tenants without a rate of their own, from 0 to 1.", set: func(c *Config, v string) (err error) {
-			c.ScoringRate, err = share(v)
+			c.ScoringRate, err = parseFraction(v)
 			return err
 		}},
 		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "`1` turns off the check for tasks with a similar title. Any other value leaves it on.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
-		{Name: "PT_POLICY_DIR", Doc: "Folder with `policies` and `policytests` that replaces the embedded policies. `ptd` reads it at start and at every SIGHUP. It rejects a set that does not compile, fails its tests or violates an invariant: it does not start, or at SIGHUP keeps the set in use.", set: text(func(c *Config) *string { return &c.PolicyDir })},
+		{Name: "PT_POLICY_DIR", Doc: "Folder with `policies` and `policytests` that replaces the embedded policies. `ptd` reads it at start and at every SIGHUP. It rejects a set that does not compile, fails its tests or violates an invariant: it does not start, or at SIGHUP keeps the set in use.", set: textSetting(func(c *Config) *string { return &c.PolicyDir })},
 		{Name: "PT_POLICY_KEY", Doc: "Public key that must have signed the set in `PT_POLICY_DIR`. `ptd policy keygen` creates a key pair, `ptd policy sign` signs a set. Without it no signature is checked.", set: policyKey},
-		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are recorded in the decision log: all, denied or off.", set: oneOf(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
-		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder to which `ptd` writes a signed checkpoint of the audit chains every hour. All checkpoints in it have the same signing key. No checkpoints if not set.", set: text(func(c *Config) *string { return &c.CheckpointDir })},
+		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are recorded in the decision log: all, denied or off.", set: choice(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
+		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder to which `ptd` writes a signed checkpoint of the audit chains every hour. All checkpoints in it have the same signing key. No checkpoints if not set.", set: textSetting(func(c *Config) *string { return &c.CheckpointDir })},
 		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Private key that signs the checkpoints (`PRIVATE+KEY+…`). `ptd audit keygen` creates one. Required if `PT_AUDIT_CHECKPOINT_DIR` is set.", set: checkpointKey},
 		{Name: "PT_TRUSTED_PROXIES", Doc: "IP addresses or prefixes, separated by commas, of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto headers are used. No proxy is trusted if not set.", set: proxies},
 		{Name: "PT_DRAIN_SECONDS", Default: "20", Doc: "How long requests in progress may take to finish after SIGTERM.", set: func(c *Config, v string) error {
-			n, err := whole(v, 0, 600)
+			n, err := parseInteger(v, 0, 600)
 			c.Drain = time.Duration(n) * time.Second
 			return err
 		}},
-		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Largest number of database connections of each login role of this process.", set: number(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
-		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many connections of a pool one tenant can use at a time. One of them is reserved for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: number(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
-		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads of one tenant, and how many writes, may wait for a connection. A request waits for at most two seconds. A request that finds the queue full gets 503 at once.", set: number(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
+		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Largest number of database connections of each login role of this process.", set: numberSetting(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
+		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many connections of a pool one tenant can use at a time. One of them is reserved for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: numberSetting(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
+		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads of one tenant, and how many writes, may wait for a connection. A request waits for at most two seconds. A request that finds the queue full gets 503 at once.", set: numberSetting(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
 		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a write waits for a record that another write has locked, in milliseconds. Then it gets 503 with Retry-After.", set: func(c *Config, v string) error {
-			n, err := whole(v, 10, 60000)
+			n, err := parseInteger(v, 10, 60000)
 			c.LockTimeout = time.Duration(n) * time.Millisecond
 			return err
 		}},
 		{Name: "PT_REQUEST_TIMEOUT_SECONDS", Default: "10", Doc: "Time limit of a request, from its first wait for a connection to the commit. Then it gets 503. An import may take three times as long.", set: func(c *Config, v string) error {
-			n, err := whole(v, 1, 35)
+			n, err := parseInteger(v, 1, 35)
 			c.RequestTimeout = time.Duration(n) * time.Second
 			return err
 		}},
@@ -169,7 +169,7 @@ func Settings() []Setting {
 			c.Citus = v == "1"
 			return nil
 		}},
-		{Name: "PT_POSTGRES_BIN", Doc: "Folder of the PostgreSQL binaries for `ptd dev`. If not set, `ptd` searches PATH and the usual folders.", set: text(func(c *Config) *string { return &c.PostgresBin })},
+		{Name: "PT_POSTGRES_BIN", Doc: "Folder of the PostgreSQL binaries for `ptd dev`. If not set, `ptd` searches PATH and the usual folders.", set: textSetting(func(c *Config) *string { return &c.PostgresBin })},
 	}
 }
 
@@ -193,7 +193,7 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 		}
 	}
 	for id, rate := range c.ScoringTenants {
-		if rate == unsaid {
+		if rate == unset {
 			c.ScoringTenants[id] = c.ScoringRate
 		}
 	}
@@ -212,7 +212,7 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-func text(field func(*Config) *string) func(*Config, string) error {
+func textSetting(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error { *field(c) = v; return nil }
 }
 
@@ -261,7 +261,7 @@ func checkpointKey(c *Config, v string) error {
 	return nil
 }
 
-func whole(v string, low, high int) (int, error) {
+func parseInteger(v string, low, high int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < low || n > high {
 		return 0, fmt.Errorf("it must be a whole number from %d to %d", low, high)
@@ -269,9 +269,9 @@ func whole(v string, low, high int) (int, error) {
 	return n, nil
 }
 
-func number(field func(*Config) *int, low, high int) func(*Config, string) error {
+func numberSetting(field func(*Config) *int, low, high int) func(*Config, string) error {
 	return func(c *Config, v string) error {
-		n, err := whole(v, low, high)
+		n, err := parseInteger(v, low, high)
 		*field(c) = n
 		return err
 	}
@@ -279,7 +279,7 @@ func number(field func(*Config) *int, low, high int) func(*Config, string) error
 
 func optionalNumber(field func(*Config) **int, low, high int) func(*Config, string) error {
 	return func(c *Config, v string) error {
-		n, err := whole(v, low, high)
+		n, err := parseInteger(v, low, high)
 		*field(c) = &n
 		return err
 	}
@@ -287,13 +287,13 @@ func optionalNumber(field func(*Config) **int, low, high int) func(*Config, stri
 
 func millis(field func(*Config) *time.Duration) func(*Config, string) error {
 	return func(c *Config, v string) error {
-		n, err := whole(v, 0, int(24*time.Hour/time.Millisecond))
+		n, err := parseInteger(v, 0, int(24*time.Hour/time.Millisecond))
 		*field(c) = time.Duration(n) * time.Millisecond
 		return err
 	}
 }
 
-func oneOf(field func(*Config) *string, known ...string) func(*Config, string) error {
+func choice(field func(*Config) *string, known ...string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if !slices.Contains(known, v) {
 			return fmt.Errorf("it must be one of %s", strings.Join(known, ", "))
@@ -338,8 +338,8 @@ func tenants(c *Config, v string) error {
 	return nil
 }
 
-// share is a number from 0 to 1.
-func share(v string) (float64, error) {
+// parseFraction is a number from 0 to 1.
+func parseFraction(v string) (float64, error) {
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n >= 0 && n <= 1) {
 		return 0, errors.New("a rate must be a number from 0 to 1")
@@ -347,8 +347,8 @@ func share(v string) (float64, error) {
 	return n, nil
 }
 
-// unsaid stands for the default rate until all settings are read.
-const unsaid = -1
+// unset stands for the default rate until all settings are read.
+const unset = -1
 
 func scoring(c *Config, v string) error {
 	c.ScoringTenants = map[op.UUID]float64{}
@@ -361,9 +361,9 @@ func scoring(c *Config, v string) error {
 		if _, twice := c.ScoringTenants[id]; twice {
 			return fmt.Errorf("the tenant %s is named twice", id)
 		}
-		c.ScoringTenants[id] = unsaid
+		c.ScoringTenants[id] = unset
 		if has {
-			if c.ScoringTenants[id], err = share(rate); err != nil {
+			if c.ScoringTenants[id], err = parseFraction(rate); err != nil {
 				return err
 			}
 		}

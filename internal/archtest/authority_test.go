@@ -20,7 +20,7 @@ import (
 // askers are the packages that ask the policies. Clients, seeds and the engine itself
 // are not among them.
 var askers = []string{
-	"cmd/ptd", "internal/agentcmd", "internal/app", "internal/audit", "internal/catalog", "internal/decisionlog", "internal/events", "internal/gate",
+	"cmd/ptd", "internal/agentcmd", "internal/app", "internal/audit", "internal/catalog", "internal/decisionlog", "internal/events", "internal/executor",
 	"internal/httpapi", "internal/identity", "internal/principal", "internal/tracker", "internal/wiki", "jobs",
 }
 

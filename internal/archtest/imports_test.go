@@ -35,7 +35,7 @@ var bans = []ban{
 		what: pgx,
 		only: []string{
 			"internal/postgres", "internal/identity", "internal/tracker", "internal/catalog", "internal/wiki",
-			"internal/audit", "internal/events", "internal/decisionlog", "internal/principal", "internal/gate", "internal/app", "jobs",
+			"internal/audit", "internal/events", "internal/decisionlog", "internal/principal", "internal/executor", "internal/app", "jobs",
 			"cmd/ptd", "internal/dev", // migrate, provision and seed connect by DIRECT_URL, beside the pools of the modules
 		},
 		reason: "SQL lives in the modules and the few packages under them, never in a contract, a client or a route",
@@ -189,17 +189,17 @@ var walls = []wall{
 	},
 	{
 		who:    []string{"internal/client", "internal/cli", "internal/mcp"},
-		not:    []string{"internal/authz", "internal/postgres", "internal/gate", "internal/app", "internal/httpapi", "internal/token", "internal/principal", "internal/audit", "internal/events", "jobs", "policies", "migrations"},
+		not:    []string{"internal/authz", "internal/postgres", "internal/executor", "internal/app", "internal/httpapi", "internal/token", "internal/principal", "internal/audit", "internal/events", "jobs", "policies", "migrations"},
 		reason: "pt is a user of the contracts like any other: what it needs of the server it asks over HTTP",
 	},
 	{
 		who:    []string{"internal/authz"},
-		not:    []string{"internal/postgres", "internal/gate", "internal/httpapi", "internal/principal", "internal/contract"},
+		not:    []string{"internal/postgres", "internal/executor", "internal/httpapi", "internal/principal", "internal/contract"},
 		reason: "the engine decides about inputs; whence they come is not its concern",
 	},
 	{
 		who:    []string{"internal/audit", "internal/events", "internal/postgres", "internal/token", "internal/principal"},
-		not:    []string{"internal/gate", "internal/httpapi", "jobs"},
+		not:    []string{"internal/executor", "internal/httpapi", "jobs"},
 		reason: "the ground does not depend on what stands on it",
 	},
 	{

@@ -13,7 +13,7 @@ var stays = []stay{
 		what:   "Whether a permission is held in any scope",
 		reason: "A caller without it is rejected before anything is loaded, and a part of an overview is omitted. `Subject.Holds` reads a set that `parapet.subject` computed; the decision about a record follows.",
 		places: []string{
-			"internal/gate/gate.go holds: c.Actor.Subject.Holds(permission)",
+			"internal/executor/executor.go requirePermission: c.Actor.Subject.Holds(permission)",
 			"internal/tracker/overview.go getProjectOverview: c.Actor.Subject.Holds(contract.PermProjectsRead)",
 			"internal/tracker/overview.go getProjectOverview: c.Actor.Subject.Holds(contract.PermStagesRead)",
 			"internal/tracker/workspace.go workspace: c.Actor.Subject.Holds(part.permission)",
@@ -73,7 +73,7 @@ var stays = []stay{
 		what:   "How an actor is named in an audit entry",
 		reason: "A label for readers of the audit log.",
 		places: []string{
-			"internal/gate/record.go actorType: switch(kind)",
+			"internal/executor/record.go actorType: switch(kind)",
 		},
 	},
 	{

@@ -125,8 +125,8 @@ func (e *Entry) chain() op.UUID {
 	return e.Tenant
 }
 
-// few is up to how many entries of a chain have a statement each; more share one.
-const few = 8
+// smallBatch is up to how many entries of a chain have a statement each; more share one.
+const smallBatch = 8
 
 // Append writes entries at the end of q's transaction, in their order. An entry
 // of another chain than the transaction's tenant may write to is an error of the
@@ -179,9 +179,9 @@ func Queue(batch *pgx.Batch, entries []Entry) error {
 	// Heads are locked in one order by all, so that two writers cannot wait for
 	// each other.
 	for _, chain := range slices.Sorted(maps.Keys(byChain)) {
-		queue := queueFew
-		if len(byChain[chain]) > few {
-			queue = queueMany
+		queue := queueSmallBatch
+		if len(byChain[chain]) > smallBatch {
+			queue = queueLargeBatch
 		}
 		if err := queue(batch, byChain[chain]); err != nil {
 			return err
@@ -190,7 +190,7 @@ func Queue(batch *pgx.Batch, entries []Entry) error {
 	return nil
 }
 
-func queueFew(batch *pgx.Batch, entries []Entry) error {
+func queueSmallBatch(batch *pgx.Batch, entries []Entry) error {
 	for _, e := range entries {
 		e = e.withDefaults()
 		r, err := e.record()

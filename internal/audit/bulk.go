@@ -51,8 +51,8 @@ JOIN linked l ON l.n = e.n`
 // square of their number: 0.1 s for so many.
 const chunk = 5000
 
-// queueMany puts many entries of one chain into a batch.
-func queueMany(batch *pgx.Batch, entries []Entry) error {
+// queueLargeBatch puts many entries of one chain into a batch.
+func queueLargeBatch(batch *pgx.Batch, entries []Entry) error {
 	records := make([]*Record, len(entries))
 	for i, e := range entries {
 		e = e.withDefaults()

@@ -107,7 +107,7 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now t
 	if err != nil {
 		return fmt.Errorf("audit: checkpoint: %w", err)
 	}
-	return writeWhole(filepath.Join(dir, checkpointName(now)), signed)
+	return writeFileAtomically(filepath.Join(dir, checkpointName(now)), signed)
 }
 
 // publicKey is the key that verifies what the secret key signs.
@@ -128,8 +128,8 @@ func publicKey(secret string) (string, error) {
 	return note.NewEd25519VerifierKey(fields[2], public)
 }
 
-// writeWhole writes a file under another name first, flushes it, and renames it.
-func writeWhole(path string, content []byte) (err error) {
+// writeFileAtomically writes a file under another name first, flushes it, and renames it.
+func writeFileAtomically(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".checkpoint-*")
 	if err != nil {
 		return fmt.Errorf("audit: checkpoint: %w", err)

@@ -272,7 +272,7 @@ func TestVerifyCheckpoints_OfAFolder(t *testing.T) {
 	}
 	// A checkpoint that was signed by a clock running ahead.
 	early := s.now.Add(-time.Minute)
-	if r, err := audit.VerifyCheckpoints(t.Context(), s.jobs, s.dir, []string{s.public}, early, nil); err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].What, "still to come") {
+	if r, err := audit.VerifyCheckpoints(t.Context(), s.jobs, s.dir, []string{s.public}, early, nil); err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "still to come") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for name, path := range map[string]string{"an empty folder": t.TempDir(), "no folder": filepath.Join(s.dir, "none")} {

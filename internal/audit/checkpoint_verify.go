@@ -103,7 +103,7 @@ func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]S
 	var problems []Problem
 	for _, name := range names {
 		bad := func(chain op.UUID, seq int64, format string, args ...any) {
-			problems = append(problems, Problem{File: name, Chain: chain, Seq: seq, What: fmt.Sprintf(format, args...)})
+			problems = append(problems, Problem{File: name, Chain: chain, Seq: seq, Message: fmt.Sprintf(format, args...)})
 		}
 		file, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -127,18 +127,18 @@ func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]S
 			bad("", 0, "the time that it signs is still to come: %s", s.Time.Format(time.RFC3339))
 		}
 		if len(all) > 0 {
-			problems = append(problems, succeeds(all[len(all)-1], s)...)
+			problems = append(problems, follows(all[len(all)-1], s)...)
 		}
 		all = append(all, s)
 	}
 	return all, problems, nil
 }
 
-// succeeds says why a checkpoint cannot come after another.
-func succeeds(before, after Signed) []Problem {
+// follows says why a checkpoint cannot come after another.
+func follows(before, after Signed) []Problem {
 	var problems []Problem
 	bad := func(chain op.UUID, seq int64, format string, args ...any) {
-		problems = append(problems, Problem{File: after.File, Chain: chain, Seq: seq, What: fmt.Sprintf(format, args...)})
+		problems = append(problems, Problem{File: after.File, Chain: chain, Seq: seq, Message: fmt.Sprintf(format, args...)})
 	}
 	if !after.Time.After(before.Time) {
 		bad("", 0, "the time that it signs is not after that of %s", before.File)
@@ -216,10 +216,10 @@ func compare(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]
 				continue
 			case hashes[i] == nil:
 				problems = append(problems, Problem{File: w.from.File, Chain: w.Chain, Seq: w.Size,
-					What: fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", at, w.Size)})
+					Message: fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", at, w.Size)})
 			default:
 				problems = append(problems, Problem{File: w.from.File, Chain: w.Chain, Seq: w.Size,
-					What: fmt.Sprintf("it is not the entry that the checkpoint of %s signed", at)})
+					Message: fmt.Sprintf("it is not the entry that the checkpoint of %s signed", at)})
 			}
 			found[w.Chain] = true
 		}

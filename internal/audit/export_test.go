@@ -16,7 +16,7 @@ func CanonicalChanges(v any) ([]byte, error) { return canonicalChanges(v) }
 func CanonicalJSON(text []byte) ([]byte, error) { return canonicalJSON(text) }
 
 // Few is up to how many entries the server links.
-const Few = few
+const Few = smallBatch
 
 // ParseCheckpoint reads the text of a checkpoint.
 func ParseCheckpoint(text string) (Signed, error) { return parseCheckpoint(text) }

@@ -23,8 +23,8 @@ type Problem struct {
 	// Seq is the first bad row, or the place of the first missing one.
 	Seq int64
 	// ID is that of the bad row; empty where one is missing.
-	ID   op.UUID
-	What string
+	ID      op.UUID
+	Message string
 }
 
 // String says it in one line.
@@ -35,11 +35,11 @@ func (p Problem) String() string {
 	}
 	switch {
 	case p.Chain == "":
-		return where + p.What
+		return where + p.Message
 	case p.ID != "":
-		return fmt.Sprintf("%schain %s, entry %d (%s): %s", where, p.Chain, p.Seq, p.ID, p.What)
+		return fmt.Sprintf("%schain %s, entry %d (%s): %s", where, p.Chain, p.Seq, p.ID, p.Message)
 	default:
-		return fmt.Sprintf("%schain %s, entry %d: %s", where, p.Chain, p.Seq, p.What)
+		return fmt.Sprintf("%schain %s, entry %d: %s", where, p.Chain, p.Seq, p.Message)
 	}
 }
 
@@ -157,12 +157,12 @@ func verify(ctx context.Context, tx postgres.Querier, chain op.UUID, progress fu
 		report.Chains++
 		if h.Seq != 0 {
 			report.Problems = append(report.Problems, Problem{
-				Chain: h.Chain, Seq: 1, What: fmt.Sprintf("missing: the head says that there are %d entries, and there is none", h.Seq),
+				Chain: h.Chain, Seq: 1, Message: fmt.Sprintf("missing: the head says that there are %d entries, and there is none", h.Seq),
 			})
 		}
 	}
 	if chain != "" && report.Chains == 0 {
-		report.Problems = append(report.Problems, Problem{Chain: chain, Seq: 1, What: "missing: there is no such chain"})
+		report.Problems = append(report.Problems, Problem{Chain: chain, Seq: 1, Message: "missing: there is no such chain"})
 	}
 	if progress != nil {
 		progress(report.Entries)
@@ -228,7 +228,7 @@ func (v *verifier) failAt(r *Record, what string) {
 	v.problem.ID = r.ID
 }
 
-func (v *verifier) fail(what string) { v.problem = &Problem{Chain: v.chain, Seq: v.seq, What: what} }
+func (v *verifier) fail(what string) { v.problem = &Problem{Chain: v.chain, Seq: v.seq, Message: what} }
 
 // storedRow is scanned into again and again: identifiers as bytes, texts as the
 // driver gives them.
@@ -251,10 +251,10 @@ func (s *storedRow) scan(rows pgx.Rows) error {
 
 func (s *storedRow) record() *Record {
 	r := &Record{
-		Chain: uuidOf(s.chain), Seq: s.seq, ID: uuidOf(s.id), Tenant: uuidOf(s.tenant), Actor: uuidOf(s.actor),
-		OnBehalfOf: uuidOf(s.onBehalfOf), ActorType: s.actorType, Action: s.action, ResourceType: s.resourceType,
-		ResourceID: textOf(s.resourceID), Module: s.module, Correlation: uuidOf(s.correlation),
-		CreatedAt: s.createdAt.Time, CredentialID: uuidOf(s.credential), CredentialKind: textOf(s.credentialKind), Version: s.version, Hash: s.hash,
+		Chain: uuidValue(s.chain), Seq: s.seq, ID: uuidValue(s.id), Tenant: uuidValue(s.tenant), Actor: uuidValue(s.actor),
+		OnBehalfOf: uuidValue(s.onBehalfOf), ActorType: s.actorType, Action: s.action, ResourceType: s.resourceType,
+		ResourceID: textValue(s.resourceID), Module: s.module, Correlation: uuidValue(s.correlation),
+		CreatedAt: s.createdAt.Time, CredentialID: uuidValue(s.credential), CredentialKind: textValue(s.credentialKind), Version: s.version, Hash: s.hash,
 	}
 	if s.classification.Valid {
 		text := s.classification.String // the row is scanned into again
@@ -270,7 +270,7 @@ func (s *storedRow) record() *Record {
 	return r
 }
 
-func uuidOf(u pgtype.UUID) op.UUID {
+func uuidValue(u pgtype.UUID) op.UUID {
 	if !u.Valid {
 		return ""
 	}
@@ -280,7 +280,7 @@ func uuidOf(u pgtype.UUID) op.UUID {
 // notOurs stands for a value that we never write and that would hash like NULL.
 const notOurs = "\x00"
 
-func textOf(t pgtype.Text) string {
+func textValue(t pgtype.Text) string {
 	if t.Valid && t.String == "" {
 		return notOurs
 	}

@@ -200,7 +200,7 @@ func wantProblem(t *testing.T, name string, r audit.Report, chain op.UUID, seq i
 	t.Helper()
 	for _, p := range r.Problems {
 		if p.Chain == chain {
-			if p.Seq != seq || p.What == "" || !strings.Contains(p.String(), string(chain)) {
+			if p.Seq != seq || p.Message == "" || !strings.Contains(p.String(), string(chain)) {
 				t.Errorf("%s: %s, want entry %d", name, p, seq)
 			}
 			return

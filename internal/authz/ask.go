@@ -6,18 +6,18 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Ask evaluates one of the special policy entry points. An error always comes with a
+// Evaluate evaluates one of the special policy entry points. An error always comes with a
 // denial: the rule could not be evaluated, and the verdict's reason says why.
-func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
+func (e *Engine) Evaluate(ctx context.Context, q CustomDecision) (Verdict, error) {
 	v := e.current.Load()
 	input := q.document()
-	verdict, failed := v.ask(ctx, q.entrypoint(), input)
+	verdict, failed := v.evaluateCustom(ctx, q.entrypoint(), input)
 	verdict.Revision = v.set.revision
 	if !verdict.hidden() {
 		verdict.Explained = v.set.explainVerdict(&verdict)
 	}
 	e.counts.answer(verdict.Allow)
-	e.recordQuestion(v.set, q, input, &verdict)
+	e.recordCustomDecision(v.set, q, input, &verdict)
 	if failed != nil {
 		e.counts.failed(failed.reason)
 		e.logger.ErrorContext(ctx, "a policy question got no answer", "reason", failed.reason,
@@ -27,7 +27,7 @@ func (e *Engine) Ask(ctx context.Context, q Question) (Verdict, error) {
 	return verdict, nil
 }
 
-func (v *evaluator) ask(ctx context.Context, entrypoint string, input ast.Value) (Verdict, *failure) {
+func (v *evaluator) evaluateCustom(ctx context.Context, entrypoint string, input ast.Value) (Verdict, *failure) {
 	refuse := func(f *failure) (Verdict, *failure) {
 		return Verdict{Code: "FORBIDDEN", Reasons: []string{f.reason}}, f
 	}
@@ -53,7 +53,7 @@ func (v *evaluator) ask(ctx context.Context, entrypoint string, input ast.Value)
 	return Verdict{
 		Allow:      bool(allow),
 		Code:       text(o, "code"),
-		Reasons:    texts(o, "reasons"),
+		Reasons:    stringsAt(o, "reasons"),
 		Permission: text(o, "permission"),
 		Field:      text(o, "field"),
 		Days:       number(o, "days"),
@@ -165,7 +165,7 @@ func (q ValidateProfile) document() ast.Value {
 	return d.Object
 }
 
-func (q Open) document() ast.Value {
+func (q AuthenticatedAccess) document() ast.Value {
 	return withActor(q.Actor, func(d document) {
 		d.text("effect", string(q.Effect))
 		d.text("module", q.Module)

@@ -109,7 +109,7 @@ type Input struct {
 type Decision struct {
 	Allow bool
 	// OnBehalfOf is set where the actor is allowed only through a delegation.
-	OnBehalfOf *Behalf
+	OnBehalfOf *OnBehalf
 	Hidden     bool
 	Reasons    []string
 	// Explained are the reasons in the policies' words, for whoever was denied. Of a
@@ -133,5 +133,5 @@ type Decider interface {
 	Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 	Decide(ctx context.Context, in Input) (Decision, error)
 	Filter(ctx context.Context, permission string, actor *Subject, columns *Columns) (Filter, error)
-	Ask(ctx context.Context, q Question) (Verdict, error)
+	Evaluate(ctx context.Context, q CustomDecision) (Verdict, error)
 }

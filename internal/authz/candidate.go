@@ -84,7 +84,7 @@ func (c candidate) Admits(permission string, actor ast.Value, row map[string]str
 	for name, value := range row {
 		columns[rowPrefix+name] = Literal(value)
 	}
-	bound := template.lay(NewColumns(columns)).bind(newSubject(object, c.set.revision))
+	bound := template.plan(NewColumns(columns)).bind(newSubject(object, c.set.revision))
 	if bound.verdict != isTrue && bound.verdict != isFalse {
 		return false, fmt.Errorf("the filter of %s is undecided for known values: %s", permission, bound.named)
 	}
@@ -102,7 +102,7 @@ func (c candidate) Residual(ctx context.Context, permission, effect, module stri
 
 func condition(n *node) invariant.Condition {
 	kinds := map[kind]invariant.Kind{
-		isTrue: invariant.True, isFalse: invariant.False, allOf: invariant.AllOf, anyOf: invariant.AnyOf, notTrue: invariant.Not,
+		isTrue: invariant.True, isFalse: invariant.False, allOf: invariant.AllOf, anyOf: invariant.AnyOf, isNotTrue: invariant.Not,
 		equal: invariant.Equal, memberOf: invariant.Member, isText: invariant.IsText, truthy: invariant.Truthy,
 	}
 	out := invariant.Condition{Kind: kinds[n.kind], Left: operandOf(n.left), Right: operandOf(n.right)}

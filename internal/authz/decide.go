@@ -87,7 +87,7 @@ func (v *evaluator) explain(ctx context.Context, input ast.Value) (Decision, *fa
 	if !ok {
 		return deny(&failure{reason: ReasonType})
 	}
-	return Decision{Hidden: boolean(denial, "hidden"), Reasons: texts(denial, "reasons")}, nil
+	return Decision{Hidden: boolean(denial, "hidden"), Reasons: stringsAt(denial, "reasons")}, nil
 }
 
 // input builds the document by hand: the actor's term is shared, an empty field

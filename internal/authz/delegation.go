@@ -35,8 +35,8 @@ type Delegator struct {
 	Assignments []Assignment
 }
 
-// Behalf says by which delegation something is allowed, and on whose behalf.
-type Behalf struct {
+// OnBehalf says by which delegation something is allowed, and on whose behalf.
+type OnBehalf struct {
 	Delegation string
 	Delegator  string
 }
@@ -66,7 +66,7 @@ func delegations(received []Delegation) ast.Value {
 
 // behalf asks on whose behalf the subject may do what it may not by itself; nil
 // is on nobody's. Where several delegations allow it, the first by id is named.
-func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*Behalf, *failure) {
+func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*OnBehalf, *failure) {
 	value, failed := v.eval(ctx, v.set.behalf, input)
 	if failed != nil {
 		return nil, failed
@@ -82,10 +82,10 @@ func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*Behalf, *fail
 }
 
 // behalfOf reads what the policies say of a delegation; nil where they say none.
-func behalfOf(v ast.Value) *Behalf {
+func behalfOf(v ast.Value) *OnBehalf {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return nil
 	}
-	return &Behalf{Delegation: text(o, "delegation"), Delegator: text(o, "delegator")}
+	return &OnBehalf{Delegation: text(o, "delegation"), Delegator: text(o, "delegator")}
 }

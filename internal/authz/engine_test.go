@@ -267,7 +267,7 @@ func TestAsk(t *testing.T) {
 	alicesKey := authz.Key{JTI: orgA, Tenant: acme, Owner: authz.KeyOwner{ID: worker, Tenant: acme, Kind: authz.KindHuman}}
 	days := func(n int) *int { return &n }
 	for name, c := range map[string]struct {
-		ask  authz.Question
+		ask  authz.CustomDecision
 		want authz.Verdict
 	}{
 		"service key": {authz.IssueServiceKey{Actor: admin, Target: reviewer}, authz.Verdict{Allow: true, Days: 90, Cap: 90}},
@@ -306,7 +306,7 @@ func TestAsk(t *testing.T) {
 			authz.Verdict{Code: "FORBIDDEN", Reasons: []string{"header_not_honoured"}},
 		},
 	} {
-		got, err := e.Ask(t.Context(), c.ask)
+		got, err := e.Evaluate(t.Context(), c.ask)
 		c.want.Revision = e.Revision()
 		if c.want.Code != "NOT_FOUND" {
 			for _, code := range c.want.Reasons {
@@ -330,8 +330,8 @@ func TestAskFailsClosed(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
 	e := newEngine(t, authz.Config{Logger: quiet})
-	for _, q := range []authz.Question{authz.IssueServiceKey{}, authz.IssueSelfKey{}, authz.ListKeys{}, authz.RevokeKey{}} {
-		v, err := e.Ask(t.Context(), q)
+	for _, q := range []authz.CustomDecision{authz.IssueServiceKey{}, authz.IssueSelfKey{}, authz.ListKeys{}, authz.RevokeKey{}} {
+		v, err := e.Evaluate(t.Context(), q)
 		if err == nil || v.Allow || v.Code != "FORBIDDEN" || !slices.Equal(v.Reasons, []string{authz.ReasonNoActor}) {
 			t.Errorf("%T without an actor: %+v, %v", q, v, err)
 		}
@@ -343,7 +343,7 @@ func TestAskFailsClosed(t *testing.T) {
 	} {
 		source := change(t, "parapet/actas/actas.rego", "", "package parapet.actas\n\n# METADATA\n# entrypoint: true\n"+text+"\n")
 		e := newEngine(t, authz.Config{Source: authz.Source{Policies: source}, Logger: quiet})
-		v, err := e.Ask(t.Context(), authz.ActAs{})
+		v, err := e.Evaluate(t.Context(), authz.ActAs{})
 		if err == nil || v.Allow || !slices.Equal(v.Reasons, []string{reason}) {
 			t.Errorf("%s: %+v, %v", text, v, err)
 		}
@@ -351,7 +351,7 @@ func TestAskFailsClosed(t *testing.T) {
 	e = newEngine(t, authz.Config{
 		Source: authz.Source{Policies: change(t, "parapet/actas/actas.rego", "# entrypoint: true\n", "")}, Logger: quiet,
 	})
-	if v, err := e.Ask(t.Context(), authz.ActAs{}); err == nil || v.Allow {
+	if v, err := e.Evaluate(t.Context(), authz.ActAs{}); err == nil || v.Allow {
 		t.Errorf("a rule that is not there: %+v, %v", v, err)
 	}
 }

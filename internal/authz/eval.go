@@ -54,7 +54,7 @@ type evaluator struct {
 	slots   sync.Pool
 }
 
-func (v *evaluator) borrow() *slot {
+func (v *evaluator) acquireSlot() *slot {
 	if sl, ok := v.slots.Get().(*slot); ok {
 		sl.timer.Reset(v.timeout)
 		return sl
@@ -62,8 +62,8 @@ func (v *evaluator) borrow() *slot {
 	return newSlot(v.set, v.timeout)
 }
 
-// giveBack keeps the slot unless its timer has fired: a pulled cancel stays so.
-func (v *evaluator) giveBack(sl *slot) {
+// releaseSlot keeps the slot unless its timer has fired: a pulled cancel stays so.
+func (v *evaluator) releaseSlot(sl *slot) {
 	if sl.timer.Stop() {
 		sl.options[0] = nil
 		v.slots.Put(sl)
@@ -75,10 +75,10 @@ func (v *evaluator) eval(ctx context.Context, query *rego.PreparedEvalQuery, inp
 	if err := ctx.Err(); err != nil {
 		return nil, &failure{ReasonTimeout, err}
 	}
-	sl := v.borrow()
+	sl := v.acquireSlot()
 	sl.options[0] = rego.EvalParsedInput(input)
 	results, err := query.Eval(ctx, sl.options[:]...)
-	v.giveBack(sl)
+	v.releaseSlot(sl)
 	switch {
 	case err != nil && topdown.IsCancel(err):
 		return nil, &failure{ReasonTimeout, err}

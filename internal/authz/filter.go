@@ -169,7 +169,7 @@ func (s *set) plan(key filterKey) (p *plan, keep bool) {
 	if !ok {
 		return nil, false
 	}
-	p = template.lay(key.columns)
+	p = template.plan(key.columns)
 	if keep = s.planCount.Add(1) <= maxPlans; keep {
 		s.plans.Store(key, p)
 	}

@@ -56,7 +56,7 @@ type MaskedInput struct {
 	// Rows tell of a list where its rows keep each attribute of a record; the filter was
 	// bound for these. Nil for everything that is no list.
 	Rows map[string]MaskedColumn `json:"rows,omitempty"`
-	// Question is the input of a question without the subject; see maskQuestion.
+	// CustomDecision is the input of a question without the subject; see maskCustomDecision.
 	Question map[string]any `json:"question,omitempty"`
 	// Omitted names what of the input is not kept; see Replayed.Incomplete.
 	Omitted []string `json:"omitted,omitempty"`
@@ -160,7 +160,7 @@ func maskActor(actor *Subject) *MaskedActor {
 	}
 }
 
-func (m *MaskedInput) onBehalfOf(b *Behalf) {
+func (m *MaskedInput) onBehalfOf(b *OnBehalf) {
 	if b != nil {
 		m.OnBehalfOf, m.Delegation = maskID(b.Delegator), maskID(b.Delegation)
 	}
@@ -247,7 +247,7 @@ func listDecision(f Filter) Decision {
 	return Decision{Allow: true, Reasons: []string{"filtered"}}
 }
 
-func (e *Engine) recordQuestion(s *set, q Question, input ast.Value, verdict *Verdict) {
+func (e *Engine) recordCustomDecision(s *set, q CustomDecision, input ast.Value, verdict *Verdict) {
 	if e.sink == nil {
 		return
 	}
@@ -263,14 +263,14 @@ func (e *Engine) recordQuestion(s *set, q Question, input ast.Value, verdict *Ve
 	if about.recorded != nil {
 		input = about.recorded
 	}
-	record.Input.Question = maskQuestion(input, about.actor)
+	record.Input.Question = maskCustomDecision(input, about.actor)
 	record.Tenant, record.Actor, record.Credential = maskID(about.tenant), maskID(about.user), about.credential.masked()
 	record.from(about.actor)
 	e.sink.Record(record)
 }
 
-// about is what the decision log says of a question.
-type about struct {
+// decisionContext is what the decision log says of a question.
+type decisionContext struct {
 	actor *Subject
 	// tenant, user and credential stand in where there is no actor yet.
 	tenant, user string
@@ -287,22 +287,22 @@ func principalResource(id, tenant string) *MaskedResource {
 	return &MaskedResource{Type: "user", ID: maskID(id), Tenant: maskID(tenant)}
 }
 
-func (q IssueServiceKey) about() about {
-	return about{
+func (q IssueServiceKey) about() decisionContext {
+	return decisionContext{
 		actor: q.Actor, permission: "api_key.issue_for_service", module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Target.ID, q.Target.Tenant), ServiceOwned: true},
 	}
 }
 
-func (q IssueSelfKey) about() about {
-	return about{
+func (q IssueSelfKey) about() decisionContext {
+	return decisionContext{
 		actor: q.Actor, permission: "api_key.issue", module: "identity",
 		input: MaskedInput{Effect: Write, ExpiresInDays: q.ExpiresInDays},
 	}
 }
 
-func (q ListKeys) about() about {
-	a := about{actor: q.Actor, permission: "api_key.read.own", module: "identity", input: MaskedInput{Effect: Read}}
+func (q ListKeys) about() decisionContext {
+	a := decisionContext{actor: q.Actor, permission: "api_key.read.own", module: "identity", input: MaskedInput{Effect: Read}}
 	if q.Owner != nil {
 		a.permission = "api_key.issue_for_service"
 		a.input.ServiceOwned = true
@@ -311,8 +311,8 @@ func (q ListKeys) about() about {
 	return a
 }
 
-func (q RevokeKey) about() about {
-	a := about{
+func (q RevokeKey) about() decisionContext {
+	a := decisionContext{
 		actor: q.Actor, permission: "api_key.revoke.own", module: "identity",
 		input: MaskedInput{Effect: Write, ServiceOwned: q.ServiceOwned, Resource: &MaskedResource{
 			Type: "api_key", ID: maskID(q.Key.JTI), Tenant: maskID(q.Key.Tenant), Owner: maskID(q.Key.Owner.ID),
@@ -324,16 +324,16 @@ func (q RevokeKey) about() about {
 	return a
 }
 
-func (q ValidateProfile) about() about {
-	return about{module: "identity", input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
+func (q ValidateProfile) about() decisionContext {
+	return decisionContext{module: "identity", input: MaskedInput{Resource: principalResource(q.Target.ID, q.Target.Tenant)}}
 }
 
-func (q Open) about() about {
-	return about{actor: q.Actor, module: q.Module, input: MaskedInput{Effect: q.Effect}}
+func (q AuthenticatedAccess) about() decisionContext {
+	return decisionContext{actor: q.Actor, module: q.Module, input: MaskedInput{Effect: q.Effect}}
 }
 
-func (q ActAs) about() about {
-	return about{tenant: q.TokenTenant, user: q.User, credential: q.Credential, module: q.Module, input: MaskedInput{
+func (q ActAs) about() decisionContext {
+	return decisionContext{tenant: q.TokenTenant, user: q.User, credential: q.Credential, module: q.Module, input: MaskedInput{
 		Header: q.Header, Resource: &MaskedResource{Type: "tenant", Tenant: maskID(q.Target)},
 	}}
 }

@@ -8,24 +8,24 @@ import (
 )
 
 // callerKey is the member of a question that may hold the subject once more, and
-// actorMark what the log has in its place.
+// actorPlaceholder what the log has in its place.
 const (
-	callerKey = "caller"
-	actorMark = "actor"
+	callerKey        = "caller"
+	actorPlaceholder = "actor"
 )
 
 // maxRoleName is the most that the name of a role can have.
 const maxRoleName = 100
 
-// maskQuestion gives the input of a question without its subject, whose snapshot is
+// maskCustomDecision gives the input of a question without its subject, whose snapshot is
 // kept apart. Names of roles stay as they are, because rules compare them; any other
 // text is an id or a code, or is masked.
-func maskQuestion(input ast.Value, actor *Subject) map[string]any {
+func maskCustomDecision(input ast.Value, actor *Subject) map[string]any {
 	o, ok := input.(ast.Object)
 	if !ok {
 		return nil
 	}
-	m := questionMask{}
+	m := customDecisionMask{}
 	if actor != nil {
 		m.actor = actor.term
 	}
@@ -34,15 +34,15 @@ func maskQuestion(input ast.Value, actor *Subject) map[string]any {
 	return out
 }
 
-type questionMask struct{ actor *ast.Term }
+type customDecisionMask struct{ actor *ast.Term }
 
-func (m questionMask) object(o ast.Object) map[string]any {
+func (m customDecisionMask) object(o ast.Object) map[string]any {
 	out := make(map[string]any, o.Len())
 	o.Foreach(func(k, v *ast.Term) {
 		key, _ := k.Value.(ast.String)
 		switch text, isText := v.Value.(ast.String); {
 		case v == m.actor:
-			out[string(key)] = actorMark
+			out[string(key)] = actorPlaceholder
 		case isText && (key == "name" || key == "spelling") && len(text) <= maxRoleName*4:
 			out[string(key)] = string(text)
 		default:
@@ -52,7 +52,7 @@ func (m questionMask) object(o ast.Object) map[string]any {
 	return out
 }
 
-func (m questionMask) value(v ast.Value) any {
+func (m customDecisionMask) value(v ast.Value) any {
 	switch v := v.(type) {
 	case ast.Object:
 		return m.object(v)

@@ -78,7 +78,7 @@ func TestQuestionsAreLogged(t *testing.T) {
 	e := newEngine(t, authz.Config{Sink: kept})
 	s := subject(t, e, person(e, "Admin"))
 	days := 31
-	for _, q := range []authz.Question{
+	for _, q := range []authz.CustomDecision{
 		authz.IssueServiceKey{Actor: s},
 		authz.IssueSelfKey{Actor: s, ExpiresInDays: &days},
 		authz.ListKeys{Actor: s, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme}},
@@ -87,7 +87,7 @@ func TestQuestionsAreLogged(t *testing.T) {
 		authz.Assign{Actor: s}, authz.ActAsAgent{Actor: s}, authz.RaiseDecision{Actor: s}, authz.CancelDecision{Actor: s}, authz.ReleaseClaim{Actor: s}, authz.Delegate{Actor: s},
 		authz.ActAs{TokenKind: authz.TokenSession, Header: true, Target: globex, Module: "wiki"},
 	} {
-		verdict, err := e.Ask(t.Context(), authz.InRequest("req-1", q))
+		verdict, err := e.Evaluate(t.Context(), authz.InRequest("req-1", q))
 		if err != nil {
 			t.Fatalf("%T: %v", q, err)
 		}

@@ -10,16 +10,16 @@ import (
 // decides its leaves; leaves decided alike make the same text, which is written
 // once.
 type plan struct {
-	root   *laid
+	root   *planNode
 	leaves []leaf
 	// shapes holds what was written, by how the leaves were decided.
 	shapes sync.Map
 }
 
-// laid is a node of a plan: an and, an or, a not, or a leaf by its number.
-type laid struct {
+// planNode is a node of a plan: an and, an or, a not, or a leaf by its number.
+type planNode struct {
 	kind kind
-	kids []*laid
+	kids []*planNode
 	leaf int
 }
 
@@ -28,10 +28,10 @@ type laid struct {
 type state uint8
 
 const (
-	no state = iota
-	yes
-	withOne
-	withMany
+	leafFalse state = iota
+	leafTrue
+	leafOneValue
+	leafManyValues
 	stateBits = 2
 	// maxLeaves bounds the leaves whose states fit into one key; a plan with
 	// more is written anew for every binding.
@@ -51,19 +51,19 @@ type leaf struct {
 	null bool
 }
 
-// lay lays a template out.
-func (n *node) lay(columns *Columns) *plan {
+// plan lays a template out.
+func (n *node) plan(columns *Columns) *plan {
 	p := &plan{}
 	p.root = p.add(n, columns)
 	return p
 }
 
-func (p *plan) add(n *node, columns *Columns) *laid {
-	out := &laid{kind: n.kind}
+func (p *plan) add(n *node, columns *Columns) *planNode {
+	out := &planNode{kind: n.kind}
 	switch n.kind {
 	case isTrue, isFalse:
 		return out
-	case allOf, anyOf, notTrue:
+	case allOf, anyOf, isNotTrue:
 		for _, kid := range n.kids {
 			out.kids = append(out.kids, p.add(kid, columns))
 		}
@@ -94,7 +94,7 @@ func valuesOf(k kind, v ast.Value) []string {
 			})
 			return out
 		}
-		return textsOf(v)
+		return stringsOf(v)
 	}
 	if s, ok := v.(ast.String); ok {
 		return []string{string(s)}
@@ -200,7 +200,7 @@ func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 	}
 	args := make([]any, len(s.sources))
 	for i, source := range s.sources {
-		if states[source] == withOne {
+		if states[source] == leafOneValue {
 			args[i] = values[source][0]
 		} else {
 			args[i] = values[source]
@@ -217,42 +217,42 @@ func (l *leaf) decide(actor ast.Value) (state, []string) {
 	}
 	switch {
 	case l.column.fixed && l.kind == isText:
-		return yes, nil
+		return leafTrue, nil
 	case l.column.sql == "" && !l.column.fixed:
-		return no, nil
+		return leafFalse, nil
 	case l.kind == isText, l.null && !l.column.fixed:
-		return withOne, nil
+		return leafOneValue, nil
 	}
 	values := l.constant
 	if l.right.actor != nil {
 		v, err := actor.Find(l.right.actor)
 		if err != nil {
-			return no, nil
+			return leafFalse, nil
 		}
 		values = l.column.fitting(valuesOf(l.kind, v))
 	}
 	if l.column.fixed {
 		for _, v := range values {
 			if v == l.column.literal {
-				return yes, nil
+				return leafTrue, nil
 			}
 		}
-		return no, nil
+		return leafFalse, nil
 	}
 	switch len(values) {
 	case 0:
-		return no, nil
+		return leafFalse, nil
 	case 1:
-		return withOne, values
+		return leafOneValue, values
 	}
-	return withMany, values
+	return leafManyValues, values
 }
 
 func truth(b bool) state {
 	if b {
-		return yes
+		return leafTrue
 	}
-	return no
+	return leafFalse
 }
 
 // known evaluates a condition that asks nothing of the row, as Rego does: what

@@ -6,26 +6,26 @@ import (
 	"parapet/internal/fault"
 )
 
-// Question is the input of a special policy entry point: one for a decision that is
+// CustomDecision is the input of a special policy entry point: one for a decision that is
 // not about one record and one permission. Engine.Ask evaluates it.
-type Question interface {
+type CustomDecision interface {
 	// entrypoint names the rule, for example "parapet/keys/issue_service".
 	entrypoint() string
 	document() ast.Value
-	about() about
+	about() decisionContext
 }
 
 // InRequest is the question as a request asks it: the id ties the decision log
 // to the request.
-func InRequest(id string, q Question) Question { return requested{q, id} }
+func InRequest(id string, q CustomDecision) CustomDecision { return requestedDecision{q, id} }
 
-type requested struct {
-	Question
+type requestedDecision struct {
+	CustomDecision
 	id string
 }
 
-func (r requested) about() about {
-	a := r.Question.about()
+func (r requestedDecision) about() decisionContext {
+	a := r.CustomDecision.about()
 	a.requestID = r.id
 	return a
 }
@@ -50,7 +50,7 @@ type Verdict struct {
 	Days int
 	Cap  int
 	// OnBehalfOf is set where the actor is allowed only through a delegation.
-	OnBehalfOf *Behalf
+	OnBehalfOf *OnBehalf
 	// Revision is that of the policies that answered.
 	Revision string
 }
@@ -176,13 +176,13 @@ type ActAs struct {
 
 func (ActAs) entrypoint() string { return "parapet/actas/verdict" }
 
-// Open asks whether the actor's credential may be used for an operation that
+// AuthenticatedAccess asks whether the actor's credential may be used for an operation that
 // needs no permission: its caveats alone decide.
-type Open struct {
+type AuthenticatedAccess struct {
 	Actor  *Subject
 	Effect Effect
 	// Module is the module whose operation asks.
 	Module string
 }
 
-func (Open) entrypoint() string { return "parapet/open/verdict" }
+func (AuthenticatedAccess) entrypoint() string { return "parapet/open/verdict" }

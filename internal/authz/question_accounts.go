@@ -14,8 +14,8 @@ type Grant struct {
 	ScopeID     string
 }
 
-// Give asks whether the actor may give roles, permissions and clearance.
-type Give struct {
+// GiveAuthority asks whether the actor may give roles, permissions and clearance.
+type GiveAuthority struct {
 	Actor *Subject
 	// RecipientID and RecipientKind name who receives it; empty where a role is
 	// changed and nobody in particular receives anything.
@@ -29,7 +29,7 @@ type Give struct {
 	ClearanceTo   string
 }
 
-func (Give) entrypoint() string { return "parapet/grants/verdict" }
+func (GiveAuthority) entrypoint() string { return "parapet/grants/verdict" }
 
 // Account is a user record, as stored.
 type Account struct {
@@ -224,7 +224,7 @@ func (h Holding) document() ast.Value {
 	return d.Object
 }
 
-func (q Give) document() ast.Value {
+func (q GiveAuthority) document() ast.Value {
 	return withActor(q.Actor, func(d document) {
 		d.recipient(q.RecipientID, q.RecipientKind)
 		kinds := make([]*ast.Term, len(q.RoleKinds))
@@ -302,19 +302,19 @@ func (q ChangeRole) document() ast.Value {
 	})
 }
 
-func (q Give) about() about {
-	return about{
+func (q GiveAuthority) about() decisionContext {
+	return decisionContext{
 		actor: q.Actor, permission: "role.assign", module: "identity",
 		input: MaskedInput{Effect: Write, Candidate: maskID(q.RecipientID)},
 	}
 }
 
-func (q ChangeAccount) about() about {
+func (q ChangeAccount) about() decisionContext {
 	permission := "user.update"
 	if q.Change == StopMembership || q.Change == RestoreMembership {
 		permission = "membership.update"
 	}
-	a := about{
+	a := decisionContext{
 		actor: q.Actor, permission: permission, module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
@@ -329,36 +329,36 @@ func (q ChangeAccount) about() about {
 	return a
 }
 
-func (q AddMembership) about() about {
-	return about{
+func (q AddMembership) about() decisionContext {
+	return decisionContext{
 		actor: q.Actor, permission: "membership.update", module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 }
 
-func (q CompleteReset) about() about {
-	return about{
+func (q CompleteReset) about() decisionContext {
+	return decisionContext{
 		tenant: q.Account.Home, module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 }
 
-func (q EndSession) about() about {
-	return about{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Write}}
+func (q EndSession) about() decisionContext {
+	return decisionContext{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Write}}
 }
 
-func (q ChangeOwnCredentials) about() about {
-	return about{
+func (q ChangeOwnCredentials) about() decisionContext {
+	return decisionContext{
 		actor: q.Actor, module: "identity",
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 }
 
-func (q AdministratorNotifications) about() about {
-	return about{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Read}}
+func (q AdministratorNotifications) about() decisionContext {
+	return decisionContext{actor: q.Actor, module: "identity", input: MaskedInput{Effect: Read}}
 }
 
-func (q ChangeRole) about() about {
+func (q ChangeRole) about() decisionContext {
 	permission := "role.update"
 	switch q.Change {
 	case CreateRole:
@@ -368,7 +368,7 @@ func (q ChangeRole) about() about {
 	case UnassignRole:
 		permission = "role.assign"
 	}
-	return about{
+	return decisionContext{
 		actor: q.Actor, permission: permission, module: "identity",
 		input: MaskedInput{Effect: Write, Candidate: maskID(q.RecipientID)},
 	}

@@ -48,8 +48,8 @@ func (q Delegate) document() ast.Value {
 	})
 }
 
-func (q Delegate) about() about {
-	a := aboutWork(q.Actor, &q.Resource, q.Delegate.ID)
+func (q Delegate) about() decisionContext {
+	a := workContext(q.Actor, &q.Resource, q.Delegate.ID)
 	a.permission = "delegation.create"
 	return a
 }

@@ -162,43 +162,43 @@ func (q ReleaseClaim) document() ast.Value {
 	return withRecord(q.Actor, &q.Resource, func(d document) { d.optional("holder", q.Holder) })
 }
 
-// aboutWork is what the decision log says of such a question: who is meant
+// workContext is what the decision log says of such a question: who is meant
 // stands beside the record.
-func aboutWork(actor *Subject, r *Resource, candidate string) about {
-	return about{
+func workContext(actor *Subject, r *Resource, candidate string) decisionContext {
+	return decisionContext{
 		actor: actor, permission: "tasks.update.any", module: "tracker",
 		input: MaskedInput{Effect: Write, Resource: maskResource(r), Candidate: maskID(candidate)},
 	}
 }
 
-func (q Assign) about() about {
-	a := aboutWork(q.Actor, &q.Resource, q.Candidate.ID)
+func (q Assign) about() decisionContext {
+	a := workContext(q.Actor, &q.Resource, q.Candidate.ID)
 	a.permission = ""
 	return a
 }
 
-func (q ActAsAgent) about() about { return aboutWork(q.Actor, &q.Resource, q.Agent.ID) }
+func (q ActAsAgent) about() decisionContext { return workContext(q.Actor, &q.Resource, q.Agent.ID) }
 
-func (q RaiseDecision) about() about { return aboutWork(q.Actor, &q.Resource, q.Acting) }
+func (q RaiseDecision) about() decisionContext { return workContext(q.Actor, &q.Resource, q.Acting) }
 
-func (q PromoteIssue) about() about {
-	a := aboutWork(q.Actor, &q.Resource, "")
+func (q PromoteIssue) about() decisionContext {
+	a := workContext(q.Actor, &q.Resource, "")
 	a.permission = "issue.update"
 	return a
 }
 
-func (q CountRecords) about() about {
-	a := aboutWork(q.Actor, &q.Resource, "")
+func (q CountRecords) about() decisionContext {
+	a := workContext(q.Actor, &q.Resource, "")
 	a.permission, a.input.Effect = q.Permission, Read
 	return a
 }
 
-func (q StartRun) about() about {
-	a := aboutWork(nil, &q.Resource, q.Agent.ID)
+func (q StartRun) about() decisionContext {
+	a := workContext(nil, &q.Resource, q.Agent.ID)
 	a.permission = ""
 	return a
 }
 
-func (q CancelDecision) about() about { return aboutWork(q.Actor, &q.Resource, q.RaisedBy) }
+func (q CancelDecision) about() decisionContext { return workContext(q.Actor, &q.Resource, q.RaisedBy) }
 
-func (q ReleaseClaim) about() about { return aboutWork(q.Actor, &q.Resource, q.Holder) }
+func (q ReleaseClaim) about() decisionContext { return workContext(q.Actor, &q.Resource, q.Holder) }

@@ -71,7 +71,7 @@ func (v *evaluator) replayRule(ctx context.Context, r Recorded) (Decision, error
 		decision, failed = v.decide(ctx, input, true)
 	} else {
 		var verdict Verdict
-		verdict, failed = v.ask(ctx, r.Rule, input)
+		verdict, failed = v.evaluateCustom(ctx, r.Rule, input)
 		decision = Decision{Allow: verdict.Allow, OnBehalfOf: verdict.OnBehalfOf, Hidden: verdict.hidden(), Reasons: verdict.Reasons}
 	}
 	if failed != nil {
@@ -107,7 +107,7 @@ func (v *evaluator) replayList(r Recorded, masked *MaskedInput) (Decision, error
 			columns[rowPrefix+name] = Literal(c.Value)
 		}
 	}
-	bound := template.lay(NewColumns(columns)).bind(newSubject(object, v.set.revision))
+	bound := template.plan(NewColumns(columns)).bind(newSubject(object, v.set.revision))
 	return listDecision(Filter{bound}), nil
 }
 
@@ -183,12 +183,12 @@ func (m *MaskedResource) document() map[string]any {
 	return d
 }
 
-// restoreActor puts the subject where maskQuestion left a mark for it.
+// restoreActor puts the subject where maskCustomDecision left a mark for it.
 func restoreActor(value, subject any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, member := range v {
-			if key == callerKey && member == actorMark {
+			if key == callerKey && member == actorPlaceholder {
 				v[key] = subject
 			} else if key != "actor" {
 				restoreActor(member, subject)

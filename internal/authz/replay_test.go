@@ -98,7 +98,7 @@ func TestReplay_LeavesOutOtherTenants(t *testing.T) {
 	account := authz.Account{ID: colleague, Kind: authz.KindHuman, Status: "ACTIVE", Home: acme, HasPassword: true, AddressConfirmed: true}
 	ask := func(holdings ...authz.Holding) authz.DecisionRecord {
 		t.Helper()
-		if _, err := e.Ask(t.Context(), authz.ChangeAccount{Change: authz.ChangeAddress, Actor: admin, Account: account, Holdings: holdings}); err != nil {
+		if _, err := e.Evaluate(t.Context(), authz.ChangeAccount{Change: authz.ChangeAddress, Actor: admin, Account: account, Holdings: holdings}); err != nil {
 			t.Fatal(err)
 		}
 		return kept.last()
@@ -117,7 +117,7 @@ func TestReplay_LeavesOutOtherTenants(t *testing.T) {
 	here.Grants[0].Permissions = []string{"role.assign", "wiki:page:write"}
 	wantReplayed(t, e, ask(here))
 	restore := authz.ChangeAccount{Change: authz.RestoreMembership, Actor: admin, Account: account, Holdings: []authz.Holding{here}}
-	if _, err := e.Ask(t.Context(), restore); err != nil {
+	if _, err := e.Evaluate(t.Context(), restore); err != nil {
 		t.Fatal(err)
 	}
 	if got := wantReplayed(t, e, kept.last()); got.Incomplete {

@@ -33,7 +33,7 @@ func (s *Subject) Scopes(permission string) Scopes {
 	if !ok {
 		return Scopes{}
 	}
-	return Scopes{Tenant: boolean(g, "tenant"), Organisations: texts(g, "organisations"), Projects: texts(g, "projects")}
+	return Scopes{Tenant: boolean(g, "tenant"), Organisations: stringsAt(g, "organisations"), Projects: stringsAt(g, "projects")}
 }
 
 func member(v ast.Value, key string) ast.Value {

@@ -56,7 +56,7 @@ type writer struct {
 }
 
 // reduce folds what is decided, and flattens an and in an and, an or in an or.
-func (w *writer) reduce(n *laid) *laid {
+func (w *writer) reduce(n *planNode) *planNode {
 	switch n.kind {
 	case isTrue, isFalse:
 		return n
@@ -64,31 +64,31 @@ func (w *writer) reduce(n *laid) *laid {
 		return w.join(n, isTrue, isFalse)
 	case anyOf:
 		return w.join(n, isFalse, isTrue)
-	case notTrue:
+	case isNotTrue:
 		kid := w.reduce(n.kids[0])
 		switch kid.kind {
 		case isTrue:
-			return &laid{kind: isFalse}
+			return &planNode{kind: isFalse}
 		case isFalse:
-			return &laid{kind: isTrue}
+			return &planNode{kind: isTrue}
 		}
-		return &laid{kind: notTrue, kids: []*laid{kid}}
+		return &planNode{kind: isNotTrue, kids: []*planNode{kid}}
 	}
 	switch w.states[n.leaf] {
-	case no:
-		return &laid{kind: isFalse}
-	case yes:
-		return &laid{kind: isTrue}
+	case leafFalse:
+		return &planNode{kind: isFalse}
+	case leafTrue:
+		return &planNode{kind: isTrue}
 	}
 	return n
 }
 
-func (w *writer) join(n *laid, neutral, absorbing kind) *laid {
-	out := &laid{kind: n.kind}
+func (w *writer) join(n *planNode, neutral, absorbing kind) *planNode {
+	out := &planNode{kind: n.kind}
 	for _, kid := range n.kids {
 		switch r := w.reduce(kid); r.kind {
 		case absorbing:
-			return &laid{kind: absorbing}
+			return &planNode{kind: absorbing}
 		case neutral:
 		case n.kind:
 			out.kids = append(out.kids, r.kids...)
@@ -98,20 +98,20 @@ func (w *writer) join(n *laid, neutral, absorbing kind) *laid {
 	}
 	switch len(out.kids) {
 	case 0:
-		return &laid{kind: neutral}
+		return &planNode{kind: neutral}
 	case 1:
 		return out.kids[0]
 	}
 	return out
 }
 
-func (w *writer) node(n *laid) {
+func (w *writer) node(n *planNode) {
 	switch n.kind {
 	case allOf:
 		w.joined(n.kids, " AND ")
 	case anyOf:
 		w.joined(n.kids, " OR ")
-	case notTrue:
+	case isNotTrue:
 		// What Rego's not means where a row's NULL makes a comparison NULL.
 		w.text("(")
 		w.node(n.kids[0])
@@ -121,7 +121,7 @@ func (w *writer) node(n *laid) {
 	}
 }
 
-func (w *writer) joined(kids []*laid, with string) {
+func (w *writer) joined(kids []*planNode, with string) {
 	for i, kid := range kids {
 		if i > 0 {
 			w.text(with)
@@ -148,7 +148,7 @@ func (w *writer) condition(i int) {
 		w.text(" IS NOT NULL")
 	case l.null:
 		w.text(" IS NULL")
-	case w.states[i] == withOne:
+	case w.states[i] == leafOneValue:
 		w.text(" = ")
 		w.arg(i)
 		w.text("::" + cast)

@@ -230,16 +230,16 @@ func newSubject(o ast.Object, revision string) *Subject {
 		organisation: text(o, "organisation"),
 		clearance:    text(o, "clearance"),
 		admin:        boolean(o, "admin"),
-		readable:     texts(o, "readable"),
-		roles:        texts(o, "roles"),
-		permissions:  texts(o, "permissions"),
+		readable:     stringsAt(o, "readable"),
+		roles:        stringsAt(o, "roles"),
+		permissions:  stringsAt(o, "permissions"),
 		holds:        map[string]struct{}{},
 	}
-	s.hold(o)
+	s.activeGrants(o)
 	add := func(t *ast.Term) {
 		if delegated, ok := t.Value.(ast.Object); ok {
 			s.delegatedSubjects = append(s.delegatedSubjects, delegated)
-			s.hold(delegated)
+			s.activeGrants(delegated)
 		}
 	}
 	switch delegated := field(o, "delegated_subjects").(type) {
@@ -251,9 +251,9 @@ func newSubject(o ast.Object, revision string) *Subject {
 	return s
 }
 
-// hold adds the permissions that a subject's document holds.
-func (s *Subject) hold(o ast.Object) {
-	for _, name := range texts(o, "holds") {
+// activeGrants adds the permissions that a subject's document holds.
+func (s *Subject) activeGrants(o ast.Object) {
+	for _, name := range stringsAt(o, "holds") {
 		s.holds[name] = struct{}{}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	isFalse
 	allOf
 	anyOf
-	notTrue
+	isNotTrue
 	equal
 	memberOf
 	isText
@@ -177,7 +177,7 @@ func (t *translation) expr(expr *ast.Expr) (*node, error) {
 		return nil, err
 	}
 	if expr.Negated {
-		return (&node{kind: notTrue, kids: []*node{n}}).simplify(), nil
+		return (&node{kind: isNotTrue, kids: []*node{n}}).simplify(), nil
 	}
 	return n, nil
 }
@@ -297,7 +297,7 @@ func (n *node) simplify() *node {
 	switch n.kind {
 	case anyOf:
 		neutral, absorbing = isFalse, isTrue
-	case notTrue:
+	case isNotTrue:
 		switch n.kids[0].kind {
 		case isTrue:
 			return &node{kind: isFalse}

@@ -26,11 +26,11 @@ func number(o ast.Object, key string) int {
 	return i
 }
 
-// texts gives the strings of an array or a set, in its order; nil where there
+// stringsAt gives the strings of an array or a set, in its order; nil where there
 // are none.
-func texts(o ast.Object, key string) []string { return textsOf(field(o, key)) }
+func stringsAt(o ast.Object, key string) []string { return stringsOf(field(o, key)) }
 
-func textsOf(v ast.Value) []string {
+func stringsOf(v ast.Value) []string {
 	switch v := v.(type) {
 	case *ast.Array:
 		if v.Len() == 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
-	return lists(inv, identity.ListAuditEntries, form[identity.ListAuditEntriesIn]{
+	return lists(inv, identity.ListAuditEntries, commandForm[identity.ListAuditEntriesIn]{
 		example: `  pt list-audit-entries --action api_key.revoked
   pt list-audit-entries --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --from 2027-03-01T00:00:00Z`,
 		flags: []string{
@@ -21,7 +21,7 @@ func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
 	}, table[identity.AuditEntry]{
 		empty: "No entries.", flex: 2,
 		columns: []column[identity.AuditEntry]{
-			{name: "When", value: func(e *identity.AuditEntry) string { return moment(e.CreatedAt) }},
+			{name: "When", value: func(e *identity.AuditEntry) string { return formatTime(e.CreatedAt) }},
 			{name: "Action", value: func(e *identity.AuditEntry) string { return e.Action }},
 			{name: "Record", value: func(e *identity.AuditEntry) string { return e.ResourceType + " " + e.ResourceID }},
 			{name: "Actor", value: func(e *identity.AuditEntry) string { return string(e.ActorID) }},
@@ -33,12 +33,12 @@ func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
 
 func newDecisionLogCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, identity.ListDecisions, form[identity.ListDecisionsIn]{
+		lists(inv, identity.ListDecisions, commandForm[identity.ListDecisionsIn]{
 			example: `  pt list-decisions --permission task.delete --allow=false
   pt list-decisions --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags: []string{"actorId:actor", "permission", "allow", "requestId:request", "credentialId:credential"},
 		}, decisionLogTable),
-		shows(inv, identity.GetDecision, form[identity.DecisionIn]{
+		showRecord(inv, identity.GetDecision, commandForm[identity.DecisionIn]{
 			example: `  pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f
   pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.subject.input.token.caveats`,
 		}, showLoggedDecision),
@@ -48,7 +48,7 @@ func newDecisionLogCmds(inv *invocation) []*cobra.Command {
 var decisionLogTable = table[identity.DecisionEntry]{
 	empty: "No decisions.", flex: 2,
 	columns: []column[identity.DecisionEntry]{
-		{name: "When", value: func(e *identity.DecisionEntry) string { return moment(e.DecidedAt) }},
+		{name: "When", value: func(e *identity.DecisionEntry) string { return formatTime(e.DecidedAt) }},
 		{name: "Answer", value: decisionAnswer},
 		{name: "Rule", value: func(e *identity.DecisionEntry) string { return strings.TrimSpace(e.Rule + " " + e.Permission) }},
 		{name: "Actor", value: func(e *identity.DecisionEntry) string { return e.ActorID }},
@@ -68,7 +68,7 @@ func decisionAnswer(e *identity.DecisionEntry) string {
 func showLoggedDecision(d *markdown.Doc, e *identity.Decision) {
 	d.Heading(1, strings.TrimSpace(e.Rule+" "+e.Permission)+": "+decisionAnswer(&e.DecisionEntry))
 	d.Field("ID", string(e.ID))
-	d.Field("When", moment(e.DecidedAt))
+	d.Field("When", formatTime(e.DecidedAt))
 	d.Field("Actor", e.ActorID)
 	d.Field("Credential", strings.TrimSpace(e.CredentialKind+" "+string(e.CredentialID)))
 	d.Field("Module", e.Module)

@@ -111,7 +111,7 @@ func (o *loginOptions) run(ctx context.Context, _ []string) error {
 		o.inv.warn("%s is not encrypted: the credential can be read on the way", s.baseURL)
 	}
 	return o.inv.show(ctx, view{data: in, markdown: func(d *markdown.Doc) {
-		d.Line(fmt.Sprintf("Logged in to %s as %s until %s (profile %s).", in.BaseURL, first(in.User.Email, string(in.User.ID)), moment(in.ExpiresAt), in.Profile))
+		d.Line(fmt.Sprintf("Logged in to %s as %s until %s (profile %s).", in.BaseURL, first(in.User.Email, string(in.User.ID)), formatTime(in.ExpiresAt), in.Profile))
 	}})
 }
 
@@ -139,7 +139,7 @@ func (o *loginOptions) byPassword(ctx context.Context, s settings) (loggedIn, st
 	if err != nil {
 		return loggedIn{}, "", err
 	}
-	out, err := do(ctx, c, identity.Login, in)
+	out, err := callOperation(ctx, c, identity.Login, in)
 	if fault.HasCode(err, fault.CodeUnauthorized) {
 		return loggedIn{}, "", &refusedLogin{err}
 	}
@@ -155,14 +155,14 @@ func (o *loginOptions) byToken(ctx context.Context, s settings) (loggedIn, strin
 		return loggedIn{}, "", err
 	}
 	s.token, s.org = strings.TrimSpace(string(raw)), ""
-	if _, ok := factsOf(s.token); !ok {
+	if _, ok := tokenFactsOf(s.token); !ok {
 		return loggedIn{}, "", usagef("the input holds no token: it must be one JWT and nothing else")
 	}
 	c, err := o.inv.dial(s)
 	if err != nil {
 		return loggedIn{}, "", err
 	}
-	me, err := do(ctx, c, identity.Me, &identity.MeIn{})
+	me, err := callOperation(ctx, c, identity.Me, &identity.MeIn{})
 	if err != nil {
 		return loggedIn{}, "", err
 	}
@@ -198,8 +198,8 @@ type statusOut struct {
 	DaysLeft int    `json:"daysToExpiry"`
 }
 
-// warnDays is the floor of days to expiry below which a key's owner is warned.
-const warnDays = 14
+// expiryWarningDays is the floor of days to expiry below which a key's owner is warned.
+const expiryWarningDays = 14
 
 func newStatusCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -216,10 +216,10 @@ clearance, and the days until it expires. A key with less than 14 days is warned
 		if err != nil {
 			return err
 		}
-		me, err := do(ctx, c, identity.Me, &identity.MeIn{})
+		me, err := callOperation(ctx, c, identity.Me, &identity.MeIn{})
 		if err != nil {
-			if f, ok := factsOf(s.token); ok && fault.HasCode(err, fault.CodeUnauthorized) && !f.expires.IsZero() && f.expires.Before(inv.Clock.Now()) {
-				return &notLoggedIn{fmt.Sprintf("The credential of %s expired at %s.", s.tokenFrom, moment(f.expires))}
+			if f, ok := tokenFactsOf(s.token); ok && fault.HasCode(err, fault.CodeUnauthorized) && !f.expires.IsZero() && f.expires.Before(inv.Clock.Now()) {
+				return &notLoggedIn{fmt.Sprintf("The credential of %s expired at %s.", s.tokenFrom, formatTime(f.expires))}
 			}
 			return err
 		}
@@ -231,7 +231,7 @@ func (inv *invocation) showStatus(ctx context.Context, s settings, me *identity.
 	left := me.ExpiresAt.Sub(inv.Clock.Now())
 	out := statusOut{*me, s.profile, s.baseURL, s.tokenFrom, int(left / op.Days(1))}
 	// A session lives for hours: only of a key is its end a surprise.
-	if me.TokenKind != "session" && left < op.Days(warnDays) {
+	if me.TokenKind != "session" && left < op.Days(expiryWarningDays) {
 		inv.warn("the key expires in %s: have another one issued", daysText(left))
 	}
 	return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
@@ -243,7 +243,7 @@ func (inv *invocation) showStatus(ctx context.Context, s settings, me *identity.
 		d.Field("Roles", strings.Join(me.Roles, ", "))
 		d.Field("Clearance", me.Clearance)
 		d.Field("Credential", me.TokenKind+" from "+s.tokenFrom)
-		d.Field("Expires", moment(me.ExpiresAt)+", in "+daysText(left))
+		d.Field("Expires", formatTime(me.ExpiresAt)+", in "+daysText(left))
 		d.Field("Service", s.baseURL)
 		d.Field("Profile", s.profile)
 	}})
@@ -307,17 +307,17 @@ an API key stays valid until it expires or is revoked (pt revoke-key).`,
 
 // endSession revokes a session at the service; where that fails it says so.
 func (inv *invocation) endSession(ctx context.Context, s settings, kept config.Credential) bool {
-	facts, ok := factsOf(kept.Token)
+	facts, ok := tokenFactsOf(kept.Token)
 	if !ok || !facts.session {
 		return false
 	}
 	s.baseURL, s.token, s.org = kept.BaseURL, kept.Token, ""
 	c, err := inv.dial(s)
 	if err == nil {
-		_, err = do(ctx, c, identity.Logout, &identity.LogoutIn{})
+		_, err = callOperation(ctx, c, identity.Logout, &identity.LogoutIn{})
 	}
 	if err != nil && !errors.Is(err, context.Canceled) && !fault.HasCode(err, fault.CodeUnauthorized) {
-		inv.warn("the session could not be ended at %s and lives until %s", s.baseURL, moment(facts.expires))
+		inv.warn("the session could not be ended at %s and lives until %s", s.baseURL, formatTime(facts.expires))
 	}
 	return err == nil
 }

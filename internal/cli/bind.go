@@ -27,7 +27,7 @@ func newBindCmds(inv *invocation) []*cobra.Command {
 }
 
 func newBindRepoCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.BindRepo.Operation, form[tracker.BindRepoIn]{
+	k, cmd := newCall(inv, tracker.BindRepo.Operation, commandForm[tracker.BindRepoIn]{
 		long: "Binds a repository to a project.\n\n" + bindingHelp,
 		example: `  pt bind-repo APOLLO
   pt bind-repo APOLLO git@example.org:acme/apollo.git
@@ -43,7 +43,7 @@ func newBindRepoCmd(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out, err := do(ctx, c, tracker.BindRepo, &k.in, k.options()...)
+		out, err := callOperation(ctx, c, tracker.BindRepo, &k.in, k.options()...)
 		if err != nil {
 			return err
 		}
@@ -60,20 +60,20 @@ func (inv *invocation) binding(path []string) (string, error) {
 		if address := repo.Address(path[0]); address != "" {
 			return address, nil
 		}
-		dir := repo.Absolute(repo.From(inv.Dir, path[0]))
+		dir := repo.Absolute(repo.FindFrom(inv.Dir, path[0]))
 		if path[0] == "" || dir == "" {
 			return "", usagef("the path is empty")
 		}
 		return dir, nil
 	}
-	place := repo.At(inv.Dir)
+	place := repo.Find(inv.Dir)
 	if found := first(place.Remote, place.Root, place.Dir); found != "" {
 		return found, nil
 	}
 	return "", usagef("name the path: the current folder is not known")
 }
 
-// unbound tells which binding is gone.
+// unboundError tells which binding is gone.
 type unboundRepo struct {
 	ID      op.UUID `json:"id"`
 	Path    string  `json:"path"`
@@ -81,7 +81,7 @@ type unboundRepo struct {
 }
 
 func newUnbindRepoCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.UnbindRepo.Operation, form[tracker.UnbindRepoIn]{
+	k, cmd := newCall(inv, tracker.UnbindRepo.Operation, commandForm[tracker.UnbindRepoIn]{
 		long: `Takes a repository from a project; pt find-project shows what is bound. It asks on a
 terminal; without one it needs --yes.
 
@@ -92,7 +92,7 @@ terminal; without one it needs --yes.
 	})
 	cmd.Use, cmd.Args = "unbind-repo <project> [path or binding]", cobra.RangeArgs(1, 2)
 	return inv.runs(cmd, reflect.TypeFor[unboundRepo](), func(ctx context.Context, args []string) error {
-		if err := inv.mayDestroy(k.yes); err != nil {
+		if err := inv.confirmDestructive(k.yes); err != nil {
 			return err
 		}
 		c, _, err := inv.connect()
@@ -118,7 +118,7 @@ terminal; without one it needs --yes.
 
 func (inv *invocation) unbind(ctx context.Context, c *client.Client, project op.UUID, bound tracker.RepoPath, opts []client.Option) error {
 	in := &tracker.UnbindRepoIn{ProjectID: project, BindingID: bound.ID}
-	if _, err := do(ctx, c, tracker.UnbindRepo, in, opts...); err != nil {
+	if _, err := callOperation(ctx, c, tracker.UnbindRepo, in, opts...); err != nil {
 		return err
 	}
 	out := unboundRepo{bound.ID, bound.Path, true}
@@ -137,10 +137,10 @@ func (inv *invocation) bound(p *tracker.Project, path []string) (tracker.RepoPat
 		if wanted, err = inv.binding(path); err != nil {
 			return tracker.RepoPath{}, err
 		}
-		wanted = repo.Normal(wanted)
+		wanted = repo.Normalize(wanted)
 	}
 	i := slices.IndexFunc(p.RepoPaths, func(r tracker.RepoPath) bool {
-		return r.ID == id || (wanted != "" && strings.EqualFold(repo.Normal(r.Path), wanted))
+		return r.ID == id || (wanted != "" && strings.EqualFold(repo.Normalize(r.Path), wanted))
 	})
 	if i < 0 {
 		return tracker.RepoPath{}, usagef("%s is not bound to the project %s; pt find-project %s shows what is", first(wanted, string(id)), p.Prefix, p.Prefix)

@@ -12,7 +12,7 @@ import (
 func newClaimCmds(inv *invocation) []*cobra.Command {
 	var taken, kept string
 	return []*cobra.Command{
-		shows(inv, tracker.ClaimNextReady, form[tracker.ClaimNextReadyIn]{
+		showRecord(inv, tracker.ClaimNextReady, commandForm[tracker.ClaimNextReadyIn]{
 			long: `Takes the first task of the ready set, assigns it to you (or to the agent that
 --agent names) and begins it, in one step: two that claim never get the same task.
 An empty ready set is no error: nothing is claimed, and the exit code is 0.
@@ -41,7 +41,7 @@ keep-claim keeps it or its status has moved on.`,
 				writeLease(d, out.Lease)
 			}
 		}),
-		shows(inv, tracker.KeepClaim, form[tracker.KeepClaimIn]{
+		showRecord(inv, tracker.KeepClaim, commandForm[tracker.KeepClaimIn]{
 			example: `  pt keep-claim APOLLO-17 --lease-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --lease 30m`,
 			flags:   []string{"leaseId"},
 			setup: func(cmd *cobra.Command, _ *tracker.KeepClaimIn) {
@@ -55,7 +55,7 @@ keep-claim keeps it or its status has moved on.`,
 			d.Heading(1, "Lease")
 			writeLease(d, l)
 		}),
-		shows(inv, tracker.ReleaseClaim, form[tracker.ReleaseClaimIn]{
+		showRecord(inv, tracker.ReleaseClaim, commandForm[tracker.ReleaseClaimIn]{
 			example: `  pt release-claim APOLLO-17 --lease-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags:   []string{"leaseId"},
 		}, showTask),
@@ -80,5 +80,5 @@ func leaseSeconds(text string) (int, error) {
 
 func writeLease(d *markdown.Doc, l *tracker.Lease) {
 	d.Field("ID", string(l.ID))
-	d.Field("Expires", moment(l.ExpiresAt))
+	d.Field("Expires", formatTime(l.ExpiresAt))
 }

@@ -406,7 +406,7 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 		for _, f := range o.Fields {
 			flag := renamed[f.Name]
 			if flag == "" {
-				flag = kebab(f.Name)
+				flag = toKebabCase(f.Name)
 			}
 			if f.Name == "criteria" && o.Name == "create-deliverable" {
 				flag = "criterion"

@@ -14,11 +14,11 @@ import (
 	"parapet/internal/op"
 )
 
-// form is what a command adds to the declaration of its operation: words, and
+// commandForm is what a command adds to the declaration of its operation: words, and
 // which fields are flags. From the declaration come its name, its arguments (the
 // parts of the path, in their order, but for those that are flags), its flags
 // and their help, whether it asks before it destroys, and what may be repeated.
-type form[In any] struct {
+type commandForm[In any] struct {
 	// name is the command's; the operation's own unless told.
 	name string
 	// short is one line of help; the operation's summary unless told.
@@ -53,7 +53,7 @@ type form[In any] struct {
 type call[In any] struct {
 	inv  *invocation
 	op   *op.Operation
-	form form[In]
+	form commandForm[In]
 	in   In
 	// args are the fields that are arguments, in their order.
 	args []*argument
@@ -69,7 +69,7 @@ type call[In any] struct {
 }
 
 // newCall makes the command of an operation without its run.
-func newCall[In any](inv *invocation, o *op.Operation, f form[In]) (*call[In], *cobra.Command) {
+func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call[In], *cobra.Command) {
 	k := &call[In]{inv: inv, op: o, form: f}
 	v := reflect.ValueOf(&k.in).Elem()
 	use := first(f.name, o.Name)
@@ -92,7 +92,7 @@ func newCall[In any](inv *invocation, o *op.Operation, f form[In]) (*call[In], *
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: first(f.short, strings.TrimSuffix(o.Summary, ".")), Example: f.example,
-		Args: cobra.RangeArgs(k.fewest(), len(k.args)),
+		Args: cobra.RangeArgs(k.minArgs(), len(k.args)),
 	}
 	cmd.Long = k.long(cmd.Short)
 	if len(k.args) > 0 {
@@ -111,13 +111,13 @@ func newCall[In any](inv *invocation, o *op.Operation, f form[In]) (*call[In], *
 	for _, flag := range f.optional {
 		must(cmd.Flags().SetAnnotation(flag, cobra.BashCompOneRequiredFlag, []string{"false"}))
 	}
-	inWordsOfFlags(cmd, f.flags)
+	nameFlags(cmd, f.flags)
 	return k, cmd
 }
 
-// fewest is how many arguments must be there: the project of what is not
+// minArgs is how many arguments must be there: the project of what is not
 // destroyed may be left to PT_PROJECT, a task's key or the folder.
-func (k *call[In]) fewest() int {
+func (k *call[In]) minArgs() int {
 	if k.mayOmitProject() {
 		return len(k.args) - 1
 	}
@@ -169,7 +169,7 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 			continue
 		}
 		if !renamed {
-			flag = kebab(fieldName)
+			flag = toKebabCase(fieldName)
 		}
 		a := newArgument(f, v)
 		k.hints = append(k.hints, a)
@@ -233,8 +233,8 @@ func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, er
 			return nil, err
 		}
 	}
-	if k.changesNothing() {
-		return nil, usagef("nothing to change: name a flag such as --%s", k.aFlag())
+	if k.isReadOnly() {
+		return nil, usagef("nothing to change: name a flag such as --%s", k.hasFlag())
 	}
 	s, err := k.inv.settings()
 	if err != nil {
@@ -247,7 +247,7 @@ func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, er
 		return nil, usage(err)
 	}
 	if k.op.Effect == op.Destroy {
-		if err := k.inv.mayDestroy(k.yes); err != nil {
+		if err := k.inv.confirmDestructive(k.yes); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +260,7 @@ func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, er
 			return nil, err
 		}
 	}
-	return c, k.mayLose(ctx, c)
+	return c, k.confirmDestructive(ctx, c)
 }
 
 // readTexts reads the input for the one text whose flag is "-".
@@ -291,8 +291,8 @@ func (k *call[In]) readTexts() error {
 	return nil
 }
 
-// changesNothing tells of a change that names no field.
-func (k *call[In]) changesNothing() bool {
+// isReadOnly tells of a change that names no field.
+func (k *call[In]) isReadOnly() bool {
 	for _, f := range k.op.Fields {
 		if f.Source == op.FromBody && f.Required {
 			return false
@@ -301,8 +301,8 @@ func (k *call[In]) changesNothing() bool {
 	return k.op.Method == http.MethodPatch && changes(&k.in) == 0
 }
 
-// aFlag names a flag that changes something.
-func (k *call[In]) aFlag() string {
+// hasFlag names a flag that changes something.
+func (k *call[In]) hasFlag() string {
 	name, flag, renamed := strings.Cut(strings.TrimSuffix(k.form.flags[0], "!"), ":")
 	if slices.ContainsFunc(k.form.flags, func(n string) bool { return strings.TrimSuffix(n, "!") == "status" }) {
 		return "status"
@@ -310,7 +310,7 @@ func (k *call[In]) aFlag() string {
 	if renamed {
 		return flag
 	}
-	return kebab(name)
+	return toKebabCase(name)
 }
 
 // place takes the arguments to their fields; where the project is left out it
@@ -339,16 +339,16 @@ func (k *call[In]) place(args []string, s settings) error {
 		return k.take(p, p.typed)
 	case p.field.Required:
 		return k.inv.defaultProject(p, s, "")
-	case s.project != "" && !k.form.anyProject && !k.namesOther(p):
+	case s.project != "" && !k.form.anyProject && !k.namesOtherProject(p):
 		return k.take(p, s.project)
 	default:
 		return nil
 	}
 }
 
-// namesOther tells whether a flag names a record that has a project of its own,
+// namesOtherProject tells whether a flag names a record that has a project of its own,
 // so that PT_PROJECT has no say.
-func (k *call[In]) namesOther(project *argument) bool {
+func (k *call[In]) namesOtherProject(project *argument) bool {
 	return slices.ContainsFunc(k.hints, func(a *argument) bool { return a != project && a.given })
 }
 
@@ -359,8 +359,8 @@ func (k *call[In]) take(a *argument, text string) error {
 	return a.take(text)
 }
 
-// mayLose asks the person before something is lost.
-func (k *call[In]) mayLose(ctx context.Context, c *client.Client) error {
+// confirmDestructive asks the person before something is lost.
+func (k *call[In]) confirmDestructive(ctx context.Context, c *client.Client) error {
 	if k.op.Effect != op.Destroy || k.yes {
 		return nil
 	}
@@ -375,15 +375,15 @@ func (k *call[In]) mayLose(ctx context.Context, c *client.Client) error {
 	return k.inv.confirm(ctx, k.form.question, name)
 }
 
-// shows makes the command of an operation that answers one thing.
-func shows[In, Out any](inv *invocation, o op.Op[In, Out], f form[In], render func(*markdown.Doc, *Out)) *cobra.Command {
+// showRecord makes the command of an operation that answers one thing.
+func showRecord[In, Out any](inv *invocation, o op.Op[In, Out], f commandForm[In], render func(*markdown.Doc, *Out)) *cobra.Command {
 	k, cmd := newCall(inv, o.Operation, f)
 	return inv.runs(cmd, reflect.TypeFor[Out](), func(ctx context.Context, args []string) error {
 		c, err := k.ready(ctx, args)
 		if err != nil {
 			return err
 		}
-		out, err := do(ctx, c, o, &k.in, k.options()...)
+		out, err := callOperation(ctx, c, o, &k.in, k.options()...)
 		if err != nil {
 			return err
 		}
@@ -395,8 +395,8 @@ func shows[In, Out any](inv *invocation, o op.Op[In, Out], f form[In], render fu
 type column[T any] struct {
 	name  string
 	value func(*T) string
-	// seldom columns are left out where no item has a value.
-	seldom bool
+	// wide columns are left out where no item has a value.
+	wide bool
 }
 
 // table is how a list is shown: its columns, of which flex may be cut on a
@@ -420,7 +420,7 @@ func (t table[T]) write(d *markdown.Doc, items []T) {
 			values[i] = c.value(&items[i])
 			filled = filled || values[i] != ""
 		}
-		if c.seldom && !filled {
+		if c.wide && !filled {
 			continue
 		}
 		names = append(names, c.name)
@@ -432,7 +432,7 @@ func (t table[T]) write(d *markdown.Doc, items []T) {
 }
 
 // lists makes the command of an operation that answers pages.
-func lists[In, T any](inv *invocation, o op.Op[In, op.Page[T]], f form[In], t table[T]) *cobra.Command {
+func lists[In, T any](inv *invocation, o op.Op[In, op.Page[T]], f commandForm[In], t table[T]) *cobra.Command {
 	k, cmd := newCall(inv, o.Operation, f)
 	k.listFlags.bind(cmd)
 	return inv.runs(cmd, reflect.TypeFor[T](), func(ctx context.Context, args []string) error {
@@ -456,9 +456,9 @@ type deleted struct {
 	Deleted   bool    `json:"deleted"`
 }
 
-// removes makes the command of an operation that deletes a thing, whose kind is
+// removesRecord makes the command of an operation that deletes a thing, whose kind is
 // called what.
-func removes[In any](inv *invocation, o op.Op[In, op.None], what string, f form[In]) *cobra.Command {
+func removesRecord[In any](inv *invocation, o op.Op[In, op.None], what string, f commandForm[In]) *cobra.Command {
 	f.question = first(f.question, "Delete the "+what+" %s for good?")
 	k, cmd := newCall(inv, o.Operation, f)
 	return inv.runs(cmd, reflect.TypeFor[deleted](), func(ctx context.Context, args []string) error {
@@ -466,7 +466,7 @@ func removes[In any](inv *invocation, o op.Op[In, op.None], what string, f form[
 		if err != nil {
 			return err
 		}
-		if _, err := do(ctx, c, o, &k.in, k.options()...); err != nil {
+		if _, err := callOperation(ctx, c, o, &k.in, k.options()...); err != nil {
 			return err
 		}
 		last := k.args[len(k.args)-1]

@@ -9,23 +9,23 @@ import (
 
 func newCommentCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListComments, form[tracker.ListCommentsIn]{
+		lists(inv, tracker.ListComments, commandForm[tracker.ListCommentsIn]{
 			example: `  pt list-comments --task APOLLO-17
   pt list-comments --issue ISS-4 --json --jq '.data[].body'`,
 			flags: []string{"taskId:task", "issueId:issue"},
 			setup: func(cmd *cobra.Command, _ *tracker.ListCommentsIn) { oneOf(cmd, "task", "issue") },
 		}, commentTable),
-		shows(inv, tracker.CreateComment, form[tracker.CreateCommentIn]{
+		showRecord(inv, tracker.CreateComment, commandForm[tracker.CreateCommentIn]{
 			example: `  pt create-comment --task APOLLO-17 --body "The draft is in the repository."
   pt create-comment --issue ISS-4 --body - < answer.md`,
 			flags: []string{"taskId:task", "issueId:issue", "body"},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateCommentIn) { oneOf(cmd, "task", "issue") },
 		}, showComment),
-		shows(inv, tracker.UpdateComment, form[tracker.UpdateCommentIn]{
+		showRecord(inv, tracker.UpdateComment, commandForm[tracker.UpdateCommentIn]{
 			example: `  pt update-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --body "The draft is ready."`,
 			flags:   []string{"body"},
 		}, showComment),
-		removes(inv, tracker.DeleteComment, "comment", form[tracker.DeleteCommentIn]{
+		removesRecord(inv, tracker.DeleteComment, "comment", commandForm[tracker.DeleteCommentIn]{
 			example: `  pt delete-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}),
 	}
@@ -34,10 +34,10 @@ func newCommentCmds(inv *invocation) []*cobra.Command {
 var commentTable = table[tracker.Comment]{
 	empty: "No comments.", flex: 2,
 	columns: []column[tracker.Comment]{
-		{name: "Written", value: func(c *tracker.Comment) string { return moment(c.CreatedAt) }},
+		{name: "Written", value: func(c *tracker.Comment) string { return formatTime(c.CreatedAt) }},
 		{name: "By", value: func(c *tracker.Comment) string { return string(c.AuthorID) }},
 		{name: "Comment", value: func(c *tracker.Comment) string { return c.Body }},
-		{name: "Edited", value: func(c *tracker.Comment) string { return yes(c.Edited) }, seldom: true},
+		{name: "Edited", value: func(c *tracker.Comment) string { return yes(c.Edited) }, wide: true},
 		{name: "ID", value: func(c *tracker.Comment) string { return string(c.ID) }},
 	},
 }
@@ -48,9 +48,9 @@ func showComment(d *markdown.Doc, c *tracker.Comment) {
 	d.Field("Task", string(c.TaskID))
 	d.Field("Issue", string(c.IssueID))
 	d.Field("By", string(c.AuthorID))
-	d.Field("Written", moment(c.CreatedAt))
+	d.Field("Written", formatTime(c.CreatedAt))
 	if c.Edited {
-		d.Field("Edited", moment(c.UpdatedAt))
+		d.Field("Edited", formatTime(c.UpdatedAt))
 	}
 	d.Quote(c.Body)
 }

@@ -49,7 +49,7 @@ func (inv *invocation) completeProject(cmd *cobra.Command, args []string, _ stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	page, err := do(ctx, c, tracker.ListProjects, &tracker.ListProjectsIn{Limit: maxPage})
+	page, err := callOperation(ctx, c, tracker.ListProjects, &tracker.ListProjectsIn{Limit: maxPage})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -88,7 +88,7 @@ func (inv *invocation) completeStatus(cmd *cobra.Command, args []string, _ strin
 	if hint == "" {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
+	p, err := callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

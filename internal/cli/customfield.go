@@ -15,22 +15,22 @@ import (
 func newCustomFieldCmds(inv *invocation) []*cobra.Command {
 	var values []string
 	return []*cobra.Command{
-		lists(inv, tracker.ListCustomFields, form[tracker.ListCustomFieldsIn]{
+		lists(inv, tracker.ListCustomFields, commandForm[tracker.ListCustomFieldsIn]{
 			example: `  pt list-custom-fields APOLLO`,
 		}, fieldTable),
-		shows(inv, tracker.CreateCustomField, form[tracker.CreateCustomFieldIn]{
+		showRecord(inv, tracker.CreateCustomField, commandForm[tracker.CreateCustomFieldIn]{
 			example: `  pt create-custom-field APOLLO --name Crew --type CHOICE --options "Red,Blue"
   pt create-custom-field APOLLO --name "Launch window" --type DATE`,
 			flags: []string{"name", "type", "options"},
 		}, showField),
-		shows(inv, tracker.UpdateCustomField, form[tracker.UpdateCustomFieldIn]{
+		showRecord(inv, tracker.UpdateCustomField, commandForm[tracker.UpdateCustomFieldIn]{
 			example: `  pt update-custom-field APOLLO Crew --options "Red,Blue,Green"`,
 			flags:   []string{"name", "options"},
 		}, showField),
-		removes(inv, tracker.DeleteCustomField, "custom field", form[tracker.DeleteCustomFieldIn]{
+		removesRecord(inv, tracker.DeleteCustomField, "custom field", commandForm[tracker.DeleteCustomFieldIn]{
 			example: `  pt delete-custom-field APOLLO Crew --yes`,
 		}),
-		shows(inv, tracker.SetCustomFieldValues, form[tracker.SetCustomFieldValuesIn]{
+		showRecord(inv, tracker.SetCustomFieldValues, commandForm[tracker.SetCustomFieldValuesIn]{
 			long: `Sets custom fields of a task, each named by its name or id; others stay as they are.
 An empty value clears a field. Values are text: a number in decimals, a date as
 YYYY-MM-DD, true or false, one of the options, or free text.`,
@@ -70,14 +70,14 @@ func showField(d *markdown.Doc, f *tracker.CustomField) {
 	d.Field("Project", string(f.ProjectID))
 	d.Field("Type", f.Type)
 	d.Field("Options", strings.Join(f.Options, ", "))
-	d.Field("Created", moment(f.CreatedAt))
-	d.Field("Updated", moment(f.UpdatedAt))
+	d.Field("Created", formatTime(f.CreatedAt))
+	d.Field("Updated", formatTime(f.UpdatedAt))
 }
 
 // customFields gives the custom fields of a project to choose from: it has at
 // most 100, which is one page.
 func customFields(ctx context.Context, c *client.Client, project op.UUID) ([]candidate, error) {
-	page, err := do(ctx, c, tracker.ListCustomFields, &tracker.ListCustomFieldsIn{ProjectID: project, Limit: maxPage})
+	page, err := callOperation(ctx, c, tracker.ListCustomFields, &tracker.ListCustomFieldsIn{ProjectID: project, Limit: maxPage})
 	if err != nil {
 		return nil, err
 	}

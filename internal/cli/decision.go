@@ -18,7 +18,7 @@ import (
 
 func newDecisionCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		shows(inv, tracker.MarkAwaitingDecision, form[tracker.MarkAwaitingDecisionIn]{
+		showRecord(inv, tracker.MarkAwaitingDecision, commandForm[tracker.MarkAwaitingDecisionIn]{
 			long: `Raises a decision request on a task: a question that somebody has to answer before
 the work goes on. While one is open, a second call gives that same request. You, or
 the agent that --agent names, must be the task's assignee, and the task in
@@ -30,17 +30,17 @@ Options are separated by commas, or given by several --options.`,
   pt mark-awaiting-decision APOLLO-17 --question "Ship it?" --agent agent+builder@acme.example --session-id run-42`,
 			flags: []string{"question", "options", "agent", "sessionId"},
 		}, showDecision),
-		shows(inv, tracker.AnswerDecision, form[tracker.AnswerDecisionIn]{
+		showRecord(inv, tracker.AnswerDecision, commandForm[tracker.AnswerDecisionIn]{
 			example: `  pt answer-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --chosen-option-index 0
   pt answer-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --answer "Neither: wait"`,
 			flags: []string{"requestId", "chosenOptionIndex", "answer"},
 			setup: func(cmd *cobra.Command, _ *tracker.AnswerDecisionIn) { oneOf(cmd, "chosen-option-index", "answer") },
 		}, showDecision),
-		shows(inv, tracker.CancelDecision, form[tracker.CancelDecisionIn]{
+		showRecord(inv, tracker.CancelDecision, commandForm[tracker.CancelDecisionIn]{
 			example: `  pt cancel-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags:   []string{"requestId"},
 		}, showDecision),
-		lists(inv, tracker.ListDecisionRequests, form[tracker.ListDecisionRequestsIn]{
+		lists(inv, tracker.ListDecisionRequests, commandForm[tracker.ListDecisionRequestsIn]{
 			example: `  pt list-decision-requests APOLLO-17
   pt list-decision-requests APOLLO APOLLO-17 --status open --json --jq '.data[].id'`,
 			flags: []string{"status"},
@@ -54,8 +54,8 @@ var decisionTable = table[tracker.DecisionRequest]{
 	columns: []column[tracker.DecisionRequest]{
 		{name: "Status", value: func(r *tracker.DecisionRequest) string { return r.Status }},
 		{name: "Question", value: func(r *tracker.DecisionRequest) string { return r.Question }},
-		{name: "Answer", value: func(r *tracker.DecisionRequest) string { return r.Answer }, seldom: true},
-		{name: "Raised", value: func(r *tracker.DecisionRequest) string { return moment(r.CreatedAt) }},
+		{name: "Answer", value: func(r *tracker.DecisionRequest) string { return r.Answer }, wide: true},
+		{name: "Raised", value: func(r *tracker.DecisionRequest) string { return formatTime(r.CreatedAt) }},
 		{name: "By", value: func(r *tracker.DecisionRequest) string { return string(r.RaisedBy) }},
 		{name: "ID", value: func(r *tracker.DecisionRequest) string { return string(r.ID) }},
 	},
@@ -69,10 +69,10 @@ func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	d.Heading(level, "Decision request: "+r.Status)
 	d.Field("ID", string(r.ID))
 	d.Field("Task", r.TaskKey)
-	d.Field("Raised", moment(r.CreatedAt)+" by "+string(r.RaisedBy))
+	d.Field("Raised", formatTime(r.CreatedAt)+" by "+string(r.RaisedBy))
 	d.Field("Session", r.SessionID)
 	if r.ResolvedAt != nil {
-		d.Field("Resolved", moment(*r.ResolvedAt)+" by "+string(r.ResolvedBy))
+		d.Field("Resolved", formatTime(*r.ResolvedAt)+" by "+string(r.ResolvedBy))
 	}
 	d.Quote(r.Question)
 	for i, option := range r.Options {
@@ -111,7 +111,7 @@ const (
 )
 
 func newWaitDecisionCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.GetTask.Operation, form[tracker.GetTaskIn]{
+	k, cmd := newCall(inv, tracker.GetTask.Operation, commandForm[tracker.GetTaskIn]{
 		name: "wait-decision", short: "Wait until a decision request is answered",
 		long: `Waits until a decision request of a task is answered, and prints it. Without
 --request-id it is the task's latest one. It waits for as long as --timeout says,
@@ -153,7 +153,7 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 	in.ProjectID, in.Task = o.call.in.ProjectID, o.call.in.Task
 	var request *tracker.DecisionRequest
 	if in.RequestID == "" {
-		t, err := do(ctx, c, tracker.GetTask, &o.call.in)
+		t, err := callOperation(ctx, c, tracker.GetTask, &o.call.in)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if request.Status == tracker.DecisionCancelled {
-		o.inv.note("The decision request was cancelled: no answer will come.")
+		o.inv.printNote("The decision request was cancelled: no answer will come.")
 		return errNoAnswer
 	}
 	return nil
@@ -197,7 +197,7 @@ func (o *waitOptions) wait(ctx context.Context, in *tracker.WaitDecisionIn, end 
 			in.TimeoutSeconds = int(min(max(left.Round(time.Second), time.Second), poll) / time.Second)
 		}
 		begun := o.inv.Clock.Now()
-		request, err := do(ctx, c, tracker.WaitDecision, in)
+		request, err := callOperation(ctx, c, tracker.WaitDecision, in)
 		now := o.inv.Clock.Now()
 		late := !end.IsZero() && !now.Before(end)
 		switch {
@@ -205,7 +205,7 @@ func (o *waitOptions) wait(ctx context.Context, in *tracker.WaitDecisionIn, end 
 			return request, nil
 		case err == nil && late:
 			return nil, &pendingError{request}
-		case err != nil && (late || !passes(err)):
+		case err != nil && (late || !checkPasses(err)):
 			return nil, err
 		}
 		// A server that answers at once is about to stop: it is not to be asked
@@ -218,8 +218,8 @@ func (o *waitOptions) wait(ctx context.Context, in *tracker.WaitDecisionIn, end 
 	}
 }
 
-// passes tells whether an error may be gone when the same is asked again.
-func passes(err error) bool {
+// checkPasses tells whether an error may be gone when the same is asked again.
+func checkPasses(err error) bool {
 	var f *fault.Error
 	return errors.As(err, &f) && client.Retryable(f)
 }

@@ -11,15 +11,15 @@ import (
 
 func newDelegationCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListDelegations, form[tracker.ListDelegationsIn]{
+		lists(inv, tracker.ListDelegations, commandForm[tracker.ListDelegationsIn]{
 			example: `  pt list-delegations --state ACTIVE
   pt list-delegations --delegate 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags: []string{"delegator", "delegate", "state"},
 		}, delegationTable),
-		shows(inv, tracker.GetDelegation, form[tracker.DelegationIn]{
+		showRecord(inv, tracker.GetDelegation, commandForm[tracker.DelegationIn]{
 			example: `  pt get-delegation 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 		}, showDelegation),
-		shows(inv, tracker.CreateDelegation, form[tracker.CreateDelegationIn]{
+		showRecord(inv, tracker.CreateDelegation, commandForm[tracker.CreateDelegationIn]{
 			long: `Lets another person act on your behalf: for a time, with the permissions that you
 name and hold, everywhere or in one project or one initiative. Clearance and caveats
 stay the delegate's own. It ends with its time, when it is revoked, when you lose the
@@ -44,7 +44,7 @@ permission, and when either is suspended.
 				return nil
 			},
 		}, showDelegation),
-		shows(inv, tracker.RevokeDelegation, form[tracker.DelegationIn]{
+		showRecord(inv, tracker.RevokeDelegation, commandForm[tracker.DelegationIn]{
 			question: "End the delegation %s for good?",
 			example:  `  pt revoke-delegation 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}, showDelegation),
@@ -59,7 +59,7 @@ var delegationTable = table[tracker.Delegation]{
 		{name: "Delegate", value: func(g *tracker.Delegation) string { return string(g.DelegateID) }},
 		{name: "Scope", value: delegationScope},
 		{name: "Permissions", value: func(g *tracker.Delegation) string { return strings.Join(g.Permissions, ", ") }},
-		{name: "Until", value: func(g *tracker.Delegation) string { return moment(g.Until) }},
+		{name: "Until", value: func(g *tracker.Delegation) string { return formatTime(g.Until) }},
 		{name: "ID", value: func(g *tracker.Delegation) string { return string(g.ID) }},
 	},
 }
@@ -75,10 +75,10 @@ func showDelegation(d *markdown.Doc, g *tracker.Delegation) {
 	d.Field("Delegate", string(g.DelegateID))
 	d.Field("Scope", delegationScope(g))
 	d.Field("Permissions", strings.Join(g.Permissions, ", "))
-	d.Field("From", moment(g.From))
-	d.Field("Until", moment(g.Until))
-	d.Field("Created", moment(g.CreatedAt)+" by "+string(g.CreatedBy))
+	d.Field("From", formatTime(g.From))
+	d.Field("Until", formatTime(g.Until))
+	d.Field("Created", formatTime(g.CreatedAt)+" by "+string(g.CreatedBy))
 	if g.RevokedAt != nil {
-		d.Field("Revoked", moment(*g.RevokedAt)+" by "+string(g.RevokedBy))
+		d.Field("Revoked", formatTime(*g.RevokedAt)+" by "+string(g.RevokedBy))
 	}
 }

@@ -17,16 +17,16 @@ const deliverableHelp = `A deliverable is named by its id, its title or a part o
 func newDeliverableCmds(inv *invocation) []*cobra.Command {
 	var criteria []string
 	return []*cobra.Command{
-		lists(inv, tracker.ListDeliverables, form[tracker.ListDeliverablesIn]{
+		lists(inv, tracker.ListDeliverables, commandForm[tracker.ListDeliverablesIn]{
 			example: `  pt list-deliverables APOLLO --status UNDER_REVIEW
   pt list-deliverables APOLLO --task APOLLO-17`,
 			flags: []string{"status", "taskId:task"},
 		}, deliverableTable),
-		shows(inv, tracker.GetDeliverable, form[tracker.DeliverableIn]{
+		showRecord(inv, tracker.GetDeliverable, commandForm[tracker.DeliverableIn]{
 			example: `  pt get-deliverable APOLLO "Flight plan"
   pt get-deliverable APOLLO "Flight plan" --json --jq '.data.criteria[] | select(.met | not) | .text'`,
 		}, showDeliverable),
-		shows(inv, tracker.CreateDeliverable, form[tracker.CreateDeliverableIn]{
+		showRecord(inv, tracker.CreateDeliverable, commandForm[tracker.CreateDeliverableIn]{
 			example: `  pt create-deliverable APOLLO --title "Flight plan" --task APOLLO-17 --criterion "Two have read it"`,
 			flags:   []string{"title", "description", "taskId:task", "owner", "dueDate:due"},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateDeliverableIn) {
@@ -37,7 +37,7 @@ func newDeliverableCmds(inv *invocation) []*cobra.Command {
 				return nil
 			},
 		}, showDeliverable),
-		shows(inv, tracker.UpdateDeliverable, form[tracker.UpdateDeliverableIn]{
+		showRecord(inv, tracker.UpdateDeliverable, commandForm[tracker.UpdateDeliverableIn]{
 			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
 can be empty. The status has commands of its own: submit-deliverable,
 start-deliverable-review, accept-deliverable, reject-deliverable, revise-deliverable.
@@ -46,25 +46,25 @@ start-deliverable-review, accept-deliverable, reject-deliverable, revise-deliver
 			example: `  pt update-deliverable APOLLO "Flight plan" --due 2027-03-31`,
 			flags:   []string{"title", "description", "taskId:task", "owner", "dueDate:due"},
 		}, showDeliverable),
-		shows(inv, tracker.SubmitDeliverable, form[tracker.DeliverableIn]{
+		showRecord(inv, tracker.SubmitDeliverable, commandForm[tracker.DeliverableIn]{
 			example: `  pt submit-deliverable APOLLO "Flight plan"`,
 		}, showDeliverable),
-		shows(inv, tracker.StartDeliverableReview, form[tracker.DeliverableIn]{
+		showRecord(inv, tracker.StartDeliverableReview, commandForm[tracker.DeliverableIn]{
 			example: `  pt start-deliverable-review APOLLO "Flight plan"`,
 		}, showDeliverable),
-		shows(inv, tracker.AcceptDeliverable, form[tracker.ReviewDeliverableIn]{
+		showRecord(inv, tracker.AcceptDeliverable, commandForm[tracker.ReviewDeliverableIn]{
 			example: `  pt accept-deliverable APOLLO "Flight plan" --reason "Complete"`,
 			flags:   []string{"reason"},
 		}, showDeliverable),
-		shows(inv, tracker.RejectDeliverable, form[tracker.RejectDeliverableIn]{
+		showRecord(inv, tracker.RejectDeliverable, commandForm[tracker.RejectDeliverableIn]{
 			example: `  pt reject-deliverable APOLLO "Flight plan" --failed-criteria 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --reason "Costs are missing"`,
 			flags:   []string{"failedCriteria", "reason"},
 		}, showDeliverable),
-		shows(inv, tracker.ReviseDeliverable, form[tracker.ReviewDeliverableIn]{
+		showRecord(inv, tracker.ReviseDeliverable, commandForm[tracker.ReviewDeliverableIn]{
 			example: `  pt revise-deliverable APOLLO "Flight plan" --reason "Costs are missing"`,
 			flags:   []string{"reason"},
 		}, showDeliverable),
-		removes(inv, tracker.DeleteDeliverable, "deliverable", form[tracker.DeliverableIn]{
+		removesRecord(inv, tracker.DeleteDeliverable, "deliverable", commandForm[tracker.DeliverableIn]{
 			example: `  pt delete-deliverable APOLLO "Flight plan" --yes`,
 		}),
 	}
@@ -77,7 +77,7 @@ var deliverableTable = table[tracker.DeliverableSummary]{
 		{name: "Status", value: func(d *tracker.DeliverableSummary) string { return d.Status }},
 		{name: "Due", value: func(d *tracker.DeliverableSummary) string { return string(d.DueDate) }},
 		{name: "Owner", value: func(d *tracker.DeliverableSummary) string { return string(d.Owner) }},
-		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return string(d.TaskID) }, seldom: true},
+		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return string(d.TaskID) }, wide: true},
 		{name: "ID", value: func(d *tracker.DeliverableSummary) string { return string(d.ID) }},
 	},
 }
@@ -90,13 +90,13 @@ func showDeliverable(d *markdown.Doc, v *tracker.Deliverable) {
 	d.Field("Status", v.Status)
 	d.Field("Owner", string(v.Owner))
 	d.Field("Due", string(v.DueDate))
-	d.Field("Created", moment(v.CreatedAt)+" by "+string(v.CreatedBy))
-	d.Field("Updated", moment(v.UpdatedAt))
+	d.Field("Created", formatTime(v.CreatedAt)+" by "+string(v.CreatedBy))
+	d.Field("Updated", formatTime(v.UpdatedAt))
 	if v.SubmittedAt != nil {
-		d.Field("Submitted", moment(*v.SubmittedAt)+" by "+string(v.SubmittedBy))
+		d.Field("Submitted", formatTime(*v.SubmittedAt)+" by "+string(v.SubmittedBy))
 	}
 	if v.ReviewedAt != nil {
-		d.Field("Reviewed", moment(*v.ReviewedAt)+" by "+string(v.ReviewedBy))
+		d.Field("Reviewed", formatTime(*v.ReviewedAt)+" by "+string(v.ReviewedBy))
 	}
 	d.Quote(v.Description)
 	if v.ReviewReason != "" {
@@ -114,7 +114,7 @@ func deliverables(ctx context.Context, c *client.Client, project op.UUID) ([]can
 	in := &tracker.ListDeliverablesIn{ProjectID: project}
 	var all []candidate
 	_, err := pages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := do(ctx, c, tracker.ListDeliverables, in)
+		page, err := callOperation(ctx, c, tracker.ListDeliverables, in)
 		if err != nil {
 			return "", err
 		}

@@ -63,7 +63,7 @@ func (e *refusedLogin) Unwrap() error { return e.error }
 func exitCode(err error) int {
 	var wrong *usageError
 	var nobody *notLoggedIn
-	var folder *unbound
+	var folder *unboundError
 	var pending *pendingError
 	var f *fault.Error
 	switch {
@@ -155,7 +155,7 @@ func (inv *invocation) exit(err error, args []string) int {
 func describe(err error, code int) problem {
 	var wrong *usageError
 	var nobody *notLoggedIn
-	var folder *unbound
+	var folder *unboundError
 	var pending *pendingError
 	var f *fault.Error
 	switch {
@@ -181,7 +181,7 @@ func describe(err error, code int) problem {
 	case !errors.As(err, &f):
 		return problem{Code: "ERROR", Message: err.Error()}
 	}
-	r := client.RefusalOf(err)
+	r := client.ResponseErrorOf(err)
 	p := problem{
 		Code: string(f.Code), Message: f.Message, Reason: f.Reason, Reasons: f.Reasons, Field: f.Field, Permission: f.Permission,
 		Details: f.Details, Retryable: client.Retryable(f), Hint: hint(f, r),
@@ -189,7 +189,7 @@ func describe(err error, code int) problem {
 	if r != nil {
 		p.RequestID = r.RequestID
 	}
-	if login := (*refusedLogin)(nil); errors.As(err, &login) && (r == nil || !r.Foreign) {
+	if login := (*refusedLogin)(nil); errors.As(err, &login) && (r == nil || !r.NotParapet) {
 		p.Message = "No account that can log in has this address and this password."
 		p.Hint = "Type both again. An administrator can tell whether the account is suspended."
 	}
@@ -197,11 +197,11 @@ func describe(err error, code int) problem {
 }
 
 // hint says what may help against an error of the service.
-func hint(f *fault.Error, r *client.Refusal) string {
+func hint(f *fault.Error, r *client.ResponseError) string {
 	if f.Code == fault.CodeOutcomeUnknown {
 		return unknownHint(f)
 	}
-	if r != nil && r.Foreign {
+	if r != nil && r.NotParapet {
 		return "Check the address (pt auth status) and what stands between here and there; the request id may be in its log."
 	}
 	switch f.Code {

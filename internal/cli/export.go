@@ -23,7 +23,7 @@ type exportOptions struct {
 }
 
 func newExportCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.ExportItems.Operation, form[tracker.ExportItemsIn]{
+	k, cmd := newCall(inv, tracker.ExportItems.Operation, commandForm[tracker.ExportItemsIn]{
 		name: "export", whole: true, short: "Write the tasks of a project in the form that pt import reads",
 		long: `Writes the tasks of a project in the form that pt import reads: one JSON object a
 line, to the output or to a file. A file is there whole or not at all. What was
@@ -70,7 +70,7 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 	default:
 		n, err := o.file(ctx, c, name)
 		if err == nil {
-			o.inv.note("%d items written to %s", n, text.Line(name))
+			o.inv.printNote("%d items written to %s", n, text.Line(name))
 		}
 		return err
 	}
@@ -80,7 +80,7 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 func (o *exportOptions) items(ctx context.Context, c *client.Client, take func(*tracker.ImportItem) error) error {
 	in := &o.call.in
 	_, err := pages(true, &in.Limit, &in.Cursor, func() (string, error) {
-		page, err := do(ctx, c, tracker.ExportItems, in)
+		page, err := callOperation(ctx, c, tracker.ExportItems, in)
 		if err != nil {
 			return "", err
 		}

@@ -42,7 +42,7 @@ func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 		name, own := strings.CutSuffix(name, "!")
 		fieldName, flag, ok := strings.Cut(name, ":")
 		if !ok {
-			flag = kebab(fieldName)
+			flag = toKebabCase(fieldName)
 		}
 		f := fieldNamed(o, fieldName)
 		value := &fieldValue{field: f, v: v.Field(f.Index)}
@@ -94,8 +94,8 @@ func fieldNamed(o *op.Operation, name string) op.Field {
 	panic(fmt.Sprintf("cli: the operation %s has no field %s", o.Name, name))
 }
 
-// kebab gives the flag of a field: estimatePoints is --estimate-points.
-func kebab(name string) string {
+// toKebabCase gives the flag of a field: estimatePoints is --estimate-points.
+func toKebabCase(name string) string {
 	var b strings.Builder
 	for i, r := range name {
 		if unicode.IsUpper(r) && i > 0 {
@@ -216,9 +216,9 @@ func (f *fieldValue) scalar(v reflect.Value, text string) error {
 	return nil
 }
 
-// do holds an input against its declaration, so that a wrong flag costs no
+// callOperation holds an input against its declaration, so that a wrong flag costs no
 // request, and carries the operation out.
-func do[In, Out any](ctx context.Context, c *client.Client, o op.Op[In, Out], in *In, opts ...client.Option) (*Out, error) {
+func callOperation[In, Out any](ctx context.Context, c *client.Client, o op.Op[In, Out], in *In, opts ...client.Option) (*Out, error) {
 	if err := o.Validate(in); err != nil {
 		return nil, usage(err)
 	}
@@ -271,10 +271,10 @@ func pages(all bool, limit *int, cursor *string, ask func() (string, error)) (st
 	}
 }
 
-// tellCut says that a list goes on.
-func (inv *invocation) tellCut(shown int, next string) {
+// printTruncationHint says that a list goes on.
+func (inv *invocation) printTruncationHint(shown int, next string) {
 	if next != "" {
-		inv.note("%d shown, more follow: --all, or --cursor %s", shown, next)
+		inv.printNote("%d shown, more follow: --all, or --cursor %s", shown, next)
 	}
 }
 
@@ -290,7 +290,7 @@ func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o o
 	out := &op.Page[T]{Items: []T{}}
 	var err error
 	out.NextCursor, err = pages(l.all, limit, cursor, func() (string, error) {
-		page, err := do(ctx, c, o, in)
+		page, err := callOperation(ctx, c, o, in)
 		if err != nil {
 			return "", err
 		}
@@ -300,7 +300,7 @@ func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o o
 	if err != nil {
 		return nil, err
 	}
-	inv.tellCut(len(out.Items), out.NextCursor)
+	inv.printTruncationHint(len(out.Items), out.NextCursor)
 	return out, nil
 }
 

@@ -11,10 +11,10 @@ import (
 	"parapet/internal/op"
 )
 
-// unbound is the error of a folder that no project is bound to.
-type unbound struct{ dir string }
+// unboundError is the error of a folder that no project is bound to.
+type unboundError struct{ dir string }
 
-func (e *unbound) Error() string {
+func (e *unboundError) Error() string {
 	return "The folder " + e.dir + " is bound to no project that you can see."
 }
 
@@ -42,7 +42,7 @@ func (inv *invocation) takeProject(a *argument, hint string) error {
 		}
 		return a.take(hint)
 	}
-	place := repo.At(repo.From(inv.Dir, hint))
+	place := repo.Find(repo.FindFrom(inv.Dir, hint))
 	a.folder = []string{place.Dir}
 	if address := place.Address(); address != "" {
 		// The way in which pt bind-repo binds a repository comes first.
@@ -69,12 +69,12 @@ func (inv *invocation) findProject(ctx context.Context, c *client.Client, hint s
 // hints that one is bound to.
 func findFolder(ctx context.Context, c *client.Client, hints []string) (*tracker.Project, error) {
 	for _, hint := range hints {
-		p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
+		p, err := callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: hint})
 		if err == nil || !fault.HasCode(err, fault.CodeNotFound) {
 			return p, err
 		}
 	}
-	return nil, &unbound{dir: hints[len(hints)-1]}
+	return nil, &unboundError{dir: hints[len(hints)-1]}
 }
 
 // projectID gives the id of the project that a hint means. An id costs no request.

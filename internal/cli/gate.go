@@ -13,7 +13,7 @@ import (
 func newGateCmds(inv *invocation) []*cobra.Command {
 	var created, changed, met, unmet []string
 	return []*cobra.Command{
-		shows(inv, tracker.CreateGate, form[tracker.CreateGateIn]{
+		showRecord(inv, tracker.CreateGate, commandForm[tracker.CreateGateIn]{
 			example: `  pt create-gate APOLLO --stage Design --name "Design review" --criterion "Reviewed by two" --criterion "Costs known"`,
 			flags:   []string{"stageId:stage", "name"},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateGateIn) {
@@ -24,7 +24,7 @@ func newGateCmds(inv *invocation) []*cobra.Command {
 				return nil
 			},
 		}, showGate),
-		shows(inv, tracker.UpdateGate, form[tracker.UpdateGateIn]{
+		showRecord(inv, tracker.UpdateGate, commandForm[tracker.UpdateGateIn]{
 			long: `Changes what the flags name and leaves the rest. --criterion, given once for each,
 is the whole new list; one that is empty clears the list. Votes keep what they found.
 
@@ -44,7 +44,7 @@ A gate is named by its id or its name.`,
 				return nil
 			},
 		}, showGate),
-		shows(inv, tracker.ReviewGate, form[tracker.ReviewGateIn]{
+		showRecord(inv, tracker.ReviewGate, commandForm[tracker.ReviewGateIn]{
 			long: `Votes at a gate. PASS passes it and starts the next stage; WAIVE does so too, but
 needs gates.waive and a reason; FAIL marks it FAILED, HOLD marks it HELD. A later
 vote of the same reviewer replaces the former one.
@@ -72,7 +72,7 @@ A gate is named by its id or its name.`,
 				d.Line("The stage " + out.Progressed.Name + " is " + out.Progressed.Status + " now.")
 			}
 		}),
-		removes(inv, tracker.DeleteGate, "gate", form[tracker.DeleteGateIn]{
+		removesRecord(inv, tracker.DeleteGate, "gate", commandForm[tracker.DeleteGateIn]{
 			example: `  pt delete-gate APOLLO "Design review" --yes`,
 		}),
 	}
@@ -90,7 +90,7 @@ func writeGate(d *markdown.Doc, level int, g *tracker.Gate) {
 	d.Field("ID", string(g.ID))
 	d.Field("After stage", string(g.StageID))
 	d.Field("Status", g.Status)
-	d.Field("Decided", optMoment(g.DecidedAt))
+	d.Field("Decided", optionalTime(g.DecidedAt))
 	for _, c := range g.Criteria {
 		d.Field("Criterion", c)
 	}
@@ -105,9 +105,9 @@ var reviewTable = table[tracker.GateReview]{
 		{name: "Reviewer", value: func(r *tracker.GateReview) string { return string(r.Reviewer) }},
 		{name: "Vote", value: func(r *tracker.GateReview) string { return r.Vote }},
 		{name: "Reason", value: func(r *tracker.GateReview) string { return r.Reason }},
-		{name: "Met", value: func(r *tracker.GateReview) string { return findings(r, true) }, seldom: true},
-		{name: "Not met", value: func(r *tracker.GateReview) string { return findings(r, false) }, seldom: true},
-		{name: "When", value: func(r *tracker.GateReview) string { return moment(r.ReviewedAt) }},
+		{name: "Met", value: func(r *tracker.GateReview) string { return findings(r, true) }, wide: true},
+		{name: "Not met", value: func(r *tracker.GateReview) string { return findings(r, false) }, wide: true},
+		{name: "When", value: func(r *tracker.GateReview) string { return formatTime(r.ReviewedAt) }},
 	},
 }
 

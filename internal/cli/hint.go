@@ -106,7 +106,7 @@ type argument struct {
 
 // newArgument makes the argument of a field of the input in.
 func newArgument(f op.Field, in reflect.Value) *argument {
-	name := kebab(strings.TrimSuffix(f.Name, "Id"))
+	name := toKebabCase(strings.TrimSuffix(f.Name, "Id"))
 	return &argument{name: name, field: f, kind: hintKindOf(f), v: in.Field(f.Index), in: in}
 }
 
@@ -153,13 +153,13 @@ func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string,
 	case hintTask:
 		return findTask(ctx, c, a.hint)
 	case hintIssue:
-		i, err := do(ctx, c, tracker.GetIssue, &tracker.GetIssueIn{Issue: a.hint})
+		i, err := callOperation(ctx, c, tracker.GetIssue, &tracker.GetIssueIn{Issue: a.hint})
 		if err != nil {
 			return "", "", err
 		}
 		return i.ID, i.Key + " " + i.Title, nil
 	case hintInitiative:
-		i, err := do(ctx, c, tracker.FindInitiative, &tracker.FindInitiativeIn{Hint: a.hint})
+		i, err := callOperation(ctx, c, tracker.FindInitiative, &tracker.FindInitiativeIn{Hint: a.hint})
 		if err != nil {
 			return "", "", err
 		}
@@ -240,7 +240,7 @@ func (a *argument) findProject(ctx context.Context, c *client.Client) (*tracker.
 	if a.folder != nil {
 		return findFolder(ctx, c, a.folder)
 	}
-	return do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.hint})
+	return callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.hint})
 }
 
 // findTask gives the id and the title of the task that a key names.
@@ -249,11 +249,11 @@ func findTask(ctx context.Context, c *client.Client, key string) (op.UUID, strin
 	if m == nil {
 		return "", "", usagef("%q is neither a task's id nor its key", key)
 	}
-	p, err := do(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: m[1]})
+	p, err := callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: m[1]})
 	if err != nil {
 		return "", "", err
 	}
-	t, err := do(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: p.ID, Task: key})
+	t, err := callOperation(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: p.ID, Task: key})
 	if err != nil {
 		return "", "", err
 	}

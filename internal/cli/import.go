@@ -259,7 +259,7 @@ func (im *importer) fail(line int, id, reason string) {
 	if id != "" {
 		id = " (" + id + ")"
 	}
-	im.inv.note("line %d%s: %s", line, text.Line(text.Cut(id, 200)), text.Line(reason))
+	im.inv.printNote("line %d%s: %s", line, text.Line(text.Cut(id, 200)), text.Line(reason))
 }
 
 // progress shows on a terminal how far the import is, ten times a second at most.

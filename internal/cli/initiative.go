@@ -16,7 +16,7 @@ const initiativeHelp = `An initiative is named by its id, its name or a part of 
 
 func newInitiativeCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		shows(inv, tracker.FindInitiative, form[tracker.FindInitiativeIn]{
+		showRecord(inv, tracker.FindInitiative, commandForm[tracker.FindInitiativeIn]{
 			long: `Shows the one initiative that a hint means, with its projects that you can read.
 
 ` + initiativeHelp,
@@ -24,17 +24,17 @@ func newInitiativeCmds(inv *invocation) []*cobra.Command {
   pt initiative moon --json --jq '.data.projects[].prefix'`,
 			args: []string{"hint:initiative"},
 		}, showInitiativeDetail),
-		lists(inv, tracker.ListInitiatives, form[tracker.ListInitiativesIn]{
+		lists(inv, tracker.ListInitiatives, commandForm[tracker.ListInitiativesIn]{
 			example: `  pt list-initiatives
   pt list-initiatives --status ON_HOLD --search moon`,
 			flags: []string{"status", "search"},
 		}, initiativeTable),
-		shows(inv, tracker.CreateInitiative, form[tracker.CreateInitiativeIn]{
+		showRecord(inv, tracker.CreateInitiative, commandForm[tracker.CreateInitiativeIn]{
 			example: `  pt create-initiative --name "Moon 2030" --start 2027-01-04
   pt create-initiative --name "Moon 2030" --start 2027-01-04 --end 2030-12-31 --description - < moon.md`,
 			flags: []string{"name", "startDate:start", "endDate:end", "description", "classification", "organisationId:organisation"},
 		}, showInitiative),
-		shows(inv, tracker.UpdateInitiative, form[tracker.UpdateInitiativeIn]{
+		showRecord(inv, tracker.UpdateInitiative, commandForm[tracker.UpdateInitiativeIn]{
 			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
 can be empty.
 
@@ -43,7 +43,7 @@ can be empty.
   pt update-initiative moon --end ""`,
 			flags: []string{"name", "status", "description", "startDate:start", "endDate:end", "classification", "organisationId:organisation"},
 		}, showInitiative),
-		removes(inv, tracker.DeleteInitiative, "initiative", form[tracker.DeleteInitiativeIn]{
+		removesRecord(inv, tracker.DeleteInitiative, "initiative", commandForm[tracker.DeleteInitiativeIn]{
 			long: `Deletes an initiative for good. Its projects stay and lose their initiative, epics
 that are tagged with it lose the tag, and the delegations for it end. It asks on a
 terminal; without one it needs --yes.
@@ -51,7 +51,7 @@ terminal; without one it needs --yes.
 ` + initiativeHelp,
 			example: `  pt delete-initiative "Moon 2030" --yes`,
 			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteInitiativeIn) (string, error) {
-				i, err := do(ctx, c, tracker.GetInitiative, &tracker.GetInitiativeIn{InitiativeID: in.InitiativeID})
+				i, err := callOperation(ctx, c, tracker.GetInitiative, &tracker.GetInitiativeIn{InitiativeID: in.InitiativeID})
 				if err != nil {
 					return "", err
 				}
@@ -82,8 +82,8 @@ func showInitiative(d *markdown.Doc, i *tracker.Initiative) {
 	d.Field("Start", string(i.StartDate))
 	d.Field("End", string(i.EndDate))
 	d.Field("Organisation", string(i.OrganisationID))
-	d.Field("Created", moment(i.CreatedAt)+" by "+string(i.CreatedBy))
-	d.Field("Updated", moment(i.UpdatedAt))
+	d.Field("Created", formatTime(i.CreatedAt)+" by "+string(i.CreatedBy))
+	d.Field("Updated", formatTime(i.UpdatedAt))
 	d.Quote(i.Description)
 }
 

@@ -13,21 +13,21 @@ import (
 
 func newIssueCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListIssues, form[tracker.ListIssuesIn]{
+		lists(inv, tracker.ListIssues, commandForm[tracker.ListIssuesIn]{
 			example: `  pt list-issues --project APOLLO --severity CRITICAL
   pt list-issues --status OPEN --search hatch --json --jq '.data[].key'`,
 			flags: []string{"severity", "status", "search", "assignee"},
 		}, issueTable),
-		shows(inv, tracker.GetIssue, form[tracker.GetIssueIn]{
+		showRecord(inv, tracker.GetIssue, commandForm[tracker.GetIssueIn]{
 			example: `  pt get-issue ISS-4
   pt get-issue ISS-4 --json --jq .data.resolutionDueAt`,
 		}, showIssue),
-		shows(inv, tracker.CreateIssue, form[tracker.CreateIssueIn]{
+		showRecord(inv, tracker.CreateIssue, commandForm[tracker.CreateIssueIn]{
 			example: `  pt create-issue --project APOLLO --title "The hatch does not close" --severity HIGH
   pt create-issue --project APOLLO --title "Leak" --description - < leak.md`,
 			flags: []string{"title", "description", "severity", "dueDate:due"},
 		}, showIssue),
-		shows(inv, tracker.UpdateIssue, form[tracker.UpdateIssueIn]{
+		showRecord(inv, tracker.UpdateIssue, commandForm[tracker.UpdateIssueIn]{
 			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
 can be empty. Severity, assignee and status have commands of their own:
 escalate-issue, assign-issue, transition-issue and resolve-issue.`,
@@ -35,32 +35,32 @@ escalate-issue, assign-issue, transition-issue and resolve-issue.`,
   pt update-issue ISS-4 --due ""`,
 			flags: []string{"title", "description", "dueDate:due"},
 		}, showIssue),
-		shows(inv, tracker.AssignIssue, form[tracker.AssignIssueIn]{
+		showRecord(inv, tracker.AssignIssue, commandForm[tracker.AssignIssueIn]{
 			example: `  pt assign-issue ISS-4 --assignee 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f
   pt assign-issue ISS-4 --assignee ""`,
 			flags: []string{"assignee"},
 			setup: func(cmd *cobra.Command, _ *tracker.AssignIssueIn) { must(cmd.MarkFlagRequired("assignee")) },
 		}, showIssue),
-		shows(inv, tracker.EscalateIssue, form[tracker.EscalateIssueIn]{
+		showRecord(inv, tracker.EscalateIssue, commandForm[tracker.EscalateIssueIn]{
 			example: `  pt escalate-issue ISS-4 --severity CRITICAL`,
 			flags:   []string{"severity"},
 		}, showIssue),
-		shows(inv, tracker.TransitionIssue, form[tracker.TransitionIssueIn]{
+		showRecord(inv, tracker.TransitionIssue, commandForm[tracker.TransitionIssueIn]{
 			example: `  pt transition-issue ISS-4 --to IN_PROGRESS`,
 			flags:   []string{"to"},
 		}, showIssue),
-		shows(inv, tracker.ResolveIssue, form[tracker.ResolveIssueIn]{
+		showRecord(inv, tracker.ResolveIssue, commandForm[tracker.ResolveIssueIn]{
 			example: `  pt resolve-issue ISS-4 --resolution FIXED`,
 			flags:   []string{"resolution"},
 		}, showIssue),
-		shows(inv, tracker.PromoteIssue, form[tracker.PromoteIssueIn]{
+		showRecord(inv, tracker.PromoteIssue, commandForm[tracker.PromoteIssueIn]{
 			example: `  pt promote-issue ISS-4
   pt promote-issue ISS-4 --json --jq .data.key`,
 		}, showTask),
-		removes(inv, tracker.DeleteIssue, "issue", form[tracker.DeleteIssueIn]{
+		removesRecord(inv, tracker.DeleteIssue, "issue", commandForm[tracker.DeleteIssueIn]{
 			example: `  pt delete-issue ISS-4 --yes`,
 			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteIssueIn) (string, error) {
-				i, err := do(ctx, c, tracker.GetIssue, &tracker.GetIssueIn{Issue: in.Issue})
+				i, err := callOperation(ctx, c, tracker.GetIssue, &tracker.GetIssueIn{Issue: in.Issue})
 				if err != nil {
 					return "", err
 				}
@@ -77,7 +77,7 @@ var issueTable = table[tracker.IssueSummary]{
 		{name: "Title", value: func(i *tracker.IssueSummary) string { return i.Title }},
 		{name: "Severity", value: func(i *tracker.IssueSummary) string { return i.Severity }},
 		{name: "Status", value: func(i *tracker.IssueSummary) string { return i.Status }},
-		{name: "Resolution", value: func(i *tracker.IssueSummary) string { return i.Resolution }, seldom: true},
+		{name: "Resolution", value: func(i *tracker.IssueSummary) string { return i.Resolution }, wide: true},
 		{name: "Assignee", value: func(i *tracker.IssueSummary) string { return string(i.Assignee) }},
 		{name: "Resolve by", value: func(i *tracker.IssueSummary) string { return deadline(i.ResolutionDueAt, i.ResolutionOverdue) }},
 	},
@@ -94,19 +94,19 @@ func showIssue(d *markdown.Doc, i *tracker.Issue) {
 	d.Field("Assignee", string(i.Assignee))
 	d.Field("Due", string(i.DueDate))
 	d.Field("First response by", deadline(i.FirstResponseDueAt, i.FirstResponseOverdue))
-	d.Field("First response", optMoment(i.FirstRespondedAt))
+	d.Field("First response", optionalTime(i.FirstRespondedAt))
 	d.Field("Resolve by", deadline(i.ResolutionDueAt, i.ResolutionOverdue))
-	d.Field("Resolved", optMoment(i.ResolvedAt))
+	d.Field("Resolved", optionalTime(i.ResolvedAt))
 	d.Field("Promoted to", first(i.PromotedTaskKey, string(i.PromotedTaskID)))
-	d.Field("Created", moment(i.CreatedAt)+" by "+string(i.CreatedBy))
-	d.Field("Updated", moment(i.UpdatedAt))
+	d.Field("Created", formatTime(i.CreatedAt)+" by "+string(i.CreatedBy))
+	d.Field("Updated", formatTime(i.UpdatedAt))
 	d.Quote(i.Description)
 }
 
 // deadline shows a deadline of the SLA, and whether it was missed.
 func deadline(at time.Time, overdue bool) string {
 	if overdue {
-		return moment(at) + " (missed)"
+		return formatTime(at) + " (missed)"
 	}
-	return moment(at)
+	return formatTime(at)
 }

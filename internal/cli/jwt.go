@@ -15,8 +15,8 @@ type tokenFacts struct {
 	expires time.Time
 }
 
-// factsOf reads a token without verifying it; false where it is no JWT.
-func factsOf(token string) (tokenFacts, bool) {
+// tokenFactsOf reads a token without verifying it; false where it is no JWT.
+func tokenFactsOf(token string) (tokenFacts, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || parts[2] == "" {
 		return tokenFacts{}, false

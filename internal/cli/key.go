@@ -28,7 +28,7 @@ key makes no keys. The token is shown this once.`,
 		if err != nil {
 			return err
 		}
-		out, err := do(ctx, c, identity.IssueKey, in)
+		out, err := callOperation(ctx, c, identity.IssueKey, in)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ administrator's session with api_key.issue_for_service. The token is shown this 
 		if err != nil {
 			return err
 		}
-		out, err := do(ctx, c, identity.IssueServiceKey, in)
+		out, err := callOperation(ctx, c, identity.IssueServiceKey, in)
 		if err != nil {
 			return err
 		}
@@ -61,14 +61,14 @@ administrator's session with api_key.issue_for_service. The token is shown this 
 }
 
 func (inv *invocation) showIssued(ctx context.Context, k *identity.IssuedKey) error {
-	inv.note("The token is shown this once: store it now.")
+	inv.printNote("The token is shown this once: store it now.")
 	return inv.show(ctx, view{data: k, markdown: func(d *markdown.Doc) {
 		d.Heading(1, k.Label)
 		d.Field("ID", string(k.ID))
 		d.Field("Kind", k.Kind)
 		d.Field("Owner", string(k.Owner))
 		d.Field("Tenant", string(k.TenantID))
-		d.Field("Expires", moment(k.Expiry))
+		d.Field("Expires", formatTime(k.Expiry))
 		d.Field("Token", k.Token)
 	}})
 }
@@ -109,7 +109,7 @@ func (o *listKeysOptions) run(ctx context.Context, _ []string) error {
 		}
 		var rows [][]string
 		for _, k := range page.Items {
-			rows = append(rows, []string{string(k.ID), k.Label, k.Kind, moment(k.Expiry), optMoment(k.LastUsedAt), optMoment(k.RevokedAt)})
+			rows = append(rows, []string{string(k.ID), k.Label, k.Kind, formatTime(k.Expiry), optionalTime(k.LastUsedAt), optionalTime(k.RevokedAt)})
 		}
 		d.Table([]string{"ID", "Label", "Kind", "Expires", "Last used", "Revoked"}, rows, 1)
 	}})
@@ -146,7 +146,7 @@ func (o *revokeKeyOptions) run(ctx context.Context, args []string) error {
 		return usagef("the key %q: %w", args[0], err)
 	}
 	o.in.KeyID = id
-	if err := o.inv.mayDestroy(o.yes); err != nil {
+	if err := o.inv.confirmDestructive(o.yes); err != nil {
 		return err
 	}
 	c, _, err := o.inv.connect()
@@ -158,7 +158,7 @@ func (o *revokeKeyOptions) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	k, err := do(ctx, c, identity.RevokeKey, &o.in, o.options()...)
+	k, err := callOperation(ctx, c, identity.RevokeKey, &o.in, o.options()...)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (o *revokeKeyOptions) run(ctx context.Context, args []string) error {
 		d.Field("ID", string(k.ID))
 		d.Field("Kind", k.Kind)
 		d.Field("Owner", string(k.Owner))
-		d.Field("Revoked", optMoment(k.RevokedAt))
+		d.Field("Revoked", optionalTime(k.RevokedAt))
 		d.Field("By", string(k.RevokedBy))
 		d.Field("Reason", k.RevokeReason)
 	}})

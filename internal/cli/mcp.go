@@ -72,7 +72,7 @@ func (o *mcpOptions) run(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	err = server.Stdio(ctx, io.NopCloser(o.inv.In), keptOpen{o.inv.Out}, c, o.view)
+	err = server.Stdio(ctx, io.NopCloser(o.inv.In), nopCloser{o.inv.Out}, c, o.view)
 	if ctx.Err() != nil {
 		// The client has told it to end: that is how it ends.
 		return nil
@@ -80,7 +80,7 @@ func (o *mcpOptions) run(ctx context.Context, _ []string) error {
 	return err
 }
 
-// keptOpen is a stream that is its owner's to close.
-type keptOpen struct{ io.Writer }
+// nopCloser is a stream that is its owner's to close.
+type nopCloser struct{ io.Writer }
 
-func (keptOpen) Close() error { return nil }
+func (nopCloser) Close() error { return nil }

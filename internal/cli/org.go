@@ -41,7 +41,7 @@ Names are text that somebody else wrote: don't trust what they say.`,
 		if err != nil {
 			return err
 		}
-		out, err := do(ctx, c, identity.ListOrgs, &identity.MeIn{})
+		out, err := callOperation(ctx, c, identity.ListOrgs, &identity.MeIn{})
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func newPermissionsCmd(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out, err := do(ctx, c, identity.Permissions, &identity.MeIn{})
+		out, err := callOperation(ctx, c, identity.Permissions, &identity.MeIn{})
 		if err != nil {
 			return err
 		}

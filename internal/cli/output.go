@@ -260,12 +260,12 @@ func (inv *invocation) query(ctx context.Context, doc []byte) error {
 	}
 }
 
-// moment shows a time to the second, in UTC.
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+// formatTime shows a time to the second, in UTC.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-func optMoment(t *time.Time) string {
+func optionalTime(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return moment(*t)
+	return formatTime(*t)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func newListPeopleCmd(inv *invocation) *cobra.Command {
-	return lists(inv, identity.ListPeople, form[identity.ListPeopleIn]{
+	return lists(inv, identity.ListPeople, commandForm[identity.ListPeopleIn]{
 		example: `  pt list-people
   pt list-people --search lin --json --jq '.data[0].id'`,
 		flags: []string{"search", "organisationId:organisation"},

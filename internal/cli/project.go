@@ -21,14 +21,14 @@ var keyPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]+$`)
 func newProjectCmds(inv *invocation) []*cobra.Command {
 	var created, changed, renamed []string
 	return []*cobra.Command{
-		lists(inv, tracker.ListProjects, form[tracker.ListProjectsIn]{
+		lists(inv, tracker.ListProjects, commandForm[tracker.ListProjectsIn]{
 			example: `  pt list-projects
   pt list-projects --status ACTIVE --search apollo
   pt list-projects --all --json --fields id,prefix`,
 			flags: []string{"search", "status", "initiativeId:initiative"},
 		}, projectTable),
 		newFindProjectCmd(inv),
-		shows(inv, tracker.CreateProject, form[tracker.CreateProjectIn]{
+		showRecord(inv, tracker.CreateProject, commandForm[tracker.CreateProjectIn]{
 			example: `  pt create-project --name "Lunar lander" --start 2027-01-04 --prefix LUNA
   pt create-project --name Billing --start 2027-01-04 --story-point-scale 1,2,3,5,8 --description - < billing.md`,
 			flags: []string{
@@ -41,7 +41,7 @@ func newProjectCmds(inv *invocation) []*cobra.Command {
 				return err
 			},
 		}, showProject),
-		shows(inv, tracker.UpdateProject, form[tracker.UpdateProjectIn]{
+		showRecord(inv, tracker.UpdateProject, commandForm[tracker.UpdateProjectIn]{
 			long: `Changes what the flags name and leaves the rest. An empty value clears a field
 that can be empty.`,
 			example: `  pt update-project LUNA --status COMPLETED
@@ -71,7 +71,7 @@ that can be empty.`,
 				return err
 			},
 		}, showProject),
-		removes(inv, tracker.DeleteProject, "project", form[tracker.DeleteProjectIn]{
+		removesRecord(inv, tracker.DeleteProject, "project", commandForm[tracker.DeleteProjectIn]{
 			long: `Deletes a project for good, with its tasks, issues, stages, comments and time
 entries. It asks on a terminal; without one it needs --yes. The project must be
 named: neither PT_PROJECT nor the folder counts here.`,
@@ -79,7 +79,7 @@ named: neither PT_PROJECT nor the folder counts here.`,
   pt delete-project LUNA --yes`,
 			question: "Delete the project %s with all that is in it, for good?",
 			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteProjectIn) (string, error) {
-				p, err := do(ctx, c, tracker.GetProject, &tracker.GetProjectIn{ProjectID: in.ProjectID})
+				p, err := callOperation(ctx, c, tracker.GetProject, &tracker.GetProjectIn{ProjectID: in.ProjectID})
 				if err != nil {
 					return "", err
 				}
@@ -175,8 +175,8 @@ func showProject(d *markdown.Doc, p *tracker.Project) {
 	d.Field("Owner", string(p.OwnerID))
 	d.Field("Issue prefix", p.IssuePrefix)
 	d.Field("Story-point scale", scale(p.StoryPointScale))
-	d.Field("Created", moment(p.CreatedAt)+" by "+string(p.CreatedBy))
-	d.Field("Updated", moment(p.UpdatedAt))
+	d.Field("Created", formatTime(p.CreatedAt)+" by "+string(p.CreatedBy))
+	d.Field("Updated", formatTime(p.UpdatedAt))
 	for _, r := range p.RepoPaths {
 		d.Field("Repository", r.Path+" (binding "+string(r.ID)+")")
 	}
@@ -196,8 +196,8 @@ func showStatuses(d *markdown.Doc, statuses []tracker.Status) {
 	d.Table([]string{"Status", "Category"}, rows, 0)
 }
 
-// number shows a number in its shortest form.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// formatNumber formats a number in its shortest form.
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // scale shows a story-point scale; no scale is UNKNOWN, never a default.
 func scale(points []float64) string {
@@ -206,7 +206,7 @@ func scale(points []float64) string {
 	}
 	var texts []string
 	for _, p := range points {
-		texts = append(texts, number(p))
+		texts = append(texts, formatNumber(p))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -10,9 +10,9 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// mayDestroy refuses what can't be undone where nobody can be asked and --yes
+// confirmDestructive refuses what can't be undone where nobody can be asked and --yes
 // was not given.
-func (inv *invocation) mayDestroy(yes bool) error {
+func (inv *invocation) confirmDestructive(yes bool) error {
 	if yes || (inv.InTerminal && inv.ErrTerminal) {
 		return nil
 	}

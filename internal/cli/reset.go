@@ -87,7 +87,7 @@ func (o *resetOptions) request(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := do(ctx, c, identity.RequestPasswordReset, &identity.RequestPasswordResetIn{Email: o.email}); err != nil {
+	if _, err := callOperation(ctx, c, identity.RequestPasswordReset, &identity.RequestPasswordResetIn{Email: o.email}); err != nil {
 		return err
 	}
 	return o.show(ctx, base, "If the address has an account, a link was sent to it. It is good for 30 minutes.")
@@ -112,7 +112,7 @@ func (o *resetOptions) reset(ctx context.Context, _ []string) error {
 	if i := strings.LastIndexByte(in.Token, '#'); i >= 0 {
 		in.Token = in.Token[i+1:]
 	}
-	if _, err := do(ctx, c, identity.ResetPassword, in); err != nil {
+	if _, err := callOperation(ctx, c, identity.ResetPassword, in); err != nil {
 		return err
 	}
 	return o.show(ctx, base, "The new password is set. Log in with pt auth login.")

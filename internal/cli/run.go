@@ -15,12 +15,12 @@ import (
 
 func newRunCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListRuns, form[tracker.ListRunsIn]{
+		lists(inv, tracker.ListRuns, commandForm[tracker.ListRunsIn]{
 			example: `  pt list-runs --project APOLLO --status FAILED
   pt list-runs --task APOLLO-17 --json --jq '.data[].summary'`,
 			flags: []string{"taskId:task", "agent", "status"},
 		}, runTable),
-		shows(inv, tracker.GetRun, form[tracker.GetRunIn]{
+		showRecord(inv, tracker.GetRun, commandForm[tracker.GetRunIn]{
 			example: `  pt get-run 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 		}, showRun),
 	}
@@ -32,8 +32,8 @@ var runTable = table[tracker.AgentRunSummary]{
 		{name: "Task", value: func(r *tracker.AgentRunSummary) string { return r.TaskKey }},
 		{name: "Status", value: func(r *tracker.AgentRunSummary) string { return r.Status }},
 		{name: "Agent", value: func(r *tracker.AgentRunSummary) string { return string(r.Agent) }},
-		{name: "Created", value: func(r *tracker.AgentRunSummary) string { return moment(r.CreatedAt) }},
-		{name: "Score", value: func(r *tracker.AgentRunSummary) string { return score(r.Score) }, seldom: true},
+		{name: "Created", value: func(r *tracker.AgentRunSummary) string { return formatTime(r.CreatedAt) }},
+		{name: "Score", value: func(r *tracker.AgentRunSummary) string { return score(r.Score) }, wide: true},
 		{name: "Summary", value: func(r *tracker.AgentRunSummary) string { return first(r.Summary, r.Error, r.Note) }},
 		{name: "ID", value: func(r *tracker.AgentRunSummary) string { return string(r.ID) }},
 	},
@@ -43,7 +43,7 @@ func score(x *float64) string {
 	if x == nil {
 		return ""
 	}
-	return number(*x)
+	return formatNumber(*x)
 }
 
 func showRun(d *markdown.Doc, r *tracker.AgentRun) {
@@ -55,12 +55,12 @@ func showRun(d *markdown.Doc, r *tracker.AgentRun) {
 	d.Field("Attempts", strconv.Itoa(r.Attempts))
 	d.Field("Note", r.Note)
 	d.Field("Error", r.Error)
-	d.Field("Created", moment(r.CreatedAt)+" by "+string(r.CreatedBy))
-	d.Field("Started", optMoment(r.StartedAt))
-	d.Field("Finished", optMoment(r.FinishedAt))
+	d.Field("Created", formatTime(r.CreatedAt)+" by "+string(r.CreatedBy))
+	d.Field("Started", optionalTime(r.StartedAt))
+	d.Field("Finished", optionalTime(r.FinishedAt))
 	d.Field("Score", score(r.Score))
 	for _, name := range slices.Sorted(maps.Keys(r.ScoreComponents)) {
-		d.Field("Score, "+name, number(r.ScoreComponents[name]))
+		d.Field("Score, "+name, formatNumber(r.ScoreComponents[name]))
 	}
 	d.Quote(r.Summary)
 	if len(r.Outcome) > 0 {

@@ -171,7 +171,7 @@ func (inv *invocation) warn(format string, args ...any) {
 	fmt.Fprintf(inv.Err, "warning: "+format+"\n", args...)
 }
 
-// note writes a remark to the error stream.
-func (inv *invocation) note(format string, args ...any) {
+// printNote writes a remark to the error stream.
+func (inv *invocation) printNote(format string, args ...any) {
 	fmt.Fprintf(inv.Err, format+"\n", args...)
 }

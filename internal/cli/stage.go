@@ -14,16 +14,16 @@ import (
 
 func newStageCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		shows(inv, tracker.ListStages, form[tracker.ListStagesIn]{
+		showRecord(inv, tracker.ListStages, commandForm[tracker.ListStagesIn]{
 			example: `  pt list-stages APOLLO
   pt list-stages APOLLO --json --jq '.data.stages[] | {name, status, gate: .gate.status}'`,
 		}, showPipeline),
-		shows(inv, tracker.CreateStage, form[tracker.CreateStageIn]{
+		showRecord(inv, tracker.CreateStage, commandForm[tracker.CreateStageIn]{
 			example: `  pt create-stage APOLLO --name Design
   pt create-stage APOLLO --name "Dry run" --position 2 --start 2027-02-01 --end 2027-02-28`,
 			flags: []string{"name", "description", "position", "startDate:start", "endDate:end"},
 		}, showStage),
-		shows(inv, tracker.UpdateStage, form[tracker.UpdateStageIn]{
+		showRecord(inv, tracker.UpdateStage, commandForm[tracker.UpdateStageIn]{
 			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
 can be empty. start-stage and complete-stage move its status.
 
@@ -32,13 +32,13 @@ A stage is named by its id, its name or its place in the pipeline.`,
   pt update-stage APOLLO 3 --position 2`,
 			flags: []string{"name", "description", "position", "startDate:start", "endDate:end"},
 		}, showStage),
-		shows(inv, tracker.StartStage, form[tracker.StageIn]{
+		showRecord(inv, tracker.StartStage, commandForm[tracker.StageIn]{
 			example: `  pt start-stage APOLLO Design`,
 		}, showStage),
-		shows(inv, tracker.CompleteStage, form[tracker.StageIn]{
+		showRecord(inv, tracker.CompleteStage, commandForm[tracker.StageIn]{
 			example: `  pt complete-stage APOLLO Design`,
 		}, showStage),
-		removes(inv, tracker.DeleteStage, "stage", form[tracker.StageIn]{
+		removesRecord(inv, tracker.DeleteStage, "stage", commandForm[tracker.StageIn]{
 			example: `  pt delete-stage APOLLO Design --yes`,
 		}),
 	}
@@ -53,13 +53,13 @@ var stageTable = table[tracker.Stage]{
 		{name: "Place", value: func(s *tracker.Stage) string { return strconv.Itoa(s.Position) }},
 		{name: "Stage", value: func(s *tracker.Stage) string { return s.Name }},
 		{name: "Status", value: func(s *tracker.Stage) string { return s.Status }},
-		{name: "Start", value: func(s *tracker.Stage) string { return string(s.StartDate) }, seldom: true},
-		{name: "End", value: func(s *tracker.Stage) string { return string(s.EndDate) }, seldom: true},
-		{name: "Gate", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return g.Name }) }, seldom: true},
-		{name: "Gate status", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return g.Status }) }, seldom: true},
-		{name: "Votes", value: func(s *tracker.Stage) string { return ofGate(s, votes) }, seldom: true},
+		{name: "Start", value: func(s *tracker.Stage) string { return string(s.StartDate) }, wide: true},
+		{name: "End", value: func(s *tracker.Stage) string { return string(s.EndDate) }, wide: true},
+		{name: "Gate", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return g.Name }) }, wide: true},
+		{name: "Gate status", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return g.Status }) }, wide: true},
+		{name: "Votes", value: func(s *tracker.Stage) string { return ofGate(s, votes) }, wide: true},
 		{name: "Stage ID", value: func(s *tracker.Stage) string { return string(s.ID) }},
-		{name: "Gate ID", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return string(g.ID) }) }, seldom: true},
+		{name: "Gate ID", value: func(s *tracker.Stage) string { return ofGate(s, func(g *tracker.Gate) string { return string(g.ID) }) }, wide: true},
 	},
 }
 
@@ -95,8 +95,8 @@ func showStage(d *markdown.Doc, s *tracker.Stage) {
 	d.Field("Status", s.Status)
 	d.Field("Start", string(s.StartDate))
 	d.Field("End", string(s.EndDate))
-	d.Field("Started", optMoment(s.StartedAt))
-	d.Field("Completed", optMoment(s.CompletedAt))
+	d.Field("Started", optionalTime(s.StartedAt))
+	d.Field("Completed", optionalTime(s.CompletedAt))
 	d.Quote(s.Description)
 	if s.Gate != nil {
 		writeGate(d, 2, s.Gate)
@@ -105,7 +105,7 @@ func showStage(d *markdown.Doc, s *tracker.Stage) {
 
 // inPipeline gives the stages of a project, or its gates, to choose from.
 func (a *argument) inPipeline(ctx context.Context, c *client.Client) ([]candidate, error) {
-	p, err := do(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: a.projectID()})
+	p, err := callOperation(ctx, c, tracker.ListStages, &tracker.ListStagesIn{ProjectID: a.projectID()})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 func newTaskCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListTasks, form[tracker.ListTasksIn]{
+		lists(inv, tracker.ListTasks, commandForm[tracker.ListTasksIn]{
 			example: `  pt list-tasks APOLLO
   pt list-tasks APOLLO --status IN_PROGRESS --limit 10
   pt list-tasks APOLLO --ready
@@ -24,13 +24,13 @@ func newTaskCmds(inv *invocation) []*cobra.Command {
 				atMostOne(cmd, "ready", "review", "awaiting-decision")
 			},
 		}, taskTable),
-		shows(inv, tracker.GetTask, form[tracker.GetTaskIn]{
+		showRecord(inv, tracker.GetTask, commandForm[tracker.GetTaskIn]{
 			example: `  pt get-task APOLLO APOLLO-17
   pt get-task APOLLO-17 --json --jq .data.description
   pt get-task APOLLO-17 --decision-request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.decisionRequest.answer`,
 			flags: []string{"decisionRequestId"},
 		}, showTask),
-		shows(inv, tracker.CreateTask, form[tracker.CreateTaskIn]{
+		showRecord(inv, tracker.CreateTask, commandForm[tracker.CreateTaskIn]{
 			example: `  pt create-task --project APOLLO --title "Write the flight plan" --due 2027-03-31
   pt create-task --project APOLLO --title "Fix the hatch" --type BUG --priority HIGH --description - < hatch.md`,
 			flags: []string{
@@ -38,7 +38,7 @@ func newTaskCmds(inv *invocation) []*cobra.Command {
 				"progress", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels", "allowDuplicate",
 			},
 		}, showTask),
-		shows(inv, tracker.UpdateTask, form[tracker.UpdateTaskIn]{
+		showRecord(inv, tracker.UpdateTask, commandForm[tracker.UpdateTaskIn]{
 			long: `Changes what the flags name and leaves the rest. An empty value clears a field
 that can be empty: --assignee "" unassigns. Any move between the project's own
 statuses is allowed.`,
@@ -50,16 +50,16 @@ statuses is allowed.`,
 				"issueType:type", "priority", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels",
 			},
 		}, showTask),
-		lists(inv, tracker.ListEpicChildren, form[tracker.ListEpicChildrenIn]{
+		lists(inv, tracker.ListEpicChildren, commandForm[tracker.ListEpicChildrenIn]{
 			example: `  pt list-epic-children APOLLO-3
   pt list-epic-children APOLLO-3 --all --json --jq '.data | length'`,
 		}, childTable),
-		removes(inv, tracker.DeleteTask, "task", form[tracker.DeleteTaskIn]{
+		removesRecord(inv, tracker.DeleteTask, "task", commandForm[tracker.DeleteTaskIn]{
 			long: `Deletes a task for good, with its sub-tasks. The children of an epic stay and
 lose the epic. It asks on a terminal; without one it needs --yes.`,
 			example: `  pt delete-task APOLLO APOLLO-17 --yes`,
 			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteTaskIn) (string, error) {
-				t, err := do(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: in.ProjectID, Task: in.Task})
+				t, err := callOperation(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: in.ProjectID, Task: in.Task})
 				if err != nil {
 					return "", err
 				}
@@ -79,7 +79,7 @@ var taskTable = table[tracker.TaskSummary]{
 		{name: "Priority", value: func(t *tracker.TaskSummary) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.TaskSummary) string { return string(t.DueDate) }},
 		{name: "Assignee", value: func(t *tracker.TaskSummary) string { return string(t.Assignee) }},
-		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, seldom: true},
+		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, wide: true},
 	},
 }
 
@@ -93,7 +93,7 @@ var childTable = table[tracker.EpicChild]{
 		{name: "Priority", value: func(t *tracker.EpicChild) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.EpicChild) string { return string(t.DueDate) }},
 		{name: "Assignee", value: func(t *tracker.EpicChild) string { return string(t.Assignee) }},
-		{name: "Other project", value: func(t *tracker.EpicChild) string { return yes(t.IsCrossProject) }, seldom: true},
+		{name: "Other project", value: func(t *tracker.EpicChild) string { return yes(t.IsCrossProject) }, wide: true},
 		{name: "ID", value: func(t *tracker.EpicChild) string { return string(t.ID) }},
 	},
 }
@@ -113,12 +113,12 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 	d.Field("Parent", string(t.ParentTaskID))
 	d.Field("Initiative", string(t.InitiativeID))
 	if t.EstimatePoints != nil {
-		d.Field("Estimate", number(*t.EstimatePoints))
+		d.Field("Estimate", formatNumber(*t.EstimatePoints))
 	}
 	d.Field("Labels", strings.Join(t.Labels, ", "))
-	d.Field("Created", moment(t.CreatedAt)+" by "+string(t.CreatedBy))
-	d.Field("Updated", moment(t.UpdatedAt))
-	d.Field("Completed", optMoment(t.CompletedAt))
+	d.Field("Created", formatTime(t.CreatedAt)+" by "+string(t.CreatedBy))
+	d.Field("Updated", formatTime(t.UpdatedAt))
+	d.Field("Completed", optionalTime(t.CompletedAt))
 	if t.BlockedBy > 0 {
 		d.Field("Waits for", count(t.BlockedBy, "task"))
 	}
@@ -126,7 +126,7 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 		d.Field("Holds up", count(t.Blocks, "task"))
 	}
 	if t.Claim != nil {
-		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+moment(t.Claim.ExpiresAt))
+		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+formatTime(t.Claim.ExpiresAt))
 	}
 	for _, f := range t.CustomFields {
 		d.Field(f.Name, f.Value)

@@ -16,7 +16,7 @@ import (
 func newTimeEntryCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
 		newListTimeEntriesCmd(inv),
-		shows(inv, tracker.CreateTimeEntry, form[tracker.CreateTimeEntryIn]{
+		showRecord(inv, tracker.CreateTimeEntry, commandForm[tracker.CreateTimeEntryIn]{
 			long: `Records time spent on a project, a task or an issue; today's unless --date tells
 another day.`,
 			example: `  pt create-time-entry --task APOLLO-17 --minutes 90 --note "First draft"
@@ -33,12 +33,12 @@ another day.`,
 				return nil
 			},
 		}, showTimeEntry),
-		shows(inv, tracker.UpdateTimeEntry, form[tracker.UpdateTimeEntryIn]{
+		showRecord(inv, tracker.UpdateTimeEntry, commandForm[tracker.UpdateTimeEntryIn]{
 			example: `  pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --minutes 120
   pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --billable=false`,
 			flags: []string{"minutes", "date", "note", "billable"},
 		}, showTimeEntry),
-		removes(inv, tracker.DeleteTimeEntry, "time entry", form[tracker.DeleteTimeEntryIn]{
+		removesRecord(inv, tracker.DeleteTimeEntry, "time entry", commandForm[tracker.DeleteTimeEntryIn]{
 			example: `  pt delete-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}),
 	}
@@ -52,7 +52,7 @@ type timeEntries struct {
 }
 
 func newListTimeEntriesCmd(inv *invocation) *cobra.Command {
-	k, cmd := newCall(inv, tracker.ListTimeEntries.Operation, form[tracker.ListTimeEntriesIn]{
+	k, cmd := newCall(inv, tracker.ListTimeEntries.Operation, commandForm[tracker.ListTimeEntriesIn]{
 		example: `  pt list-time-entries --project APOLLO --from 2027-03-01 --to 2027-03-31
   pt list-time-entries --task APOLLO-17 --json --jq .data.totalMinutes`,
 		flags: []string{"taskId:task", "issueId:issue", "userId:user", "from", "to"},
@@ -65,7 +65,7 @@ func newListTimeEntriesCmd(inv *invocation) *cobra.Command {
 		}
 		out := timeEntries{Items: []tracker.TimeEntry{}}
 		next, err := pages(k.all, &k.in.Limit, &k.in.Cursor, func() (string, error) {
-			page, err := do(ctx, c, tracker.ListTimeEntries, &k.in)
+			page, err := callOperation(ctx, c, tracker.ListTimeEntries, &k.in)
 			if err != nil {
 				return "", err
 			}
@@ -78,7 +78,7 @@ func newListTimeEntriesCmd(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		inv.tellCut(len(out.Items), next)
+		inv.printTruncationHint(len(out.Items), next)
 		return inv.show(ctx, view{data: out, next: next, markdown: func(d *markdown.Doc) {
 			timeTable.write(d, out.Items)
 			if out.TotalMinutes != nil && len(out.Items) > 0 {
@@ -111,7 +111,7 @@ func showTimeEntry(d *markdown.Doc, e *tracker.TimeEntry) {
 	d.Field("Issue", string(e.IssueID))
 	d.Field("User", string(e.UserID))
 	d.Field("Billable", yes(e.Billable))
-	d.Field("Recorded", moment(e.CreatedAt)+" by "+string(e.CreatedBy))
+	d.Field("Recorded", formatTime(e.CreatedAt)+" by "+string(e.CreatedBy))
 	d.Quote(e.Note)
 }
 

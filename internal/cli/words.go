@@ -31,16 +31,16 @@ func wrapped(text string) string {
 
 var fieldWord = regexp.MustCompile(`\b[a-z]+[A-Z][A-Za-z]*\b|\bnull\b`)
 
-// inWordsOfFlags makes the help of a command, which comes from the declaration of
+// nameFlags makes the help of a command, which comes from the declaration of
 // the operation, speak of the command's flags where that speaks of JSON: of a
 // field by its name, and of null, which is an empty value here. names are those of
 // the flags that a form holds.
-func inWordsOfFlags(cmd *cobra.Command, names []string) {
+func nameFlags(cmd *cobra.Command, names []string) {
 	flags := map[string]string{"null": `""`}
 	for _, name := range names {
 		field, flag, renamed := strings.Cut(strings.TrimSuffix(name, "!"), ":")
 		if !renamed {
-			flag = kebab(field)
+			flag = toKebabCase(field)
 		}
 		if cmd.Flags().Lookup(flag) != nil {
 			flags[field] = "--" + flag

@@ -11,7 +11,7 @@ import (
 )
 
 func newWorkspaceCmd(inv *invocation) *cobra.Command {
-	return shows(inv, tracker.GetWorkspace, form[tracker.WorkspaceIn]{
+	return showRecord(inv, tracker.GetWorkspace, commandForm[tracker.WorkspaceIn]{
 		example: `  pt workspace
   pt workspace --json --jq '.data.projects[].inProgress[]?.key'`,
 	}, showWorkspace)
@@ -44,7 +44,7 @@ func showWorkspace(d *markdown.Doc, w *tracker.Workspace) {
 }
 
 func newOverviewCmd(inv *invocation) *cobra.Command {
-	return shows(inv, tracker.GetProjectOverview, form[tracker.GetProjectIn]{
+	return showRecord(inv, tracker.GetProjectOverview, commandForm[tracker.GetProjectIn]{
 		long: `Shows a project at a glance: stages, statuses, story-point scale and counts. A
 project's name or prefix can be resolved only by who may list projects; its id needs
 no look-up. Who is refused the project in full gets its name, scale and stages.`,

@@ -99,7 +99,7 @@ func New(cfg Config) (*Client, error) {
 			// A redirect would carry the token, or a write, elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		backOff: backOff,
+		backOff: retryDelay,
 	}, nil
 }
 
@@ -120,9 +120,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // BaseURL is the address that the client talks to, in its one spelling.
 func (c *Client) BaseURL() string { return c.base.String() }
 
-// backOff is the wait before the next try: 0.2 s, doubled each time, of which a
+// retryDelay is the wait before the next try: 0.2 s, doubled each time, of which a
 // random half keeps clients that failed together from coming back together.
-func backOff(try int) time.Duration {
+func retryDelay(try int) time.Duration {
 	full := 200 * time.Millisecond << (try - 1)
 	return full/2 + rand.N(full/2) //nolint:gosec // jitter is no secret
 }

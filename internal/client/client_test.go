@@ -100,8 +100,8 @@ func TestEnvelopeComesBackAsTheSameFault(t *testing.T) {
 		!slices.Equal(f.Reasons, []fault.Reason{{Code: "out_of_scope", Message: "M", Remedy: "Do this."}}) {
 		t.Fatalf("got %+v", f)
 	}
-	r := RefusalOf(err)
-	if r == nil || r.Foreign || r.RequestID != "11111111-1111-4111-8111-111111111111" || r.Status != 403 {
+	r := ResponseErrorOf(err)
+	if r == nil || r.NotParapet || r.RequestID != "11111111-1111-4111-8111-111111111111" || r.Status != 403 {
 		t.Fatalf("got %+v", r)
 	}
 }
@@ -133,11 +133,11 @@ func TestAnswersOfOthersAreToldApart(t *testing.T) {
 				answer(w, tc.status, tc.body)
 			})
 			_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
-			f, r := fault.From(err), RefusalOf(err)
+			f, r := fault.From(err), ResponseErrorOf(err)
 			if f == nil || f.Code != tc.code || !strings.Contains(f.Message, tc.says) {
 				t.Fatalf("got %v, want %s saying %q", f, tc.code, tc.says)
 			}
-			if r == nil || !r.Foreign {
+			if r == nil || !r.NotParapet {
 				t.Fatalf("got %+v, want it told to be foreign", r)
 			}
 			if strings.Contains(f.Message, "\u202e") {

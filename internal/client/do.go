@@ -23,9 +23,9 @@ import (
 const (
 	// tries is how often what may be repeated is sent at most.
 	tries = 3
-	// lostTries is that number for a change whose answer was lost: some seconds,
+	// connectionLostTries is that number for a change whose answer was lost: some seconds,
 	// in which a service that restarts comes back and tells what became of it.
-	lostTries = 6
+	connectionLostTries = 6
 	// maxWait is the longest Retry-After that is waited for; a longer one is
 	// the caller's to decide on.
 	maxWait = 10 * time.Second
@@ -55,9 +55,9 @@ type Request struct {
 	GeneratedKey bool
 	// Repeatable says that sending it twice does no more than sending it once.
 	Repeatable bool
-	// Harmless says that it does not matter whether a request without an answer was
+	// Safe says that it does not matter whether a request without an answer was
 	// carried out: a login.
-	Harmless bool
+	Safe bool
 	// Hold is how long the service itself may keep the request before it answers:
 	// the client's time limit comes on top.
 	Hold time.Duration
@@ -77,7 +77,7 @@ func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, o
 	if err != nil {
 		return nil, err
 	}
-	req := Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: !o.Effect.Changes(), Harmless: o.Access == op.Public}
+	req := Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: !o.Effect.Changes(), Safe: o.Access == op.Public}
 	for _, opt := range opts {
 		opt(&req)
 	}
@@ -93,7 +93,7 @@ func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, o
 		return out, nil
 	}
 	if err := json.Unmarshal(answer.Body, out); err != nil {
-		return nil, notOurs(answer.Status, answer.RequestID, fmt.Errorf("%s: %w", o.Name, err))
+		return nil, notParapetError(answer.Status, answer.RequestID, fmt.Errorf("%s: %w", o.Name, err))
 	}
 	return out, nil
 }
@@ -123,15 +123,15 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 		}
 		f := isFault(err)
 		if f == nil {
-			return nil, interrupted(r, err, unknown || sent)
+			return nil, interruptedError(r, err, unknown || sent)
 		}
-		gone := !r.Repeatable && !r.Harmless && lost(f, sent)
-		unknown = gone || (unknown && !settled(f))
+		gone := !r.Repeatable && !r.Safe && connectionLost(f, sent)
+		unknown = gone || (unknown && !hasOutcome(f))
 		wait := max(f.RetryAfter, c.backOff(try))
 		switch {
-		case repeatable && try < triesOf(unknown) && (gone || Retryable(f)) && f.RetryAfter <= maxWait && !c.cfg.Clock.Now().Add(wait).After(end):
+		case repeatable && try < maxTries(unknown) && (gone || Retryable(f)) && f.RetryAfter <= maxWait && !c.cfg.Clock.Now().Add(wait).After(end):
 			if err := sleep(ctx, wait); err != nil {
-				return nil, interrupted(r, c.unsent(ctx, err), unknown)
+				return nil, interruptedError(r, c.unsent(ctx, err), unknown)
 			}
 		case unknown:
 			return nil, outcomeUnknown(r, f)
@@ -141,10 +141,10 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	}
 }
 
-// triesOf is how often a request is sent at most.
-func triesOf(unknown bool) int {
+// maxTries is how often a request is sent at most.
+func maxTries(unknown bool) int {
 	if unknown {
-		return lostTries
+		return connectionLostTries
 	}
 	return tries
 }
@@ -177,9 +177,9 @@ func (c *Client) once(ctx context.Context, r Request, id string) (_ *Answer, sen
 	case err != nil:
 		return nil, false, c.unsent(ctx, err)
 	case len(body) > maxAnswer:
-		return nil, false, notOurs(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
+		return nil, false, notParapetError(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		return nil, false, refusal(res, body, id, c.cfg.Clock.Now())
+		return nil, false, parseErrorResponse(res, body, id, c.cfg.Clock.Now())
 	}
 	return &Answer{Status: res.StatusCode, RequestID: id, Body: body}, true, nil
 }

@@ -24,10 +24,10 @@ func Retryable(f *fault.Error) bool {
 	return f.Code == fault.CodeUnavailable || f.Code == fault.CodeRateLimited
 }
 
-// lost tells whether a try of a change may have carried it out without an answer
+// connectionLost tells whether a try of a change may have carried it out without an answer
 // that says so. sent says that a connection was there to send the request on.
-func lost(f *fault.Error, sent bool) bool {
-	r := RefusalOf(f)
+func connectionLost(f *fault.Error, sent bool) bool {
+	r := ResponseErrorOf(f)
 	switch {
 	case f.Code == fault.CodeOutcomeUnknown:
 		return true
@@ -36,16 +36,16 @@ func lost(f *fault.Error, sent bool) bool {
 	default:
 		// A proxy may have passed the request on and lost the answer. The service's
 		// own 503 says that nothing was changed.
-		return r.Foreign && r.Status >= 500
+		return r.NotParapet && r.Status >= 500
 	}
 }
 
-// settled tells whether an answer to a repeated change says what became of the
+// hasOutcome tells whether an answer to a repeated change says what became of the
 // first try. The service looks at the idempotency key before it looks at the
 // request: where the first try was carried out it gives that answer again.
-func settled(f *fault.Error) bool {
-	r := RefusalOf(f)
-	if r == nil || r.Foreign {
+func hasOutcome(f *fault.Error) bool {
+	r := ResponseErrorOf(f)
+	if r == nil || r.NotParapet {
 		return false
 	}
 	switch f.Code {
@@ -79,9 +79,9 @@ func outcomeUnknown(r Request, last *fault.Error) *fault.Error {
 // happened.
 var ErrUnsettled = errors.New("the change may or may not have happened")
 
-// interrupted is the error of a request that the caller gave up.
-func interrupted(r Request, err error, unknown bool) error {
-	if r.Repeatable || r.Harmless || !unknown || isFault(err) != nil {
+// interruptedError is the error of a request that the caller gave up.
+func interruptedError(r Request, err error, unknown bool) error {
+	if r.Repeatable || r.Safe || !unknown || isFault(err) != nil {
 		return err
 	}
 	return errors.Join(err, ErrUnsettled)

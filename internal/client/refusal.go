@@ -16,36 +16,36 @@ import (
 	"parapet/internal/fault"
 )
 
-// Refusal is what a *fault.Error of this package wraps where there was an
+// ResponseError is what a *fault.Error of this package wraps where there was an
 // answer: which request it was, and whether the service itself wrote it.
-type Refusal struct {
+type ResponseError struct {
 	Status    int
 	RequestID string
-	// Foreign says that the answer lacks the service's envelope: it came from a
+	// NotParapet says that the answer lacks the service's envelope: it came from a
 	// proxy, a firewall or another server and says nothing about the credential.
-	Foreign bool
+	NotParapet bool
 	// From is how the foreign server names itself, where it does.
 	From  string
 	cause error
 }
 
 // Error says where the answer came from.
-func (r *Refusal) Error() string {
+func (r *ResponseError) Error() string {
 	if r.cause != nil {
 		return r.cause.Error()
 	}
-	if r.Foreign {
+	if r.NotParapet {
 		return fmt.Sprintf("HTTP %d without the service's envelope", r.Status)
 	}
 	return fmt.Sprintf("HTTP %d", r.Status)
 }
 
 // Unwrap gives the cause, where there is one.
-func (r *Refusal) Unwrap() error { return r.cause }
+func (r *ResponseError) Unwrap() error { return r.cause }
 
-// RefusalOf gives what is known of the answer behind err, or nil.
-func RefusalOf(err error) *Refusal {
-	var r *Refusal
+// ResponseErrorOf gives what is known of the answer behind err, or nil.
+func ResponseErrorOf(err error) *ResponseError {
+	var r *ResponseError
 	errors.As(err, &r)
 	return r
 }
@@ -64,11 +64,11 @@ type envelope struct {
 	} `json:"error"`
 }
 
-// refusal makes the error of an answer that is no success.
-func refusal(res *http.Response, body []byte, id string, now time.Time) *fault.Error {
+// parseErrorResponse makes the error of an answer that is no success.
+func parseErrorResponse(res *http.Response, body []byte, id string, now time.Time) *fault.Error {
 	var e envelope
 	f := &fault.Error{Code: fault.FromStatus(res.StatusCode)}
-	r := &Refusal{Status: res.StatusCode, RequestID: id}
+	r := &ResponseError{Status: res.StatusCode, RequestID: id}
 	if err := json.Unmarshal(body, &e); err == nil && e.Error.Code != "" && e.Error.RequestID != "" {
 		f = &fault.Error{
 			Code: e.Error.Code, Message: e.Error.Message, Reason: e.Error.Reason, Reasons: e.Error.Reasons,
@@ -76,14 +76,14 @@ func refusal(res *http.Response, body []byte, id string, now time.Time) *fault.E
 		}
 		r.RequestID = e.Error.RequestID
 	} else {
-		r.Foreign, r.From = true, res.Header.Get("Server")
-		f.Message = foreignMessage(res, r.From)
+		r.NotParapet, r.From = true, res.Header.Get("Server")
+		f.Message = notParapetMessage(res, r.From)
 	}
 	f.RetryAfter = retryAfter(res.Header.Get("Retry-After"), now)
 	return f.WithCause(r)
 }
 
-func foreignMessage(res *http.Response, from string) string {
+func notParapetMessage(res *http.Response, from string) string {
 	who := ""
 	if from != "" {
 		who = fmt.Sprintf(" (it calls itself %q)", cut(from, 60))
@@ -102,13 +102,13 @@ func foreignMessage(res *http.Response, from string) string {
 	}
 }
 
-// notOurs is the error of a success that can't be read.
-func notOurs(status int, id string, cause error) *fault.Error {
+// notParapetError is the error of a success that can't be read.
+func notParapetError(status int, id string, cause error) *fault.Error {
 	f := &fault.Error{
 		Code:    fault.CodeInternal,
 		Message: "The answer isn't what this operation gives: the address may belong to another server, or to another version of Parapet.",
 	}
-	return f.WithCause(&Refusal{Status: status, RequestID: id, Foreign: true, cause: cause})
+	return f.WithCause(&ResponseError{Status: status, RequestID: id, NotParapet: true, cause: cause})
 }
 
 // unsent is the error of a request that got no whole answer. The caller's own

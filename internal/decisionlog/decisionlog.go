@@ -43,7 +43,7 @@ type Config struct {
 // Log is a sink of decision records. It is safe for concurrent use.
 type Log struct {
 	cfg     Config
-	waiting chan authz.DecisionRecord
+	queued  chan authz.DecisionRecord
 	dropped atomic.Int64
 	written atomic.Int64
 	// stored are subjects that the table has, unless retention has deleted them since.
@@ -57,8 +57,8 @@ type subjectKey struct {
 	digest authz.Digest
 }
 
-// maxStored bounds how many subjects a Log remembers as stored.
-const maxStored = 16384
+// maxStoredBytes bounds how many subjects a Log remembers as stored.
+const maxStoredBytes = 16384
 
 var _ authz.DecisionSink = (*Log)(nil)
 
@@ -76,13 +76,13 @@ func New(cfg Config) *Log {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{cfg: cfg, waiting: make(chan authz.DecisionRecord, cfg.Buffer), stored: map[subjectKey]struct{}{}}
+	return &Log{cfg: cfg, queued: make(chan authz.DecisionRecord, cfg.Buffer), stored: map[subjectKey]struct{}{}}
 }
 
 // Record takes a record, or drops and counts it.
 func (l *Log) Record(r authz.DecisionRecord) {
 	select {
-	case l.waiting <- r:
+	case l.queued <- r:
 	default:
 		l.dropped.Add(1)
 	}
@@ -106,11 +106,11 @@ func (l *Log) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			for batch = l.take(batch); len(batch) > 0; batch = l.take(batch[:0]) {
+			for batch = l.nextBatch(batch); len(batch) > 0; batch = l.nextBatch(batch[:0]) {
 				l.write(ctx, batch)
 			}
 			return
-		case r := <-l.waiting:
+		case r := <-l.queued:
 			if batch = append(batch, r); len(batch) < l.cfg.Batch {
 				continue
 			}
@@ -123,11 +123,11 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// take fills a batch with what waits now.
-func (l *Log) take(batch []authz.DecisionRecord) []authz.DecisionRecord {
+// nextBatch fills a batch with what waits now.
+func (l *Log) nextBatch(batch []authz.DecisionRecord) []authz.DecisionRecord {
 	for len(batch) < l.cfg.Batch {
 		select {
-		case r := <-l.waiting:
+		case r := <-l.queued:
 			batch = append(batch, r)
 		default:
 			return batch

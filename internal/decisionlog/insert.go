@@ -104,7 +104,7 @@ func subjectIsMissing(err error) bool {
 }
 
 func (l *Log) remember(s subjects) {
-	if len(l.stored)+len(s) > maxStored {
+	if len(l.stored)+len(s) > maxStoredBytes {
 		clear(l.stored)
 	}
 	for key := range s {

@@ -49,9 +49,9 @@ type User struct {
 	IntegrationKey *string  `json:"integrationKey"`
 }
 
-// writeWhole writes a file of mode 0600 whole or not at all: a reader finds the
+// writeFileAtomically writes a file of mode 0600 whole or not at all: a reader finds the
 // old one, the new one, or none.
-func writeWhole(path string, content []byte) (err error) {
+func writeFileAtomically(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (i Info) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(path, append(text, '\n')); err != nil {
+	if err := writeFileAtomically(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("write the info file: %w", err)
 	}
 	return nil

@@ -75,11 +75,11 @@ func TestToolsHaveTheCallersAuthority(t *testing.T) {
 	if me["tokenId"] != s.claims(key)["jti"] {
 		t.Errorf("the tool acts as %v", me)
 	}
-	visiting, err := d.dialTools(t, map[string]string{"Authorization": "Bearer " + s.as(visitor+"@"+office+".example"), "X-Act-As-Org": string(s.tenant(visited).ID)}, "?toolsets=account")
+	visiting, err := d.dialTools(t, map[string]string{"Authorization": "Bearer " + s.as(visitor+"@"+office+".example"), "X-Act-As-Org": string(s.tenant(visitedTenant).ID)}, "?toolsets=account")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if me := callTool(t, visiting, "me", nil); me["tenantSlug"] != visited {
+	if me := callTool(t, visiting, "me", nil); me["tenantSlug"] != visitedTenant {
 		t.Errorf("under x-act-as-org the tool is in %v", me["tenantSlug"])
 	}
 	lost, err := d.dialTools(t, map[string]string{"Authorization": bearer, "X-Act-As-Org": string(s.tenant("globex").ID)}, "?toolsets=account")

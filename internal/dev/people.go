@@ -27,9 +27,9 @@ func seedTenants() []seedTenant {
 	}
 }
 
-// people are the persons of every tenant, one for each default role, with
+// demoUsers are the persons of every tenant, one for each default role, with
 // clearances from the lowest tier to the highest.
-func people() []seedUser {
+func demoUsers() []seedUser {
 	return []seedUser{
 		{name: "admin", display: "Admin", role: "Admin", clearance: "SECRET"},
 		{name: "project-manager", display: "Project manager", role: "Project Manager", clearance: "CONFIDENTIAL"},
@@ -52,7 +52,7 @@ func agents() []seedUser {
 
 // visitor is the person of the office that has a membership in visited too.
 const (
-	visitor     = "project-manager"
-	visited     = "acme"
-	visitorRole = "Member"
+	visitor       = "project-manager"
+	visitedTenant = "acme"
+	visitorRole   = "Member"
 )

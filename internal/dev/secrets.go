@@ -41,7 +41,7 @@ func loadSecrets(dir string) (secrets, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, writeWhole(path, append(text, '\n'))
+	return s, writeFileAtomically(path, append(text, '\n'))
 }
 
 func random() []byte {

@@ -30,11 +30,11 @@ const seeded = "seeded"
 func seed(ctx context.Context, cfg app.Config, dir string, s secrets) ([]Tenant, error) {
 	marker := filepath.Join(dir, seeded)
 	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
-		err := connected(ctx, cfg.DirectURL, func(conn *pgx.Conn) error { return create(ctx, conn, s) })
+		err := openDatabase(ctx, cfg.DirectURL, func(conn *pgx.Conn) error { return create(ctx, conn, s) })
 		if err != nil {
 			return nil, err
 		}
-		if err := writeWhole(marker, []byte(time.Now().UTC().Format(time.RFC3339)+"\n")); err != nil {
+		if err := writeFileAtomically(marker, []byte(time.Now().UTC().Format(time.RFC3339)+"\n")); err != nil {
 			return nil, err
 		}
 	} else if err != nil {
@@ -46,15 +46,15 @@ func seed(ctx context.Context, cfg app.Config, dir string, s secrets) ([]Tenant,
 		return nil, err
 	}
 	var tenants []Tenant
-	err = connected(ctx, url, func(conn *pgx.Conn) error {
+	err = openDatabase(ctx, url, func(conn *pgx.Conn) error {
 		tenants, err = readTenants(ctx, conn, s)
 		return err
 	})
 	return tenants, err
 }
 
-// connected runs f with a connection to url.
-func connected(ctx context.Context, url string, f func(*pgx.Conn) error) error {
+// openDatabase runs f with a connection to url.
+func openDatabase(ctx context.Context, url string, f func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	if err != nil {
 		return err
 	}
-	hasher, err := password.New(password.Floor(), 0)
+	hasher, err := password.New(password.MinParams(), 0)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 		if err != nil {
 			return err
 		}
-		return by.Member(ctx, identity.SeedMember{Tenant: places[visited].tenant, User: guest, Organisation: places[visited].organisation, Clearance: "INTERNAL", Roles: []string{visitorRole}})
+		return by.Member(ctx, identity.SeedMember{Tenant: places[visitedTenant].tenant, User: guest, Organisation: places[visitedTenant].organisation, Clearance: "INTERNAL", Roles: []string{visitorRole}})
 	})
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 
 // createUsers makes the people and agents of one tenant.
 func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant, organisation op.UUID, s secrets) error {
-	for _, u := range people() {
+	for _, u := range demoUsers() {
 		email := address(u.name, h.slug)
 		if _, err := by.User(ctx, identity.SeedUser{
 			Tenant: tenant, Organisation: organisation, Email: email, DisplayName: u.display, Kind: authz.KindHuman,
@@ -152,7 +152,7 @@ func readTenants(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, erro
 	var slugs []string
 	for _, h := range seedTenants() {
 		slugs = append(slugs, h.slug)
-		for _, u := range people() {
+		for _, u := range demoUsers() {
 			passwords[address(u.name, h.slug)] = s.password(address(u.name, h.slug))
 		}
 	}

@@ -12,7 +12,7 @@ var ErrLeaseLost = errLeaseLost
 
 // ClaimLease claims the lease of the dispatcher.
 func ClaimLease(ctx context.Context, q postgres.Querier, holder op.UUID) (int64, error) {
-	return claimLease(ctx, q, dispatching, holder)
+	return acquireLease(ctx, q, dispatching, holder)
 }
 
 // WithEpoch gives a context for work under the lease of the dispatcher.

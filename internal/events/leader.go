@@ -12,8 +12,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// contest is how often a process that does not lead asks whether it may.
-const contest = 500 * time.Millisecond
+// leadershipRetry is how often a process that does not lead asks whether it may.
+const leadershipRetry = 500 * time.Millisecond
 
 // sqlKeepalive is for a host that vanishes and so sends no end of its connection:
 // the server asks soon whether it is still there and frees the connection. (Set here and not in the start-up message, of which a
@@ -26,26 +26,26 @@ const sqlKeepalive = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval =
 // still deliver once and in order.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		err := d.term(ctx)
+		err := d.runAsLeader(ctx)
 		if err != nil && ctx.Err() == nil {
 			d.cfg.Log.WarnContext(ctx, "events: this process no longer dispatches", "error", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(contest):
+		case <-time.After(leadershipRetry):
 		}
 	}
 	return ctx.Err()
 }
 
-// term waits for the lead and leads until the lease, the connection or ctx ends.
-func (d *Dispatcher) term(ctx context.Context) error {
+// runAsLeader waits for the lead and leads until the lease, the connection or ctx ends.
+func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 	holder := uid.Random()
 	epoch, renewed := int64(0), time.Time{}
 	for {
 		renewed = time.Now()
 		var err error
-		if epoch, err = claimLease(ctx, d.cfg.Pool, dispatching, holder); err != nil {
+		if epoch, err = acquireLease(ctx, d.cfg.Pool, dispatching, holder); err != nil {
 			return err
 		}
 		if epoch != 0 {
@@ -54,7 +54,7 @@ func (d *Dispatcher) term(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(contest):
+		case <-time.After(leadershipRetry):
 		}
 	}
 	defer func() {
@@ -90,7 +90,7 @@ func (d *Dispatcher) renew(ctx context.Context, holder op.UUID, epoch int64, ren
 			return errLeaseLost
 		}
 		claiming, cancel := context.WithDeadline(ctx, end)
-		current, err := claimLease(claiming, d.cfg.Pool, dispatching, holder)
+		current, err := acquireLease(claiming, d.cfg.Pool, dispatching, holder)
 		cancel()
 		switch {
 		case err == nil && current == epoch:

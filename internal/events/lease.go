@@ -35,9 +35,9 @@ SET holder = excluded.holder, expires_at = clock_timestamp() + @time::interval,
 WHERE l.holder = excluded.holder OR l.expires_at < clock_timestamp()
 RETURNING epoch`
 
-// claimLease takes or renews the lease and gives its epoch; zero means that another
+// acquireLease takes or renews the lease and gives its epoch; zero means that another
 // process holds it.
-func claimLease(ctx context.Context, q postgres.Querier, name string, holder op.UUID) (epoch int64, err error) {
+func acquireLease(ctx context.Context, q postgres.Querier, name string, holder op.UUID) (epoch int64, err error) {
 	err = q.QueryRow(ctx, sqlClaim, postgres.Args{"name": name, "holder": holder, "time": leaseTime}).Scan(&epoch)
 	if postgres.IsNoRows(err) {
 		return 0, nil

@@ -49,9 +49,9 @@ FROM unnest(@tenants::uuid[], @ids::uuid[], @events::uuid[], @audiences::text[],
      AS n (tenant_id, id, event_id, audience, user_id, type, subject, payload, created_at)
 ON CONFLICT ON CONSTRAINT notifications_once DO NOTHING`
 
-// concerned gives the user whom an event is about: the resource's owner or userId,
+// affectedUsers gives the user whom an event is about: the resource's owner or userId,
 // or the aggregate itself where that is a user.
-func concerned(e *Event) (op.UUID, bool) {
+func affectedUsers(e *Event) (op.UUID, bool) {
 	var payload struct {
 		Resource struct {
 			Owner  op.UUID `json:"owner"`
@@ -83,7 +83,7 @@ func addressees(e *Event) []addressee {
 		return []addressee{{audience: ToAdministrators}}
 	}
 	if !Matches(decisionEvents, e.Type) {
-		if user, ok := concerned(e); ok && user != e.ActorID {
+		if user, ok := affectedUsers(e); ok && user != e.ActorID {
 			return []addressee{{ToUser, user}}
 		}
 		return nil
@@ -104,9 +104,9 @@ func addressees(e *Event) []addressee {
 	return list
 }
 
-// toldOf is what the feed keeps of an event. It is read without a look at the
+// recipientsJSON is what the feed keeps of an event. It is read without a look at the
 // project, so that of a decision request it holds ids and no words.
-func toldOf(e *Event) (json.RawMessage, error) {
+func recipientsJSON(e *Event) (json.RawMessage, error) {
 	if !Matches(decisionEvents, e.Type) {
 		return e.Payload, nil
 	}
@@ -132,7 +132,7 @@ func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) 
 		if e.TenantID == "" {
 			continue
 		}
-		told, err := toldOf(&e)
+		told, err := recipientsJSON(&e)
 		if err != nil {
 			return err
 		}

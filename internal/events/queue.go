@@ -21,7 +21,7 @@ import (
 type queue struct {
 	cfg        Config
 	subscriber Subscriber
-	woken      chan struct{}
+	wakeSignal chan struct{}
 
 	mu sync.Mutex
 	// size is how many events the next batch may hold: one after a batch that
@@ -30,18 +30,18 @@ type queue struct {
 }
 
 func newQueue(cfg Config, s Subscriber) *queue {
-	return &queue{cfg: cfg, subscriber: s, woken: make(chan struct{}, 1), size: cfg.Batch}
+	return &queue{cfg: cfg, subscriber: s, wakeSignal: make(chan struct{}, 1), size: cfg.Batch}
 }
 
 func (q *queue) wake() {
 	select {
-	case q.woken <- struct{}{}:
+	case q.wakeSignal <- struct{}{}:
 	default:
 	}
 }
 
 func (q *queue) run(ctx context.Context) {
-	loop(ctx, q.cfg.Tick, q.woken, func() bool {
+	loop(ctx, q.cfg.Tick, q.wakeSignal, func() bool {
 		n, err := q.deliver(ctx)
 		if err != nil && ctx.Err() == nil {
 			q.cfg.Log.ErrorContext(ctx, "events: a batch was not delivered", "subscriber", q.subscriber.Name, "error", err)
@@ -142,7 +142,7 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 	defer q.mu.Unlock()
 	var due []delivery
 	done := 0
-	err := q.inTurn(ctx, func(ctx context.Context, tx *postgres.Tx) error {
+	err := q.deliverInOrder(ctx, func(ctx context.Context, tx *postgres.Tx) error {
 		var err error
 		due, err = postgres.Collect[delivery](ctx, tx, sqlDue, freshPlan, postgres.Args{"subscriber": q.subscriber.Name, "batch": q.size})
 		if err != nil || len(due) == 0 {
@@ -156,7 +156,7 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 		case failure == nil:
 			done = len(due)
 			return nil
-		case broken(ctx, tx):
+		case isConnectionLost(ctx, tx):
 			return failure
 		case len(due) > 1:
 			done, err = q.isolate(ctx, tx, due)
@@ -167,7 +167,7 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 	})
 	switch {
 	case errors.Is(err, errTooLong) && ctx.Err() == nil && len(due) == 1:
-		return 0, q.inTurn(ctx, func(ctx context.Context, tx *postgres.Tx) error {
+		return 0, q.deliverInOrder(ctx, func(ctx context.Context, tx *postgres.Tx) error {
 			return q.postpone(ctx, tx, &due[0], err)
 		})
 	case errors.Is(err, errTooLong):
@@ -180,8 +180,8 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 	return done, nil
 }
 
-// inTurn runs f in a transaction that has the subscriber's turn.
-func (q *queue) inTurn(ctx context.Context, f func(context.Context, *postgres.Tx) error) error {
+// deliverInOrder runs f in a transaction that has the subscriber's turn.
+func (q *queue) deliverInOrder(ctx context.Context, f func(context.Context, *postgres.Tx) error) error {
 	return q.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
 		_, err := tx.Exec(ctx, sqlTurn, postgres.Args{
 			"subscriber": q.subscriber.Name,
@@ -199,9 +199,9 @@ func (q *queue) inTurn(ctx context.Context, f func(context.Context, *postgres.Tx
 	})
 }
 
-// broken tells whether a failure is not the events': the work was called off, or
+// isConnectionLost tells whether a failure is not the events': the work was called off, or
 // the connection is gone. Then nothing is counted, and nothing can be written.
-func broken(ctx context.Context, tx *postgres.Tx) bool {
+func isConnectionLost(ctx context.Context, tx *postgres.Tx) bool {
 	return ctx.Err() != nil || tx.Raw().Conn().IsClosed()
 }
 
@@ -279,7 +279,7 @@ func (q *queue) isolate(ctx context.Context, tx *postgres.Tx, due []delivery) (d
 			done++
 			continue
 		}
-		if broken(ctx, tx) {
+		if isConnectionLost(ctx, tx) {
 			return 0, failure
 		}
 		waiting[d.aggregate()] = true
@@ -302,7 +302,7 @@ func (q *queue) postpone(ctx context.Context, tx *postgres.Tx, d *delivery, fail
 	attempts := d.Attempts + 1
 	park := attempts >= q.cfg.MaxAttempts
 	_, err := tx.Exec(ctx, sqlPostpone, postgres.Args{
-		"attempts": attempts, "error": storable(failure), "wait": q.cfg.Backoff(attempts), "park": park,
+		"attempts": attempts, "error": storableText(failure), "wait": q.cfg.Backoff(attempts), "park": park,
 		"tenant": d.TenantID, "subscriber": q.subscriber.Name, "id": d.ID,
 	})
 	if err != nil {
@@ -317,8 +317,8 @@ func (q *queue) postpone(ctx context.Context, tx *postgres.Tx, d *delivery, fail
 	return nil
 }
 
-// storable cuts an error's text to what a text column takes.
-func storable(err error) string {
+// storableText cuts an error's text to what a text column takes.
+func storableText(err error) string {
 	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", ""), "?")
 	if len(text) > 1000 {
 		text = strings.ToValidUTF8(text[:1000], "")

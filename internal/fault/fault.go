@@ -171,8 +171,8 @@ func ForbiddenTenant() *Error {
 	return &Error{Code: CodeForbidden, Message: "This request is not allowed."}
 }
 
-// Refused is a denial that no permission would lift; the message names the rule.
-func Refused(message string) *Error {
+// ForbiddenBecause is a denial that no permission would lift; the message names the rule.
+func ForbiddenBecause(message string) *Error {
 	return &Error{Code: CodeForbidden, Message: message}
 }
 

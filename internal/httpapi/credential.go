@@ -81,7 +81,7 @@ func bearer(header string) (string, bool) {
 // Source: the Fetch standard; Go's net/http.CrossOriginProtection, which lets a
 // request without either header pass, as a cookie-borne one must not.
 func sameOrigin(r *http.Request) error {
-	refused := fault.Refused("A change that comes by cookie must come from this site.")
+	refused := fault.ForbiddenBecause("A change that comes by cookie must come from this site.")
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		if site == "same-origin" {
 			return nil

@@ -31,18 +31,18 @@ func (a *API) MountCron(secret string, routes ...Cron) {
 	for _, r := range routes {
 		a.engine.GET(r.Path, func(c *gin.Context) {
 			c.Set(operationKey, r.Name)
-			if !bears(c.Request, want) {
-				a.fail(c, fault.Unauthorized())
+			if !hasBearerPrefix(c.Request, want) {
+				a.writeError(c, fault.Unauthorized())
 				return
 			}
 			out, err := r.Run(c.Request.Context())
 			if err != nil {
-				a.fail(c, err)
+				a.writeError(c, err)
 				return
 			}
 			text, err := json.Marshal(out)
 			if err != nil {
-				a.fail(c, fault.Internal(err))
+				a.writeError(c, fault.Internal(err))
 				return
 			}
 			c.Data(http.StatusOK, "application/json", text)
@@ -50,9 +50,9 @@ func (a *API) MountCron(secret string, routes ...Cron) {
 	}
 }
 
-// bears tells whether the request's one Authorization header holds the secret.
+// hasBearerPrefix tells whether the request's one Authorization header holds the secret.
 // Hashes are compared, so that neither its text nor its length shows in the time.
-func bears(r *http.Request, want [sha256.Size]byte) bool {
+func hasBearerPrefix(r *http.Request, want [sha256.Size]byte) bool {
 	headers := r.Header.Values("Authorization")
 	if len(headers) != 1 {
 		return false

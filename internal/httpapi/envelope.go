@@ -31,8 +31,8 @@ type Error struct {
 	Details    map[string]any `json:"details,omitempty"`
 }
 
-// fail answers with the envelope and logs what the envelope hides.
-func (a *API) fail(c *gin.Context, err error) {
+// writeError answers with the envelope and logs what the envelope hides.
+func (a *API) writeError(c *gin.Context, err error) {
 	ctx := c.Request.Context()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		// The client closed the connection. Nobody reads the answer, and the server made

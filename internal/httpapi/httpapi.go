@@ -67,9 +67,9 @@ func New(cfg Config) (*API, error) {
 		return nil, err
 	}
 	e.Use(a.observe, secureHeaders)
-	e.NoRoute(func(c *gin.Context) { a.fail(c, fault.NotFound("route")) })
+	e.NoRoute(func(c *gin.Context) { a.writeError(c, fault.NotFound("route")) })
 	e.NoMethod(func(c *gin.Context) {
-		a.fail(c, &fault.Error{Code: fault.CodeMethodNotAllowed, Message: fmt.Sprintf("%s is not allowed here.", c.Request.Method)})
+		a.writeError(c, &fault.Error{Code: fault.CodeMethodNotAllowed, Message: fmt.Sprintf("%s is not allowed here.", c.Request.Method)})
 	})
 	if err := a.mount(); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func ginPath(path string) string {
 func (a *API) ready(c *gin.Context) {
 	if a.cfg.Ready != nil {
 		if err := a.cfg.Ready(c.Request.Context()); err != nil {
-			a.fail(c, fault.Unavailable(err))
+			a.writeError(c, fault.Unavailable(err))
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func (a *API) Mount(path, name string, h http.Handler) {
 	a.engine.Any(path, func(c *gin.Context) {
 		c.Set(operationKey, name)
 		r := c.Request
-		err := a.addressedHere(r)
+		err := a.isOwnHost(r)
 		if err == nil {
 			// The operations behind it look at the organisation.
 			own := r.Clone(r.Context())
@@ -35,22 +35,22 @@ func (a *API) Mount(path, name string, h http.Handler) {
 			}
 		}
 		if err != nil {
-			a.fail(c, err)
+			a.writeError(c, err)
 			return
 		}
 		h.ServeHTTP(c.Writer, r)
 	})
 }
 
-// addressedHere refuses what a page of another site sends through its reader's
+// isOwnHost refuses what a page of another site sends through its reader's
 // browser: an Origin that is not this host, and a name that such a page has bound
 // to the address of a server on the reader's own machine.
 // Source: the Model Context Protocol, Transports, Security Warning.
-func (a *API) addressedHere(r *http.Request) error {
+func (a *API) isOwnHost(r *http.Request) error {
 	for _, value := range r.Header.Values("Origin") {
 		origin, err := url.Parse(value)
 		if err != nil || origin.Host == "" || origin.Host != r.Host {
-			return fault.Refused("The Origin is not this host: pages of other sites are not answered here.")
+			return fault.ForbiddenBecause("The Origin is not this host: pages of other sites are not answered here.")
 		}
 	}
 	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && a.trusted(peer) {
@@ -60,7 +60,7 @@ func (a *API) addressedHere(r *http.Request) error {
 	if local == nil || !loopback(local.String()) || loopback(r.Host) {
 		return nil
 	}
-	return fault.Refused("The Host is not this machine. Behind a proxy on this machine, name the proxy in PT_TRUSTED_PROXIES.")
+	return fault.ForbiddenBecause("The Host is not this machine. Behind a proxy on this machine, name the proxy in PT_TRUSTED_PROXIES.")
 }
 
 // loopback tells whether a host, with or without a port, is this machine.

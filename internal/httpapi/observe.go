@@ -44,7 +44,7 @@ func (a *API) observe(c *gin.Context) {
 			if p := recover(); p != nil {
 				a.cfg.Log.Error("panic", slog.String("requestId", r.ID), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 				if !c.Writer.Written() {
-					a.fail(c, fault.Internal(fmt.Errorf("panic: %v", p)))
+					a.writeError(c, fault.Internal(fmt.Errorf("panic: %v", p)))
 				}
 				c.Abort()
 			}

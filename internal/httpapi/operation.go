@@ -33,20 +33,20 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 				err = sameOrigin(c.Request)
 			}
 			if err != nil {
-				a.fail(c, err)
+				a.writeError(c, err)
 				return
 			}
 			ctx = principal.With(ctx, who)
 		}
 		body, err := readBody(c.Request, hasBody, b.MaxBody)
 		if err != nil {
-			a.fail(c, err)
+			a.writeError(c, err)
 			return
 		}
 		// URL.Query drops what it cannot read: a filter with a slip of the pen would be none.
 		query, err := url.ParseQuery(c.Request.URL.RawQuery)
 		if err != nil {
-			a.fail(c, fault.Validation("query", "The query string is malformed: separate pairs by &, and encode a literal % as %25.").WithCause(err))
+			a.writeError(c, fault.Validation("query", "The query string is malformed: separate pairs by &, and encode a literal % as %25.").WithCause(err))
 			return
 		}
 		in, err := b.Read(op.Raw{
@@ -55,15 +55,15 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 			Body:  body,
 		})
 		if err != nil {
-			a.fail(c, err)
+			a.writeError(c, err)
 			return
 		}
 		out, err := b.Call(ctx, in)
 		if err != nil {
-			a.fail(c, err)
+			a.writeError(c, err)
 			return
 		}
-		a.answer(c, b.Operation, out)
+		a.writeResponse(c, b.Operation, out)
 	}
 }
 
@@ -95,7 +95,7 @@ func sessionCookies(k SessionAnswer, secure bool) []*http.Cookie {
 	}
 }
 
-func (a *API) answer(c *gin.Context, o *op.Operation, out any) {
+func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
 	if k, ok := out.(SessionAnswer); ok {
 		for _, cookie := range sessionCookies(k, op.RequestOf(c.Request.Context()).Secure) {
 			http.SetCookie(c.Writer, cookie)
@@ -111,7 +111,7 @@ func (a *API) answer(c *gin.Context, o *op.Operation, out any) {
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
-		a.fail(c, fault.Internal(err))
+		a.writeError(c, fault.Internal(err))
 		return
 	}
 	c.Data(o.Status, "application/json", text)

@@ -8,20 +8,20 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
 func (s *Service) assignmentOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListAssignments, assignmentType.Columns(), listAssignments),
-		gate.Handle(s.gate, contract.AssignRole, gate.Handler[contract.AssignRoleIn, contract.RoleAssignment, assigning]{
-			Load: loadAssigning, Do: s.assignRole,
+		executor.List(s.executor, contract.ListAssignments, assignmentType.Columns(), listAssignments),
+		executor.Handle(s.executor, contract.AssignRole, executor.Handler[contract.AssignRoleIn, contract.RoleAssignment, newAssignment]{
+			Load: loadNewAssignment, Do: s.assignRole,
 		}),
-		gate.Handle(s.gate, contract.UnassignRole, gate.Handler[contract.UnassignRoleIn, op.None, assigned]{
-			Load: loadAssigned, Do: s.unassignRole,
+		executor.Handle(s.executor, contract.UnassignRole, executor.Handler[contract.UnassignRoleIn, op.None, loadedAssignment]{
+			Load: loadAssignment, Do: s.unassignRole,
 		}),
 	}
 }
@@ -47,12 +47,12 @@ func scopeID(a *contract.RoleAssignment, scope string) string {
 	return string(a.ScopeID)
 }
 
-func listAssignments(ctx context.Context, c *gate.Call, in *contract.ListAssignmentsIn, f authz.Filter) (*op.Page[contract.RoleAssignment], error) {
+func listAssignments(ctx context.Context, c *executor.Call, in *contract.ListAssignmentsIn, f authz.Filter) (*op.Page[contract.RoleAssignment], error) {
 	key, id, err := cursorKeys(c, contract.ListAssignments.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	since, err := cursorMoment(key)
+	since, err := cursorTime(key)
 	if err != nil {
 		return nil, err
 	}
@@ -63,21 +63,21 @@ func listAssignments(ctx context.Context, c *gate.Call, in *contract.ListAssignm
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(a contract.RoleAssignment) string {
+	return pageOf(items, in.Limit, func(a contract.RoleAssignment) string {
 		return op.NewCursor(contract.ListAssignments.Name, c.Tenant, op.CursorTime(a.CreatedAt), string(a.ID))
 	}), nil
 }
 
-// assigning is an assignment about to be made.
-type assigning struct {
+// newAssignment is an assignment about to be made.
+type newAssignment struct {
 	assignment contract.RoleAssignment
 	role       grantingRole
 	user       contract.User
 }
 
-func loadAssigning(ctx context.Context, c *gate.Call, in *contract.AssignRoleIn) (assigning, authz.Resource, error) {
+func loadNewAssignment(ctx context.Context, c *executor.Call, in *contract.AssignRoleIn) (newAssignment, authz.Resource, error) {
 	a := contract.RoleAssignment{ID: uid.New(), UserID: in.UserID, Scope: in.Scope, ScopeID: in.ScopeID, CreatedAt: c.Now}
-	var g assigning
+	var g newAssignment
 	var err error
 	if g.role, err = selectRole(ctx, c.DB, c.Tenant, in.RoleID, true); err != nil {
 		return g, authz.Resource{}, err
@@ -93,7 +93,7 @@ func loadAssigning(ctx context.Context, c *gate.Call, in *contract.AssignRoleIn)
 	return g, r, nil
 }
 
-func (s *Service) assignRole(ctx context.Context, c *gate.Call, _ *contract.AssignRoleIn, g assigning) (*contract.RoleAssignment, error) {
+func (s *Service) assignRole(ctx context.Context, c *executor.Call, _ *contract.AssignRoleIn, g newAssignment) (*contract.RoleAssignment, error) {
 	a := g.assignment
 	if err := checkScope(ctx, c, a); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *Service) assignRole(ctx context.Context, c *gate.Call, _ *contract.Assi
 	if g.user.MembershipStatus == contract.MembershipRemoved || g.user.Status == contract.UserDeleted {
 		return nil, fault.Conflict("The user is no member of the tenant any more.")
 	}
-	err := s.decideGive(ctx, c, authz.Give{
+	err := s.decideGive(ctx, c, authz.GiveAuthority{
 		RecipientID: string(g.user.ID), RecipientKind: g.user.PrincipalKind, RoleKinds: []string{g.role.Kind},
 		Grants: []authz.Grant{{Permissions: g.role.Permissions, Scope: a.Scope, ScopeID: string(a.ScopeID)}},
 	})
@@ -117,7 +117,7 @@ func (s *Service) assignRole(ctx context.Context, c *gate.Call, _ *contract.Assi
 
 // checkScope holds the two halves of a scope against each other. A project is
 // another module's record: an id that is none gives authority over nothing.
-func checkScope(ctx context.Context, c *gate.Call, a contract.RoleAssignment) error {
+func checkScope(ctx context.Context, c *executor.Call, a contract.RoleAssignment) error {
 	switch {
 	case a.Scope == contract.ScopeTenant && a.ScopeID != "":
 		return fault.Validation("scopeId", "The scope tenant takes no scopeId.")
@@ -133,25 +133,25 @@ func checkScope(ctx context.Context, c *gate.Call, a contract.RoleAssignment) er
 	return nil
 }
 
-// assigned is an assignment that is there, with the kind of who holds it.
-type assigned struct {
+// loadedAssignment is an assignment that is there, with the kind of who holds it.
+type loadedAssignment struct {
 	contract.RoleAssignment
 	PrincipalKind string
 }
 
-func loadAssigned(ctx context.Context, c *gate.Call, in *contract.UnassignRoleIn) (assigned, authz.Resource, error) {
+func loadAssignment(ctx context.Context, c *executor.Call, in *contract.UnassignRoleIn) (loadedAssignment, authz.Resource, error) {
 	a, err := selectAssignment(ctx, c.DB, c.Tenant, in.RoleID, in.AssignmentID)
 	r := assignmentType.Resource(string(c.Tenant), &a.RoleAssignment)
 	r.Owner = ""
 	return a, r, err
 }
 
-func (s *Service) unassignRole(ctx context.Context, c *gate.Call, _ *contract.UnassignRoleIn, a assigned) (*op.None, error) {
+func (s *Service) unassignRole(ctx context.Context, c *executor.Call, _ *contract.UnassignRoleIn, a loadedAssignment) (*op.None, error) {
 	others, err := s.countOtherAdministrators(ctx, c, a.UserID)
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.Ask(ctx, authz.ChangeRole{
+	v, err := c.Evaluate(ctx, authz.ChangeRole{
 		Change: authz.UnassignRole, Actor: c.Actor.Subject, Role: authz.HeldRole{Name: a.Role, Scope: a.Scope},
 		RecipientID: string(a.UserID), RecipientKind: a.PrincipalKind, OtherAdministrators: others,
 	})
@@ -165,12 +165,12 @@ func (s *Service) unassignRole(ctx context.Context, c *gate.Call, _ *contract.Un
 	return &op.None{}, nil
 }
 
-func assignmentChanged(c *gate.Call, a contract.RoleAssignment, action, event string) {
-	c.Record(gate.Note{
+func assignmentChanged(c *executor.Call, a contract.RoleAssignment, action, event string) {
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "user", ResourceID: string(a.UserID), Critical: true,
-		Changes: changes{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
+		Changes: changeRecord{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
+	c.Emit(executor.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
 }
 
 // recipient is who gets roles and a clearance with a new membership.
@@ -182,7 +182,7 @@ type recipient struct {
 
 // rolesToGive finds the roles that a new member gets in the whole of a tenant, and
 // asks whether the caller may give them and the clearance.
-func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID, to recipient, names []string) ([]grantingRole, error) {
+func (s *Service) rolesToGive(ctx context.Context, c *executor.Call, tenant op.UUID, to recipient, names []string) ([]grantingRole, error) {
 	if err := c.Decide(ctx, contract.AssignRole.Permission, tenantWide(c, "role")); err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID,
 			return nil, fault.Validation("roles", fmt.Sprintf("The tenant has no role %q.", name))
 		}
 	}
-	ask := authz.Give{RecipientID: string(to.id), RecipientKind: to.kind, ClearanceTo: to.clearance}
+	ask := authz.GiveAuthority{RecipientID: string(to.id), RecipientKind: to.kind, ClearanceTo: to.clearance}
 	for _, r := range roles {
 		ask.RoleKinds = append(ask.RoleKinds, r.Kind)
 		ask.Grants = append(ask.Grants, r.tenantWide()...)
@@ -208,8 +208,8 @@ func (s *Service) rolesToGive(ctx context.Context, c *gate.Call, tenant op.UUID,
 	return roles, err
 }
 
-// cursorMoment reads a moment out of a cursor; the start has none.
-func cursorMoment(key string) (time.Time, error) {
+// cursorTime reads a moment out of a cursor; the start has none.
+func cursorTime(key string) (time.Time, error) {
 	if key == "" {
 		return time.Time{}, nil
 	}

@@ -37,8 +37,8 @@ JOIN identity.roles r ON r.tenant_id = a.tenant_id AND r.id = a.role_id
 JOIN identity.users u ON u.id = a.user_id
 WHERE a.tenant_id = @tenant AND a.role_id = @role AND a.id = @id`
 
-func selectAssignment(ctx context.Context, q postgres.Querier, tenant, role, id op.UUID) (assigned, error) {
-	a, err := postgres.One[assigned](ctx, q, selectAssignmentSQL, postgres.Args{"tenant": tenant, "role": role, "id": id})
+func selectAssignment(ctx context.Context, q postgres.Querier, tenant, role, id op.UUID) (loadedAssignment, error) {
+	a, err := postgres.One[loadedAssignment](ctx, q, selectAssignmentSQL, postgres.Args{"tenant": tenant, "role": role, "id": id})
 	if postgres.IsNoRows(err) {
 		return a, fault.NotFound("assignment")
 	}

@@ -11,8 +11,8 @@ import (
 	"parapet/internal/audit"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 )
 
@@ -20,18 +20,18 @@ import (
 // but the mark that a notification was read.
 func (s *Service) recordOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListAuditEntries, auditColumns, listAuditEntries),
-		gate.Handle(s.gate, contract.ListDecisions, gate.Handler[contract.ListDecisionsIn, op.Page[contract.DecisionEntry], struct{}]{
+		executor.List(s.executor, contract.ListAuditEntries, auditColumns, listAuditEntries),
+		executor.Handle(s.executor, contract.ListDecisions, executor.Handler[contract.ListDecisionsIn, op.Page[contract.DecisionEntry], struct{}]{
 			Load: loadDecisionLog[contract.ListDecisionsIn], Do: listDecisions,
 		}),
-		gate.Handle(s.gate, contract.GetDecision, gate.Handler[contract.DecisionIn, contract.Decision, struct{}]{
+		executor.Handle(s.executor, contract.GetDecision, executor.Handler[contract.DecisionIn, contract.Decision, struct{}]{
 			Load: loadDecisionLog[contract.DecisionIn], Do: s.getDecision,
 		}),
-		gate.List(s.gate, contract.ListEvents, eventColumns, listEvents),
-		gate.Handle(s.gate, contract.ListNotifications, gate.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
+		executor.List(s.executor, contract.ListEvents, eventColumns, listEvents),
+		executor.Handle(s.executor, contract.ListNotifications, executor.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
 			Load: loadFeed[contract.ListNotificationsIn], Do: listNotifications,
 		}),
-		gate.Handle(s.gate, contract.MarkNotificationRead, gate.Handler[contract.NotificationIn, op.None, struct{}]{
+		executor.Handle(s.executor, contract.MarkNotificationRead, executor.Handler[contract.NotificationIn, op.None, struct{}]{
 			Load: loadFeed[contract.NotificationIn], Do: markNotificationRead,
 		}),
 	}
@@ -59,7 +59,7 @@ const auditWhereSQL = `
   AND (@until::timestamptz IS NULL OR e.created_at < @until::timestamptz)
   AND `
 
-func listAuditEntries(ctx context.Context, c *gate.Call, in *contract.ListAuditEntriesIn, f authz.Filter) (*op.Page[contract.AuditEntry], error) {
+func listAuditEntries(ctx context.Context, c *executor.Call, in *contract.ListAuditEntriesIn, f authz.Filter) (*op.Page[contract.AuditEntry], error) {
 	from, err := moment("from", in.From)
 	if err != nil {
 		return nil, err

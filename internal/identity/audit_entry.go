@@ -13,7 +13,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// auditNote is an audit entry of work that does not go through the gate: login,
+// auditNote is an audit entry of work that does not go through the executor: login,
 // which has no principal yet, and what an operator runs.
 type auditNote struct {
 	Tenant       op.UUID

@@ -51,7 +51,7 @@ func (s *Service) candidate(ctx context.Context, tenant op.UUID, idOrEmail strin
 // OrganisationExists implements the contract's Directory.
 func (s *Service) OrganisationExists(ctx context.Context, tenant, organisation op.UUID) (bool, error) {
 	q := s.deps.Pool.Read(string(tenant), nil)
-	there, err := organisationThere(ctx, q, tenant, organisation)
+	there, err := organisationExists(ctx, q, tenant, organisation)
 	return there, postgres.MapError(err)
 }
 

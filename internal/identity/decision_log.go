@@ -8,8 +8,8 @@ import (
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/decisionlog"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -17,11 +17,11 @@ import (
 // loadDecisionLog asks for the log as a whole: it is the tenant's, and no
 // narrower scope holds a part of it. Of its lines the caller reads those about records
 // up to its clearance: the ids of a record tell that it exists.
-func loadDecisionLog[In any](_ context.Context, c *gate.Call, _ *In) (struct{}, authz.Resource, error) {
+func loadDecisionLog[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
 	return struct{}{}, tenantWide(c, "decision log"), nil
 }
 
-func listDecisions(ctx context.Context, c *gate.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
+func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
 	readable, err := c.Filter(ctx, contract.ListDecisions.Permission, decisionlog.Columns())
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func decisionEntry(l *decisionlog.Line) contract.DecisionEntry {
 	}
 }
 
-func (s *Service) getDecision(ctx context.Context, c *gate.Call, in *contract.DecisionIn, _ struct{}) (*contract.Decision, error) {
+func (s *Service) getDecision(ctx context.Context, c *executor.Call, in *contract.DecisionIn, _ struct{}) (*contract.Decision, error) {
 	readable, err := c.Filter(ctx, contract.GetDecision.Permission, decisionlog.Columns())
 	if err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package identity
 
 import (
 	"parapet/internal/authz"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -28,25 +28,25 @@ func (s *Service) directoryOperations() []op.Bound {
 
 // tenantWide is a resource of the acting tenant that lies in no organisation
 // and in no project: only what is held in the whole tenant reaches it.
-func tenantWide(c *gate.Call, kind string) authz.Resource {
+func tenantWide(c *executor.Call, kind string) authz.Resource {
 	return authz.Resource{Type: kind, Tenant: string(c.Tenant), Classification: unclassified}
 }
 
-// changes is what an audit entry says of a change: ids, codes and names of
+// changeRecord is what an audit entry says of a change: ids, codes and names of
 // fields, never a secret and never an address.
-type changes map[string]any
+type changeRecord map[string]any
 
 // because adds the reason that a caller gave.
-func (ch changes) because(reason string) changes {
+func (ch changeRecord) because(reason string) changeRecord {
 	if reason != "" {
 		ch["reason"] = reason
 	}
 	return ch
 }
 
-// paged cuts a page out of items, of which one more was asked for than the page
+// pageOf cuts a page out of items, of which one more was asked for than the page
 // takes; after gives the cursor that stands behind an item.
-func paged[T any](items []T, limit int, after func(T) string) *op.Page[T] {
+func pageOf[T any](items []T, limit int, after func(T) string) *op.Page[T] {
 	p := &op.Page[T]{Items: items}
 	if len(items) > limit {
 		p.Items = items[:limit]
@@ -57,14 +57,14 @@ func paged[T any](items []T, limit int, after func(T) string) *op.Page[T] {
 
 // cursorKeys reads a cursor of two sort keys, the second of which is an id. Both
 // are empty at the start.
-func cursorKeys(c *gate.Call, o *op.Operation, cursor string) (key string, id op.UUID, err error) {
+func cursorKeys(c *executor.Call, o *op.Operation, cursor string) (key string, id op.UUID, err error) {
 	keys, err := op.ReadCursor(cursor, o.Name, c.Tenant, 2)
 	if err != nil || keys == nil {
 		return "", "", err
 	}
 	id, err = op.ParseUUID(keys[1])
 	if err != nil {
-		return "", "", wrongCursor(err)
+		return "", "", wrongCursorError(err)
 	}
 	return keys[0], id, nil
 }
@@ -79,14 +79,14 @@ func sortKey(name string) string {
 }
 
 // cursorID reads a cursor that is an id alone.
-func cursorID(c *gate.Call, o *op.Operation, cursor string) (op.UUID, error) {
+func cursorID(c *executor.Call, o *op.Operation, cursor string) (op.UUID, error) {
 	keys, err := op.ReadCursor(cursor, o.Name, c.Tenant, 1)
 	if err != nil || keys == nil {
 		return "", err
 	}
 	id, err := op.ParseUUID(keys[0])
 	if err != nil {
-		return "", wrongCursor(err)
+		return "", wrongCursorError(err)
 	}
 	return id, nil
 }

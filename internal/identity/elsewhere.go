@@ -3,14 +3,14 @@ package identity
 import (
 	"context"
 
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 )
 
-// elsewhere runs f with another tenant as the transaction's, and goes back to
-// the acting one, whose audit chain and outbox the gate writes to. Who calls it
+// inTenant runs f with another tenant as the transaction's, and goes back to
+// the acting one, whose audit chain and outbox the executor writes to. Who calls it
 // has decided before that the actor may act there.
-func elsewhere(ctx context.Context, c *gate.Call, tenant op.UUID, f func() error) error {
+func inTenant(ctx context.Context, c *executor.Call, tenant op.UUID, f func() error) error {
 	if err := c.Tx.SetTenant(ctx, string(tenant)); err != nil {
 		return err
 	}
@@ -20,9 +20,9 @@ func elsewhere(ctx context.Context, c *gate.Call, tenant op.UUID, f func() error
 	return c.Tx.SetTenant(ctx, string(c.Tenant))
 }
 
-// recordThere records what a programme office did to another tenant in that
+// recordInTenant records what a programme office did to another tenant in that
 // tenant's own audit chain and outbox, for its auditors and its subscribers.
-func recordThere(c *gate.Call, tenant op.UUID, notes []gate.Note, published []gate.Event) {
+func recordInTenant(c *executor.Call, tenant op.UUID, notes []executor.AuditEntry, published []executor.Event) {
 	for _, e := range published {
 		c.EmitIn(tenant, e)
 	}

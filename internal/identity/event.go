@@ -6,8 +6,8 @@ import (
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/events"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -33,7 +33,7 @@ WHERE o.tenant_id = @tenant
   AND (@aggregate_id = '' OR o.aggregate_id = @aggregate_id)
   AND `
 
-func listEvents(ctx context.Context, c *gate.Call, in *contract.ListEventsIn, f authz.Filter) (*op.Page[contract.EventRecord], error) {
+func listEvents(ctx context.Context, c *executor.Call, in *contract.ListEventsIn, f authz.Filter) (*op.Page[contract.EventRecord], error) {
 	before, err := cursorID(c, contract.ListEvents.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -49,18 +49,18 @@ func listEvents(ctx context.Context, c *gate.Call, in *contract.ListEventsIn, f 
 	for i := range items {
 		inUTC(&items[i].OccurredAt, items[i].DispatchedAt)
 	}
-	return paged(items, in.Limit, func(e contract.EventRecord) string {
+	return pageOf(items, in.Limit, func(e contract.EventRecord) string {
 		return op.NewCursor(contract.ListEvents.Name, c.Tenant, string(e.ID))
 	}), nil
 }
 
 // loadFeed asks for the caller's notifications as a whole: a key that is bound to
 // one project has no part of them.
-func loadFeed[In any](_ context.Context, c *gate.Call, _ *In) (struct{}, authz.Resource, error) {
+func loadFeed[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
 	return struct{}{}, tenantWide(c, "notification"), nil
 }
 
-func listNotifications(ctx context.Context, c *gate.Call, in *contract.ListNotificationsIn, _ struct{}) (*op.Page[contract.Notification], error) {
+func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListNotificationsIn, _ struct{}) (*op.Page[contract.Notification], error) {
 	before, err := cursorID(c, contract.ListNotifications.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -81,21 +81,21 @@ func listNotifications(ctx context.Context, c *gate.Call, in *contract.ListNotif
 		}
 		inUTC(&items[i].CreatedAt, items[i].ReadAt)
 	}
-	return paged(items, in.Limit, func(n contract.Notification) string {
+	return pageOf(items, in.Limit, func(n contract.Notification) string {
 		return op.NewCursor(contract.ListNotifications.Name, c.Tenant, string(n.ID))
 	}), nil
 }
 
 // readsForAdministrators asks whether the caller reads the notifications for the
 // tenant's administrators.
-func readsForAdministrators(ctx context.Context, c *gate.Call) (bool, error) {
-	v, err := c.Ask(ctx, authz.AdministratorNotifications{Actor: c.Actor.Subject})
+func readsForAdministrators(ctx context.Context, c *executor.Call) (bool, error) {
+	v, err := c.Evaluate(ctx, authz.AdministratorNotifications{Actor: c.Actor.Subject})
 	return v.Allow, err
 }
 
 // markNotificationRead changes nothing that anybody else has to know of, so that
 // there is neither an audit entry nor an event.
-func markNotificationRead(ctx context.Context, c *gate.Call, in *contract.NotificationIn, _ struct{}) (*op.None, error) {
+func markNotificationRead(ctx context.Context, c *executor.Call, in *contract.NotificationIn, _ struct{}) (*op.None, error) {
 	administrator, err := readsForAdministrators(ctx, c)
 	if err != nil {
 		return nil, err

@@ -7,27 +7,27 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 )
 
 func (s *Service) grantOperations() []op.Bound {
 	return []op.Bound{
-		gate.Handle(s.gate, contract.GrantPermission, gate.Handler[contract.GrantPermissionIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.GrantPermissionIn) (grantingRole, authz.Resource, error) {
+		executor.Handle(s.executor, contract.GrantPermission, executor.Handler[contract.GrantPermissionIn, contract.Role, grantingRole]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.GrantPermissionIn) (grantingRole, authz.Resource, error) {
 				return loadRole(ctx, c, in.RoleID, true)
 			},
 			Do: s.grantPermission,
 		}),
-		gate.Handle(s.gate, contract.RevokePermission, gate.Handler[contract.RevokePermissionIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.RevokePermissionIn) (grantingRole, authz.Resource, error) {
+		executor.Handle(s.executor, contract.RevokePermission, executor.Handler[contract.RevokePermissionIn, contract.Role, grantingRole]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.RevokePermissionIn) (grantingRole, authz.Resource, error) {
 				return loadRole(ctx, c, in.RoleID, true)
 			},
 			Do: s.revokePermission,
 		}),
-		gate.Handle(s.gate, contract.ListPermissions, gate.Handler[contract.ListPermissionsIn, op.Page[contract.Permission], struct{}]{
-			Load: func(_ context.Context, c *gate.Call, _ *contract.ListPermissionsIn) (struct{}, authz.Resource, error) {
+		executor.Handle(s.executor, contract.ListPermissions, executor.Handler[contract.ListPermissionsIn, op.Page[contract.Permission], struct{}]{
+			Load: func(_ context.Context, c *executor.Call, _ *contract.ListPermissionsIn) (struct{}, authz.Resource, error) {
 				return struct{}{}, tenantWide(c, "permission"), nil
 			},
 			Do: s.listPermissions,
@@ -35,7 +35,7 @@ func (s *Service) grantOperations() []op.Bound {
 	}
 }
 
-func (s *Service) listPermissions(context.Context, *gate.Call, *contract.ListPermissionsIn, struct{}) (*op.Page[contract.Permission], error) {
+func (s *Service) listPermissions(context.Context, *executor.Call, *contract.ListPermissionsIn, struct{}) (*op.Page[contract.Permission], error) {
 	known := s.deps.Policies.Catalogue().Permissions
 	page := &op.Page[contract.Permission]{Items: make([]contract.Permission, len(known))}
 	for i, p := range known {
@@ -46,14 +46,14 @@ func (s *Service) listPermissions(context.Context, *gate.Call, *contract.ListPer
 	return page, nil
 }
 
-func (s *Service) grantPermission(ctx context.Context, c *gate.Call, in *contract.GrantPermissionIn, r grantingRole) (*contract.Role, error) {
+func (s *Service) grantPermission(ctx context.Context, c *executor.Call, in *contract.GrantPermissionIn, r grantingRole) (*contract.Role, error) {
 	if !s.deps.Policies.Catalogue().Knows(in.Permission) {
 		return nil, unknownPermission("permission", in.Permission)
 	}
 	if slices.Contains(r.Permissions, in.Permission) {
 		return s.showUnchangedRole(ctx, c, r)
 	}
-	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.GrantToRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.GrantToRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func (s *Service) grantPermission(ctx context.Context, c *gate.Call, in *contrac
 	return s.grantChanged(c, r, in.Permission, contract.ActionPermissionGranted), nil
 }
 
-func (s *Service) revokePermission(ctx context.Context, c *gate.Call, in *contract.RevokePermissionIn, r grantingRole) (*contract.Role, error) {
+func (s *Service) revokePermission(ctx context.Context, c *executor.Call, in *contract.RevokePermissionIn, r grantingRole) (*contract.Role, error) {
 	i := slices.Index(r.Permissions, in.Permission)
 	if i < 0 {
 		return nil, fault.NotFound("grant")
 	}
-	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.RevokeOfRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.RevokeOfRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func (s *Service) revokePermission(ctx context.Context, c *gate.Call, in *contra
 	return s.grantChanged(c, r, in.Permission, contract.ActionPermissionRevoked), nil
 }
 
-func (s *Service) grantChanged(c *gate.Call, r grantingRole, permission, action string) *contract.Role {
+func (s *Service) grantChanged(c *executor.Call, r grantingRole, permission, action string) *contract.Role {
 	public := s.publicRole(r)
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changes{"role": r.Name, "permission": permission},
+		Changes: changeRecord{"role": r.Name, "permission": permission},
 	})
-	c.Emit(gate.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: []string{"permissions"}})
+	c.Emit(executor.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: []string{"permissions"}})
 	return public
 }
 
@@ -99,8 +99,8 @@ func (r grantingRole) document() authz.HeldRole { return authz.HeldRole{Name: r.
 
 // decideGive asks whether the caller may give what the question says. Whether it
 // holds it is the policies' answer.
-func (s *Service) decideGive(ctx context.Context, c *gate.Call, ask authz.Give) error {
+func (s *Service) decideGive(ctx context.Context, c *executor.Call, ask authz.GiveAuthority) error {
 	ask.Actor = c.Actor.Subject
-	v, err := c.Ask(ctx, ask)
+	v, err := c.Evaluate(ctx, ask)
 	return accountFault(v, err)
 }

@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	trackercontract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -26,7 +26,7 @@ func (a accountState) document() authz.Account {
 // holdings reads what a user holds, in the given tenants or, where none is given,
 // in every one, and who the caller is there. With withKeys each active API key of the
 // user is a holding as well: a key keeps the roles that it was issued with.
-func (s *Service) holdings(ctx context.Context, c *gate.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
+func (s *Service) holdings(ctx context.Context, c *executor.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	rows, err := readHoldings(ctx, s.deps.Auth, user, c.Actor.UserID)
 	if err != nil {
 		return nil, postgres.MapError(err)
@@ -122,7 +122,7 @@ func (s *Service) authorityDigest(ctx context.Context, user op.UUID) ([]byte, er
 // decideAccount asks whether the caller may change a member's account so. It
 // reads what the question needs: what the account holds for a change that could
 // hand it over, the other administrators for one that stops it.
-func (s *Service) decideAccount(ctx context.Context, c *gate.Call, change authz.AccountChange, user op.UUID) error {
+func (s *Service) decideAccount(ctx context.Context, c *executor.Call, change authz.AccountChange, user op.UUID) error {
 	account, err := readAccount(ctx, c.DB, user)
 	if err != nil {
 		return err
@@ -147,12 +147,12 @@ func (s *Service) decideAccount(ctx context.Context, c *gate.Call, change authz.
 	if err != nil {
 		return err
 	}
-	v, err := c.Ask(ctx, ask)
+	v, err := c.Evaluate(ctx, ask)
 	return accountFault(v, err)
 }
 
 // lockedHoldings reads holdings while nobody changes grants of the acting tenant.
-func (s *Service) lockedHoldings(ctx context.Context, c *gate.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
+func (s *Service) lockedHoldings(ctx context.Context, c *executor.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *Service) lockedHoldings(ctx context.Context, c *gate.Call, user op.UUID
 }
 
 // rolesHere are the roles that a user holds in the acting tenant.
-func (s *Service) rolesHere(ctx context.Context, c *gate.Call, user op.UUID) ([]authz.HeldRole, error) {
+func (s *Service) rolesHere(ctx context.Context, c *executor.Call, user op.UUID) ([]authz.HeldRole, error) {
 	held, err := readHeldRoles(ctx, c.DB, c.Tenant, user)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (s *Service) rolesHere(ctx context.Context, c *gate.Call, user op.UUID) ([]
 // countOtherAdministrators counts the active people besides one user who
 // administer the tenant. The tenant's row is locked first, so of two changes at
 // once the second sees the first.
-func (s *Service) countOtherAdministrators(ctx context.Context, c *gate.Call, user op.UUID) (int, error) {
+func (s *Service) countOtherAdministrators(ctx context.Context, c *executor.Call, user op.UUID) (int, error) {
 	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
 		return 0, err
 	}

@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/token"
@@ -23,14 +23,14 @@ const (
 
 func (s *Service) keyOperations() []op.Bound {
 	return []op.Bound{
-		gate.Asked(s.gate, contract.IssueServiceKey, s.issueServiceKey),
-		gate.Asked(s.gate, contract.IssueKey, s.issueKey),
-		gate.Open(s.gate, contract.ListKeys, s.listKeys),
-		gate.Open(s.gate, contract.RevokeKey, s.revokeKey),
+		executor.CustomDecision(s.executor, contract.IssueServiceKey, s.issueServiceKey),
+		executor.CustomDecision(s.executor, contract.IssueKey, s.issueKey),
+		executor.Authenticated(s.executor, contract.ListKeys, s.listKeys),
+		executor.Authenticated(s.executor, contract.RevokeKey, s.revokeKey),
 	}
 }
 
-func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contract.IssueServiceKeyIn) (*contract.IssuedKey, error) {
+func (s *Service) issueServiceKey(ctx context.Context, c *executor.Call, in *contract.IssueServiceKeyIn) (*contract.IssuedKey, error) {
 	// From here on nobody changes a grant, so that what is validated is what the
 	// key is issued for.
 	if err := lockGrants(ctx, c.DB, c.Tenant); err != nil {
@@ -44,7 +44,7 @@ func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contrac
 	case !postgres.IsNoRows(err):
 		return nil, err
 	}
-	v, err := c.Ask(ctx, ask)
+	v, err := c.Evaluate(ctx, ask)
 	if err := verdict(v, err, "service principal"); err != nil {
 		return nil, err
 	}
@@ -58,12 +58,12 @@ func (s *Service) issueServiceKey(ctx context.Context, c *gate.Call, in *contrac
 	})
 }
 
-func (s *Service) issueKey(ctx context.Context, c *gate.Call, in *contract.IssueKeyIn) (*contract.IssuedKey, error) {
+func (s *Service) issueKey(ctx context.Context, c *executor.Call, in *contract.IssueKeyIn) (*contract.IssuedKey, error) {
 	active, err := countActiveKeys(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.Ask(ctx, authz.IssueSelfKey{
+	v, err := c.Evaluate(ctx, authz.IssueSelfKey{
 		Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, ActiveKeys: active, Settings: s.deps.Keys,
 	})
 	if err := verdict(v, err, "key"); err != nil {
@@ -97,7 +97,7 @@ type newKey struct {
 }
 
 // issue records the key and signs its token; the one place that does.
-func (s *Service) issue(ctx context.Context, c *gate.Call, n newKey) (*contract.IssuedKey, error) {
+func (s *Service) issue(ctx context.Context, c *executor.Call, n newKey) (*contract.IssuedKey, error) {
 	claims := n.claims
 	claims.ID, claims.Tenant = uid.New(), c.Tenant
 	claims.IssuedAt = c.Now.Truncate(time.Second)
@@ -117,15 +117,15 @@ func (s *Service) issue(ctx context.Context, c *gate.Call, n newKey) (*contract.
 	for name, value := range n.changes {
 		changes[name] = value
 	}
-	c.Record(gate.Note{Action: contract.ActionKeyIssued, ResourceType: "api_key", ResourceID: string(k.ID), Changes: changes, Critical: true})
-	c.Emit(gate.Event{Type: contract.EventKeyIssued, AggregateType: "user", AggregateID: k.Owner, Payload: k})
+	c.Record(executor.AuditEntry{Action: contract.ActionKeyIssued, ResourceType: "api_key", ResourceID: string(k.ID), Changes: changes, Critical: true})
+	c.Emit(executor.Event{Type: contract.EventKeyIssued, AggregateType: "user", AggregateID: k.Owner, Payload: k})
 	return &contract.IssuedKey{
 		Token: text, ID: k.ID, JTI: k.JTI, Label: k.Label, Owner: k.Owner, TenantID: k.TenantID, Kind: k.Kind,
 		Expiry: k.Expiry, CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt,
 	}, nil
 }
 
-func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListKeysIn) (*op.Page[contract.Key], error) {
+func (s *Service) listKeys(ctx context.Context, c *executor.Call, in *contract.ListKeysIn) (*op.Page[contract.Key], error) {
 	owner := c.Actor.UserID
 	ask := authz.ListKeys{Actor: c.Actor.Subject}
 	if in.ServiceUserID != "" {
@@ -139,10 +139,10 @@ func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListK
 			return nil, err
 		}
 	}
-	if err := mayList(ctx, c, ask); err != nil {
+	if err := requireListPermission(ctx, c, ask); err != nil {
 		return nil, err
 	}
-	after, err := keysAfter(in.Cursor, c.Tenant)
+	after, err := keysAfterCursor(in.Cursor, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +162,12 @@ func (s *Service) listKeys(ctx context.Context, c *gate.Call, in *contract.ListK
 	return page, nil
 }
 
-func mayList(ctx context.Context, c *gate.Call, ask authz.ListKeys) error {
-	v, err := c.Ask(ctx, ask)
+func requireListPermission(ctx context.Context, c *executor.Call, ask authz.ListKeys) error {
+	v, err := c.Evaluate(ctx, ask)
 	return verdict(v, err, "service principal")
 }
 
-func keysAfter(cursor string, tenant op.UUID) (*keyPosition, error) {
+func keysAfterCursor(cursor string, tenant op.UUID) (*keyPosition, error) {
 	keys, err := op.ReadCursor(cursor, contract.ListKeys.Name, tenant, 2)
 	if err != nil || keys == nil {
 		return nil, err
@@ -183,7 +183,7 @@ func keysAfter(cursor string, tenant op.UUID) (*keyPosition, error) {
 	return &keyPosition{at, jti}, nil
 }
 
-func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {
+func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {
 	row, err := lockKey(ctx, c.DB, c.Tenant, in.KeyID)
 	ask := authz.RevokeKey{
 		Actor: c.Actor.Subject, ServiceOwned: in.ServiceOwned, Key: authz.Key{JTI: string(in.KeyID)},
@@ -195,7 +195,7 @@ func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.Revo
 	case !postgres.IsNoRows(err):
 		return nil, err
 	}
-	v, err := c.Ask(ctx, ask)
+	v, err := c.Evaluate(ctx, ask)
 	if err := verdict(v, err, "API key"); err != nil {
 		return nil, err
 	}
@@ -209,22 +209,22 @@ func (s *Service) revokeKey(ctx context.Context, c *gate.Call, in *contract.Revo
 		if in.ServiceOwned {
 			list.Owner = &ask.Key.Owner
 		}
-		if err := mayList(ctx, c, list); err != nil {
+		if err := requireListPermission(ctx, c, list); err != nil {
 			return nil, err
 		}
 		k := row.public()
 		return &k, nil
 	}
-	if err := revokeKey(ctx, c.DB, c.Tenant, row.JTI, c.Actor.UserID, reason, c.Now); err != nil {
+	if err := revokeKeyRow(ctx, c.DB, c.Tenant, row.JTI, c.Actor.UserID, reason, c.Now); err != nil {
 		return nil, err
 	}
 	row.RevokedAt, row.RevokedBy, row.RevokeReason = &c.Now, &c.Actor.UserID, reason
 	k := row.public()
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionKeyRevoked, ResourceType: "api_key", ResourceID: string(k.ID), Critical: true,
-		Changes: changes{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.because(reason),
+		Changes: changeRecord{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.because(reason),
 	})
-	c.Emit(gate.Event{Type: contract.EventKeyRevoked, AggregateType: "user", AggregateID: k.Owner, Payload: k, Changed: []string{"revokedAt", "revokedBy", "revokeReason"}})
+	c.Emit(executor.Event{Type: contract.EventKeyRevoked, AggregateType: "user", AggregateID: k.Owner, Payload: k, Changed: []string{"revokedAt", "revokedBy", "revokeReason"}})
 	return &k, nil
 }
 

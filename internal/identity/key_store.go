@@ -203,7 +203,7 @@ const revokeKeySQL = `
 UPDATE identity.api_keys SET revoked_at = @now, revoked_by = @by, revoke_reason = nullif(@reason, '')
 WHERE tenant_id = @tenant AND jti = @jti AND revoked_at IS NULL`
 
-func revokeKey(ctx context.Context, q postgres.Querier, tenant, jti, by op.UUID, reason string, now time.Time) error {
+func revokeKeyRow(ctx context.Context, q postgres.Querier, tenant, jti, by op.UUID, reason string, now time.Time) error {
 	_, err := q.Exec(ctx, revokeKeySQL, postgres.Args{"tenant": tenant, "jti": jti, "by": by, "reason": reason, "now": now})
 	return err
 }

@@ -6,19 +6,19 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 )
 
 func (s *Service) meOperations() []op.Bound {
 	return []op.Bound{
-		gate.Open(s.gate, contract.Me, s.me),
-		gate.Open(s.gate, contract.Permissions, s.permissions),
-		gate.Open(s.gate, contract.ListOrgs, s.listOrgs),
+		executor.Authenticated(s.executor, contract.Me, s.me),
+		executor.Authenticated(s.executor, contract.Permissions, s.permissions),
+		executor.Authenticated(s.executor, contract.ListOrgs, s.listOrgs),
 	}
 }
 
-func (s *Service) me(ctx context.Context, c *gate.Call, _ *contract.MeIn) (*contract.MeOut, error) {
+func (s *Service) me(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*contract.MeOut, error) {
 	row, err := readMe(ctx, c.DB, c.Tenant, c.Actor.UserID)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (s *Service) me(ctx context.Context, c *gate.Call, _ *contract.MeIn) (*cont
 	return out, nil
 }
 
-func (s *Service) permissions(_ context.Context, c *gate.Call, _ *contract.MeIn) (*contract.PermissionsOut, error) {
+func (s *Service) permissions(_ context.Context, c *executor.Call, _ *contract.MeIn) (*contract.PermissionsOut, error) {
 	lines := map[string]string{}
 	for _, p := range s.deps.Policies.Catalogue().Permissions {
 		lines[p.Name] = p.Description
@@ -65,7 +65,7 @@ func ids(texts []string) []op.UUID {
 
 // listOrgs looks in every tenant, which only parapet_auth may. When it can't, it
 // says so: an empty list alone would read as "nowhere".
-func (s *Service) listOrgs(ctx context.Context, c *gate.Call, _ *contract.MeIn) (*contract.OrganisationsOut, error) {
+func (s *Service) listOrgs(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*contract.OrganisationsOut, error) {
 	out := &contract.OrganisationsOut{Items: []contract.OrganisationChoice{}}
 	rows, err := readChoices(ctx, s.deps.Auth, c.Actor.UserID, c.Actor.TokenTenant)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) listOrgs(ctx context.Context, c *gate.Call, _ *contract.MeIn) 
 	}
 	marked := false
 	for _, r := range rows {
-		v, err := c.Ask(ctx, authz.ActAs{
+		v, err := c.Evaluate(ctx, authz.ActAs{
 			User: string(c.Actor.UserID), Credential: c.Actor.Credential(),
 			TokenKind: c.Actor.TokenKind, TokenTenant: string(c.Actor.TokenTenant), PrincipalKind: c.Actor.Kind,
 			Module: contract.Module, Header: true, Target: string(r.TenantID),

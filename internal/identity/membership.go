@@ -5,18 +5,18 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 )
 
 func (s *Service) membershipOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListMemberships, membershipType.Columns(), listMemberships),
-		gate.Handle(s.gate, contract.CreateMembership, gate.Handler[contract.CreateMembershipIn, contract.Membership, joining]{
-			Load: loadJoining, Do: s.createMembership,
+		executor.List(s.executor, contract.ListMemberships, membershipType.Columns(), listMemberships),
+		executor.Handle(s.executor, contract.CreateMembership, executor.Handler[contract.CreateMembershipIn, contract.Membership, newMembership]{
+			Load: loadNewMembership, Do: s.createMembership,
 		}),
-		gate.Handle(s.gate, contract.UpdateMembership, gate.Handler[contract.UpdateMembershipIn, contract.Membership, contract.Membership]{
+		executor.Handle(s.executor, contract.UpdateMembership, executor.Handler[contract.UpdateMembershipIn, contract.Membership, contract.Membership]{
 			Load: loadMembership, Do: s.updateMembership,
 		}),
 	}
@@ -31,12 +31,12 @@ var membershipType = authz.NewRecordType("membership", authz.Attributes[contract
 	Classification: authz.FixedAttribute[contract.Membership](unclassified),
 })
 
-func listMemberships(ctx context.Context, c *gate.Call, in *contract.ListMembershipsIn, f authz.Filter) (*op.Page[contract.Membership], error) {
+func listMemberships(ctx context.Context, c *executor.Call, in *contract.ListMembershipsIn, f authz.Filter) (*op.Page[contract.Membership], error) {
 	key, id, err := cursorKeys(c, contract.ListMemberships.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	since, err := cursorMoment(key)
+	since, err := cursorTime(key)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +44,13 @@ func listMemberships(ctx context.Context, c *gate.Call, in *contract.ListMembers
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(m contract.Membership) string {
+	return pageOf(items, in.Limit, func(m contract.Membership) string {
 		return op.NewCursor(contract.ListMemberships.Name, c.Tenant, op.CursorTime(m.CreatedAt), string(m.UserID))
 	}), nil
 }
 
-// joining is a user on the way into a tenant.
-type joining struct {
+// newMembership is a user on the way into a tenant.
+type newMembership struct {
 	tenant contract.Tenant
 	user   contract.User
 	// homeAdministered says that the acting tenant is or administers the user's home
@@ -58,12 +58,12 @@ type joining struct {
 	homeAdministered bool
 }
 
-// loadJoining finds the tenant to join and the user, both of which the acting
+// loadNewMembership finds the tenant to join and the user, both of which the acting
 // tenant is or administers. What it is not and does not administer is not there.
-func loadJoining(ctx context.Context, c *gate.Call, in *contract.CreateMembershipIn) (joining, authz.Resource, error) {
+func loadNewMembership(ctx context.Context, c *executor.Call, in *contract.CreateMembershipIn) (newMembership, authz.Resource, error) {
 	r := tenantWide(c, "membership")
 	r.Organisation = string(in.OrganisationID)
-	var j joining
+	var j newMembership
 	var err error
 	if j.tenant, err = loadFamilyTenant(ctx, c, in.TenantID); err != nil {
 		return j, r, err
@@ -76,7 +76,7 @@ func loadJoining(ctx context.Context, c *gate.Call, in *contract.CreateMembershi
 	if err != nil {
 		return j, r, err
 	}
-	err = elsewhere(ctx, c, from.ID, func() error {
+	err = inTenant(ctx, c, from.ID, func() error {
 		j.user, err = selectUser(ctx, c.DB, from.ID, in.UserID, false)
 		return err
 	})
@@ -97,7 +97,7 @@ func loadJoining(ctx context.Context, c *gate.Call, in *contract.CreateMembershi
 
 // loadFamilyTenant finds the acting tenant, which no id stands for too, or one
 // that it administers as a programme office.
-func loadFamilyTenant(ctx context.Context, c *gate.Call, id op.UUID) (contract.Tenant, error) {
+func loadFamilyTenant(ctx context.Context, c *executor.Call, id op.UUID) (contract.Tenant, error) {
 	if id == "" {
 		id = c.Tenant
 	}
@@ -108,15 +108,15 @@ func loadFamilyTenant(ctx context.Context, c *gate.Call, id op.UUID) (contract.T
 	return t, err
 }
 
-func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contract.CreateMembershipIn, j joining) (*contract.Membership, error) {
+func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *contract.CreateMembershipIn, j newMembership) (*contract.Membership, error) {
 	account := authz.Account{ID: string(j.user.ID), Kind: j.user.PrincipalKind, Status: j.user.Status, Home: string(j.user.HomeTenantID)}
-	if err := accountFault(c.Ask(ctx, authz.AddMembership{Actor: c.Actor.Subject, Account: account, HomeAdministered: j.homeAdministered})); err != nil {
+	if err := accountFault(c.Evaluate(ctx, authz.AddMembership{Actor: c.Actor.Subject, Account: account, HomeAdministered: j.homeAdministered})); err != nil {
 		return nil, err
 	}
 	var m contract.Membership
-	var note gate.Note
-	var told gate.Event
-	err := elsewhere(ctx, c, j.tenant.ID, func() error {
+	var note executor.AuditEntry
+	var told executor.Event
+	err := inTenant(ctx, c, j.tenant.ID, func() error {
 		roles, err := s.rolesToGive(ctx, c, j.tenant.ID, recipient{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
 		if err != nil {
 			return err
@@ -127,15 +127,15 @@ func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contra
 		if m, err = selectMembership(ctx, c.DB, j.tenant.ID, j.user.ID, false); err != nil {
 			return err
 		}
-		note = gate.Note{
+		note = executor.AuditEntry{
 			Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
-			Changes: changes{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
+			Changes: changeRecord{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
 		}
-		told = gate.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
+		told = executor.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
 		if j.tenant.ID == c.Tenant {
 			return nil
 		}
-		recordThere(c, j.tenant.ID, []gate.Note{note}, []gate.Event{told})
+		recordInTenant(c, j.tenant.ID, []executor.AuditEntry{note}, []executor.Event{told})
 		return nil
 	})
 	if err != nil {
@@ -146,12 +146,12 @@ func (s *Service) createMembership(ctx context.Context, c *gate.Call, in *contra
 	return &m, nil
 }
 
-func loadMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn) (contract.Membership, authz.Resource, error) {
+func loadMembership(ctx context.Context, c *executor.Call, in *contract.UpdateMembershipIn) (contract.Membership, authz.Resource, error) {
 	m, err := selectMembership(ctx, c.DB, c.Tenant, in.UserID, true)
 	return m, membershipType.Resource(string(c.Tenant), &m), err
 }
 
-func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
+func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
 	if in.Status.Null {
 		return nil, notNull("status")
 	}
@@ -180,13 +180,13 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 		if err := writeMembership(ctx, c.DB, m); err != nil {
 			return nil, err
 		}
-		c.Record(gate.Note{
+		c.Record(executor.AuditEntry{
 			Action: contract.ActionMembershipUpdated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: m.Status != was.Status,
-			Changes: changes{"fields": fields, "organisation": m.OrganisationID, "from": was.Status, "to": m.Status}.because(in.Reason),
+			Changes: changeRecord{"fields": fields, "organisation": m.OrganisationID, "from": was.Status, "to": m.Status}.because(in.Reason),
 		})
 	}
 	if m.Status != contract.MembershipActive && m.Status != was.Status {
-		if err := revokeOtherSessions(ctx, c.DB, c.Tenant, m.UserID, noSession, c.Now); err != nil {
+		if err := revokeOtherSessions(ctx, c.DB, c.Tenant, m.UserID, noSessionID, c.Now); err != nil {
 			return nil, err
 		}
 	}
@@ -199,22 +199,22 @@ func (s *Service) updateMembership(ctx context.Context, c *gate.Call, in *contra
 	if len(fields) == 0 {
 		return showUnchanged(ctx, c, contract.ListMemberships.Permission, membershipType.Resource(string(c.Tenant), &was), &was)
 	}
-	c.Emit(gate.Event{Type: contract.EventMembershipUpdated, AggregateType: "membership", AggregateID: m.UserID, Payload: m, Changed: fields})
+	c.Emit(executor.Event{Type: contract.EventMembershipUpdated, AggregateType: "membership", AggregateID: m.UserID, Payload: m, Changed: fields})
 	return &m, nil
 }
 
 // setClearance changes what a member may read, and says so as a critical entry.
-func (s *Service) setClearance(ctx context.Context, c *gate.Call, user op.UUID, from, to string) error {
-	err := s.decideGive(ctx, c, authz.Give{RecipientID: string(user), ClearanceFrom: from, ClearanceTo: to})
+func (s *Service) setClearance(ctx context.Context, c *executor.Call, user op.UUID, from, to string) error {
+	err := s.decideGive(ctx, c, authz.GiveAuthority{RecipientID: string(user), ClearanceFrom: from, ClearanceTo: to})
 	if err != nil {
 		return err
 	}
 	if err := writeClearance(ctx, c.DB, c.Tenant, user, to, c.Now); err != nil {
 		return err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionUserClearanceChanged, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: changes{"from": from, "to": to},
+		Changes: changeRecord{"from": from, "to": to},
 	})
 	return nil
 }

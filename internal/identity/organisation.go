@@ -5,7 +5,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -13,18 +13,20 @@ import (
 func (s *Service) organisationOperations() []op.Bound {
 	type row = contract.Organisation
 	return []op.Bound{
-		gate.List(s.gate, contract.ListOrganisations, organisationType.Columns(), listOrganisations),
-		gate.Handle(s.gate, contract.CreateOrganisation, gate.Handler[contract.CreateOrganisationIn, row, row]{
+		executor.List(s.executor, contract.ListOrganisations, organisationType.Columns(), listOrganisations),
+		executor.Handle(s.executor, contract.CreateOrganisation, executor.Handler[contract.CreateOrganisationIn, row, row]{
 			Load: loadNewOrganisation, Do: createOrganisation,
 		}),
-		gate.Handle(s.gate, contract.GetOrganisation, gate.Handler[contract.OrganisationIn, row, row]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.OrganisationIn) (row, authz.Resource, error) {
+		executor.Handle(s.executor, contract.GetOrganisation, executor.Handler[contract.OrganisationIn, row, row]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.OrganisationIn) (row, authz.Resource, error) {
 				return loadOrganisation(ctx, c, in.OrganisationID, false)
 			},
-			Do: func(_ context.Context, _ *gate.Call, _ *contract.OrganisationIn, o row) (*row, error) { return &o, nil },
+			Do: func(_ context.Context, _ *executor.Call, _ *contract.OrganisationIn, o row) (*row, error) {
+				return &o, nil
+			},
 		}),
-		gate.Handle(s.gate, contract.UpdateOrganisation, gate.Handler[contract.UpdateOrganisationIn, row, row]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateOrganisationIn) (row, authz.Resource, error) {
+		executor.Handle(s.executor, contract.UpdateOrganisation, executor.Handler[contract.UpdateOrganisationIn, row, row]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateOrganisationIn) (row, authz.Resource, error) {
 				return loadOrganisation(ctx, c, in.OrganisationID, true)
 			},
 			Do: updateOrganisation,
@@ -41,7 +43,7 @@ var organisationType = authz.NewRecordType("organisation", authz.Attributes[cont
 	Classification: authz.FixedAttribute[contract.Organisation](unclassified),
 })
 
-func listOrganisations(ctx context.Context, c *gate.Call, in *contract.ListOrganisationsIn, f authz.Filter) (*op.Page[contract.Organisation], error) {
+func listOrganisations(ctx context.Context, c *executor.Call, in *contract.ListOrganisationsIn, f authz.Filter) (*op.Page[contract.Organisation], error) {
 	name, id, err := cursorKeys(c, contract.ListOrganisations.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -50,17 +52,17 @@ func listOrganisations(ctx context.Context, c *gate.Call, in *contract.ListOrgan
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(o contract.Organisation) string {
+	return pageOf(items, in.Limit, func(o contract.Organisation) string {
 		return op.NewCursor(contract.ListOrganisations.Name, c.Tenant, sortKey(o.Name), string(o.ID))
 	}), nil
 }
 
-func loadOrganisation(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (contract.Organisation, authz.Resource, error) {
+func loadOrganisation(ctx context.Context, c *executor.Call, id op.UUID, lock bool) (contract.Organisation, authz.Resource, error) {
 	o, err := selectOrganisation(ctx, c.DB, c.Tenant, id, lock)
 	return o, organisationType.Resource(string(c.Tenant), &o), err
 }
 
-func loadNewOrganisation(_ context.Context, c *gate.Call, in *contract.CreateOrganisationIn) (contract.Organisation, authz.Resource, error) {
+func loadNewOrganisation(_ context.Context, c *executor.Call, in *contract.CreateOrganisationIn) (contract.Organisation, authz.Resource, error) {
 	name, err := trimmed("name", in.Name)
 	o := contract.Organisation{
 		ID: uid.New(), TenantID: c.Tenant, Name: name, Type: in.Type, VerificationStatus: in.VerificationStatus,
@@ -69,19 +71,19 @@ func loadNewOrganisation(_ context.Context, c *gate.Call, in *contract.CreateOrg
 	return o, organisationType.Resource(string(c.Tenant), &o), err
 }
 
-func createOrganisation(ctx context.Context, c *gate.Call, _ *contract.CreateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
+func createOrganisation(ctx context.Context, c *executor.Call, _ *contract.CreateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
 	if err := insertOrganisation(ctx, c.DB, o); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(o.ID),
-		Changes: changes{"type": o.Type, "verificationStatus": o.VerificationStatus},
+		Changes: changeRecord{"type": o.Type, "verificationStatus": o.VerificationStatus},
 	})
-	c.Emit(gate.Event{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: o.ID, Payload: o})
+	c.Emit(executor.Event{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: o.ID, Payload: o})
 	return &o, nil
 }
 
-func updateOrganisation(ctx context.Context, c *gate.Call, in *contract.UpdateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
+func updateOrganisation(ctx context.Context, c *executor.Call, in *contract.UpdateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
 	if in.Type.Null {
 		return nil, notNull("type")
 	}
@@ -95,7 +97,7 @@ func updateOrganisation(ctx context.Context, c *gate.Call, in *contract.UpdateOr
 	}
 	o.Name, o.Type, o.VerificationStatus = name, in.Type.Or(o.Type), in.VerificationStatus.Or(o.VerificationStatus)
 	var fields []string
-	what := changes{}
+	what := changeRecord{}
 	if o.Name != was.Name {
 		fields = append(fields, "name")
 	}
@@ -115,7 +117,7 @@ func updateOrganisation(ctx context.Context, c *gate.Call, in *contract.UpdateOr
 		return nil, err
 	}
 	what["fields"] = fields
-	c.Record(gate.Note{Action: contract.ActionOrganisationUpdated, ResourceType: "organisation", ResourceID: string(o.ID), Changes: what})
-	c.Emit(gate.Event{Type: contract.EventOrganisationUpdated, AggregateType: "organisation", AggregateID: o.ID, Payload: o, Changed: fields})
+	c.Record(executor.AuditEntry{Action: contract.ActionOrganisationUpdated, ResourceType: "organisation", ResourceID: string(o.ID), Changes: what})
+	c.Emit(executor.Event{Type: contract.EventOrganisationUpdated, AggregateType: "organisation", AggregateID: o.ID, Payload: o, Changed: fields})
 	return &o, nil
 }

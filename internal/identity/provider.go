@@ -25,9 +25,9 @@ type account struct {
 	PasswordHash string
 }
 
-// triedAccounts is how many passwords a login compares, however many accounts the
+// maxTriedAccounts is how many passwords a login compares, however many accounts the
 // address has: the time must not tell in how many tenants an address is known.
-const triedAccounts = 4
+const maxTriedAccounts = 4
 
 // localProvider proves by password.
 type localProvider struct {
@@ -54,11 +54,11 @@ LIMIT @most`
 // prove compares the password with the accounts of the address, and with nothing
 // at the same cost where there are fewer.
 func (p *localProvider) prove(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error) {
-	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "tenant": tenant, "most": triedAccounts})
+	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "tenant": tenant, "most": maxTriedAccounts})
 	if err != nil {
 		return nil, nil, postgres.MapError(err)
 	}
-	for i := range triedAccounts {
+	for i := range maxTriedAccounts {
 		var a account
 		if i < len(known) {
 			a = known[i]

@@ -26,9 +26,9 @@ const (
 	globalRole                = "GLOBAL"
 
 	// ActionProvisioned is the critical audit entry of a profile's transaction.
-	actionProvisioned  = "service_principal.provisioned"
-	actionReconciled   = "role.reconciled"
-	actionAgentsMended = "agents.repaired"
+	actionProvisioned    = "service_principal.provisioned"
+	actionReconciled     = "role.reconciled"
+	actionAgentsRepaired = "agents.repaired"
 )
 
 // Provisioner makes a tenant's service principals be exactly their registered
@@ -159,7 +159,7 @@ func (r *provisioning) checkPlace(ctx context.Context) error {
 	if !enabled {
 		return fault.Conflict("The tenant is disabled.")
 	}
-	there, err := organisationThere(ctx, r.tx, r.tenant, r.organisation)
+	there, err := organisationExists(ctx, r.tx, r.tenant, r.organisation)
 	if err == nil && !there {
 		err = fault.NotFound("organisation in the tenant")
 	}
@@ -284,7 +284,7 @@ func (r *provisioning) profileRole(ctx context.Context, profile authz.Profile) (
 	}
 	for _, grant := range role.Grants {
 		if !slices.Contains(profile.Grants, grant) {
-			if err := dropGrant(ctx, r.tx, r.tenant, role.ID, grant); err != nil {
+			if err := deleteUnknownGrants(ctx, r.tx, r.tenant, role.ID, grant); err != nil {
 				return "", err
 			}
 			r.did("role %s lost %s", profile.Role, grant)
@@ -355,7 +355,7 @@ func (p *Provisioner) validate(ctx context.Context, r *provisioning, user op.UUI
 	if err != nil {
 		return err
 	}
-	v, err := p.Policies.Ask(ctx, authz.IssueServiceKey{Actor: subject, Target: servicePrincipal(r.tenant, principal, held)})
+	v, err := p.Policies.Evaluate(ctx, authz.IssueServiceKey{Actor: subject, Target: servicePrincipal(r.tenant, principal, held)})
 	return verdict(v, err, "service principal")
 }
 
@@ -393,7 +393,7 @@ func (p *Provisioner) repairAgents(ctx context.Context, r *provisioning) error {
 		if len(r.done) > before {
 			r.emit("directory.user.updated", "user", a.ID)
 			r.notes = append(r.notes, auditNote{
-				Tenant: r.tenant, ActorType: actorOperator, Action: actionAgentsMended, ResourceType: "user", ResourceID: a.ID, Critical: true,
+				Tenant: r.tenant, ActorType: actorOperator, Action: actionAgentsRepaired, ResourceType: "user", ResourceID: a.ID, Critical: true,
 				Changes: map[string]any{"done": r.done[before:]},
 			})
 		}

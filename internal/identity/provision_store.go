@@ -46,7 +46,7 @@ func asModule(ctx context.Context, tx pgx.Tx, f func() error) error {
 		return f()
 	}
 	if !owner.Settable {
-		return fault.Refused(fmt.Sprintf("The database role %q cannot act as %s. Run `ptd migrate` with the same DIRECT_URL, or as a superuser: %s;",
+		return fault.ForbiddenBecause(fmt.Sprintf("The database role %q cannot act as %s. Run `ptd migrate` with the same DIRECT_URL, or as a superuser: %s;",
 			owner.Name, postgres.RoleIdentity, postgres.GrantSetRole(owner.ServerVersion, owner.Name, postgres.RoleIdentity)))
 	}
 	if _, err := tx.Exec(ctx, "SET LOCAL ROLE "+postgres.RoleIdentity); err != nil {
@@ -170,10 +170,10 @@ func lockForProvision(ctx context.Context, q postgres.Querier, tenant op.UUID) (
 	return enabled, err
 }
 
-const organisationThereSQL = `SELECT EXISTS (SELECT 1 FROM identity.organisations WHERE tenant_id = @tenant AND id = @organisation)`
+const organisationExistsSQL = `SELECT EXISTS (SELECT 1 FROM identity.organisations WHERE tenant_id = @tenant AND id = @organisation)`
 
-func organisationThere(ctx context.Context, q postgres.Querier, tenant, organisation op.UUID) (there bool, err error) {
-	err = q.QueryRow(ctx, organisationThereSQL, postgres.Args{"tenant": tenant, "organisation": organisation}).Scan(&there)
+func organisationExists(ctx context.Context, q postgres.Querier, tenant, organisation op.UUID) (there bool, err error) {
+	err = q.QueryRow(ctx, organisationExistsSQL, postgres.Args{"tenant": tenant, "organisation": organisation}).Scan(&there)
 	return there, err
 }
 
@@ -226,7 +226,7 @@ func addGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, per
 
 const dropGrantSQL = `DELETE FROM identity.role_grants WHERE tenant_id = @tenant AND role_id = @role AND permission = @permission`
 
-func dropGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string) error {
+func deleteUnknownGrants(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string) error {
 	_, err := q.Exec(ctx, dropGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission})
 	return err
 }

@@ -15,8 +15,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/identity"
 	"parapet/internal/mail"
 	"parapet/internal/op"
@@ -33,7 +33,7 @@ var sharedEngine = sync.OnceValues(func() (*authz.Engine, error) {
 	return authz.New(context.Background(), authz.Config{Timeout: time.Minute})
 })
 
-var sharedHasher = sync.OnceValues(func() (*password.Hasher, error) { return password.New(password.Floor(), 0) })
+var sharedHasher = sync.OnceValues(func() (*password.Hasher, error) { return password.New(password.MinParams(), 0) })
 
 // pass is every seeded person's password.
 const pass = "a long enough secret"
@@ -131,7 +131,7 @@ func (r *realm) serve(o realmOptions) {
 	r.service, err = identity.New(identity.Deps{
 		Pool: r.module, Auth: r.auth, Policies: r.engine, Tokens: r.tokens, Passwords: r.passwords, Clock: r.clock, AuthProvider: "local",
 		Keys: o.keys, Throttle: o.throttle, Delegations: tracker.ReceivedDelegations{Pool: r.tracker}, Mail: sender, PublicURL: "https://parapet.example",
-		Gate: gate.New(gate.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
+		Executor: executor.New(executor.Config{Module: contract.Module, Pool: r.module, Engine: r.engine, Principals: r.checker, Clock: r.clock}),
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
 	"parapet/internal/events"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/mail"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// resetLife is how long a link is good after it was made, and for how long its
+	// resetLifetime is how long a link is good after it was made, and for how long its
 	// delivery is tried.
-	resetLife = 30 * time.Minute
-	// resetsAtOnce bounds the links that one account gets in that time.
-	resetsAtOnce = 5
+	resetLifetime = 30 * time.Minute
+	// resetBatchSize bounds the links that one account gets in that time.
+	resetBatchSize = 5
 )
 
 // resetThrottle bounds the requests for links from outside.
@@ -40,17 +40,17 @@ func resetThrottle() Throttle {
 	}
 }
 
-// noMail is the answer of a server that can't send links.
-func noMail() error {
+// noMailError is the answer of a server that can't send links.
+func noMailError() error {
 	return &fault.Error{Code: fault.CodeUnavailable, Message: "This server sends no mail, so no reset link can be sent. " +
 		"Its operator sets PT_SMTP_URL, PT_MAIL_FROM and PT_PUBLIC_URL."}
 }
 
 // resetUserPassword starts a reset for somebody else. The caller learns when, and
 // to which address; the link is made when it is sent.
-func (s *Service) resetUserPassword(ctx context.Context, c *gate.Call, _ *contract.UserIn, u contract.User) (*contract.PasswordResetStarted, error) {
+func (s *Service) resetUserPassword(ctx context.Context, c *executor.Call, _ *contract.UserIn, u contract.User) (*contract.PasswordResetStarted, error) {
 	if s.deps.Mail == nil {
-		return nil, noMail()
+		return nil, noMailError()
 	}
 	if err := s.decideAccount(ctx, c, authz.ResetPassword, u.ID); err != nil {
 		return nil, err
@@ -63,14 +63,14 @@ func (s *Service) resetUserPassword(ctx context.Context, c *gate.Call, _ *contra
 }
 
 // startReset records a reset and asks for its link to be sent, in one transaction.
-func (s *Service) startReset(ctx context.Context, c *gate.Call, user op.UUID) (resetRow, error) {
-	r := resetRow{TenantID: c.Tenant, ID: uid.New(), UserID: user, CreatedAt: c.Now, ExpiresAt: c.Now.Add(resetLife)}
-	n, err := countResets(ctx, c.DB, c.Tenant, user, c.Now.Add(-resetLife))
+func (s *Service) startReset(ctx context.Context, c *executor.Call, user op.UUID) (resetRow, error) {
+	r := resetRow{TenantID: c.Tenant, ID: uid.New(), UserID: user, CreatedAt: c.Now, ExpiresAt: c.Now.Add(resetLifetime)}
+	n, err := countResets(ctx, c.DB, c.Tenant, user, c.Now.Add(-resetLifetime))
 	if err != nil {
 		return r, err
 	}
-	if n >= resetsAtOnce {
-		return r, fault.RateLimited(resetLife)
+	if n >= resetBatchSize {
+		return r, fault.RateLimited(resetLifetime)
 	}
 	if r.AuthorityDigest, err = s.authorityDigest(ctx, user); err != nil {
 		return r, err
@@ -82,11 +82,11 @@ func (s *Service) startReset(ctx context.Context, c *gate.Call, user op.UUID) (r
 	if err := insertReset(ctx, c.DB, r, by); err != nil {
 		return r, err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionResetStarted, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: changes{"reset": r.ID, "requestedBy": who},
+		Changes: changeRecord{"reset": r.ID, "requestedBy": who},
 	})
-	c.Emit(gate.Event{Type: contract.EventResetStarted, AggregateType: "password_reset", AggregateID: r.ID, Payload: map[string]any{"id": r.ID, "userId": user}})
+	c.Emit(executor.Event{Type: contract.EventResetStarted, AggregateType: "password_reset", AggregateID: r.ID, Payload: map[string]any{"id": r.ID, "userId": user}})
 	return r, nil
 }
 
@@ -94,10 +94,10 @@ func (s *Service) startReset(ctx context.Context, c *gate.Call, user op.UUID) (r
 // links are wanted. Whether there is an account is looked up later, by a job.
 func (s *Service) requestPasswordReset(ctx context.Context, in *contract.RequestPasswordResetIn) (*op.None, error) {
 	if s.deps.Mail == nil {
-		return nil, noMail()
+		return nil, noMailError()
 	}
 	now := s.deps.Clock.Now()
-	if wait, ok := s.resets.take(in.Email, op.ClientAddr(ctx), now); !ok {
+	if wait, ok := s.resets.consume(in.Email, op.ClientAddr(ctx), now); !ok {
 		return nil, fault.RateLimited(wait)
 	}
 	payload, err := json.Marshal(contract.ResetRequest{Email: in.Email})
@@ -124,12 +124,12 @@ func (s *Service) StartResets(ctx context.Context, email string) error {
 		return postgres.MapError(err)
 	}
 	for _, a := range accounts {
-		err := s.gate.Own(ctx, a.HomeTenantID, func(ctx context.Context, c *gate.Call) error {
+		err := s.executor.RunAsSystem(ctx, a.HomeTenantID, func(ctx context.Context, c *executor.Call) error {
 			account, err := lockAccount(ctx, c.DB, a.HomeTenantID, a.ID)
 			if err != nil {
 				return err
 			}
-			v, err := s.deps.Policies.Ask(ctx, authz.CompleteReset{Account: account.document()})
+			v, err := s.deps.Policies.Evaluate(ctx, authz.CompleteReset{Account: account.document()})
 			if err != nil || !v.Allow {
 				return err
 			}
@@ -148,10 +148,10 @@ func (s *Service) StartResets(ctx context.Context, email string) error {
 // ended, that was sent, or that may not go on is no error.
 func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 	if s.deps.Mail == nil {
-		return noMail()
+		return noMailError()
 	}
 	var message *mail.Message
-	err := s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) error {
+	err := s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		message = nil
 		r, err := lockReset(ctx, c.DB, tenant, id)
 		if postgres.IsNoRows(err) {
@@ -160,7 +160,7 @@ func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 		if err != nil {
 			return err
 		}
-		if r.EndedAt != nil || r.SentAt != nil || !c.Now.Before(r.CreatedAt.Add(resetLife)) {
+		if r.EndedAt != nil || r.SentAt != nil || !c.Now.Before(r.CreatedAt.Add(resetLifetime)) {
 			return nil
 		}
 		account, err := s.resetAccount(ctx, c, r)
@@ -171,7 +171,7 @@ func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 		if _, err := rand.Read(secret); err != nil {
 			return fmt.Errorf("identity: reset secret: %w", err)
 		}
-		r.SecretHash, r.ExpiresAt = secretHash(secret), c.Now.Add(resetLife)
+		r.SecretHash, r.ExpiresAt = secretHash(secret), c.Now.Add(resetLifetime)
 		if err := writeResetSecret(ctx, c.DB, r); err != nil {
 			return err
 		}
@@ -185,14 +185,14 @@ func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 		s.deps.Log.WarnContext(ctx, "reset link not sent", slog.String("reset", string(id)), slog.Any("error", err))
 		return fault.Unavailable(err)
 	}
-	return s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) error {
+	return s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		return markResetSent(ctx, c.DB, tenant, id, c.Now)
 	})
 }
 
 // resetAccount gives the account of a reset that may still go on. Of one that may
 // not it ends the reset and gives nil.
-func (s *Service) resetAccount(ctx context.Context, c *gate.Call, r resetRow) (*accountState, error) {
+func (s *Service) resetAccount(ctx context.Context, c *executor.Call, r resetRow) (*accountState, error) {
 	account, err := lockAccount(ctx, c.DB, r.TenantID, r.UserID)
 	if err != nil {
 		return nil, err
@@ -205,16 +205,16 @@ func (s *Service) resetAccount(ctx context.Context, c *gate.Call, r resetRow) (*
 		}
 		ask.AuthorityUnchanged = bytes.Equal(digest, r.AuthorityDigest)
 	}
-	v, err := s.deps.Policies.Ask(ctx, ask)
+	v, err := s.deps.Policies.Evaluate(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
 	if v.Allow {
 		return &account, nil
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionResetRefused, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
-		Changes: changes{"reset": r.ID, "reasons": v.Reasons},
+		Changes: changeRecord{"reset": r.ID, "reasons": v.Reasons},
 	})
 	return nil, cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now)
 }
@@ -235,16 +235,16 @@ func (s *Service) resetMessage(to string, token resetToken) *mail.Message {
 func (s *Service) resetPassword(ctx context.Context, in *contract.ResetPasswordIn) (*op.None, error) {
 	client := op.ClientAddr(ctx)
 	attempts := "reset links from " + client
-	if wait, ok := s.throttle.take(attempts, client, s.deps.Clock.Now()); !ok {
+	if wait, ok := s.throttle.consume(attempts, client, s.deps.Clock.Now()); !ok {
 		return nil, fault.RateLimited(wait)
 	}
-	hash, err := s.hashed(ctx, "newPassword", in.NewPassword, "")
+	hash, err := s.hashPassword(ctx, "newPassword", in.NewPassword, "")
 	if err != nil {
 		return nil, err
 	}
 	token := parseResetToken(in.Token)
 	used := false
-	err = s.gate.Own(ctx, token.tenant, func(ctx context.Context, c *gate.Call) error {
+	err = s.executor.RunAsSystem(ctx, token.tenant, func(ctx context.Context, c *executor.Call) error {
 		r, err := lockReset(ctx, c.DB, token.tenant, token.id)
 		if err != nil && !postgres.IsNoRows(err) {
 			return err
@@ -263,13 +263,13 @@ func (s *Service) resetPassword(ctx context.Context, in *contract.ResetPasswordI
 	if !used {
 		return nil, fault.Validation("token", "This reset link is unknown, used or expired. Ask for a new one.")
 	}
-	s.throttle.giveBack(attempts, client, s.deps.Clock.Now())
+	s.throttle.refund(attempts, client, s.deps.Clock.Now())
 	return &op.None{}, nil
 }
 
 // useReset sets the password, ends every session of the account and every other
 // link. It is false where the reset may not go on.
-func (s *Service) useReset(ctx context.Context, c *gate.Call, r resetRow, newPassword, hash string) (bool, error) {
+func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, newPassword, hash string) (bool, error) {
 	account, err := s.resetAccount(ctx, c, r)
 	if err != nil || account == nil {
 		return false, err
@@ -287,9 +287,9 @@ func (s *Service) useReset(ctx context.Context, c *gate.Call, r resetRow, newPas
 	if err := confirmAddress(ctx, c.DB, r.TenantID, r.UserID); err != nil {
 		return false, err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionPasswordReset, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
-		Changes: changes{"reset": r.ID},
+		Changes: changeRecord{"reset": r.ID},
 	})
 	c.Emit(passwordChanged(r.UserID))
 	return true, s.endSessions(ctx, c, r.UserID)
@@ -298,7 +298,7 @@ func (s *Service) useReset(ctx context.Context, c *gate.Call, r resetRow, newPas
 // PruneResets deletes resets that expired long before now, of every tenant, and
 // says how many those were.
 func (s *Service) PruneResets(ctx context.Context, now time.Time) (int64, error) {
-	tag, err := s.deps.Auth.Exec(ctx, pruneResetsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": prunedAtOnce})
+	tag, err := s.deps.Auth.Exec(ctx, pruneResetsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": pruneBatchSize})
 	return tag.RowsAffected(), postgres.MapError(err)
 }
 
@@ -329,7 +329,7 @@ func parseResetToken(text string) resetToken {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	// The decoder skips line ends, which no token has.
 	if err != nil || len(raw) != 16+16+sha256.Size || strings.ContainsAny(text, "\r\n") {
-		return resetToken{tenant: noSession, id: noSession}
+		return resetToken{tenant: noSessionID, id: noSessionID}
 	}
 	return resetToken{tenant: uid.FromBytes([16]byte(raw[:16])), id: uid.FromBytes([16]byte(raw[16:32])), secret: raw[32:]}
 }

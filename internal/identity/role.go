@@ -11,33 +11,33 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
 func (s *Service) roleOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListRoles, roleType.Columns(), s.listRoles),
-		gate.Handle(s.gate, contract.GetRole, gate.Handler[contract.RoleIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
+		executor.List(s.executor, contract.ListRoles, roleType.Columns(), s.listRoles),
+		executor.Handle(s.executor, contract.GetRole, executor.Handler[contract.RoleIn, contract.Role, grantingRole]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
 				return loadRole(ctx, c, in.RoleID, false)
 			},
-			Do: func(_ context.Context, _ *gate.Call, _ *contract.RoleIn, r grantingRole) (*contract.Role, error) {
+			Do: func(_ context.Context, _ *executor.Call, _ *contract.RoleIn, r grantingRole) (*contract.Role, error) {
 				return s.publicRole(r), nil
 			},
 		}),
-		gate.Handle(s.gate, contract.CreateRole, gate.Handler[contract.CreateRoleIn, contract.Role, grantingRole]{
+		executor.Handle(s.executor, contract.CreateRole, executor.Handler[contract.CreateRoleIn, contract.Role, grantingRole]{
 			Load: loadNewRole, Do: s.createRole,
 		}),
-		gate.Handle(s.gate, contract.UpdateRole, gate.Handler[contract.UpdateRoleIn, contract.Role, grantingRole]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateRoleIn) (grantingRole, authz.Resource, error) {
+		executor.Handle(s.executor, contract.UpdateRole, executor.Handler[contract.UpdateRoleIn, contract.Role, grantingRole]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateRoleIn) (grantingRole, authz.Resource, error) {
 				return loadRole(ctx, c, in.RoleID, true)
 			},
 			Do: s.updateRole,
 		}),
-		gate.Handle(s.gate, contract.DeleteRole, gate.Handler[contract.RoleIn, op.None, grantingRole]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
+		executor.Handle(s.executor, contract.DeleteRole, executor.Handler[contract.RoleIn, op.None, grantingRole]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.RoleIn) (grantingRole, authz.Resource, error) {
 				return loadRole(ctx, c, in.RoleID, true)
 			},
 			Do: s.deleteRole,
@@ -70,7 +70,7 @@ func (s *Service) defaultRole(name string) *authz.DefaultRole {
 	return &roles[i]
 }
 
-func (s *Service) listRoles(ctx context.Context, c *gate.Call, in *contract.ListRolesIn, f authz.Filter) (*op.Page[contract.Role], error) {
+func (s *Service) listRoles(ctx context.Context, c *executor.Call, in *contract.ListRolesIn, f authz.Filter) (*op.Page[contract.Role], error) {
 	name, id, err := cursorKeys(c, contract.ListRoles.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -83,17 +83,17 @@ func (s *Service) listRoles(ctx context.Context, c *gate.Call, in *contract.List
 	for i, r := range rows {
 		items[i] = *s.publicRole(r)
 	}
-	return paged(items, in.Limit, func(r contract.Role) string {
+	return pageOf(items, in.Limit, func(r contract.Role) string {
 		return op.NewCursor(contract.ListRoles.Name, c.Tenant, r.Name, string(r.ID))
 	}), nil
 }
 
-func loadRole(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (grantingRole, authz.Resource, error) {
+func loadRole(ctx context.Context, c *executor.Call, id op.UUID, lock bool) (grantingRole, authz.Resource, error) {
 	r, err := selectRole(ctx, c.DB, c.Tenant, id, lock)
 	return r, roleType.Resource(string(c.Tenant), &r), err
 }
 
-func loadNewRole(_ context.Context, c *gate.Call, in *contract.CreateRoleIn) (grantingRole, authz.Resource, error) {
+func loadNewRole(_ context.Context, c *executor.Call, in *contract.CreateRoleIn) (grantingRole, authz.Resource, error) {
 	name, err := trimmed("name", in.Name)
 	r := grantingRole{
 		ID: uid.New(), Name: name, Kind: contract.RoleStandard, Description: in.Description,
@@ -102,8 +102,8 @@ func loadNewRole(_ context.Context, c *gate.Call, in *contract.CreateRoleIn) (gr
 	return r, roleType.Resource(string(c.Tenant), &r), err
 }
 
-func (s *Service) createRole(ctx context.Context, c *gate.Call, _ *contract.CreateRoleIn, r grantingRole) (*contract.Role, error) {
-	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.CreateRole, Actor: c.Actor.Subject, Spelling: foldedName(r.Name)})
+func (s *Service) createRole(ctx context.Context, c *executor.Call, _ *contract.CreateRoleIn, r grantingRole) (*contract.Role, error) {
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.CreateRole, Actor: c.Actor.Subject, Spelling: foldedName(r.Name)})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
@@ -112,22 +112,22 @@ func (s *Service) createRole(ctx context.Context, c *gate.Call, _ *contract.Crea
 			return nil, unknownPermission("permissions", p)
 		}
 	}
-	if err := s.decideGive(ctx, c, authz.Give{Grants: r.tenantWide()}); err != nil {
+	if err := s.decideGive(ctx, c, authz.GiveAuthority{Grants: r.tenantWide()}); err != nil {
 		return nil, err
 	}
 	if err := insertRole(ctx, c.DB, c.Tenant, r); err != nil {
 		return nil, err
 	}
 	public := s.publicRole(r)
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionRoleCreated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changes{"name": r.Name, "permissions": r.Permissions},
+		Changes: changeRecord{"name": r.Name, "permissions": r.Permissions},
 	})
-	c.Emit(gate.Event{Type: contract.EventRoleCreated, AggregateType: "role", AggregateID: r.ID, Payload: public})
+	c.Emit(executor.Event{Type: contract.EventRoleCreated, AggregateType: "role", AggregateID: r.ID, Payload: public})
 	return public, nil
 }
 
-func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.UpdateRoleIn, r grantingRole) (*contract.Role, error) {
+func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract.UpdateRoleIn, r grantingRole) (*contract.Role, error) {
 	was := r
 	name, err := newName("name", in.Name, r.Name)
 	if err != nil {
@@ -137,14 +137,14 @@ func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.Upd
 	var fields []string
 	if r.Name != was.Name {
 		fields = append(fields, "name")
-		v, err := c.Ask(ctx, authz.ChangeRole{
+		v, err := c.Evaluate(ctx, authz.ChangeRole{
 			Change: authz.RenameRole, Actor: c.Actor.Subject, Role: was.document(), Spelling: foldedName(r.Name),
 		})
 		if err := accountFault(v, err); err != nil {
 			return nil, err
 		}
 		// A key that carries the new name from a role of the past gets what this one grants.
-		if err := s.decideGive(ctx, c, authz.Give{Grants: r.tenantWide()}); err != nil {
+		if err := s.decideGive(ctx, c, authz.GiveAuthority{Grants: r.tenantWide()}); err != nil {
 			return nil, err
 		}
 	}
@@ -159,27 +159,27 @@ func (s *Service) updateRole(ctx context.Context, c *gate.Call, in *contract.Upd
 		return nil, err
 	}
 	public := s.publicRole(r)
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionRoleUpdated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changes{"fields": fields, "from": was.Name, "to": r.Name},
+		Changes: changeRecord{"fields": fields, "from": was.Name, "to": r.Name},
 	})
-	c.Emit(gate.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: fields})
+	c.Emit(executor.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: fields})
 	return public, nil
 }
 
-func (s *Service) deleteRole(ctx context.Context, c *gate.Call, _ *contract.RoleIn, r grantingRole) (*op.None, error) {
-	v, err := c.Ask(ctx, authz.ChangeRole{Change: authz.DeleteRole, Actor: c.Actor.Subject, Role: r.document()})
+func (s *Service) deleteRole(ctx context.Context, c *executor.Call, _ *contract.RoleIn, r grantingRole) (*op.None, error) {
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.DeleteRole, Actor: c.Actor.Subject, Role: r.document()})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
-	if err := deleteRole(ctx, c.DB, c.Tenant, r.ID); err != nil {
+	if err := deleteRoleRow(ctx, c.DB, c.Tenant, r.ID); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionRoleDeleted, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changes{"name": r.Name, "permissions": r.Permissions},
+		Changes: changeRecord{"name": r.Name, "permissions": r.Permissions},
 	})
-	c.Emit(gate.Event{Type: contract.EventRoleDeleted, AggregateType: "role", AggregateID: r.ID, Payload: s.publicRole(r)})
+	c.Emit(executor.Event{Type: contract.EventRoleDeleted, AggregateType: "role", AggregateID: r.ID, Payload: s.publicRole(r)})
 	return &op.None{}, nil
 }
 

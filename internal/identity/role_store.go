@@ -102,7 +102,7 @@ func writeRole(ctx context.Context, q postgres.Querier, tenant op.UUID, r granti
 
 const deleteRoleSQL = `DELETE FROM identity.roles WHERE tenant_id = @tenant AND id = @id`
 
-func deleteRole(ctx context.Context, q postgres.Querier, tenant, id op.UUID) error {
+func deleteRoleRow(ctx context.Context, q postgres.Querier, tenant, id op.UUID) error {
 	_, err := q.Exec(ctx, deleteRoleSQL, postgres.Args{"tenant": tenant, "id": id})
 	return postgres.MapError(err, constraints)
 }

@@ -238,7 +238,7 @@ func TestRoles_RejectDefaultNamesInOtherSpellings(t *testing.T) {
 	must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Administrator", "permissions": []string{}})})
 	// The policy data lists every default name as the module folds it.
 	for _, role := range r.engine.Catalogue().Roles {
-		v, err := r.engine.Ask(t.Context(), authz.ChangeRole{
+		v, err := r.engine.Evaluate(t.Context(), authz.ChangeRole{
 			Change: authz.CreateRole, Actor: r.subject(admin), Spelling: identity.FoldedName(role.Name),
 		})
 		if err != nil || v.Allow {

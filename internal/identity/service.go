@@ -26,7 +26,7 @@ import (
 	"parapet/internal/authz"
 	"parapet/internal/clock"
 	trackercontract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/mail"
 	"parapet/internal/op"
 	"parapet/internal/password"
@@ -36,7 +36,7 @@ import (
 
 // Policies are what the module asks of the policy engine.
 type Policies interface {
-	Ask(ctx context.Context, q authz.Question) (authz.Verdict, error)
+	Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verdict, error)
 	Catalogue() *authz.Catalogue
 }
 
@@ -46,7 +46,7 @@ type Deps struct {
 	Pool *postgres.Pool
 	// Auth is parapet_auth's: login looks for accounts in every tenant.
 	Auth      *postgres.Pool
-	Gate      *gate.Module
+	Executor  *executor.Module
 	Policies  Policies
 	Tokens    *token.Keyring
 	Passwords *password.Hasher
@@ -77,7 +77,7 @@ const DefaultMaxActivePersonal = 50
 // Service is the identity module.
 type Service struct {
 	deps     Deps
-	gate     *gate.Module
+	executor *executor.Module
 	provider provider
 	throttle *throttle
 	// resets bounds requests for reset links.
@@ -89,8 +89,8 @@ func New(d Deps) (*Service, error) {
 	if err := checkProvider(d.AuthProvider); err != nil {
 		return nil, err
 	}
-	if d.Pool == nil || d.Auth == nil || d.Gate == nil || d.Policies == nil || d.Tokens == nil || d.Passwords == nil || d.Delegations == nil {
-		return nil, errors.New("identity: pools, gate, policies, tokens, passwords and delegations are required")
+	if d.Pool == nil || d.Auth == nil || d.Executor == nil || d.Policies == nil || d.Tokens == nil || d.Passwords == nil || d.Delegations == nil {
+		return nil, errors.New("identity: pools, executor, policies, tokens, passwords and delegations are required")
 	}
 	if d.Clock == nil {
 		d.Clock = clock.System{}
@@ -105,7 +105,7 @@ func New(d Deps) (*Service, error) {
 		d.Throttle = DefaultThrottle()
 	}
 	return &Service{
-		deps: d, gate: d.Gate, throttle: newThrottle(d.Throttle), resets: newThrottle(resetThrottle()),
+		deps: d, executor: d.Executor, throttle: newThrottle(d.Throttle), resets: newThrottle(resetThrottle()),
 		provider: &localProvider{accounts: d.Auth, passwords: d.Passwords},
 	}, nil
 }
@@ -123,7 +123,7 @@ func checkProvider(name string) error {
 	}
 }
 
-// Operations are the module's operations, bound to its gate.
+// Operations are the module's operations, bound to its executor.
 func (s *Service) Operations() []op.Bound {
 	var all []op.Bound
 	all = append(all, s.sessionOperations()...)

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/principal"
@@ -17,17 +17,17 @@ import (
 	"parapet/internal/uid"
 )
 
-// sessionLife is how long a session lasts.
-const sessionLife = 12 * time.Hour
+// sessionLifetime is how long a session lasts.
+const sessionLifetime = 12 * time.Hour
 
 func (s *Service) sessionOperations() []op.Bound {
 	return []op.Bound{
-		gate.Public(s.gate, contract.Login, s.login),
-		gate.Open(s.gate, contract.Logout, s.logout),
-		gate.Open(s.gate, contract.ChangePassword, s.changePassword),
-		gate.Open(s.gate, contract.ChangeEmail, s.changeEmail),
-		gate.Public(s.gate, contract.RequestPasswordReset, s.requestPasswordReset),
-		gate.Public(s.gate, contract.ResetPassword, s.resetPassword),
+		executor.Public(s.executor, contract.Login, s.login),
+		executor.Authenticated(s.executor, contract.Logout, s.logout),
+		executor.Authenticated(s.executor, contract.ChangePassword, s.changePassword),
+		executor.Authenticated(s.executor, contract.ChangeEmail, s.changeEmail),
+		executor.Public(s.executor, contract.RequestPasswordReset, s.requestPasswordReset),
+		executor.Public(s.executor, contract.ResetPassword, s.resetPassword),
 	}
 }
 
@@ -35,7 +35,7 @@ func (s *Service) sessionOperations() []op.Bound {
 // about an account, it says to the one who knows its password.
 func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.LoginOut, error) {
 	client := op.ClientAddr(ctx)
-	if wait, ok := s.throttle.take(in.Email, client, s.deps.Clock.Now()); !ok {
+	if wait, ok := s.throttle.consume(in.Email, client, s.deps.Clock.Now()); !ok {
 		return nil, fault.RateLimited(wait)
 	}
 	known, proven, err := s.provider.prove(ctx, in.Email, in.Password, in.TenantID)
@@ -43,24 +43,24 @@ func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.Lo
 		return nil, err
 	}
 	if len(proven) == 0 {
-		s.noteRefusal(ctx, known, "")
+		s.auditRejectedLogin(ctx, known, "")
 		return nil, fault.Unauthorized()
 	}
-	s.throttle.giveBack(in.Email, client, s.deps.Clock.Now())
-	who, where, err := s.choose(ctx, proven, in.TenantID)
+	s.throttle.refund(in.Email, client, s.deps.Clock.Now())
+	who, where, err := s.chooseTenant(ctx, proven, in.TenantID)
 	if err != nil {
 		if f := fault.From(err); f.Code == fault.CodeUnauthorized {
-			s.noteRefusal(ctx, proven, f.Reason)
+			s.auditRejectedLogin(ctx, proven, f.Reason)
 		}
 		return nil, err
 	}
 	return s.begin(ctx, who, where)
 }
 
-// noteRefusal writes a refused login to the audit chain without a tenant, since
+// auditRejectedLogin writes a refused login to the audit chain without a tenant, since
 // nobody's tenant is known yet. An address that nobody has is written down as
 // well, so that it costs the same; the address itself is not.
-func (s *Service) noteRefusal(ctx context.Context, accounts []account, reason string) {
+func (s *Service) auditRejectedLogin(ctx context.Context, accounts []account, reason string) {
 	users := []string{}
 	for _, a := range accounts {
 		users = append(users, string(a.ID))
@@ -76,9 +76,9 @@ func (s *Service) noteRefusal(ctx context.Context, accounts []account, reason st
 	}
 }
 
-// choose finds the account and the tenant that the session is for. Its refusals
+// chooseTenant finds the account and the tenant that the session is for. Its refusals
 // are those of the principal check, which the token would meet at once.
-func (s *Service) choose(ctx context.Context, proven []account, tenant op.UUID) (account, place, error) {
+func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.UUID) (account, membershipPlace, error) {
 	var users []op.UUID
 	for _, a := range proven {
 		if a.Status == "ACTIVE" {
@@ -90,14 +90,14 @@ func (s *Service) choose(ctx context.Context, proven []account, tenant op.UUID) 
 		if proven[0].Status == "DELETED" {
 			reason = principal.ReasonNotInTenant
 		}
-		return account{}, place{}, fault.Unauthorized().WithReason(reason)
+		return account{}, membershipPlace{}, fault.Unauthorized().WithReason(reason)
 	}
 	all, err := readPlaces(ctx, s.deps.Auth, users)
 	if err != nil {
-		return account{}, place{}, postgres.MapError(err)
+		return account{}, membershipPlace{}, postgres.MapError(err)
 	}
 	refusal := fault.Unauthorized().WithReason(principal.ReasonNotInTenant)
-	var fit []place
+	var fit []membershipPlace
 	for _, p := range all {
 		switch {
 		case tenant != "" && p.TenantID != tenant, p.Membership != "ACTIVE":
@@ -108,10 +108,10 @@ func (s *Service) choose(ctx context.Context, proven []account, tenant op.UUID) 
 		}
 	}
 	if len(fit) == 0 {
-		return account{}, place{}, refusal
+		return account{}, membershipPlace{}, refusal
 	}
-	if slices.ContainsFunc(fit, func(p place) bool { return p.UserID != fit[0].UserID }) {
-		return account{}, place{}, ambiguous(fit)
+	if slices.ContainsFunc(fit, func(p membershipPlace) bool { return p.UserID != fit[0].UserID }) {
+		return account{}, membershipPlace{}, ambiguous(fit)
 	}
 	// Of one account's places the first is its home, where it may act there.
 	i := slices.IndexFunc(proven, func(a account) bool { return a.ID == fit[0].UserID })
@@ -120,7 +120,7 @@ func (s *Service) choose(ctx context.Context, proven []account, tenant op.UUID) 
 
 // ambiguous lists the tenants, to one who has just proven to be all of these
 // accounts.
-func ambiguous(fit []place) error {
+func ambiguous(fit []membershipPlace) error {
 	var tenants []string
 	for _, p := range fit {
 		if !slices.Contains(tenants, string(p.TenantID)) {
@@ -133,12 +133,12 @@ func ambiguous(fit []place) error {
 
 // begin records the session and signs its token, in one transaction with the
 // audit entry.
-func (s *Service) begin(ctx context.Context, who account, where place) (*contract.LoginOut, error) {
+func (s *Service) begin(ctx context.Context, who account, where membershipPlace) (*contract.LoginOut, error) {
 	now := s.deps.Clock.Now()
 	jti := uid.New()
 	out := &contract.LoginOut{
 		TenantID:  where.TenantID,
-		ExpiresAt: now.Truncate(time.Second).Add(sessionLife),
+		ExpiresAt: now.Truncate(time.Second).Add(sessionLifetime),
 		User: contract.Person{
 			ID: who.ID, Email: who.Email, DisplayName: who.DisplayName, PrincipalKind: "HUMAN", Status: who.Status, Clearance: where.Clearance,
 		},
@@ -197,27 +197,27 @@ func snapshot(held []heldRole, keep []string) (roles []string, scopes map[string
 	return roles, scopes
 }
 
-func (s *Service) logout(ctx context.Context, c *gate.Call, _ *contract.LogoutIn) (*contract.LogoutOut, error) {
-	v, err := c.Ask(ctx, authz.EndSession{Actor: c.Actor.Subject, SessionTenant: string(c.Actor.TokenTenant)})
+func (s *Service) logout(ctx context.Context, c *executor.Call, _ *contract.LogoutIn) (*contract.LogoutOut, error) {
+	v, err := c.Evaluate(ctx, authz.EndSession{Actor: c.Actor.Subject, SessionTenant: string(c.Actor.TokenTenant)})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
 	if err := revokeSession(ctx, c.DB, c.Actor.TokenTenant, c.Actor.JTI, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{Action: contract.ActionSessionRevoked, ResourceType: "session", ResourceID: string(c.Actor.JTI)})
+	c.Record(executor.AuditEntry{Action: contract.ActionSessionRevoked, ResourceType: "session", ResourceID: string(c.Actor.JTI)})
 	return &contract.LogoutOut{}, nil
 }
 
 // proveHolder asks whether the caller may change its own credentials here, and
 // compares the password that it gives with the account's. A wrong one counts as
 // an attempt to log in.
-func (s *Service) proveHolder(ctx context.Context, c *gate.Call, currentPassword string) (accountState, error) {
+func (s *Service) proveHolder(ctx context.Context, c *executor.Call, currentPassword string) (accountState, error) {
 	account, err := readAccount(ctx, c.DB, c.Actor.UserID)
 	if err != nil {
 		return account, err
 	}
-	v, err := c.Ask(ctx, authz.ChangeOwnCredentials{Actor: c.Actor.Subject, Account: account.document()})
+	v, err := c.Evaluate(ctx, authz.ChangeOwnCredentials{Actor: c.Actor.Subject, Account: account.document()})
 	if err := accountFault(v, err); err != nil {
 		return account, err
 	}
@@ -226,7 +226,7 @@ func (s *Service) proveHolder(ctx context.Context, c *gate.Call, currentPassword
 		return account, err
 	}
 	client := op.ClientAddr(ctx)
-	if wait, ok := s.throttle.take(account.Email, client, c.Now); !ok {
+	if wait, ok := s.throttle.consume(account.Email, client, c.Now); !ok {
 		return account, fault.RateLimited(wait)
 	}
 	same, err := s.deps.Passwords.Verify(ctx, hash, currentPassword)
@@ -236,11 +236,11 @@ func (s *Service) proveHolder(ctx context.Context, c *gate.Call, currentPassword
 	if !same {
 		return account, fault.Validation("currentPassword", "The current password is not this one.")
 	}
-	s.throttle.giveBack(account.Email, client, c.Now)
+	s.throttle.refund(account.Email, client, c.Now)
 	return account, nil
 }
 
-func (s *Service) changePassword(ctx context.Context, c *gate.Call, in *contract.ChangePasswordIn) (*op.None, error) {
+func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *contract.ChangePasswordIn) (*op.None, error) {
 	account, err := s.proveHolder(ctx, c, in.CurrentPassword)
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func (s *Service) changePassword(ctx context.Context, c *gate.Call, in *contract
 	if in.NewPassword == in.CurrentPassword {
 		return nil, fault.Validation("newPassword", "The new password is the current one.")
 	}
-	fresh, err := s.hashed(ctx, "newPassword", in.NewPassword, account.Email)
+	fresh, err := s.hashPassword(ctx, "newPassword", in.NewPassword, account.Email)
 	if err != nil {
 		return nil, err
 	}
@@ -264,21 +264,21 @@ func (s *Service) changePassword(ctx context.Context, c *gate.Call, in *contract
 	// Sessions in other tenants are out of this transaction's reach. Should it not
 	// commit after all, they have ended for nothing; the other way round would
 	// leave a stolen session alive.
-	if err := revokeSessionsElsewhere(ctx, s.deps.Auth, c.Tenant, c.Actor.UserID, c.Now); err != nil {
+	if err := revokeOtherTenantSessions(ctx, s.deps.Auth, c.Tenant, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
+	c.Record(executor.AuditEntry{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
 	c.Emit(passwordChanged(c.Actor.UserID))
 	return &op.None{}, nil
 }
 
-func passwordChanged(user op.UUID) gate.Event {
-	return gate.Event{Type: contract.EventPasswordChanged, AggregateType: "user", AggregateID: user, Payload: map[string]any{"id": user}}
+func passwordChanged(user op.UUID) executor.Event {
+	return executor.Event{Type: contract.EventPasswordChanged, AggregateType: "user", AggregateID: user, Payload: map[string]any{"id": user}}
 }
 
 // changeEmail sets or confirms the caller's own address. The password proves that
 // it is the holder's choice: a session alone may be stolen.
-func (s *Service) changeEmail(ctx context.Context, c *gate.Call, in *contract.ChangeEmailIn) (*op.None, error) {
+func (s *Service) changeEmail(ctx context.Context, c *executor.Call, in *contract.ChangeEmailIn) (*op.None, error) {
 	account, err := s.proveHolder(ctx, c, in.CurrentPassword)
 	if err != nil {
 		return nil, err
@@ -292,11 +292,11 @@ func (s *Service) changeEmail(ctx context.Context, c *gate.Call, in *contract.Ch
 	if err := cancelResets(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{Action: contract.ActionAddressChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
+	c.Record(executor.AuditEntry{Action: contract.ActionAddressChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
 	u, err := selectUser(ctx, c.DB, c.Tenant, c.Actor.UserID, false)
 	if err != nil {
 		return nil, err
 	}
-	c.Emit(gate.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"email"}})
+	c.Emit(executor.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"email"}})
 	return &op.None{}, nil
 }

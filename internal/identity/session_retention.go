@@ -10,8 +10,8 @@ import (
 // sessionRetention is how long a session's record is kept after its end.
 const sessionRetention = 30 * 24 * time.Hour
 
-// prunedAtOnce bounds one statement, so that none holds many rows for long.
-const prunedAtOnce = 1000
+// pruneBatchSize bounds one statement, so that none holds many rows for long.
+const pruneBatchSize = 1000
 
 const pruneSessionsSQL = `
 DELETE FROM identity.sessions s
@@ -23,12 +23,12 @@ WHERE s.tenant_id = old.tenant_id AND s.jti = old.jti`
 func (s *Service) PruneSessions(ctx context.Context, now time.Time) (int64, error) {
 	var all int64
 	for {
-		tag, err := s.deps.Auth.Exec(ctx, pruneSessionsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": prunedAtOnce})
+		tag, err := s.deps.Auth.Exec(ctx, pruneSessionsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": pruneBatchSize})
 		if err != nil {
 			return all, postgres.MapError(err)
 		}
 		all += tag.RowsAffected()
-		if tag.RowsAffected() < prunedAtOnce {
+		if tag.RowsAffected() < pruneBatchSize {
 			return all, nil
 		}
 	}

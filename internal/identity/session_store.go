@@ -8,9 +8,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// place is a tenant that an account may begin a session in, with what the token
+// membershipPlace is a tenant that an account may begin a session in, with what the token
 // says about it.
-type place struct {
+type membershipPlace struct {
 	UserID        op.UUID
 	TenantID      op.UUID
 	Membership    string
@@ -28,8 +28,8 @@ JOIN identity.tenants t ON t.id = m.tenant_id
 WHERE m.user_id = ANY (@users::uuid[])
 ORDER BY u.home_tenant_id = m.tenant_id DESC, m.created_at, m.tenant_id`
 
-func readPlaces(ctx context.Context, q postgres.Querier, users []op.UUID) ([]place, error) {
-	return postgres.Collect[place](ctx, q, placesSQL, postgres.Args{"users": users})
+func readPlaces(ctx context.Context, q postgres.Querier, users []op.UUID) ([]membershipPlace, error) {
+	return postgres.Collect[membershipPlace](ctx, q, placesSQL, postgres.Args{"users": users})
 }
 
 // heldRole is a role as a user holds it.
@@ -82,15 +82,15 @@ func revokeOtherSessions(ctx context.Context, q postgres.Querier, tenant, user, 
 	return err
 }
 
-const revokeSessionsElsewhereSQL = `
+const revokeOtherTenantSessionsSQL = `
 UPDATE identity.sessions SET revoked_at = @now
 WHERE user_id = @user AND tenant_id <> @home AND revoked_at IS NULL AND expires_at > @now
   AND tenant_id IN (SELECT m.tenant_id FROM identity.memberships m WHERE m.user_id = @user)`
 
-// revokeSessionsElsewhere ends a user's sessions in every tenant but home; only
+// revokeOtherTenantSessions ends a user's sessions in every tenant but home; only
 // parapet_auth can.
-func revokeSessionsElsewhere(ctx context.Context, q postgres.Querier, home, user op.UUID, now time.Time) error {
-	_, err := q.Exec(ctx, revokeSessionsElsewhereSQL, postgres.Args{"home": home, "user": user, "now": now})
+func revokeOtherTenantSessions(ctx context.Context, q postgres.Querier, home, user op.UUID, now time.Time) error {
+	_, err := q.Exec(ctx, revokeOtherTenantSessionsSQL, postgres.Args{"home": home, "user": user, "now": now})
 	return err
 }
 

@@ -13,31 +13,31 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
 func (s *Service) tenantOperations() []op.Bound {
 	return []op.Bound{
-		gate.List(s.gate, contract.ListTenants, registeredTenantType.Columns(), listTenants),
-		gate.Handle(s.gate, contract.CreateTenant, gate.Handler[contract.CreateTenantIn, contract.CreateTenantOut, settings]{
+		executor.List(s.executor, contract.ListTenants, registeredTenantType.Columns(), listTenants),
+		executor.Handle(s.executor, contract.CreateTenant, executor.Handler[contract.CreateTenantIn, contract.CreateTenantOut, settings]{
 			Load: loadNewTenant, Do: s.createTenant,
 		}),
-		gate.Handle(s.gate, contract.GetTenant, gate.Handler[contract.TenantIn, contract.Tenant, contract.Tenant]{
+		executor.Handle(s.executor, contract.GetTenant, executor.Handler[contract.TenantIn, contract.Tenant, contract.Tenant]{
 			Load: loadTenantToRead,
-			Do: func(_ context.Context, _ *gate.Call, _ *contract.TenantIn, t contract.Tenant) (*contract.Tenant, error) {
+			Do: func(_ context.Context, _ *executor.Call, _ *contract.TenantIn, t contract.Tenant) (*contract.Tenant, error) {
 				return &t, nil
 			},
 		}),
-		gate.Handle(s.gate, contract.UpdateTenant, gate.Handler[contract.UpdateTenantIn, contract.Tenant, contract.Tenant]{
+		executor.Handle(s.executor, contract.UpdateTenant, executor.Handler[contract.UpdateTenantIn, contract.Tenant, contract.Tenant]{
 			Load: loadOwnTenant, Do: updateTenant,
 		}),
-		gate.Handle(s.gate, contract.DisableTenant, gate.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
+		executor.Handle(s.executor, contract.DisableTenant, executor.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
 			Load: loadAdministeredTenant, Do: disableTenant,
 		}),
-		gate.Handle(s.gate, contract.EnableTenant, gate.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
+		executor.Handle(s.executor, contract.EnableTenant, executor.Handler[contract.SwitchTenantIn, contract.Tenant, contract.Tenant]{
 			Load: loadAdministeredTenant, Do: enableTenant,
 		}),
 	}
@@ -57,7 +57,7 @@ var registeredTenantType = authz.NewRecordType("tenant", authz.Attributes[contra
 	Classification: authz.FixedAttribute[contract.Tenant](unclassified),
 })
 
-func listTenants(ctx context.Context, c *gate.Call, in *contract.ListTenantsIn, f authz.Filter) (*op.Page[contract.Tenant], error) {
+func listTenants(ctx context.Context, c *executor.Call, in *contract.ListTenantsIn, f authz.Filter) (*op.Page[contract.Tenant], error) {
 	slug, id, err := cursorKeys(c, contract.ListTenants.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ func listTenants(ctx context.Context, c *gate.Call, in *contract.ListTenantsIn, 
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(t contract.Tenant) string {
+	return pageOf(items, in.Limit, func(t contract.Tenant) string {
 		return op.NewCursor(contract.ListTenants.Name, c.Tenant, t.Slug, string(t.ID))
 	}), nil
 }
 
 // loadTenantToRead finds the own tenant, or one that the acting office
 // administers, which only those see who may list the office's tenants.
-func loadTenantToRead(ctx context.Context, c *gate.Call, in *contract.TenantIn) (contract.Tenant, authz.Resource, error) {
+func loadTenantToRead(ctx context.Context, c *executor.Call, in *contract.TenantIn) (contract.Tenant, authz.Resource, error) {
 	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, false)
 	if err != nil {
 		return t, authz.Resource{}, err
@@ -83,7 +83,7 @@ func loadTenantToRead(ctx context.Context, c *gate.Call, in *contract.TenantIn) 
 }
 
 // tenantToRead is a tenant as the permission to read it needs it.
-func tenantToRead(ctx context.Context, c *gate.Call, t contract.Tenant) (authz.Resource, error) {
+func tenantToRead(ctx context.Context, c *executor.Call, t contract.Tenant) (authz.Resource, error) {
 	if t.ID != c.Tenant {
 		if err := c.Decide(ctx, contract.ListTenants.Permission, inRegistry(t)); err != nil {
 			return authz.Resource{}, err
@@ -94,12 +94,12 @@ func tenantToRead(ctx context.Context, c *gate.Call, t contract.Tenant) (authz.R
 
 // loadOwnTenant finds a tenant whose settings are to change: they belong to the
 // tenant itself, not to its office.
-func loadOwnTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn) (contract.Tenant, authz.Resource, error) {
+func loadOwnTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTenantIn) (contract.Tenant, authz.Resource, error) {
 	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, true)
 	return t, authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.ID), Classification: unclassified}, err
 }
 
-func loadAdministeredTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn) (contract.Tenant, authz.Resource, error) {
+func loadAdministeredTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn) (contract.Tenant, authz.Resource, error) {
 	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, true)
 	if err != nil {
 		return t, authz.Resource{}, err
@@ -116,7 +116,7 @@ func inRegistry(t contract.Tenant) authz.Resource {
 	return registeredTenantType.Resource("", &t)
 }
 
-func updateTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn, t contract.Tenant) (*contract.Tenant, error) {
+func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTenantIn, t contract.Tenant) (*contract.Tenant, error) {
 	was := t
 	name, err := newName("name", in.Name, t.Name)
 	if err != nil {
@@ -135,12 +135,12 @@ func updateTenant(ctx context.Context, c *gate.Call, in *contract.UpdateTenantIn
 	if err := writeTenantSettings(ctx, c.DB, t); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{Action: contract.ActionTenantUpdated, ResourceType: "tenant", ResourceID: string(t.ID), Changes: changes{"fields": fields}})
-	c.Emit(gate.Event{Type: contract.EventTenantUpdated, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: fields})
+	c.Record(executor.AuditEntry{Action: contract.ActionTenantUpdated, ResourceType: "tenant", ResourceID: string(t.ID), Changes: changeRecord{"fields": fields}})
+	c.Emit(executor.Event{Type: contract.EventTenantUpdated, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: fields})
 	return &t, nil
 }
 
-func disableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
+func disableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
 	if t.ID == c.Tenant {
 		return nil, fault.Conflict("A programme office can't disable itself: nobody could enable it again.")
 	}
@@ -151,7 +151,7 @@ func disableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantI
 	return switchTenant(ctx, c, in, t, contract.ActionTenantDisabled, contract.EventTenantDisabled)
 }
 
-func enableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
+func enableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
 	if t.Enabled {
 		return showUnchangedTenant(ctx, c, t)
 	}
@@ -159,23 +159,23 @@ func enableTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn
 	return switchTenant(ctx, c, in, t, contract.ActionTenantEnabled, contract.EventTenantEnabled)
 }
 
-func switchTenant(ctx context.Context, c *gate.Call, in *contract.SwitchTenantIn, t contract.Tenant, action, event string) (*contract.Tenant, error) {
+func switchTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant, action, event string) (*contract.Tenant, error) {
 	t.UpdatedAt = c.Now
 	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
 		return nil, err
 	}
-	note := gate.Note{
+	note := executor.AuditEntry{
 		Action: action, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: changes{"enabled": t.Enabled}.because(in.Reason),
+		Changes: changeRecord{"enabled": t.Enabled}.because(in.Reason),
 	}
-	told := gate.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
-	recordThere(c, t.ID, []gate.Note{note}, []gate.Event{told})
+	told := executor.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
+	recordInTenant(c, t.ID, []executor.AuditEntry{note}, []executor.Event{told})
 	c.Record(note)
 	c.Emit(told)
 	return &t, nil
 }
 
-func loadNewTenant(_ context.Context, c *gate.Call, in *contract.CreateTenantIn) (settings, authz.Resource, error) {
+func loadNewTenant(_ context.Context, c *executor.Call, in *contract.CreateTenantIn) (settings, authz.Resource, error) {
 	set, err := newSettings(in)
 	return set, tenantWide(c, "tenant"), err
 }
@@ -183,7 +183,7 @@ func loadNewTenant(_ context.Context, c *gate.Call, in *contract.CreateTenantIn)
 // createTenant makes the tenant and all that it starts with in one transaction:
 // the default roles and their grants from the policy data, its organisation and
 // its administrator.
-func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.CreateTenantIn, set settings) (*contract.CreateTenantOut, error) {
+func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contract.CreateTenantIn, set settings) (*contract.CreateTenantOut, error) {
 	name, err := trimmed("name", in.Name)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 	// the clearance is given as any other is. The role needs no such decision: it
 	// grants what is in the new tenant alone.
 	administrator := uid.New()
-	err = s.decideGive(ctx, c, authz.Give{RecipientID: string(administrator), RecipientKind: contract.KindHuman, ClearanceTo: in.AdminClearance})
+	err = s.decideGive(ctx, c, authz.GiveAuthority{RecipientID: string(administrator), RecipientKind: contract.KindHuman, ClearanceTo: in.AdminClearance})
 	if err != nil {
 		return nil, err
 	}
@@ -211,11 +211,11 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		return nil, err
 	}
 	out := &contract.CreateTenantOut{Tenant: t}
-	note := gate.Note{
+	note := executor.AuditEntry{
 		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: changes{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
+		Changes: changeRecord{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
 	}
-	err = elsewhere(ctx, c, t.ID, func() error {
+	err = inTenant(ctx, c, t.ID, func() error {
 		if err := insertDefaultRoles(ctx, c.DB, t.ID, s.deps.Policies.Catalogue().Roles, c.Now); err != nil {
 			return err
 		}
@@ -237,14 +237,14 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		if out.Admin, err = insertUser(ctx, c.DB, admin, roles); err != nil {
 			return err
 		}
-		recordThere(c, t.ID, []gate.Note{
+		recordInTenant(c, t.ID, []executor.AuditEntry{
 			note,
 			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
 			{
 				Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(out.Admin.ID), Critical: true,
-				Changes: changes{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
+				Changes: changeRecord{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
 			},
-		}, []gate.Event{
+		}, []executor.Event{
 			{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t},
 			{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: out.Organisation.ID, Payload: out.Organisation},
 			{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: out.Admin.ID, Payload: out.Admin},
@@ -255,7 +255,7 @@ func (s *Service) createTenant(ctx context.Context, c *gate.Call, in *contract.C
 		return nil, err
 	}
 	c.Record(note)
-	c.Emit(gate.Event{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t})
+	c.Emit(executor.Event{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t})
 	return out, nil
 }
 
@@ -398,7 +398,7 @@ func newName(field string, change op.Opt[string], old string) (string, error) {
 	return trimmed(field, change.Value)
 }
 
-// wrongCursor is the answer to a cursor that this list did not give.
-func wrongCursor(cause error) error {
+// wrongCursorError is the answer to a cursor that this list did not give.
+func wrongCursorError(cause error) error {
 	return op.WrongCursor().WithCause(cause)
 }

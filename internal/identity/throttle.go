@@ -38,10 +38,10 @@ func DefaultThrottle() Throttle {
 const throttleSize = 32768
 
 type throttle struct {
-	mu     sync.Mutex
-	limits Throttle
-	young  map[bucketKey]bucket
-	old    map[bucketKey]bucket
+	mu                 sync.Mutex
+	limits             Throttle
+	currentGeneration  map[bucketKey]bucket
+	previousGeneration map[bucketKey]bucket
 }
 
 // bucketKey is a digest, so that no list of addresses and accounts is kept.
@@ -54,7 +54,7 @@ type bucket struct {
 }
 
 func newThrottle(limits Throttle) *throttle {
-	return &throttle{limits: limits, young: map[bucketKey]bucket{}, old: map[bucketKey]bucket{}}
+	return &throttle{limits: limits, currentGeneration: map[bucketKey]bucket{}, previousGeneration: map[bucketKey]bucket{}}
 }
 
 func accountKey(email string) bucketKey { return keyOf("account", strings.ToLower(email)) }
@@ -79,9 +79,9 @@ func keyOf(kind, text string) bucketKey {
 	return bucketKey(sum[:16])
 }
 
-// take uses up one attempt of the account and of the address. Where there is
+// consume uses up one attempt of the account and of the address. Where there is
 // none left it uses up nothing and gives the wait until there is one.
-func (t *throttle) take(email, address string, now time.Time) (wait time.Duration, ok bool) {
+func (t *throttle) consume(email, address string, now time.Time) (wait time.Duration, ok bool) {
 	account, client := accountKey(email), addressKey(address)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,8 +95,8 @@ func (t *throttle) take(email, address string, now time.Time) (wait time.Duratio
 	return 0, true
 }
 
-// giveBack returns the attempt of a login that succeeded.
-func (t *throttle) giveBack(email, address string, now time.Time) {
+// refund returns the attempt of a login that succeeded.
+func (t *throttle) refund(email, address string, now time.Time) {
 	account, client := accountKey(email), addressKey(address)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,9 +105,9 @@ func (t *throttle) giveBack(email, address string, now time.Time) {
 }
 
 func (t *throttle) level(key bucketKey, limit Limit, now time.Time) float64 {
-	b, ok := t.young[key]
+	b, ok := t.currentGeneration[key]
 	if !ok {
-		if b, ok = t.old[key]; !ok {
+		if b, ok = t.previousGeneration[key]; !ok {
 			return float64(limit.Burst)
 		}
 	}
@@ -126,8 +126,8 @@ func waitFor(left float64, limit Limit) time.Duration {
 }
 
 func (t *throttle) put(key bucketKey, b bucket) {
-	if _, ok := t.young[key]; !ok && len(t.young) >= throttleSize/2 {
-		t.old, t.young = t.young, map[bucketKey]bucket{}
+	if _, ok := t.currentGeneration[key]; !ok && len(t.currentGeneration) >= throttleSize/2 {
+		t.previousGeneration, t.currentGeneration = t.currentGeneration, map[bucketKey]bucket{}
 	}
-	t.young[key] = b
+	t.currentGeneration[key] = b
 }

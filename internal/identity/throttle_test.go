@@ -11,7 +11,7 @@ func TestThrottleRefills(t *testing.T) {
 	limits := Throttle{Account: Limit{Burst: 2, Every: time.Minute}, Address: Limit{Burst: 100, Every: time.Second}}
 	th := newThrottle(limits)
 	now := time.Unix(1_700_000_000, 0)
-	take := func(at time.Time) (time.Duration, bool) { return th.take("a@x.example", "192.0.2.1", at) }
+	take := func(at time.Time) (time.Duration, bool) { return th.consume("a@x.example", "192.0.2.1", at) }
 	for range 2 {
 		if _, ok := take(now); !ok {
 			t.Fatal("refused within the burst")
@@ -51,7 +51,7 @@ func TestThrottleTakesBothOrNone(t *testing.T) {
 		{"a", "192.0.2.1", true}, {"a", "192.0.2.1", false}, {"a", "192.0.2.1", false}, {"b", "192.0.2.1", true},
 		{"c", "192.0.2.1", false}, {"c", "192.0.2.2", true}, {"A", "192.0.2.3", false},
 	} {
-		if _, ok := th.take(c.account, c.address, now); ok != c.ok {
+		if _, ok := th.consume(c.account, c.address, now); ok != c.ok {
 			t.Errorf("attempt %d of %s from %s: %v", i, c.account, c.address, ok)
 		}
 	}
@@ -62,9 +62,9 @@ func TestThrottleIsBounded(t *testing.T) {
 	th := newThrottle(DefaultThrottle())
 	now := time.Unix(1_700_000_000, 0)
 	for i := range 3 * throttleSize {
-		th.take(fmt.Sprint(i), fmt.Sprint("10.0.", i/250, ".", i%250), now)
+		th.consume(fmt.Sprint(i), fmt.Sprint("10.0.", i/250, ".", i%250), now)
 	}
-	if n := len(th.young) + len(th.old); n > throttleSize {
+	if n := len(th.currentGeneration) + len(th.previousGeneration); n > throttleSize {
 		t.Errorf("%d buckets", n)
 	}
 }

@@ -5,28 +5,28 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 )
 
 // showUnchanged answers a request that changes nothing. Such an answer only shows
 // the record, so it needs the permission to read it: a caller who may change a record
 // but not read it must not read it by an empty change.
-func showUnchanged[T any](ctx context.Context, c *gate.Call, readPermission string, r authz.Resource, record *T) (*T, error) {
+func showUnchanged[T any](ctx context.Context, c *executor.Call, readPermission string, r authz.Resource, record *T) (*T, error) {
 	if err := c.Decide(ctx, readPermission, r); err != nil {
 		return nil, err
 	}
 	return record, nil
 }
 
-func showUnchangedUser(ctx context.Context, c *gate.Call, u contract.User) (*contract.User, error) {
+func showUnchangedUser(ctx context.Context, c *executor.Call, u contract.User) (*contract.User, error) {
 	return showUnchanged(ctx, c, contract.GetUser.Permission, userType.Resource(string(c.Tenant), &u), &u)
 }
 
-func (s *Service) showUnchangedRole(ctx context.Context, c *gate.Call, r grantingRole) (*contract.Role, error) {
+func (s *Service) showUnchangedRole(ctx context.Context, c *executor.Call, r grantingRole) (*contract.Role, error) {
 	return showUnchanged(ctx, c, contract.GetRole.Permission, roleType.Resource(string(c.Tenant), &r), s.publicRole(r))
 }
 
-func showUnchangedTenant(ctx context.Context, c *gate.Call, t contract.Tenant) (*contract.Tenant, error) {
+func showUnchangedTenant(ctx context.Context, c *executor.Call, t contract.Tenant) (*contract.Tenant, error) {
 	r, err := tenantToRead(ctx, c, t)
 	if err != nil {
 		return nil, err

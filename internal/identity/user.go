@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/identity"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/password"
 	"parapet/internal/uid"
@@ -17,37 +17,37 @@ import (
 func (s *Service) userOperations() []op.Bound {
 	type row = contract.User
 	return []op.Bound{
-		gate.List(s.gate, contract.ListUsers, userType.Columns(), listUsers),
-		gate.List(s.gate, contract.ListPeople, userType.Columns(), listPeople),
-		gate.Handle(s.gate, contract.GetUser, gate.Handler[contract.UserIn, row, row]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
+		executor.List(s.executor, contract.ListUsers, userType.Columns(), listUsers),
+		executor.List(s.executor, contract.ListPeople, userType.Columns(), listPeople),
+		executor.Handle(s.executor, contract.GetUser, executor.Handler[contract.UserIn, row, row]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
 				return loadUser(ctx, c, in.UserID, false)
 			},
-			Do: func(_ context.Context, _ *gate.Call, _ *contract.UserIn, u row) (*row, error) { return &u, nil },
+			Do: func(_ context.Context, _ *executor.Call, _ *contract.UserIn, u row) (*row, error) { return &u, nil },
 		}),
-		gate.Handle(s.gate, contract.CreateUser, gate.Handler[contract.CreateUserIn, row, newUser]{
+		executor.Handle(s.executor, contract.CreateUser, executor.Handler[contract.CreateUserIn, row, newUser]{
 			Load: loadNewUser, Do: s.createUser,
-			Returned: func(ctx context.Context, c *gate.Call, out *row) (authz.Resource, error) {
+			Returned: func(ctx context.Context, c *executor.Call, out *row) (authz.Resource, error) {
 				_, resource, err := loadUser(ctx, c, out.ID, false)
 				return resource, err
 			},
 		}),
-		gate.Handle(s.gate, contract.UpdateUser, gate.Handler[contract.UpdateUserIn, row, row]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn) (row, authz.Resource, error) {
+		executor.Handle(s.executor, contract.UpdateUser, executor.Handler[contract.UpdateUserIn, row, row]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateUserIn) (row, authz.Resource, error) {
 				return loadUser(ctx, c, in.UserID, true)
 			},
 			Do: s.updateUser,
 		}),
-		gate.Handle(s.gate, contract.ResetUserPassword, gate.Handler[contract.UserIn, contract.PasswordResetStarted, row]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
+		executor.Handle(s.executor, contract.ResetUserPassword, executor.Handler[contract.UserIn, contract.PasswordResetStarted, row]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
 				return loadUser(ctx, c, in.UserID, true)
 			},
 			Do: s.resetUserPassword,
 		}),
-		gate.Handle(s.gate, contract.SuspendUser, gate.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.suspendUser}),
-		gate.Handle(s.gate, contract.ActivateUser, gate.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.activateUser}),
-		gate.Handle(s.gate, contract.DeleteUser, gate.Handler[contract.UserIn, row, row]{
-			Load: func(ctx context.Context, c *gate.Call, in *contract.UserIn) (row, authz.Resource, error) {
+		executor.Handle(s.executor, contract.SuspendUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.suspendUser}),
+		executor.Handle(s.executor, contract.ActivateUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.activateUser}),
+		executor.Handle(s.executor, contract.DeleteUser, executor.Handler[contract.UserIn, row, row]{
+			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
 				return loadUser(ctx, c, in.UserID, true)
 			},
 			Do: s.deleteUser,
@@ -66,7 +66,7 @@ var userType = authz.NewRecordType("user", authz.Attributes[contract.User]{
 	Classification: authz.FixedAttribute[contract.User](unclassified),
 })
 
-func listUsers(ctx context.Context, c *gate.Call, in *contract.ListUsersIn, f authz.Filter) (*op.Page[contract.User], error) {
+func listUsers(ctx context.Context, c *executor.Call, in *contract.ListUsersIn, f authz.Filter) (*op.Page[contract.User], error) {
 	email, id, err := cursorKeys(c, contract.ListUsers.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -75,14 +75,14 @@ func listUsers(ctx context.Context, c *gate.Call, in *contract.ListUsersIn, f au
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(u contract.User) string {
+	return pageOf(items, in.Limit, func(u contract.User) string {
 		return op.NewCursor(contract.ListUsers.Name, c.Tenant, sortKey(u.Email), string(u.ID))
 	}), nil
 }
 
 // listPeople gives the caller's colleagues: those of its organisation in the
 // acting tenant, or everybody there for a caller who belongs to none.
-func listPeople(ctx context.Context, c *gate.Call, in *contract.ListPeopleIn, f authz.Filter) (*op.Page[contract.Colleague], error) {
+func listPeople(ctx context.Context, c *executor.Call, in *contract.ListPeopleIn, f authz.Filter) (*op.Page[contract.Colleague], error) {
 	name, id, err := cursorKeys(c, contract.ListPeople.Operation, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -95,17 +95,17 @@ func listPeople(ctx context.Context, c *gate.Call, in *contract.ListPeopleIn, f 
 	if err != nil {
 		return nil, err
 	}
-	return paged(items, in.Limit, func(p contract.Colleague) string {
+	return pageOf(items, in.Limit, func(p contract.Colleague) string {
 		return op.NewCursor(contract.ListPeople.Name, c.Tenant, sortKey(p.DisplayName), string(p.ID))
 	}), nil
 }
 
-func loadUser(ctx context.Context, c *gate.Call, id op.UUID, lock bool) (contract.User, authz.Resource, error) {
+func loadUser(ctx context.Context, c *executor.Call, id op.UUID, lock bool) (contract.User, authz.Resource, error) {
 	u, err := selectUser(ctx, c.DB, c.Tenant, id, lock)
 	return u, userType.Resource(string(c.Tenant), &u), err
 }
 
-func loadUserToSwitch(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn) (contract.User, authz.Resource, error) {
+func loadUserToSwitch(ctx context.Context, c *executor.Call, in *contract.SwitchUserIn) (contract.User, authz.Resource, error) {
 	return loadUser(ctx, c, in.UserID, true)
 }
 
@@ -117,7 +117,7 @@ type newUser struct {
 	now                      time.Time
 }
 
-func loadNewUser(_ context.Context, c *gate.Call, in *contract.CreateUserIn) (newUser, authz.Resource, error) {
+func loadNewUser(_ context.Context, c *executor.Call, in *contract.CreateUserIn) (newUser, authz.Resource, error) {
 	n := newUser{
 		id: uid.New(), tenant: c.Tenant, organisation: in.OrganisationID, kind: in.PrincipalKind, email: in.Email,
 		clearance: in.Clearance, now: c.Now,
@@ -143,7 +143,7 @@ func loadNewUser(_ context.Context, c *gate.Call, in *contract.CreateUserIn) (ne
 	return n, r, checkEmail("email", n.kind, n.email)
 }
 
-func (s *Service) createUser(ctx context.Context, c *gate.Call, in *contract.CreateUserIn, n newUser) (*contract.User, error) {
+func (s *Service) createUser(ctx context.Context, c *executor.Call, in *contract.CreateUserIn, n newUser) (*contract.User, error) {
 	roles, err := s.rolesToGive(ctx, c, c.Tenant, recipient{n.id, n.kind, n.clearance}, in.Roles)
 	if err != nil {
 		return nil, err
@@ -155,11 +155,11 @@ func (s *Service) createUser(ctx context.Context, c *gate.Call, in *contract.Cre
 	if err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
-		Changes: changes{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
+		Changes: changeRecord{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
 	})
-	c.Emit(gate.Event{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: u.ID, Payload: u})
+	c.Emit(executor.Event{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: u.ID, Payload: u})
 	return &u, nil
 }
 
@@ -168,10 +168,10 @@ func (s *Service) firstPassword(ctx context.Context, field, text, email string) 
 	if text == "" {
 		return "", nil
 	}
-	return s.hashed(ctx, field, text, email)
+	return s.hashPassword(ctx, field, text, email)
 }
 
-func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.UpdateUserIn, u contract.User) (*contract.User, error) {
+func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract.UpdateUserIn, u contract.User) (*contract.User, error) {
 	was := u
 	if in.Password.Set {
 		return nil, fault.Validation("password", "Only the holder sets the password of an account. "+
@@ -204,9 +204,9 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 		if err := writeUser(ctx, c.DB, c.Tenant, u, c.Now); err != nil {
 			return nil, err
 		}
-		c.Record(gate.Note{
+		c.Record(executor.AuditEntry{
 			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: u.Email != was.Email,
-			Changes: changes{"fields": fields},
+			Changes: changeRecord{"fields": fields},
 		})
 	}
 	if u.Clearance != was.Clearance {
@@ -219,13 +219,13 @@ func (s *Service) updateUser(ctx context.Context, c *gate.Call, in *contract.Upd
 		return showUnchangedUser(ctx, c, u)
 	}
 	u.UpdatedAt = c.Now
-	c.Emit(gate.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: fields})
+	c.Emit(executor.Event{Type: contract.EventUserUpdated, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: fields})
 	return &u, nil
 }
 
 // changeAddress decides about a new address and cancels links on their way to the
 // old one. The address is not confirmed afterwards.
-func (s *Service) changeAddress(ctx context.Context, c *gate.Call, u contract.User) error {
+func (s *Service) changeAddress(ctx context.Context, c *executor.Call, u contract.User) error {
 	if err := checkEmail("email", u.PrincipalKind, u.Email); err != nil {
 		return err
 	}
@@ -238,11 +238,11 @@ func (s *Service) changeAddress(ctx context.Context, c *gate.Call, u contract.Us
 // endSessions ends a user's sessions here and in every other tenant. Those are
 // out of the transaction's reach: should it not commit after all, they have ended
 // for nothing; the other way round would leave a session alive.
-func (s *Service) endSessions(ctx context.Context, c *gate.Call, user op.UUID) error {
-	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, user, noSession, c.Now); err != nil {
+func (s *Service) endSessions(ctx context.Context, c *executor.Call, user op.UUID) error {
+	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, user, noSessionID, c.Now); err != nil {
 		return err
 	}
-	return revokeSessionsElsewhere(ctx, s.deps.Auth, c.Tenant, user, c.Now)
+	return revokeOtherTenantSessions(ctx, s.deps.Auth, c.Tenant, user, c.Now)
 }
 
 // checkPassword rejects a new password that is too short or too easily guessed.
@@ -253,8 +253,8 @@ func checkPassword(field, text, email string) error {
 	return nil
 }
 
-// hashed checks a new password and gives what is stored for it.
-func (s *Service) hashed(ctx context.Context, field, text, email string) (string, error) {
+// hashPassword checks a new password and gives what is stored for it.
+func (s *Service) hashPassword(ctx context.Context, field, text, email string) (string, error) {
 	if err := checkPassword(field, text, email); err != nil {
 		return "", err
 	}
@@ -265,7 +265,7 @@ func (s *Service) hashed(ctx context.Context, field, text, email string) (string
 	return hash, nil
 }
 
-func (s *Service) suspendUser(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
+func (s *Service) suspendUser(ctx context.Context, c *executor.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
 	if err := s.decideAccount(ctx, c, authz.SuspendAccount, u.ID); err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (s *Service) suspendUser(ctx context.Context, c *gate.Call, in *contract.Sw
 	return s.switchUser(ctx, c, u, contract.UserSuspended, in.Reason, contract.ActionUserSuspended, contract.EventUserSuspended)
 }
 
-func (s *Service) activateUser(ctx context.Context, c *gate.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
+func (s *Service) activateUser(ctx context.Context, c *executor.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
 	if err := s.decideAccount(ctx, c, authz.ActivateAccount, u.ID); err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func (s *Service) activateUser(ctx context.Context, c *gate.Call, in *contract.S
 	return s.switchUser(ctx, c, u, contract.UserActive, in.Reason, contract.ActionUserActivated, contract.EventUserActivated)
 }
 
-func (s *Service) deleteUser(ctx context.Context, c *gate.Call, _ *contract.UserIn, u contract.User) (*contract.User, error) {
+func (s *Service) deleteUser(ctx context.Context, c *executor.Call, _ *contract.UserIn, u contract.User) (*contract.User, error) {
 	if err := s.decideAccount(ctx, c, authz.DeleteAccount, u.ID); err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (s *Service) deleteUser(ctx context.Context, c *gate.Call, _ *contract.User
 	return s.switchUser(ctx, c, u, contract.UserDeleted, "", contract.ActionUserDeleted, contract.EventUserDeleted)
 }
 
-func (s *Service) switchUser(ctx context.Context, c *gate.Call, u contract.User, status, reason, action, event string) (*contract.User, error) {
+func (s *Service) switchUser(ctx context.Context, c *executor.Call, u contract.User, status, reason, action, event string) (*contract.User, error) {
 	from := u.Status
 	u.Status, u.UpdatedAt = status, c.Now
 	if err := writeUserStatus(ctx, c.DB, c.Tenant, u); err != nil {
@@ -306,11 +306,11 @@ func (s *Service) switchUser(ctx context.Context, c *gate.Call, u contract.User,
 			return nil, err
 		}
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
-		Changes: changes{"from": from, "to": status, "principalKind": u.PrincipalKind}.because(reason),
+		Changes: changeRecord{"from": from, "to": status, "principalKind": u.PrincipalKind}.because(reason),
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"status"}})
+	c.Emit(executor.Event{Type: event, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"status"}})
 	return &u, nil
 }
 

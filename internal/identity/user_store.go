@@ -12,8 +12,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// noSession is the id of no session, where none is to be kept.
-const noSession op.UUID = "00000000-0000-0000-0000-000000000000"
+// noSessionID is the id of no session, where none is to be kept.
+const noSessionID op.UUID = "00000000-0000-0000-0000-000000000000"
 
 const selectUserSQL = `
 SELECT u.id, u.home_tenant_id, u.principal_kind, coalesce(u.integration_key, '') AS integration_key, u.email, u.display_name, u.status,

@@ -208,7 +208,7 @@ func TestArgumentsReachTheService(t *testing.T) {
 	}
 }
 
-func errorOf(t *testing.T, res *sdk.CallToolResult) Refusal {
+func errorOf(t *testing.T, res *sdk.CallToolResult) ToolError {
 	t.Helper()
 	if !res.IsError || res.StructuredContent != nil {
 		t.Fatalf("no refusal: %+v", res)
@@ -217,7 +217,7 @@ func errorOf(t *testing.T, res *sdk.CallToolResult) Refusal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r Refusal
+	var r ToolError
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestARefusalTellsWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := &fake{answer: func(client.Request) (string, error) {
 		e := &fault.Error{Code: fault.CodeDuplicateTask, Message: "There is one like it.", Field: "title", Permission: "task.create", Reason: "r", Details: map[string]any{"candidates": []any{map[string]any{"key": "A-1", "title": "x\u202e"}}}}
-		return "", e.WithCause(&client.Refusal{Status: 409, RequestID: "the-request"})
+		return "", e.WithCause(&client.ResponseError{Status: 409, RequestID: "the-request"})
 	}}
 	c := connect(t, newServer(t), f, View{}, nil, "")
 	res := call(t, c, "create_task", map[string]any{"projectId": project, "title": "x"})

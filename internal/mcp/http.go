@@ -45,12 +45,12 @@ func (s *Server) HTTP(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := readView(r.URL.Query())
 		if err != nil {
-			refuse(w, http.StatusBadRequest, err.Error())
+			toolErrorResult(w, http.StatusBadRequest, err.Error())
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxMessage)
 		if batch(r) {
-			refuse(w, http.StatusBadRequest, "batches are not taken: send one message a request")
+			toolErrorResult(w, http.StatusBadRequest, "batches are not taken: send one message a request")
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), longest)
@@ -59,15 +59,15 @@ func (s *Server) HTTP(api http.Handler) http.Handler {
 			BaseURL: "http://" + internalHost, Timeout: longest, Transport: &inProcess{api: api, outer: r},
 		})
 		if err != nil {
-			refuse(w, http.StatusInternalServerError, "the tools can't be reached")
+			toolErrorResult(w, http.StatusInternalServerError, "the tools can't be reached")
 			return
 		}
 		stream.ServeHTTP(w, r.WithContext(withExchange(ctx, &exchange{view: v, sender: inside, until: ctx})))
 	})
 }
 
-// refuse answers what is no message of the protocol, in its form.
-func refuse(w http.ResponseWriter, status int, why string) {
+// toolErrorResult answers what is no message of the protocol, in its form.
+func toolErrorResult(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	// Nobody is left to tell when the answer can't be written.

@@ -65,18 +65,18 @@ func New(operations []*op.Operation, version string, log *slog.Logger) (*Server,
 		},
 	})
 	for _, o := range operations {
-		if !offered(o) {
+		if !availableTools(o) {
 			continue
 		}
 		t, err := newTool(o)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: %s: %w", o.Name, err)
 		}
-		if s.tools[t.def.Name] != nil {
+		if s.tools[t.definition.Name] != nil {
 			return nil, fmt.Errorf("mcp: two operations are called %s", o.Name)
 		}
-		s.tools[t.def.Name] = t
-		s.sdk.AddTool(t.def, t.call)
+		s.tools[t.definition.Name] = t
+		s.sdk.AddTool(t.definition, t.call)
 	}
 	s.sdk.AddReceivingMiddleware(s.filter)
 	return s, nil
@@ -149,7 +149,7 @@ func (s *Server) filter(next sdk.MethodHandler) sdk.MethodHandler {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no tool %q", shortened(r.Params.Name, 64))}
 			}
 			if why := t.hiddenFrom(e.view, r.ClientCapabilities()); why != "" {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %s is not offered here: %s", t.def.Name, why)}
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %s is not offered here: %s", t.definition.Name, why)}
 			}
 		}
 		return next(ctx, method, req)

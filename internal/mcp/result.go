@@ -186,13 +186,13 @@ func (t *tool) build(n *node, requestID string, cuts []string) (*sdk.CallToolRes
 	res.Content = []sdk.Content{&sdk.TextContent{Text: head.String() + r.doc.String()}}
 	sent, err := json.Marshal(res)
 	if err != nil {
-		return refusal(fault.Internal(err)), 0
+		return toolErrorOf(fault.Internal(err)), 0
 	}
 	return res, len(sent)
 }
 
-// Refusal is what MetaError holds.
-type Refusal struct {
+// ToolError is what MetaError holds.
+type ToolError struct {
 	Code       fault.Code     `json:"code"`
 	Message    string         `json:"message"`
 	Reason     string         `json:"reason,omitempty"`
@@ -204,15 +204,15 @@ type Refusal struct {
 	Details    map[string]any `json:"details,omitempty"`
 }
 
-// refusal makes the result of a call that was refused or failed: for the model
+// toolErrorOf makes the result of a call that was refused or failed: for the model
 // to read and act on, so it is no error of the protocol.
-func refusal(err error) *sdk.CallToolResult {
+func toolErrorOf(err error) *sdk.CallToolResult {
 	f := fault.From(err)
-	r := Refusal{
+	r := ToolError{
 		Code: f.Code, Message: text.Line(shortened(f.Message, 2000)), Reason: text.Line(shortened(f.Reason, 200)), Field: text.Line(shortened(f.Field, 200)),
 		Permission: text.Line(shortened(f.Permission, 200)), Retryable: client.Retryable(f), Details: f.Details,
 	}
-	var from *client.Refusal
+	var from *client.ResponseError
 	if errors.As(err, &from) {
 		r.RequestID = from.RequestID
 	}

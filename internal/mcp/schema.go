@@ -15,7 +15,7 @@ import (
 // write.
 const untrustedMark = "untrusted text"
 
-func saysUntrusted(doc string) bool { return strings.Contains(strings.ToLower(doc), untrustedMark) }
+func hasUntrustedMark(doc string) bool { return strings.Contains(strings.ToLower(doc), untrustedMark) }
 
 func inputSchema(o *op.Operation) (json.RawMessage, error) {
 	s, err := o.InputSchema()
@@ -126,7 +126,7 @@ func walkUntrusted(t reflect.Type, path string, above []reflect.Type, found map[
 				walkUntrusted(f.Type, path, above, found)
 			case !f.IsExported() || name == "-" || name == "":
 			default:
-				if saysUntrusted(f.Tag.Get("doc")) {
+				if hasUntrustedMark(f.Tag.Get("doc")) {
 					found[join(path, name)] = true
 				}
 				walkUntrusted(f.Type, join(path, name), above, found)

@@ -22,9 +22,9 @@ import (
 
 // tool is an operation as a tool.
 type tool struct {
-	op      *op.Operation
-	def     *sdk.Tool
-	toolset string
+	op         *op.Operation
+	definition *sdk.Tool
+	toolset    string
 	// standard tools are in the default toolset.
 	standard  bool
 	page      bool
@@ -32,10 +32,10 @@ type tool struct {
 	untrusted map[string]bool
 }
 
-// offered says whether an operation is a tool: one that gives a secret must not
+// availableTools says whether an operation is a tool: one that gives a secret must not
 // show it to a model, and the credential's own session is not the model's to
 // begin or end.
-func offered(o *op.Operation) bool {
+func availableTools(o *op.Operation) bool {
 	session := reflect.TypeFor[interface {
 		SessionCookie() (string, time.Time)
 	}]()
@@ -57,7 +57,7 @@ func newTool(o *op.Operation) (*tool, error) {
 	for _, f := range o.Fields {
 		t.limited = t.limited || (f.Name == "limit" && f.Source == op.FromQuery)
 	}
-	t.def = &sdk.Tool{
+	t.definition = &sdk.Tool{
 		Name: o.ToolName(), Description: description(o), InputSchema: in, OutputSchema: out,
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: o.Effect == op.Read, DestructiveHint: &destroys,
@@ -112,17 +112,17 @@ func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 			return asks, nil
 		}
 	}
-	res, err := t.carryOut(ctx, e, req.Params.Arguments)
+	res, err := t.execute(ctx, e, req.Params.Arguments)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil, err
 		}
-		return refusal(err), nil
+		return toolErrorOf(err), nil
 	}
 	return res, nil
 }
 
-func (t *tool) carryOut(ctx context.Context, e *exchange, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+func (t *tool) execute(ctx context.Context, e *exchange, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 	wire, err := t.op.WriteArguments(arguments)
 	if err != nil {
 		return nil, err

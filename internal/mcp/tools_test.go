@@ -83,7 +83,7 @@ func TestEveryToolTellsWhatItDoes(t *testing.T) {
 			continue
 		}
 		used[tool.toolset] = true
-		a := tool.def.Annotations
+		a := tool.definition.Annotations
 		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != (o.Effect == op.Read) || *a.DestructiveHint != (o.Effect == op.Destroy) || *a.OpenWorldHint {
 			t.Errorf("%s: annotations %+v", o.Name, a)
 		}
@@ -96,8 +96,8 @@ func TestEveryToolTellsWhatItDoes(t *testing.T) {
 		if tool.toolset == "directory" && o.Module != identity.Module {
 			t.Errorf("%s is in the toolset directory by default: give %s a place", o.Name, o.Path)
 		}
-		if len(tool.def.Description) > 1000 || !strings.HasSuffix(tool.def.Description, ".") {
-			t.Errorf("%s: the description %q", o.Name, tool.def.Description)
+		if len(tool.definition.Description) > 1000 || !strings.HasSuffix(tool.definition.Description, ".") {
+			t.Errorf("%s: the description %q", o.Name, tool.definition.Description)
 		}
 	}
 	for name := range sets {
@@ -112,7 +112,7 @@ func TestEveryToolTellsWhatItDoes(t *testing.T) {
 func TestTextsOfPeopleAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, o := range operations() {
-		if !offered(o) {
+		if !availableTools(o) {
 			continue
 		}
 		marked := untrustedPaths(o.Out)
@@ -166,7 +166,7 @@ func TestSnapshots(t *testing.T) {
 			Toolset  string    `json:"toolset"`
 			Standard bool      `json:"standard"`
 			Tool     *sdk.Tool `json:"tool"`
-		}{tool.toolset, tool.standard, tool.def}, "", "  ")
+		}{tool.toolset, tool.standard, tool.definition}, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}

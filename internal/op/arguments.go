@@ -95,7 +95,7 @@ func (o *Operation) members(object []byte) ([]jsontext.Value, error) {
 		name := tok.String()
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
 		if i < 0 {
-			return nil, fault.Validation(printable(name), fmt.Sprintf("There is no argument %s here.%s", printable(name), o.arguments()))
+			return nil, fault.Validation(isPrintable(name), fmt.Sprintf("There is no argument %s here.%s", isPrintable(name), o.arguments()))
 		}
 		value, err := dec.ReadValue()
 		if err != nil {

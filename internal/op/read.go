@@ -65,7 +65,7 @@ func (o *Operation) readQuery(in reflect.Value, query url.Values, given []bool) 
 			return fault.Validation("query", "The query has a parameter without a name.")
 		}
 		if i < 0 {
-			return fault.Validation(printable(name), fmt.Sprintf("There is no query parameter %s here.%s", printable(name), o.known(FromQuery)))
+			return fault.Validation(isPrintable(name), fmt.Sprintf("There is no query parameter %s here.%s", isPrintable(name), o.known(FromQuery)))
 		}
 		if len(values) != 1 {
 			return fault.Validation(name, fmt.Sprintf("The query parameter %s is given more than once.", name))
@@ -104,7 +104,7 @@ func (o *Operation) readBody(in reflect.Value, body []byte, given []bool) error 
 			return fault.Validation("body", "The body has a field without a name.")
 		}
 		if i < 0 {
-			return fault.Validation(printable(name), fmt.Sprintf("There is no field %s here.%s", printable(name), o.known(FromBody)))
+			return fault.Validation(isPrintable(name), fmt.Sprintf("There is no field %s here.%s", isPrintable(name), o.known(FromBody)))
 		}
 		f := o.Fields[i]
 		if dec.PeekKind() == 'n' && !f.Type.Implements(reflect.TypeFor[optional]()) {
@@ -178,7 +178,7 @@ func valueFault(f Field, err error) error {
 // pointerName is the name of the field at a pointer, with dots between its parts,
 // or instead where the pointer names none.
 func pointerName(p jsontext.Pointer, instead string) string {
-	name := printable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
+	name := isPrintable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
 	if name == "" {
 		return instead
 	}
@@ -257,9 +257,9 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// printable cuts a name that a stranger sent to what can be shown: valid UTF-8,
+// isPrintable cuts a name that a stranger sent to what can be shown: valid UTF-8,
 // no control characters, 64 characters at most.
-func printable(name string) string {
+func isPrintable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError || (r >= 0x7f && r < 0xa0) {
 			return '?'

@@ -33,8 +33,8 @@ type Params struct {
 	Lanes uint8
 }
 
-// Floor is the least that is ever used: 19 MiB, two passes, one lane.
-func Floor() Params { return Params{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1} }
+// MinParams is the least that is ever used: 19 MiB, two passes, one lane.
+func MinParams() Params { return Params{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1} }
 
 const (
 	// maxWait is how long a computation waits for its turn: many logins at once
@@ -60,7 +60,7 @@ type Hasher struct {
 // New makes a hasher that computes at most concurrent hashes at a time; 0 is one
 // for each processor, and two at least. Costs below the floor are raised to it.
 func New(params Params, concurrent int) (*Hasher, error) {
-	floor := Floor()
+	floor := MinParams()
 	params.MemoryKiB = max(params.MemoryKiB, floor.MemoryKiB)
 	params.Passes = max(params.Passes, floor.Passes)
 	params.Lanes = max(params.Lanes, floor.Lanes)

@@ -71,7 +71,7 @@ func TestCostsBelowTheFloorAreRaised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.params != Floor() {
+	if h.params != MinParams() {
 		t.Errorf("params %+v, want the floor", h.params)
 	}
 	weak := hash{params: Params{MemoryKiB: 8, Passes: 1, Lanes: 1}, salt: make([]byte, 16), key: make([]byte, 32)}

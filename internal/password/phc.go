@@ -52,7 +52,7 @@ func parse(text string) (hash, error) {
 		return hash{}, errForm
 	}
 	h := hash{params: Params{MemoryKiB: memory, Passes: passes, Lanes: uint8(lanes)}, salt: salt, key: key}
-	floor := Floor()
+	floor := MinParams()
 	if len(salt) < 8 || len(salt) > 64 || len(key) < 16 || len(key) > 64 || h.params.MemoryKiB < floor.MemoryKiB || h.params.Passes < floor.Passes || lanes < 1 {
 		return hash{}, errForm
 	}

@@ -82,8 +82,8 @@ SELECT coalesce(pg_xact_status($1::text::xid8), ''),
 
 const (
 	// resolveTimeout bounds the time in which Commit looks up a lost outcome.
-	resolveTimeout = 3 * time.Second
-	resolveAgain   = 50 * time.Millisecond
+	resolveTimeout    = 3 * time.Second
+	resolveRetryDelay = 50 * time.Millisecond
 )
 
 // resolve finds out what became of a transaction whose COMMIT was not answered.
@@ -109,7 +109,7 @@ func (t *Tx) resolve(ctx context.Context, lost error) error {
 		select {
 		case <-ctx.Done():
 			return fault.OutcomeUnknown(errors.Join(lost, err))
-		case <-time.After(resolveAgain):
+		case <-time.After(resolveRetryDelay):
 		}
 	}
 }

@@ -44,14 +44,14 @@ func MapError(err error, known ...Constraints) error {
 		f.Message = "The database did not answer in time. Try again shortly."
 		return f
 	}
-	if unreachable(err) {
+	if isUnreachable(err) {
 		return fault.Unavailable(err)
 	}
 	return fault.Internal(err)
 }
 
-// retryAtOnce is the wait after a lost race between transactions.
-const retryAtOnce = time.Second
+// raceRetryDelay is the wait after a lost race between transactions.
+const raceRetryDelay = time.Second
 
 func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 	if pg.ConstraintName != "" {
@@ -72,12 +72,12 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 		return fault.Validation("", "A value is not of the right form or range.").WithCause(err)
 	case "40001", "40P01": // serialization_failure, deadlock_detected
 		f := fault.Unavailable(err)
-		f.RetryAfter = retryAtOnce
+		f.RetryAfter = raceRetryDelay
 		return f
 	case "55P03": // lock_not_available
 		f := fault.Unavailable(err).WithReason(ReasonLocked)
 		f.Message = "Another change holds this record. Try again shortly."
-		f.RetryAfter = retryAtOnce
+		f.RetryAfter = raceRetryDelay
 		return f
 	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25P03", "25006":
 		// too many connections, limits, cancelled, shutting down or starting up,
@@ -94,9 +94,9 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 	return fault.Internal(err)
 }
 
-// unreachable tells whether the error is of the way to the server, or of the
+// isUnreachable tells whether the error is of the way to the server, or of the
 // time that there was, and not of the statement.
-func unreachable(err error) bool {
+func isUnreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network net.Error
 	switch {

@@ -15,48 +15,48 @@ import (
 const (
 	listenRetryFirst = 200 * time.Millisecond
 	listenRetryMax   = 10 * time.Second
-	// listenQuiet is after how long without a notice the connection is asked
+	// listenIdleTimeout is after how long without a notice the connection is asked
 	// whether it still is one.
-	listenQuiet = 10 * time.Second
-	listenPing  = 5 * time.Second
+	listenIdleTimeout = 10 * time.Second
+	listenPing        = 5 * time.Second
 )
 
-// Hearer is a part of the process that wants the notices of one channel.
-type Hearer struct {
+// Listener is a part of the process that wants the notices of one channel.
+type Listener struct {
 	// Channel is the channel's name: program text, written as an identifier.
 	Channel string
 	// Missed is called when a connection begins to listen, before any of its
 	// notices: what was announced until then may not have been heard.
 	Missed func()
-	// Hear is called for one notice after the other. All channels share one
+	// Handle is called for one notice after the other. All channels share one
 	// connection, so it does not wait for anything.
-	Hear func(payload string)
+	Handle func(payload string)
 }
 
-// Notices hears what the database announces (NOTIFY), on one connection for the
+// Notifications hears what the database announces (NOTIFY), on one connection for the
 // whole process. While no connection listens, a part has what it had: whoever
 // relies on notices has another bound as well.
-type Notices struct {
-	url     string
-	log     *slog.Logger
-	hearers []Hearer
+type Notifications struct {
+	url       string
+	log       *slog.Logger
+	listeners []Listener
 }
 
-// NewNotices makes Notices from the address of any role, because listening
+// NewNotifications makes Notices from the address of any role, because listening
 // needs no privilege. It must not lead through a transaction-mode pooler.
-func NewNotices(url string, log *slog.Logger) *Notices {
+func NewNotifications(url string, log *slog.Logger) *Notifications {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Notices{url: url, log: log}
+	return &Notifications{url: url, log: log}
 }
 
 // On adds a hearer, before Run.
-func (n *Notices) On(h Hearer) { n.hearers = append(n.hearers, h) }
+func (n *Notifications) On(h Listener) { n.listeners = append(n.listeners, h) }
 
 // Run listens until ctx ends; a connection that is lost is made anew.
-func (n *Notices) Run(ctx context.Context) {
-	if len(n.hearers) == 0 {
+func (n *Notifications) Run(ctx context.Context) {
+	if len(n.listeners) == 0 {
 		return
 	}
 	wait := listenRetryFirst
@@ -79,7 +79,7 @@ func (n *Notices) Run(ctx context.Context) {
 }
 
 // listen makes one connection and hears until it ends.
-func (n *Notices) listen(ctx context.Context) error {
+func (n *Notifications) listen(ctx context.Context) error {
 	cfg, err := pgx.ParseConfig(n.url)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (n *Notices) listen(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var commands []string
-	for _, h := range n.hearers {
+	for _, h := range n.listeners {
 		if command := "LISTEN " + h.Channel; !slices.Contains(commands, command) {
 			commands = append(commands, command)
 		}
@@ -99,24 +99,24 @@ func (n *Notices) listen(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, strings.Join(commands, "; "), pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
-	for _, h := range n.hearers {
+	for _, h := range n.listeners {
 		h.Missed()
 	}
 	return Hear(ctx, conn, func(channel, payload string) {
-		for _, h := range n.hearers {
+		for _, h := range n.listeners {
 			if h.Channel == channel {
-				h.Hear(payload)
+				h.Handle(payload)
 			}
 		}
 	})
 }
 
-// Hear passes on the notices of a connection that listens, one after the other.
+// Handle passes on the notices of a connection that listens, one after the other.
 // It returns when ctx ends or the connection is no more, which a connection that
 // says nothing is asked about from time to time.
 func Hear(ctx context.Context, conn *pgx.Conn, hear func(channel, payload string)) error {
 	for {
-		quiet, cancel := context.WithTimeout(ctx, listenQuiet)
+		quiet, cancel := context.WithTimeout(ctx, listenIdleTimeout)
 		notice, err := conn.WaitForNotification(quiet)
 		cancel()
 		switch {

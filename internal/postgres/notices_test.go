@@ -17,13 +17,13 @@ func TestNoticesShareOneConnectionAndComeBack(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := db.Owner(t)
-	notices := postgres.NewNotices(db.RoleURL(postgres.RoleAuth), nil)
+	notices := postgres.NewNotifications(db.RoleURL(postgres.RoleAuth), nil)
 	heard := make(chan string, 100)
 	for _, channel := range []string{"parapet_one", "parapet_two"} {
-		notices.On(postgres.Hearer{
+		notices.On(postgres.Listener{
 			Channel: channel,
 			Missed:  func() { heard <- channel + " begins" },
-			Hear:    func(payload string) { heard <- channel + " " + payload },
+			Handle:  func(payload string) { heard <- channel + " " + payload },
 		})
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -95,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	}
 	p := &Pool{
 		pool: pool, wait: acquireTimeout, setting: cfg.TenantSetting,
-		admission:   admission.New(admission.For(int(pc.MaxConns), cfg.TenantConns, cfg.TenantQueue)),
+		admission:   admission.New(admission.NewLimits(int(pc.MaxConns), cfg.TenantConns, cfg.TenantQueue)),
 		lockTimeout: milliseconds(cfg.LockTimeout, DefaultLockTimeout),
 	}
 	if cfg.AcquireTimeout > 0 {
@@ -218,7 +218,7 @@ func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 		c.Release()
 		return rows, err
 	}
-	return &heldRows{Rows: rows, release: func() error { c.Release(); return nil }}, nil
+	return &releasingRows{Rows: rows, release: func() error { c.Release(); return nil }}, nil
 }
 
 // QueryRow runs a statement in no tenant and gives its first row.

@@ -53,7 +53,7 @@ func (r *Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 		br.close()
 		return failedRows{err}, err
 	}
-	return &heldRows{Rows: rows, release: br.close}, nil
+	return &releasingRows{Rows: rows, release: br.close}, nil
 }
 
 // QueryRow runs a statement and gives its first row; Scan returns every error.

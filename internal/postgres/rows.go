@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// heldRows are rows that hold something (a connection, a batch) which is given
+// releasingRows are rows that hold something (a connection, a batch) which is given
 // back once, when they are closed or read to their end.
-type heldRows struct {
+type releasingRows struct {
 	pgx.Rows
 	release func() error
 	err     error
 }
 
-func (r *heldRows) Close() {
+func (r *releasingRows) Close() {
 	r.Rows.Close()
 	if r.release == nil {
 		return
@@ -30,14 +30,14 @@ func (r *heldRows) Close() {
 
 // Err is the error of the rows, or else of what came after them: a batch can
 // still fail when its implicit transaction ends.
-func (r *heldRows) Err() error {
+func (r *releasingRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
 	}
 	return r.err
 }
 
-func (r *heldRows) Next() bool {
+func (r *releasingRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
@@ -45,7 +45,7 @@ func (r *heldRows) Next() bool {
 	return false
 }
 
-func (r *heldRows) Scan(dest ...any) error {
+func (r *releasingRows) Scan(dest ...any) error {
 	err := r.Rows.Scan(dest...)
 	if err != nil {
 		r.Close()
@@ -53,7 +53,7 @@ func (r *heldRows) Scan(dest ...any) error {
 	return err
 }
 
-func (r *heldRows) Values() ([]any, error) {
+func (r *releasingRows) Values() ([]any, error) {
 	values, err := r.Rows.Values()
 	if err != nil {
 		r.Close()

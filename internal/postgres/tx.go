@@ -75,7 +75,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 			return nil, err
 		}
 		if last := results[len(results)-1].Rows; len(last) == 1 && string(last[0][0]) == "on" {
-			return nil, readOnly()
+			return nil, isReadOnlyError()
 		}
 		if identified {
 			if err := tx.QueryRow(ctx, sqlTransactionID).Scan(&t.xid); err != nil {
@@ -110,7 +110,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 		return nil, closeWith(results, err)
 	}
 	if mode == "on" {
-		return nil, closeWith(results, readOnly())
+		return nil, closeWith(results, isReadOnlyError())
 	}
 	if err := check.readAll(results); err != nil {
 		return nil, err
@@ -119,9 +119,9 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 	return t, nil
 }
 
-// readOnly is the answer of a database that accepts no changes: a standby, or a
+// isReadOnlyError is the answer of a database that accepts no changes: a standby, or a
 // primary whose operator has set default_transaction_read_only.
-func readOnly() error {
+func isReadOnlyError() error {
 	f := fault.Unavailable(errors.New("postgres: transaction_read_only is on")).WithReason(ReasonReadOnly)
 	f.Message = "The database accepts no changes at the moment; reading works. Try again later."
 	return f

@@ -12,28 +12,28 @@ import (
 // the epoch before it reads the database and hands it to put, which refuses a
 // value that is older than the last drop.
 type cache[K comparable, V any] struct {
-	mu    sync.RWMutex
-	limit int
-	ttl   time.Duration
-	epoch uint64
-	young map[K]kept[V]
-	old   map[K]kept[V]
+	mu                 sync.RWMutex
+	limit              int
+	ttl                time.Duration
+	epoch              uint64
+	currentGeneration  map[K]cached[V]
+	previousGeneration map[K]cached[V]
 }
 
-type kept[V any] struct {
+type cached[V any] struct {
 	value V
 	until time.Time
 }
 
 func newCache[K comparable, V any](size int, ttl time.Duration) *cache[K, V] {
-	return &cache[K, V]{limit: max(size/2, 1), ttl: ttl, young: map[K]kept[V]{}, old: map[K]kept[V]{}}
+	return &cache[K, V]{limit: max(size/2, 1), ttl: ttl, currentGeneration: map[K]cached[V]{}, previousGeneration: map[K]cached[V]{}}
 }
 
 func (c *cache[K, V]) get(key K, now time.Time) (V, bool) {
 	c.mu.RLock()
-	k, ok := c.young[key]
+	k, ok := c.currentGeneration[key]
 	if !ok {
-		k, ok = c.old[key]
+		k, ok = c.previousGeneration[key]
 	}
 	c.mu.RUnlock()
 	if !ok || !now.Before(k.until) {
@@ -66,11 +66,11 @@ func (c *cache[K, V]) putFor(ttl time.Duration, key K, value V, began time.Time,
 	if epoch != c.epoch {
 		return
 	}
-	if _, ok := c.young[key]; !ok && len(c.young) >= c.limit {
-		c.old, c.young = c.young, make(map[K]kept[V], c.limit)
+	if _, ok := c.currentGeneration[key]; !ok && len(c.currentGeneration) >= c.limit {
+		c.previousGeneration, c.currentGeneration = c.currentGeneration, make(map[K]cached[V], c.limit)
 	}
-	delete(c.old, key)
-	c.young[key] = kept[V]{value, began.Add(ttl)}
+	delete(c.previousGeneration, key)
+	c.currentGeneration[key] = cached[V]{value, began.Add(ttl)}
 }
 
 // drop forgets what matches. It goes through all entries: notices are rare, and
@@ -79,7 +79,7 @@ func (c *cache[K, V]) drop(match func(K, V) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++
-	for _, generation := range []map[K]kept[V]{c.young, c.old} {
+	for _, generation := range []map[K]cached[V]{c.currentGeneration, c.previousGeneration} {
 		for key, k := range generation {
 			if match(key, k.value) {
 				delete(generation, key)
@@ -91,5 +91,5 @@ func (c *cache[K, V]) drop(match func(K, V) bool) {
 func (c *cache[K, V]) len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.young) + len(c.old)
+	return len(c.currentGeneration) + len(c.previousGeneration)
 }

@@ -79,7 +79,7 @@ func FuzzHear(f *testing.F) {
 			subjects: newCache[subjectKey, *Principal](8, time.Minute),
 		}
 		c.live.put("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e99", liveRecord{}, time.Now(), 0)
-		n, err := readNotice(payload)
+		n, err := parseNotification(payload)
 		c.apply(n, err)
 		if err != nil && c.live.len() != 0 {
 			t.Errorf("%q cannot be read and left what is remembered", payload)

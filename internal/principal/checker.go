@@ -45,7 +45,7 @@ const (
 // Policies are what the check asks of the policy engine.
 type Policies interface {
 	Subject(ctx context.Context, in authz.SubjectInput) (*authz.Subject, error)
-	Ask(ctx context.Context, q authz.Question) (authz.Verdict, error)
+	Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verdict, error)
 	Revision() string
 }
 
@@ -67,17 +67,17 @@ type Config struct {
 	// Notices tell of changes. Without them, and while no connection listens, the
 	// times above are the bound; a new connection begins by dropping everything,
 	// since notices may have been missed.
-	Notices *postgres.Notices
+	Notices *postgres.Notifications
 }
 
 // Checker authenticates. It is safe for concurrent use.
 type Checker struct {
-	cfg      Config
-	live     *cache[op.UUID, liveRecord]
-	targets  *cache[targetKey, op.UUID]
-	subjects *cache[subjectKey, *Principal]
-	flights  singleflight.Group
-	used     *usage
+	cfg           Config
+	live          *cache[op.UUID, liveRecord]
+	targets       *cache[targetKey, op.UUID]
+	subjects      *cache[subjectKey, *Principal]
+	loads         singleflight.Group
+	credentialUse *usage
 }
 
 type targetKey struct{ user, selector op.UUID }
@@ -101,14 +101,14 @@ func New(cfg Config) (*Checker, error) {
 	}
 	ttl := CacheTTL(cfg.CacheTTL, cfg.CacheTTLMax)
 	c := &Checker{
-		cfg:      cfg,
-		live:     newCache[op.UUID, liveRecord](size, ttl),
-		targets:  newCache[targetKey, op.UUID](size, ttl),
-		subjects: newCache[subjectKey, *Principal](size, SubjectTTL),
-		used:     newUsage(),
+		cfg:           cfg,
+		live:          newCache[op.UUID, liveRecord](size, ttl),
+		targets:       newCache[targetKey, op.UUID](size, ttl),
+		subjects:      newCache[subjectKey, *Principal](size, SubjectTTL),
+		credentialUse: newUsage(),
 	}
 	if cfg.Notices != nil {
-		cfg.Notices.On(postgres.Hearer{Channel: Channel, Missed: c.DropAll, Hear: c.hear})
+		cfg.Notices.On(postgres.Listener{Channel: Channel, Missed: c.DropAll, Handle: c.handleNotification})
 	}
 	return c, nil
 }
@@ -161,7 +161,7 @@ func (c *Checker) check(ctx context.Context, claims token.Claims) (liveRecord, e
 		return liveRecord{}, err
 	}
 	if claims.Kind == token.APIKey {
-		c.used.note(claims.Tenant, claims.ID, now)
+		c.credentialUse.record(claims.Tenant, claims.ID, now)
 	}
 	return record, nil
 }
@@ -169,7 +169,7 @@ func (c *Checker) check(ctx context.Context, claims token.Claims) (liveRecord, e
 // load reads the record, at most once at a time for one jti, and remembers it
 // when it is live.
 func (c *Checker) load(ctx context.Context, claims token.Claims) (liveRecord, error) {
-	return fly(ctx, &c.flights, "check/"+string(claims.ID)+"/"+claims.Kind.Short()+"/"+string(claims.Tenant), func(ctx context.Context) (liveRecord, error) {
+	return loadOnce(ctx, &c.loads, "check/"+string(claims.ID)+"/"+claims.Kind.Short()+"/"+string(claims.Tenant), func(ctx context.Context) (liveRecord, error) {
 		began, epoch := c.cfg.Clock.Now(), c.live.start()
 		record, err := readRecord(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), claims)
 		if err != nil {
@@ -198,13 +198,13 @@ func (c *Checker) target(ctx context.Context, claims token.Claims, record liveRe
 			return "", err
 		}
 	}
-	v, err := c.cfg.Policies.Ask(ctx, authz.InRequest(op.RequestID(ctx), authz.ActAs{
+	v, err := c.cfg.Policies.Evaluate(ctx, authz.InRequest(op.RequestID(ctx), authz.ActAs{
 		User: string(claims.Subject), Credential: authz.CredentialID{Kind: claims.Kind.Short(), ID: string(claims.ID)},
 		TokenKind: claims.Kind.Short(), TokenTenant: string(claims.Tenant), PrincipalKind: record.PrincipalKind,
 		Module: cred.Module, Header: true, Target: string(target),
 	}))
 	if err != nil {
-		return "", refusal(err)
+		return "", rejection(err)
 	}
 	if !v.Allow {
 		return "", fault.ForbiddenTenant()
@@ -220,7 +220,7 @@ func (c *Checker) resolve(ctx context.Context, claims token.Claims, selector op.
 	if t, ok := c.targets.get(key, c.cfg.Clock.Now()); ok {
 		return t, nil
 	}
-	return fly(ctx, &c.flights, "target/"+string(user)+"/"+string(selector), func(ctx context.Context) (op.UUID, error) {
+	return loadOnce(ctx, &c.loads, "target/"+string(user)+"/"+string(selector), func(ctx context.Context) (op.UUID, error) {
 		began, epoch := c.cfg.Clock.Now(), c.targets.start()
 		t, err := readTarget(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), user, selector)
 		if err != nil {
@@ -248,7 +248,7 @@ func (c *Checker) Refresh(ctx context.Context, p *Principal, live Live) (*Princi
 func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveRecord, target op.UUID, live *Live) (*Principal, error) {
 	key := subjectKey{target, claims.Subject, claims.ID}
 	policies := c.cfg.Policies.Revision()
-	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && p.isOf(live) && p.Subject.Revision() == policies && sameSnapshot(p.claims, claims) {
+	if p, ok := c.subjects.get(key, c.cfg.Clock.Now()); ok && p.isAffectedBy(live) && p.Subject.Revision() == policies && sameSnapshot(p.claims, claims) {
 		return p, nil
 	}
 	if live == nil {
@@ -256,7 +256,7 @@ func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveR
 	}
 	flight := "subject/" + string(target) + "/" + string(claims.ID) + "/" + policies + "/" + strconv.FormatInt(live.Revision, 10) + "/" +
 		live.Delegations.Fingerprint + "/" + snapshotOf(claims)
-	return fly(ctx, &c.flights, flight, func(ctx context.Context) (*Principal, error) {
+	return loadOnce(ctx, &c.loads, flight, func(ctx context.Context) (*Principal, error) {
 		began, epoch := c.cfg.Clock.Now(), c.subjects.start()
 		stored, err := readStored(ctx, c.cfg.Pool.ChargedTo(string(claims.Tenant)), target, claims)
 		if err != nil {
@@ -267,7 +267,7 @@ func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveR
 			return nil, err
 		}
 		ttl := SubjectTTL
-		if len(p.lenders) > 0 {
+		if len(p.delegatorIDs) > 0 {
 			// The delegators' accounts are read with the subject, so it may not outlive
 			// what a check of such an account may: their suspension raises no revision.
 			ttl = c.live.ttl
@@ -277,9 +277,9 @@ func (c *Checker) subject(ctx context.Context, claims token.Claims, record liveR
 	})
 }
 
-// isOf tells whether the principal was made with what is live.
-func (p *Principal) isOf(live *Live) bool {
-	return live == nil || (p.Revision == live.Revision && p.Lent == live.Delegations.Fingerprint)
+// isAffectedBy tells whether the principal was made with what is live.
+func (p *Principal) isAffectedBy(live *Live) bool {
+	return live == nil || (p.Revision == live.Revision && p.DelegationFingerprint == live.Delegations.Fingerprint)
 }
 
 // sameSnapshot tells whether two tokens say the same of what their bearer may do.
@@ -315,14 +315,14 @@ func (c *Checker) build(ctx context.Context, claims token.Claims, record liveRec
 	if err != nil {
 		// No authority can be worked out, so there is none: the caller is refused.
 		c.cfg.Log.ErrorContext(ctx, "subject refused", slog.String("user", string(claims.Subject)), slog.String("tenant", string(target)), slog.Any("error", err))
-		return nil, refusal(err)
+		return nil, rejection(err)
 	}
 	return &Principal{
 		UserID: claims.Subject, Kind: record.PrincipalKind, IntegrationKey: record.IntegrationKey,
 		Email: record.Email, DisplayName: record.DisplayName,
 		Tenant: target, TokenTenant: claims.Tenant, TenantType: stored.TenantType, Organisation: op.UUID(stored.Organisation),
 		TokenKind: claims.Kind.Short(), JTI: claims.ID, ExpiresAt: claims.ExpiresAt,
-		Subject: subject, Revision: stored.Revision, Lent: lent.Fingerprint, lenders: lenders, claims: claims,
+		Subject: subject, Revision: stored.Revision, DelegationFingerprint: lent.Fingerprint, delegatorIDs: lenders, claims: claims,
 	}, nil
 }
 
@@ -337,18 +337,18 @@ func tokenFor(claims token.Claims, target op.UUID) authz.Token {
 	return t
 }
 
-// refusal is the answer when the policies gave none: not now, where time was
+// rejection is the answer when the policies gave none: not now, where time was
 // lacking, and no otherwise.
-func refusal(err error) error {
+func rejection(err error) error {
 	if errors.Is(err, authz.ErrTimeout) {
 		return fault.Unavailable(err)
 	}
 	return fault.ForbiddenTenant().WithCause(err)
 }
 
-// fly runs f once for all who ask for the same at the same time. It does not end
+// loadOnce runs f once for all who ask for the same at the same time. It does not end
 // with the context of the first who asked; each waits as long as its own lasts.
-func fly[T any](ctx context.Context, group *singleflight.Group, key string, f func(context.Context) (T, error)) (T, error) {
+func loadOnce[T any](ctx context.Context, group *singleflight.Group, key string, f func(context.Context) (T, error)) (T, error) {
 	var zero T
 	result := group.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)

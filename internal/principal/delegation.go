@@ -9,8 +9,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// lender is a delegator, as the target tenant has it on record.
-type lender struct {
+// delegator is a delegator, as the target tenant has it on record.
+type delegator struct {
 	ID          op.UUID
 	Kind        string
 	Status      string
@@ -20,7 +20,7 @@ type lender struct {
 	Roles       map[string][]string
 }
 
-const lendersSQL = `
+const delegatorsSQL = `
 SELECT u.id, u.principal_kind AS kind, u.status, m.status AS membership, coalesce(m.clearance, '') AS clearance,
        (SELECT coalesce(json_agg(json_build_object('role', r.name, 'scope', a.scope, 'id', coalesce(a.scope_id::text, ''))
                                  ORDER BY r.name, a.scope, a.scope_id), '[]')
@@ -42,16 +42,16 @@ WHERE m.tenant_id = @tenant AND m.user_id = ANY (@users)`
 // to roles. One that the tenant does not know lends nothing. It reads after the
 // revision was read: what changes in between makes the next request ask anew.
 func (c *Checker) delegations(ctx context.Context, tenant op.UUID, lent Delegations, roles map[string][]string) ([]authz.Delegation, []op.UUID, error) {
-	if len(lent.InForce) == 0 {
+	if len(lent.Active) == 0 {
 		return nil, nil, nil
 	}
 	var users []op.UUID
-	for _, d := range lent.InForce {
+	for _, d := range lent.Active {
 		if !slices.Contains(users, d.Delegator) {
 			users = append(users, d.Delegator)
 		}
 	}
-	found, err := postgres.Collect[lender](ctx, c.cfg.Pool, lendersSQL, postgres.Args{"tenant": tenant, "users": users})
+	found, err := postgres.Collect[delegator](ctx, c.cfg.Pool, delegatorsSQL, postgres.Args{"tenant": tenant, "users": users})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,7 +66,7 @@ func (c *Checker) delegations(ctx context.Context, tenant op.UUID, lent Delegati
 		}
 	}
 	var delegations []authz.Delegation
-	for _, d := range lent.InForce {
+	for _, d := range lent.Active {
 		if delegator, ok := known[d.Delegator]; ok {
 			delegations = append(delegations, authz.Delegation{
 				ID: string(d.ID), Delegator: delegator, Scope: d.Scope, Projects: d.Projects, Initiatives: d.Initiatives, Permissions: d.Permissions,

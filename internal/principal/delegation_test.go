@@ -30,21 +30,21 @@ func newLent(t *testing.T, o options) *lent {
 	if err := w.owner.QueryRow(t.Context(), `SELECT grants_revision FROM identity.tenants WHERE id = $1`, acme).Scan(&l.live.Revision); err != nil {
 		t.Fatal(err)
 	}
-	l.live.Delegations = principal.Delegations{Fingerprint: "first", InForce: []principal.Delegation{
+	l.live.Delegations = principal.Delegations{Fingerprint: "first", Active: []principal.Delegation{
 		{ID: uid.New(), Delegator: l.worker, Scope: "tenant", Permissions: []string{"task.update", "role.assign"}},
 		{ID: uid.New(), Delegator: uid.New(), Scope: "tenant", Permissions: []string{"task.update"}},
 	}}
 	return l
 }
 
-// holds asks as a gate does: for whatever is live.
+// holds asks as an executor does: for whatever is live.
 func (l *lent) holds(live principal.Live) bool {
 	l.t.Helper()
 	p, err := l.ask(l.text)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if p.Revision != live.Revision || p.Lent != live.Delegations.Fingerprint {
+	if p.Revision != live.Revision || p.DelegationFingerprint != live.Delegations.Fingerprint {
 		if p, err = l.checker.Refresh(l.t.Context(), p, live); err != nil {
 			l.t.Fatal(err)
 		}
@@ -68,8 +68,8 @@ func TestSubjectHasWhatWasLent(t *testing.T) {
 			t.Error("what was lent is not held")
 		}
 	}
-	if p, err := l.ask(l.text); err != nil || p.Lent != "first" {
-		t.Errorf("the next request begins with %q, %v", p.Lent, err)
+	if p, err := l.ask(l.text); err != nil || p.DelegationFingerprint != "first" {
+		t.Errorf("the next request begins with %q, %v", p.DelegationFingerprint, err)
 	}
 	if l.holds(principal.Live{Revision: l.live.Revision}) {
 		t.Error("held after the delegation's end")
@@ -135,11 +135,11 @@ func TestDelegatorClearanceIsLive(t *testing.T) {
 }
 
 // updates tells whether the delegate may update a task of this classification, asked
-// as a gate asks.
+// as an executor asks.
 func (l *lent) updates(classification string) bool {
 	l.t.Helper()
 	p, err := l.ask(l.text)
-	if err == nil && (p.Revision != l.live.Revision || p.Lent != l.live.Delegations.Fingerprint) {
+	if err == nil && (p.Revision != l.live.Revision || p.DelegationFingerprint != l.live.Delegations.Fingerprint) {
 		p, err = l.checker.Refresh(l.t.Context(), p, l.live)
 	}
 	if err != nil {

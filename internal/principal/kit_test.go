@@ -26,7 +26,7 @@ type world struct {
 	engine  *authz.Engine
 	tokens  *token.Keyring
 	checker *principal.Checker
-	notices *postgres.Notices
+	notices *postgres.Notifications
 	clock   *hands
 }
 
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, o options) *world {
 		CacheTTL: o.ttl, CacheTTLMax: o.max,
 	}
 	if o.listen {
-		w.notices = postgres.NewNotices(w.db.RoleURL(postgres.RoleAuth), nil)
+		w.notices = postgres.NewNotifications(w.db.RoleURL(postgres.RoleAuth), nil)
 		cfg.Notices = w.notices
 	}
 	if w.checker, err = principal.New(cfg); err != nil {

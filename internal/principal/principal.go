@@ -56,11 +56,11 @@ type Principal struct {
 	// of the tenant's roles and memberships.
 	Subject  *authz.Subject
 	Revision int64
-	// Lent is the fingerprint of the delegations that Subject was made with; empty
+	// DelegationFingerprint is the fingerprint of the delegations that Subject was made with; empty
 	// is none.
-	Lent string
-	// lenders are the users on whose behalf Subject acts as well.
-	lenders []op.UUID
+	DelegationFingerprint string
+	// delegatorIDs are the users on whose behalf Subject acts as well.
+	delegatorIDs []op.UUID
 
 	// claims are what the token said when it was signed; a new Subject needs them.
 	claims token.Claims
@@ -93,7 +93,7 @@ type Live struct {
 type Delegations struct {
 	// Fingerprint is the same for the same delegations; empty is none.
 	Fingerprint string
-	InForce     []Delegation
+	Active      []Delegation
 }
 
 // Delegation is one in force, with the projects that its scope holds now.

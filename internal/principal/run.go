@@ -13,23 +13,23 @@ import (
 // Channel is where the database announces changes of the directory.
 const Channel = "parapet_identity"
 
-const flushAtEnd = 3 * time.Second
+const finalFlushTimeout = 3 * time.Second
 
 // Run writes last_used_at until ctx ends; then it writes what still waits.
 func (c *Checker) Run(ctx context.Context) {
 	flush := func(ctx context.Context) {
-		if err := c.used.flush(ctx, c.cfg.Pool, c.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
+		if err := c.credentialUse.flush(ctx, c.cfg.Pool, c.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
 			c.cfg.Log.WarnContext(ctx, "last_used_at not written", slog.Any("error", err))
 		}
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushAtEnd)
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalFlushTimeout)
 			defer cancel()
 			flush(end)
 			return
-		case <-c.used.wake:
+		case <-c.credentialUse.wake:
 		}
 		// A moment for more of them, so that one statement writes many.
 		select {
@@ -40,8 +40,8 @@ func (c *Checker) Run(ctx context.Context) {
 	}
 }
 
-// notice is what the database says of a change: ids alone.
-type notice struct {
+// notification is what the database says of a change: ids alone.
+type notification struct {
 	Kind   string  `json:"kind"`
 	Tenant op.UUID `json:"tenant"`
 	User   op.UUID `json:"user"`
@@ -50,7 +50,7 @@ type notice struct {
 
 // Changed is the notice of a change that this process has itself committed.
 func (c *Checker) Changed(resourceType string, id op.UUID) {
-	n := notice{Kind: resourceType}
+	n := notification{Kind: resourceType}
 	switch resourceType {
 	case "api_key", "session":
 		n.JTI = id
@@ -67,23 +67,23 @@ func (c *Checker) Changed(resourceType string, id op.UUID) {
 	}
 }
 
-func (c *Checker) hear(payload string) {
-	n, err := readNotice(payload)
+func (c *Checker) handleNotification(payload string) {
+	n, err := parseNotification(payload)
 	if err == nil && n.JTI != "" {
 		c.cfg.Tokens.Forget(n.JTI)
 	}
 	c.apply(n, err)
 }
 
-func readNotice(payload string) (notice, error) {
-	var n notice
+func parseNotification(payload string) (notification, error) {
+	var n notification
 	err := json.Unmarshal([]byte(payload), &n)
 	return n, err
 }
 
 // apply drops what a notice concerns. One that cannot be read drops everything:
 // it costs some queries, and the opposite could cost more.
-func (c *Checker) apply(n notice, err error) {
+func (c *Checker) apply(n notification, err error) {
 	switch {
 	case err != nil:
 		c.DropAll()
@@ -105,7 +105,7 @@ func (c *Checker) apply(n notice, err error) {
 func (c *Checker) dropUser(user op.UUID) {
 	c.live.drop(func(_ op.UUID, r liveRecord) bool { return r.Owner == user })
 	c.targets.drop(func(k targetKey, _ op.UUID) bool { return k.user == user })
-	c.subjects.drop(func(k subjectKey, p *Principal) bool { return k.user == user || slices.Contains(p.lenders, user) })
+	c.subjects.drop(func(k subjectKey, p *Principal) bool { return k.user == user || slices.Contains(p.delegatorIDs, user) })
 }
 
 // DropAll forgets everything that is remembered.

@@ -34,8 +34,8 @@ func newUsage() *usage {
 	return &usage{pending: map[keyID]time.Time{}, written: map[keyID]time.Time{}, wake: make(chan struct{}, 1)}
 }
 
-// note remembers a use, unless one was written within the last minute.
-func (u *usage) note(tenant, jti op.UUID, now time.Time) {
+// record remembers a use, unless one was written within the last minute.
+func (u *usage) record(tenant, jti op.UUID, now time.Time) {
 	id := keyID{tenant, jti}
 	u.mu.Lock()
 	at, seen := u.written[id]

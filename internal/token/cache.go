@@ -19,26 +19,26 @@ func digestOf(text string) digest { return sha256.Sum256([]byte(text)) }
 // old one is dropped; an entry that is used moves to the young one. Only what
 // passed Verify gets in, so strangers cannot push entries out.
 type cache struct {
-	mu    sync.RWMutex
-	limit int
-	young map[digest]verified
-	old   map[digest]verified
+	mu                 sync.RWMutex
+	limit              int
+	currentGeneration  map[digest]verified
+	previousGeneration map[digest]verified
 }
 
 func newCache(size int) *cache {
 	half := max(size/2, 1)
-	return &cache{limit: half, young: make(map[digest]verified), old: map[digest]verified{}}
+	return &cache{limit: half, currentGeneration: make(map[digest]verified), previousGeneration: map[digest]verified{}}
 }
 
 // get gives the entry itself; the caller clones it.
 func (c *cache) get(key digest) (verified, bool) {
 	c.mu.RLock()
-	v, ok := c.young[key]
+	v, ok := c.currentGeneration[key]
 	if ok {
 		c.mu.RUnlock()
 		return v, true
 	}
-	v, ok = c.old[key]
+	v, ok = c.previousGeneration[key]
 	c.mu.RUnlock()
 	if ok {
 		c.put(key, v)
@@ -49,10 +49,10 @@ func (c *cache) get(key digest) (verified, bool) {
 func (c *cache) put(key digest, v verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.young[key]; !ok && len(c.young) >= c.limit {
-		c.old, c.young = c.young, make(map[digest]verified)
+	if _, ok := c.currentGeneration[key]; !ok && len(c.currentGeneration) >= c.limit {
+		c.previousGeneration, c.currentGeneration = c.currentGeneration, make(map[digest]verified)
 	}
-	c.young[key] = v
+	c.currentGeneration[key] = v
 }
 
 // forget goes through all entries: revocations are rare, and an index by jti
@@ -60,7 +60,7 @@ func (c *cache) put(key digest, v verified) {
 func (c *cache) forget(jti op.UUID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, generation := range []map[digest]verified{c.young, c.old} {
+	for _, generation := range []map[digest]verified{c.currentGeneration, c.previousGeneration} {
 		for key, v := range generation {
 			if v.claims.ID == jti {
 				delete(generation, key)
@@ -72,5 +72,5 @@ func (c *cache) forget(jti op.UUID) {
 func (c *cache) len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.young) + len(c.old)
+	return len(c.currentGeneration) + len(c.previousGeneration)
 }

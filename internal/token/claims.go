@@ -83,9 +83,9 @@ func decodeClaims(payload []byte) (Claims, bool) {
 	c.Subject = r.uuid("sub")
 	c.ID = r.uuid("jti")
 	c.Tenant = r.uuid("tenant_id")
-	c.IssuedAt = r.moment("iat", true)
-	c.ExpiresAt = r.moment("exp", true)
-	c.NotBefore = r.moment("nbf", false)
+	c.IssuedAt = r.timestamp("iat", true)
+	c.ExpiresAt = r.timestamp("exp", true)
+	c.NotBefore = r.timestamp("nbf", false)
 	c.Roles = r.texts("roles", true)
 	c.RoleScopes = r.scopes("role_scopes")
 	c.PrincipalKind = r.text("principal_kind", true)
@@ -97,7 +97,7 @@ func decodeClaims(payload []byte) (Claims, bool) {
 	default:
 		return Claims{}, false
 	}
-	if r.bad || !c.ExpiresAt.After(c.IssuedAt) {
+	if r.fail || !c.ExpiresAt.After(c.IssuedAt) {
 		return Claims{}, false
 	}
 	return c, true
@@ -106,13 +106,13 @@ func decodeClaims(payload []byte) (Claims, bool) {
 // claimReader reads members one by one and remembers that one was wrong.
 type claimReader struct {
 	members map[string]jsontext.Value
-	bad     bool
+	fail    bool
 }
 
 func (r *claimReader) value(name string, required bool) (jsontext.Value, bool) {
 	v, ok := r.members[name]
 	if !ok && required {
-		r.bad = true
+		r.fail = true
 	}
 	return v, ok
 }
@@ -124,7 +124,7 @@ func (r *claimReader) text(name string, required bool) string {
 	}
 	s, ok := stringOf(v)
 	if !ok {
-		r.bad = true
+		r.fail = true
 	}
 	return s
 }
@@ -134,20 +134,20 @@ func (r *claimReader) uuid(name string) op.UUID {
 	s := r.text(name, true)
 	id, err := op.ParseUUID(s)
 	if err != nil || string(id) != s {
-		r.bad = true
+		r.fail = true
 	}
 	return id
 }
 
-// moment reads a positive whole number of seconds, written with digits alone.
-func (r *claimReader) moment(name string, required bool) time.Time {
+// timestamp reads a positive whole number of seconds, written with digits alone.
+func (r *claimReader) timestamp(name string, required bool) time.Time {
 	v, ok := r.value(name, required)
 	if !ok {
 		return time.Time{}
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n <= 0 || n > maxSeconds || strconv.FormatInt(n, 10) != string(v) {
-		r.bad = true
+		r.fail = true
 		return time.Time{}
 	}
 	return time.Unix(n, 0).UTC()
@@ -160,7 +160,7 @@ func (r *claimReader) texts(name string, required bool) []string {
 	}
 	list, ok := stringsOf(v)
 	if !ok {
-		r.bad = true
+		r.fail = true
 	}
 	return list
 }
@@ -172,14 +172,14 @@ func (r *claimReader) scopes(name string) map[string][]string {
 	}
 	members, ok := readObject(v)
 	if !ok {
-		r.bad = true
+		r.fail = true
 		return nil
 	}
 	scopes := make(map[string][]string, len(members))
 	for role, value := range members {
 		list, ok := stringsOf(value)
 		if !ok || !plain(role) {
-			r.bad = true
+			r.fail = true
 			return nil
 		}
 		scopes[role] = list

@@ -184,7 +184,7 @@ func (k *Keyring) Verify(text string, accept ...Kind) (Claims, error) {
 	if k.verified != nil {
 		key = digestOf(text)
 		if v, ok := k.verified.get(key); ok {
-			if !accepts(accept, v.claims.Kind) || !v.claims.liveAt(now) {
+			if !isAccepted(accept, v.claims.Kind) || !v.claims.liveAt(now) {
 				return Claims{}, fault.Unauthorized()
 			}
 			k.count(v)
@@ -247,7 +247,7 @@ func (k *Keyring) read(text string, now time.Time, accept []Kind) (verified, boo
 	if err != nil {
 		return verified{}, false
 	}
-	if !accepts(accept, kind) {
+	if !isAccepted(accept, kind) {
 		return verified{}, false
 	}
 	c, ok := decodeClaims(payload)
@@ -269,7 +269,7 @@ func (c *Claims) liveAt(now time.Time) bool {
 		!c.ExpiresAt.After(now.Add(c.Kind.MaxLifetime()+skew))
 }
 
-func accepts(accept []Kind, kind Kind) bool {
+func isAccepted(accept []Kind, kind Kind) bool {
 	for _, k := range accept {
 		if k == kind && kind.MaxLifetime() > 0 {
 			return true

@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 )
 
@@ -82,13 +82,13 @@ func dependentsOf(table string) []dependent {
 		}
 	case "tasks":
 		return []dependent{
-			{"tasks", "sub-task", contract.PermTaskDelete, taskColumns, fromTasks + ofDeleted("tasks", "t", "parent_task_id")},
+			{"tasks", "sub-task", contract.PermTaskDelete, taskColumns, fromTasks + deletedComment("tasks", "t", "parent_task_id")},
 			{"tasks", "task of the epic", contract.PermTaskUpdate, taskColumns, fromTasks + isDeleted("t.epic_id")},
 			{"dependencies", "task that waits", contract.PermTaskUpdate, taskColumns, fromDependencies + `y.depends_on_id = ANY($2::uuid[]) AND y.task_id <> ALL($2::uuid[])`},
 			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + isDeleted("m.task_id")},
-			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + ofDeleted("tasks", "k", "task_id")},
-			{"deliverables", "deliverable", contract.PermDeliverableUpdate, deliverableColumns, fromDeliverables + ofDeleted("tasks", "d", "task_id")},
-			{"issues", "promoted issue", contract.PermIssueUpdate, issueColumns, fromIssues + ofDeleted("tasks", "i", "promoted_task_id")},
+			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + deletedComment("tasks", "k", "task_id")},
+			{"deliverables", "deliverable", contract.PermDeliverableUpdate, deliverableColumns, fromDeliverables + deletedComment("tasks", "d", "task_id")},
+			{"issues", "promoted issue", contract.PermIssueUpdate, issueColumns, fromIssues + deletedComment("tasks", "i", "promoted_task_id")},
 			{"time_entries", "time entry", contract.PermTimeEntryUpdate, timeEntryColumns, fromTimeEntries + isDeleted("e.task_id")},
 		}
 	case "issues":
@@ -99,18 +99,18 @@ func dependentsOf(table string) []dependent {
 	case "stages":
 		return []dependent{
 			{"gates", "gate", contract.PermGateDelete, projectColumns, `projects.gates x JOIN projects.projects p ON p.tenant_id = $1 AND p.id = x.project_id
-WHERE x.tenant_id = $1 AND ` + ofDeleted("stages", "x", "stage_id")},
+WHERE x.tenant_id = $1 AND ` + deletedComment("stages", "x", "stage_id")},
 		}
 	case "deliverables":
 		return []dependent{
-			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + ofDeleted("deliverables", "k", "deliverable_id")},
+			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + deletedComment("deliverables", "k", "deliverable_id")},
 		}
 	case "custom_fields":
 		return []dependent{
 			{"custom_field_values", "task with a value", contract.PermTaskUpdate, taskColumns, `projects.custom_field_values v
 JOIN projects.tasks t ON t.tenant_id = $1 AND t.id = v.task_id
 JOIN projects.projects p ON p.tenant_id = $1 AND p.id = t.project_id
-WHERE v.tenant_id = $1 AND ` + ofDeleted("custom_fields", "v", "field_id")},
+WHERE v.tenant_id = $1 AND ` + deletedComment("custom_fields", "v", "field_id")},
 		}
 	case "initiatives":
 		return []dependent{
@@ -130,15 +130,15 @@ func isDeleted(column string) string {
 	return column + ` = ANY($2::uuid[]) AND ` + column + ` IS NOT NULL`
 }
 
-// ofDeleted selects the rows that refer to a deleted record of a table, along
+// deletedComment selects the rows that refer to a deleted record of a table, along
 // the indexes whose second column is the project.
-func ofDeleted(table, alias, column string) string {
+func deletedComment(table, alias, column string) string {
 	return `(` + alias + `.project_id, ` + alias + `.` + column + `) IN (SELECT o.project_id, o.id FROM projects.` + table +
 		` o WHERE o.tenant_id = $1 AND o.id = ANY($2::uuid[]))`
 }
 
-// denied is how many records of a type the caller may not remove or change.
-type denied struct {
+// deniedCascade is how many records of a type the caller may not remove or change.
+type deniedCascade struct {
 	Type       string `json:"type"`
 	Permission string `json:"permission"`
 	Count      int    `json:"count"`
@@ -149,7 +149,7 @@ type denied struct {
 // locked, so that nothing is added to them meanwhile. One statement per type
 // counts the rows that the policies' filter does not pass. The answer has counts
 // alone: it names no record, because some may be hidden from the caller.
-func authorizeCascade(ctx context.Context, c *gate.Call, table string, ids ...op.UUID) error {
+func authorizeCascade(ctx context.Context, c *executor.Call, table string, ids ...op.UUID) error {
 	dependents := dependentsOf(table)
 	counts := make([]int, len(dependents))
 	batch := &pgx.Batch{}
@@ -167,7 +167,7 @@ func authorizeCascade(ctx context.Context, c *gate.Call, table string, ids ...op
 	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
-	var all []denied
+	var all []deniedCascade
 	total := 0
 	for i, d := range dependents {
 		if counts[i] == 0 {
@@ -178,7 +178,7 @@ func authorizeCascade(ctx context.Context, c *gate.Call, table string, ids ...op
 			all[last].Count += counts[i]
 			continue
 		}
-		all = append(all, denied{d.noun, d.permission, counts[i]})
+		all = append(all, deniedCascade{d.noun, d.permission, counts[i]})
 	}
 	if total == 0 {
 		return nil

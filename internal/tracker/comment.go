@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -17,11 +17,11 @@ import (
 // listComments gives a page of the comments on a task or an issue, the oldest
 // first. The page's cursor is the last one's moment and id. Only an empty page
 // asks a second question: whether there is nothing, or nothing for the caller.
-func (s *Service) listComments(ctx context.Context, c *gate.Call, in *contract.ListCommentsIn, f authz.Filter) (*op.Page[contract.Comment], error) {
+func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contract.ListCommentsIn, f authz.Filter) (*op.Page[contract.Comment], error) {
 	if err := exactlyOne(in.TaskID, in.IssueID); err != nil {
 		return nil, err
 	}
-	after, err := readInstant(in.Cursor, contract.ListComments.Name, c.Tenant)
+	after, err := parseInstant(in.Cursor, contract.ListComments.Name, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) listComments(ctx context.Context, c *gate.Call, in *contract.L
 	return page, c.Decide(ctx, contract.PermCommentsRead, place.resource(c.Tenant))
 }
 
-func commentListStatement(c *gate.Call, in *contract.ListCommentsIn, f authz.Filter, after *instant) *statement {
+func commentListStatement(c *executor.Call, in *contract.ListCommentsIn, f authz.Filter, after *instant) *statement {
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(commentSelect, `
@@ -81,9 +81,9 @@ func exactlyOne(task, issue op.UUID) error {
 	}
 }
 
-func (s *Service) createComment() gate.Handler[contract.CreateCommentIn, contract.Comment, placeRow] {
-	return gate.Handler[contract.CreateCommentIn, contract.Comment, placeRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateCommentIn) (placeRow, authz.Resource, error) {
+func (s *Service) createCommentHandler() executor.Handler[contract.CreateCommentIn, contract.Comment, placeRow] {
+	return executor.Handler[contract.CreateCommentIn, contract.Comment, placeRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn) (placeRow, authz.Resource, error) {
 			if err := exactlyOne(in.TaskID, in.IssueID); err != nil {
 				return placeRow{}, authz.Resource{}, err
 			}
@@ -92,15 +92,15 @@ func (s *Service) createComment() gate.Handler[contract.CreateCommentIn, contrac
 			resource.Creator = string(c.Actor.UserID)
 			return place, resource, err
 		},
-		Do: writeComment,
+		Do: createComment,
 	}
 }
 
-func writeComment(ctx context.Context, c *gate.Call, in *contract.CreateCommentIn, place placeRow) (*contract.Comment, error) {
+func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn, place placeRow) (*contract.Comment, error) {
 	responded := false
 	if in.IssueID != "" {
 		var err error
-		if responded, err = respond(ctx, c, in.IssueID); err != nil {
+		if responded, err = recordFirstResponse(ctx, c, in.IssueID); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +109,7 @@ func writeComment(ctx context.Context, c *gate.Call, in *contract.CreateCommentI
 		Body: strings.TrimSpace(in.Body), AuthorID: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		OrganisationID: place.OrganisationID, Classification: place.Classification,
 	}
-	if err := insertComment(ctx, c, &row); err != nil {
+	if err := insertCommentRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	var more map[string]any
@@ -120,13 +120,13 @@ func writeComment(ctx context.Context, c *gate.Call, in *contract.CreateCommentI
 	return row.comment(), nil
 }
 
-func (s *Service) updateComment() gate.Handler[contract.UpdateCommentIn, contract.Comment, commentRow] {
-	return gate.Handler[contract.UpdateCommentIn, contract.Comment, commentRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateCommentIn) (commentRow, authz.Resource, error) {
+func (s *Service) updateCommentHandler() executor.Handler[contract.UpdateCommentIn, contract.Comment, commentRow] {
+	return executor.Handler[contract.UpdateCommentIn, contract.Comment, commentRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCommentIn) (commentRow, authz.Resource, error) {
 			row, err := loadComment(ctx, c, in.CommentID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.UpdateCommentIn, row commentRow) (*contract.Comment, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.UpdateCommentIn, row commentRow) (*contract.Comment, error) {
 			body := strings.TrimSpace(in.Body)
 			if body == row.Body {
 				if err := authorizeUnchanged(ctx, c, contract.PermCommentsRead, row.resource(c.Tenant)); err != nil {
@@ -144,13 +144,13 @@ func (s *Service) updateComment() gate.Handler[contract.UpdateCommentIn, contrac
 	}
 }
 
-func (s *Service) deleteComment() gate.Handler[contract.DeleteCommentIn, op.None, commentRow] {
-	return gate.Handler[contract.DeleteCommentIn, op.None, commentRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteCommentIn) (commentRow, authz.Resource, error) {
+func (s *Service) deleteCommentHandler() executor.Handler[contract.DeleteCommentIn, op.None, commentRow] {
+	return executor.Handler[contract.DeleteCommentIn, op.None, commentRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCommentIn) (commentRow, authz.Resource, error) {
 			row, err := loadComment(ctx, c, in.CommentID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteCommentIn, row commentRow) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCommentIn, row commentRow) (*op.None, error) {
 			if _, err := c.DB.Exec(ctx, deleteCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
 				return nil, err
 			}

@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -53,7 +53,7 @@ SELECT m.id, m.project_id, m.task_id, m.issue_id, m.body, m.author_id, m.created
 // The project is held before the comment: see keepProjectSQL. Where a comment is
 // never changes.
 const (
-	holdProjectOfCommentSQL = `
+	lockProjectOfCommentSQL = `
 SELECT 1 FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = (SELECT m.project_id FROM projects.comments m WHERE m.tenant_id = @tenant AND m.id = @id)
 FOR KEY SHARE`
@@ -65,9 +65,9 @@ FOR UPDATE OF m`
 )
 
 // loadComment reads a comment for a change.
-func loadComment(ctx context.Context, c *gate.Call, id op.UUID) (commentRow, error) {
+func loadComment(ctx context.Context, c *executor.Call, id op.UUID) (commentRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "id": id}
-	row, err := heldRow[commentRow](ctx, c, query{holdProjectOfCommentSQL, args}, query{lockCommentSQL, args})
+	row, err := lockAndRead[commentRow](ctx, c, query{lockProjectOfCommentSQL, args}, query{lockCommentSQL, args})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("comment")
 	}
@@ -91,7 +91,7 @@ const insertCommentSQL = `
 INSERT INTO projects.comments (tenant_id, id, project_id, task_id, issue_id, body, author_id, created_at, updated_at)
 VALUES (@tenant, @id, @project, @task, @issue, @body, @author, @now, @now)`
 
-func insertComment(ctx context.Context, c *gate.Call, r *commentRow) error {
+func insertCommentRow(ctx context.Context, c *executor.Call, r *commentRow) error {
 	_, err := c.DB.Exec(ctx, insertCommentSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "task": r.TaskID, "issue": r.IssueID,
 		"body": r.Body, "author": r.AuthorID, "now": c.Now,
@@ -105,14 +105,14 @@ WHERE m.tenant_id = @tenant AND m.id = @id`
 
 const deleteCommentSQL = `DELETE FROM projects.comments m WHERE m.tenant_id = @tenant AND m.id = @id`
 
-const respondSQL = `
+const recordFirstResponseSQL = `
 UPDATE projects.issues i SET first_responded_at = @now, updated_at = @now
 WHERE i.tenant_id = @tenant AND i.id = @id AND i.first_responded_at IS NULL AND i.created_by <> @actor`
 
-// respond makes what the caller is doing the issue's first response, unless there
+// recordFirstResponse makes what the caller is doing the issue's first response, unless there
 // was one or the issue is the caller's own. It tells whether it was.
-func respond(ctx context.Context, c *gate.Call, issue op.UUID) (bool, error) {
-	tag, err := c.DB.Exec(ctx, respondSQL, postgres.Args{"tenant": c.Tenant, "id": issue, "actor": c.Actor.UserID, "now": c.Now})
+func recordFirstResponse(ctx context.Context, c *executor.Call, issue op.UUID) (bool, error) {
+	tag, err := c.DB.Exec(ctx, recordFirstResponseSQL, postgres.Args{"tenant": c.Tenant, "id": issue, "actor": c.Actor.UserID, "now": c.Now})
 	if err != nil || tag.RowsAffected() == 0 {
 		return false, err
 	}
@@ -126,7 +126,7 @@ func respond(ctx context.Context, c *gate.Call, issue op.UUID) (bool, error) {
 
 // recordComment adds the audit entry and the event of a change. What the comment
 // says is in the event alone.
-func recordComment(c *gate.Call, r *commentRow, action, event string, changed []string, more map[string]any) {
+func recordComment(c *executor.Call, r *commentRow, action, event string, changed []string, more map[string]any) {
 	changes := map[string]any{"projectId": r.ProjectID}
 	if r.TaskID != nil {
 		changes["taskId"] = r.TaskID
@@ -139,8 +139,8 @@ func recordComment(c *gate.Call, r *commentRow, action, event string, changed []
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "comment", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "comment", AggregateID: r.ID, Payload: r.comment(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "comment", AggregateID: r.ID, Payload: r.comment(), Changed: changed})
 }

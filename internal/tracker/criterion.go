@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -63,7 +63,7 @@ func (o *criterionOf) classification() string {
 
 // loadBearer reads the deliverable or the task that bears a criterion, and holds
 // it.
-func loadBearer(ctx context.Context, c *gate.Call, project, deliverable, task op.UUID) (*criterionOf, error) {
+func loadBearer(ctx context.Context, c *executor.Call, project, deliverable, task op.UUID) (*criterionOf, error) {
 	o := &criterionOf{}
 	if deliverable != "" {
 		row, err := loadDeliverable(ctx, c, project, deliverable, true)
@@ -76,7 +76,7 @@ func loadBearer(ctx context.Context, c *gate.Call, project, deliverable, task op
 }
 
 // loadCriterion reads a criterion for a change. What bears it is held first.
-func loadCriterion(ctx context.Context, c *gate.Call, project, id op.UUID) (*criterionOf, error) {
+func loadCriterion(ctx context.Context, c *executor.Call, project, id op.UUID) (*criterionOf, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": project, "id": id}
 	row, err := postgres.One[criterionRow](ctx, c.DB, criterionByIDSQL, args)
 	if err == nil {
@@ -94,16 +94,16 @@ func loadCriterion(ctx context.Context, c *gate.Call, project, id op.UUID) (*cri
 	return &criterionOf{}, err
 }
 
-func (s *Service) createCriterion() gate.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionOf] {
-	return gate.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionOf]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateCriterionIn) (*criterionOf, authz.Resource, error) {
+func (s *Service) createCriterionHandler() executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionOf] {
+	return executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionOf]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn) (*criterionOf, authz.Resource, error) {
 			if (in.DeliverableID == "") == (in.TaskID == "") {
 				return nil, authz.Resource{}, fault.Validation("deliverableId", "Give exactly one of deliverableId and taskId.")
 			}
 			o, err := loadBearer(ctx, c, in.ProjectID, in.DeliverableID, in.TaskID)
 			return o, o.bearer(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.CreateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
 			if err := o.open(); err != nil {
 				return nil, err
 			}
@@ -120,7 +120,7 @@ func (s *Service) createCriterion() gate.Handler[contract.CreateCriterionIn, con
 				err = fault.Conflict("There are 100 criteria already, and there can't be more.")
 			}
 			if err == nil {
-				err = insertCriterion(ctx, c, &o.criterion)
+				err = insertCriterionRow(ctx, c, &o.criterion)
 			}
 			if err != nil {
 				return nil, err
@@ -130,17 +130,17 @@ func (s *Service) createCriterion() gate.Handler[contract.CreateCriterionIn, con
 	}
 }
 
-func (s *Service) updateCriterion() gate.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf] {
-	return gate.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateCriterionIn) (*criterionOf, authz.Resource, error) {
+func (s *Service) updateCriterionHandler() executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf] {
+	return executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn) (*criterionOf, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
 			return o, o.resource(c.Tenant), err
 		},
-		Do: changeCriterion,
+		Do: updateCriterion,
 	}
 }
 
-func changeCriterion(ctx context.Context, c *gate.Call, in *contract.UpdateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
+func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
 	if err := o.open(); err != nil {
 		return nil, err
 	}
@@ -178,9 +178,9 @@ func changeCriterion(ctx context.Context, c *gate.Call, in *contract.UpdateCrite
 	return o.record(c, "criterion.updated", contract.EventCriterionUpdated, changed), nil
 }
 
-func (s *Service) deleteCriterion() gate.Handler[contract.DeleteCriterionIn, op.None, *criterionOf] {
-	return gate.Handler[contract.DeleteCriterionIn, op.None, *criterionOf]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteCriterionIn) (*criterionOf, authz.Resource, error) {
+func (s *Service) deleteCriterionHandler() executor.Handler[contract.DeleteCriterionIn, op.None, *criterionOf] {
+	return executor.Handler[contract.DeleteCriterionIn, op.None, *criterionOf]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCriterionIn) (*criterionOf, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
 			resource := o.resource(c.Tenant)
 			if o.task != nil {
@@ -190,7 +190,7 @@ func (s *Service) deleteCriterion() gate.Handler[contract.DeleteCriterionIn, op.
 			}
 			return o, resource, err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteCriterionIn, o *criterionOf) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCriterionIn, o *criterionOf) (*op.None, error) {
 			if err := o.open(); err != nil {
 				return nil, err
 			}
@@ -202,16 +202,16 @@ func (s *Service) deleteCriterion() gate.Handler[contract.DeleteCriterionIn, op.
 }
 
 // record adds the audit entry and the event of a change.
-func (o *criterionOf) record(c *gate.Call, action, event string, changed []string) *contract.Criterion {
+func (o *criterionOf) record(c *executor.Call, action, event string, changed []string) *contract.Criterion {
 	row := &o.criterion
 	changes := map[string]any{"projectId": row.ProjectID, "deliverableId": row.DeliverableID, "taskId": row.TaskID, "met": row.Met}
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "criterion", ResourceID: string(row.ID), Changes: changes, Classification: o.classification(),
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: row.criterion(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: row.criterion(), Changed: changed})
 	return row.criterion()
 }
 

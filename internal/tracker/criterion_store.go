@@ -5,7 +5,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -44,7 +44,7 @@ WHERE k.tenant_id = @tenant AND k.project_id = @project AND k.deliverable_id = @
 ORDER BY k.id`
 
 // criteriaOf gives the criteria of a deliverable in their order; never nil.
-func criteriaOf(ctx context.Context, c *gate.Call, project, deliverable op.UUID) ([]contract.Criterion, error) {
+func criteriaOf(ctx context.Context, c *executor.Call, project, deliverable op.UUID) ([]contract.Criterion, error) {
 	rows, err := postgres.Collect[criterionRow](ctx, c.DB, criteriaOfSQL, postgres.Args{
 		"tenant": c.Tenant, "project": project, "deliverable": deliverable,
 	})
@@ -63,7 +63,7 @@ const insertCriterionSQL = `
 INSERT INTO projects.criteria (tenant_id, id, project_id, deliverable_id, task_id, text, created_by, created_at, updated_at)
 VALUES (@tenant, @id, @project, @deliverable, @task, @text, @actor, @now, @now)`
 
-func insertCriterion(ctx context.Context, c *gate.Call, r *criterionRow) error {
+func insertCriterionRow(ctx context.Context, c *executor.Call, r *criterionRow) error {
 	_, err := c.DB.Exec(ctx, insertCriterionSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "deliverable": r.DeliverableID, "task": r.TaskID, "text": r.Text,
 		"actor": c.Actor.UserID, "now": c.Now,
@@ -76,7 +76,7 @@ UPDATE projects.criteria k
 SET text = @text, met = @met, met_by = @met_by, met_at = @met_at, updated_at = @now
 WHERE k.tenant_id = @tenant AND k.id = @id`
 
-func updateCriterionRow(ctx context.Context, c *gate.Call, r *criterionRow) error {
+func updateCriterionRow(ctx context.Context, c *executor.Call, r *criterionRow) error {
 	_, err := c.DB.Exec(ctx, updateCriterionSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "text": r.Text, "met": r.Met, "met_by": r.MetBy, "met_at": r.MetAt, "now": c.Now,
 	})
@@ -98,7 +98,7 @@ LEFT JOIN projects.tasks t ON t.tenant_id = k.tenant_id AND t.id = k.task_id
 WHERE k.tenant_id = `
 
 // listCriteria gives a page of the criteria in a project, the oldest first.
-func (s *Service) listCriteria(ctx context.Context, c *gate.Call, in *contract.ListCriteriaIn, f authz.Filter) (*op.Page[contract.Criterion], error) {
+func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contract.ListCriteriaIn, f authz.Filter) (*op.Page[contract.Criterion], error) {
 	after, err := readIDCursor(in.Cursor, contract.ListCriteria.Name, c.Tenant, in.ProjectID)
 	if err != nil {
 		return nil, err
@@ -132,5 +132,5 @@ func (s *Service) listCriteria(ctx context.Context, c *gate.Call, in *contract.L
 	if len(page.Items) > 0 {
 		return page, nil
 	}
-	return page, mayList(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
+	return page, requireListPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
 }

@@ -10,8 +10,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -35,7 +35,7 @@ type fieldOfProject struct {
 	field   fieldRow
 }
 
-func loadField(ctx context.Context, c *gate.Call, project, field op.UUID) (fieldOfProject, authz.Resource, error) {
+func loadField(ctx context.Context, c *executor.Call, project, field op.UUID) (fieldOfProject, authz.Resource, error) {
 	var f fieldOfProject
 	var err error
 	if f.project, err = loadProject(ctx, c, lockProjectSQL, project); err != nil {
@@ -53,13 +53,13 @@ func loadField(ctx context.Context, c *gate.Call, project, field op.UUID) (field
 	return f, resource, fault.NotFound("custom field")
 }
 
-func (s *Service) createCustomField() gate.Handler[contract.CreateCustomFieldIn, contract.CustomField, projectRow] {
-	return gate.Handler[contract.CreateCustomFieldIn, contract.CustomField, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateCustomFieldIn) (projectRow, authz.Resource, error) {
+func (s *Service) createCustomFieldHandler() executor.Handler[contract.CreateCustomFieldIn, contract.CustomField, projectRow] {
+	return executor.Handler[contract.CreateCustomFieldIn, contract.CustomField, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCustomFieldIn) (projectRow, authz.Resource, error) {
 			project, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
 			return project, project.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.CreateCustomFieldIn, project projectRow) (*contract.CustomField, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateCustomFieldIn, project projectRow) (*contract.CustomField, error) {
 			row := fieldRow{
 				ID: uid.New(), ProjectID: project.ID, Name: strings.TrimSpace(in.Name), Type: in.Type,
 				CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
@@ -78,7 +78,7 @@ func (s *Service) createCustomField() gate.Handler[contract.CreateCustomFieldIn,
 				err = fault.Conflict(fmt.Sprintf("The project has %d custom fields already, and there can't be more.", maxFields))
 			}
 			if err == nil {
-				err = insertField(ctx, c, &row)
+				err = insertFieldRow(ctx, c, &row)
 			}
 			if err != nil {
 				return nil, err
@@ -117,16 +117,16 @@ func checkFieldOptions(kind string, given []string) ([]string, error) {
 	return options, nil
 }
 
-func (s *Service) updateCustomField() gate.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldOfProject] {
-	return gate.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldOfProject]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateCustomFieldIn) (fieldOfProject, authz.Resource, error) {
+func (s *Service) updateCustomFieldHandler() executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldOfProject] {
+	return executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldOfProject]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn) (fieldOfProject, authz.Resource, error) {
 			return loadField(ctx, c, in.ProjectID, in.FieldID)
 		},
-		Do: changeField,
+		Do: updateCustomField,
 	}
 }
 
-func changeField(ctx context.Context, c *gate.Call, in *contract.UpdateCustomFieldIn, f fieldOfProject) (*contract.CustomField, error) {
+func updateCustomField(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn, f fieldOfProject) (*contract.CustomField, error) {
 	row := f.field
 	if in.Name.Null {
 		return nil, cannotClear("name")
@@ -167,18 +167,18 @@ func changeField(ctx context.Context, c *gate.Call, in *contract.UpdateCustomFie
 		return row.field(), nil
 	}
 	row.UpdatedAt = c.Now
-	if err := updateField(ctx, c, &row); err != nil {
+	if err := updateFieldRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	return recordField(c, &row, &f.project, "custom_field.updated", contract.EventCustomFieldUpdated, changed), nil
 }
 
-func (s *Service) deleteCustomField() gate.Handler[contract.DeleteCustomFieldIn, op.None, fieldOfProject] {
-	return gate.Handler[contract.DeleteCustomFieldIn, op.None, fieldOfProject]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteCustomFieldIn) (fieldOfProject, authz.Resource, error) {
+func (s *Service) deleteCustomFieldHandler() executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldOfProject] {
+	return executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldOfProject]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCustomFieldIn) (fieldOfProject, authz.Resource, error) {
 			return loadField(ctx, c, in.ProjectID, in.FieldID)
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteCustomFieldIn, f fieldOfProject) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCustomFieldIn, f fieldOfProject) (*op.None, error) {
 			if err := authorizeCascade(ctx, c, "custom_fields", f.field.ID); err != nil {
 				return nil, err
 			}
@@ -191,31 +191,31 @@ func (s *Service) deleteCustomField() gate.Handler[contract.DeleteCustomFieldIn,
 
 // recordField adds the audit entry and the event of a change, and gives the
 // field's public form.
-func recordField(c *gate.Call, r *fieldRow, project *projectRow, action, event string, changed []string) *contract.CustomField {
+func recordField(c *executor.Call, r *fieldRow, project *projectRow, action, event string, changed []string) *contract.CustomField {
 	changes := map[string]any{"projectId": r.ProjectID, "type": r.Type}
 	if changed != nil {
 		changes["fields"] = changed
 	}
 	public := r.field()
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "custom_field", ResourceID: string(r.ID), Changes: changes, Classification: project.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "custom_field", AggregateID: r.ID, Payload: public, Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "custom_field", AggregateID: r.ID, Payload: public, Changed: changed})
 	return public
 }
 
-func (s *Service) setCustomFieldValues() gate.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow] {
-	return gate.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.SetCustomFieldValuesIn) (taskRow, authz.Resource, error) {
+func (s *Service) setCustomFieldValuesHandler() executor.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow] {
+	return executor.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.SetCustomFieldValuesIn) (taskRow, authz.Resource, error) {
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: setValues,
+		Do: setCustomFieldValues,
 	}
 }
 
-// setValues sets and clears fields: all that were asked for, or none.
-func setValues(ctx context.Context, c *gate.Call, in *contract.SetCustomFieldValuesIn, row taskRow) (*contract.Task, error) {
+// setCustomFieldValues sets and clears fields: all that were asked for, or none.
+func setCustomFieldValues(ctx context.Context, c *executor.Call, in *contract.SetCustomFieldValuesIn, row taskRow) (*contract.Task, error) {
 	fields, err := postgres.Collect[fieldRow](ctx, c.DB, fieldsOfProjectSQL, postgres.Args{"tenant": c.Tenant, "project": row.ProjectID})
 	if err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -65,7 +65,7 @@ const insertFieldSQL = `
 INSERT INTO projects.custom_fields (tenant_id, id, project_id, name, type, options, created_by, created_at, updated_at)
 VALUES (@tenant, @id, @project, @name, @type, @options, @actor, @now, @now)`
 
-func insertField(ctx context.Context, c *gate.Call, r *fieldRow) error {
+func insertFieldRow(ctx context.Context, c *executor.Call, r *fieldRow) error {
 	_, err := c.DB.Exec(ctx, insertFieldSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "name": r.Name, "type": r.Type, "options": r.Options,
 		"actor": r.CreatedBy, "now": c.Now,
@@ -82,7 +82,7 @@ const updateFieldSQL = `
 UPDATE projects.custom_fields f SET name = @name, options = @options, updated_at = @now
 WHERE f.tenant_id = @tenant AND f.id = @id`
 
-func updateField(ctx context.Context, c *gate.Call, r *fieldRow) error {
+func updateFieldRow(ctx context.Context, c *executor.Call, r *fieldRow) error {
 	_, err := c.DB.Exec(ctx, updateFieldSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "options": r.Options, "now": c.Now,
 	})
@@ -99,7 +99,7 @@ WHERE v.tenant_id = @tenant AND v.project_id = @project AND v.task_id = @task
 ORDER BY f.sort_name`
 
 // valuesOf gives the custom fields that have a value on a task, by name.
-func valuesOf(ctx context.Context, c *gate.Call, r *taskRow) ([]contract.CustomFieldValue, error) {
+func valuesOf(ctx context.Context, c *executor.Call, r *taskRow) ([]contract.CustomFieldValue, error) {
 	return postgres.Collect[contract.CustomFieldValue](ctx, c.DB, valuesOfSQL, postgres.Args{
 		"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID,
 	})
@@ -117,7 +117,7 @@ WHERE v.tenant_id = @tenant AND v.project_id = @project AND v.task_id = @task AN
 	touchTaskSQL = `UPDATE projects.tasks t SET updated_at = @now WHERE t.tenant_id = @tenant AND t.id = @task`
 )
 
-func writeValues(ctx context.Context, c *gate.Call, r *taskRow, set []op.UUID, values []string, cleared []op.UUID) error {
+func writeValues(ctx context.Context, c *executor.Call, r *taskRow, set []op.UUID, values []string, cleared []op.UUID) error {
 	batch := &pgx.Batch{}
 	batch.Queue(clearValuesSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID, "fields": cleared})
 	batch.Queue(setValuesSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID, "fields": set, "values": values})
@@ -127,7 +127,7 @@ func writeValues(ctx context.Context, c *gate.Call, r *taskRow, set []op.UUID, v
 
 // listCustomFields gives a page of a project's fields, by name. A field is seen
 // by those who see its project.
-func (s *Service) listCustomFields(ctx context.Context, c *gate.Call, in *contract.ListCustomFieldsIn, f authz.Filter) (*op.Page[contract.CustomField], error) {
+func (s *Service) listCustomFields(ctx context.Context, c *executor.Call, in *contract.ListCustomFieldsIn, f authz.Filter) (*op.Page[contract.CustomField], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListCustomFields.Name, c.Tenant, 2)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -31,18 +31,18 @@ func checkOptions(given []string) ([]string, error) {
 	return options, nil
 }
 
-func (s *Service) raiseDecision() gate.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow] {
-	return gate.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.MarkAwaitingDecisionIn) (taskRow, authz.Resource, error) {
+func (s *Service) markAwaitingDecisionHandler() executor.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow] {
+	return executor.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.MarkAwaitingDecisionIn) (taskRow, authz.Resource, error) {
 			// The task is held: its assignee and status stay what was decided on, and
 			// of two that raise at once the second finds the first one's request.
 			return taskOf(ctx, c, in.ProjectID, in.Task, true)
 		},
-		Do: s.raise,
+		Do: s.raiseDecision,
 	}
 }
 
-func (s *Service) raise(ctx context.Context, c *gate.Call, in *contract.MarkAwaitingDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contract.MarkAwaitingDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 	question := strings.TrimSpace(in.Question)
 	if question == "" {
 		return nil, fault.Validation("question", "The field question can't be blank.")
@@ -66,7 +66,7 @@ func (s *Service) raise(ctx context.Context, c *gate.Call, in *contract.MarkAwai
 		ID: uid.New(), Question: question, Options: options, Status: contract.DecisionOpen, RaisedBy: acting,
 		SessionID: optional(strings.TrimSpace(in.SessionID)), CreatedAt: c.Now,
 	}
-	if err := insertDecision(ctx, c, &task, row); err != nil {
+	if err := insertDecisionRow(ctx, c, &task, row); err != nil {
 		return nil, err
 	}
 	owner, err := projectOwner(ctx, c, task.ProjectID)
@@ -80,16 +80,16 @@ func (s *Service) raise(ctx context.Context, c *gate.Call, in *contract.MarkAwai
 
 // raisingAs is the identity that a request is raised as: the caller, or the agent
 // that it speaks for. The policies say whether it may.
-func (s *Service) raisingAs(ctx context.Context, c *gate.Call, agent string, task *taskRow) (op.UUID, error) {
+func (s *Service) raisingAs(ctx context.Context, c *executor.Call, agent string, task *taskRow) (op.UUID, error) {
 	resource := task.resource(c.Tenant)
 	if agent == "" {
-		return c.Actor.UserID, mayRaise(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource)
+		return c.Actor.UserID, requireCanRaise(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource)
 	}
 	acting, err := s.actingAgent(ctx, c, agent, resource)
 	if err != nil {
 		return "", err
 	}
-	return acting, mayRaise(ctx, c, acting, task.AssigneeID, task.StatusCategory, resource)
+	return acting, requireCanRaise(ctx, c, acting, task.AssigneeID, task.StatusCategory, resource)
 }
 
 // others are the users, each once, without the one who knows already.
@@ -103,17 +103,17 @@ func others(knows op.UUID, users ...op.UUID) []op.UUID {
 	return list
 }
 
-func (s *Service) cancelDecision() gate.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow] {
-	return gate.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CancelDecisionIn) (taskRow, authz.Resource, error) {
+func (s *Service) cancelDecisionHandler() executor.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow] {
+	return executor.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn) (taskRow, authz.Resource, error) {
 			return taskOf(ctx, c, in.ProjectID, in.Task, false)
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.CancelDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 			row, err := loadDecision(ctx, c, lockDecisionSQL, &task, in.RequestID)
 			if err != nil {
 				return nil, err
 			}
-			if err := mayCancel(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
+			if err := requireCanCancel(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
 				return nil, err
 			}
 			if row.Status != contract.DecisionOpen {
@@ -124,18 +124,18 @@ func (s *Service) cancelDecision() gate.Handler[contract.CancelDecisionIn, contr
 	}
 }
 
-func (s *Service) answerDecision() gate.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow] {
-	return gate.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.AnswerDecisionIn) (taskRow, authz.Resource, error) {
+func (s *Service) answerDecisionHandler() executor.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow] {
+	return executor.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.AnswerDecisionIn) (taskRow, authz.Resource, error) {
 			return taskOf(ctx, c, in.ProjectID, in.Task, false)
 		},
-		Do: giveAnswer,
+		Do: answerDecision,
 	}
 }
 
-// giveAnswer answers an open request. Of two that come at once the second finds
+// answerDecision answers an open request. Of two that come at once the second finds
 // the first one's answer, and gives that.
-func giveAnswer(ctx context.Context, c *gate.Call, in *contract.AnswerDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+func answerDecision(ctx context.Context, c *executor.Call, in *contract.AnswerDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 	if (in.ChosenOptionIndex == nil) == (in.Answer == nil) {
 		return nil, fault.Validation("answer", "Give exactly one of chosenOptionIndex and answer.")
 	}
@@ -168,7 +168,7 @@ func giveAnswer(ctx context.Context, c *gate.Call, in *contract.AnswerDecisionIn
 
 // resolve ends an open request that is locked: the row, the audit entry and the
 // event. The task stays as it is.
-func (r *decisionRow) resolve(ctx context.Context, c *gate.Call, task *taskRow, status string) (*contract.DecisionRequest, error) {
+func (r *decisionRow) resolve(ctx context.Context, c *executor.Call, task *taskRow, status string) (*contract.DecisionRequest, error) {
 	r.Status, r.ResolvedAt, r.ResolvedBy = status, &c.Now, &c.Actor.UserID
 	if err := resolveDecision(ctx, c, r); err != nil {
 		return nil, err
@@ -184,20 +184,20 @@ func (r *decisionRow) resolve(ctx context.Context, c *gate.Call, task *taskRow, 
 // record adds the audit entry and the event of a change, which tells notify of
 // it. The entry's actor is the caller; raisedBy is the identity that the request
 // was raised as.
-func (r *decisionRow) record(c *gate.Call, task *taskRow, action, event string, more map[string]any, notify []op.UUID) {
+func (r *decisionRow) record(c *executor.Call, task *taskRow, action, event string, more map[string]any, notify []op.UUID) {
 	changes := map[string]any{"taskId": task.ID, "key": task.key(), "projectId": task.ProjectID, "raisedBy": r.RaisedBy}
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "decision_request", ResourceID: string(r.ID), Changes: changes, Classification: task.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.request(task), Notify: notify})
+	c.Emit(executor.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.request(task), Notify: notify})
 }
 
 // hydrate puts the decision request that was asked for into the task, or else
 // its latest.
-func hydrate(ctx context.Context, c *gate.Call, task *taskRow, id op.UUID, shown *contract.Task) error {
+func hydrate(ctx context.Context, c *executor.Call, task *taskRow, id op.UUID, shown *contract.Task) error {
 	var row *decisionRow
 	var err error
 	if id != "" {

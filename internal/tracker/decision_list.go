@@ -10,7 +10,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -25,14 +25,14 @@ WHERE d.tenant_id = @tenant AND d.project_id = @project AND d.task_id = @task
 ORDER BY d.created_at DESC, d.id DESC
 LIMIT @limit`
 
-// listDecisions gives a page of a task's requests, the latest first. They are
+// listDecisionsHandler gives a page of a task's requests, the latest first. They are
 // read with the task: whoever may read it may read them all.
-func (s *Service) listDecisions() gate.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow] {
-	return gate.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.ListDecisionRequestsIn) (taskRow, authz.Resource, error) {
+func (s *Service) listDecisionsHandler() executor.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow] {
+	return executor.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn) (taskRow, authz.Resource, error) {
 			return taskOf(ctx, c, in.ProjectID, in.Task, false)
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.ListDecisionRequestsIn, task taskRow) (*op.Page[contract.DecisionRequest], error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn, task taskRow) (*op.Page[contract.DecisionRequest], error) {
 			args := postgres.Args{
 				"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID, "status": in.Status,
 				"before": nil, "before_id": nil, "limit": in.Limit + 1,
@@ -69,7 +69,7 @@ type decisionCursor struct {
 
 // readDecisionCursor reads a cursor of the given list; nil is its start. more are
 // the keys that stand before the place and must be these.
-func readDecisionCursor(c *gate.Call, o *op.Operation, text string, more ...string) (*decisionCursor, error) {
+func readDecisionCursor(c *executor.Call, o *op.Operation, text string, more ...string) (*decisionCursor, error) {
 	keys, err := op.ReadCursor(text, o.Name, c.Tenant, len(more)+2)
 	if err != nil || keys == nil {
 		return nil, err
@@ -89,15 +89,15 @@ func readDecisionCursor(c *gate.Call, o *op.Operation, text string, more ...stri
 	return &decisionCursor{at, id}, nil
 }
 
-// awaiting stands in the cursor of the list of tasks that await a decision, so
+// awaitingDecisionFilter stands in the cursor of the list of tasks that await a decision, so
 // that it is not taken for one of another order.
-const awaiting = "awaiting-decision"
+const awaitingDecisionFilter = "awaiting-decision"
 
 // listAwaiting gives a page of the tasks of a project that await a decision, the
 // oldest open request first: one statement, which walks the index of open
 // requests and stops when the page is full.
-func (s *Service) listAwaiting(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	after, err := readDecisionCursor(c, contract.ListTasks.Operation, in.Cursor, awaiting, string(in.ProjectID))
+func (s *Service) listAwaiting(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+	after, err := readDecisionCursor(c, contract.ListTasks.Operation, in.Cursor, awaitingDecisionFilter, string(in.ProjectID))
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,13 @@ func (s *Service) listAwaiting(ctx context.Context, c *gate.Call, in *contract.L
 	}
 	if n := in.Limit; len(page.Items) > n {
 		page.Items = page.Items[:n]
-		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, awaiting, string(in.ProjectID),
+		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, awaitingDecisionFilter, string(in.ProjectID),
 			op.CursorTime(places[n-1].at), string(places[n-1].id))
 	}
-	return page, whyEmpty(ctx, c, in, page)
+	return page, explainEmptyPage(ctx, c, in, page)
 }
 
-func awaitingStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {
+func awaitingStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
 	st.add(taskListSelect).epicShown(tenant, epics)
@@ -137,7 +137,7 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, `
 ORDER BY page.decision_at, page.decision_id`)
 }
 
-func readAwaiting(ctx context.Context, c *gate.Call, st *statement, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
+func readAwaiting(ctx context.Context, c *executor.Call, st *statement, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
 	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -42,7 +42,7 @@ const (
 
 // findDecision reads the one decision request of a task that a statement above
 // means; nil where there is none.
-func findDecision(ctx context.Context, c *gate.Call, sql string, task *taskRow, more postgres.Args) (*decisionRow, error) {
+func findDecision(ctx context.Context, c *executor.Call, sql string, task *taskRow, more postgres.Args) (*decisionRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID}
 	for name, v := range more {
 		args[name] = v
@@ -56,7 +56,7 @@ func findDecision(ctx context.Context, c *gate.Call, sql string, task *taskRow, 
 
 // loadDecision reads a decision request of the task by its id. One of another
 // task is not there.
-func loadDecision(ctx context.Context, c *gate.Call, sql string, task *taskRow, id op.UUID) (*decisionRow, error) {
+func loadDecision(ctx context.Context, c *executor.Call, sql string, task *taskRow, id op.UUID) (*decisionRow, error) {
 	row, err := findDecision(ctx, c, sql, task, postgres.Args{"id": id})
 	if err == nil && row == nil {
 		err = fault.NotFound("decision request")
@@ -80,7 +80,7 @@ func (r *decisionRow) request(task *taskRow) *contract.DecisionRequest {
 const projectOwnerSQL = `SELECT p.owner_id FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
 
 // projectOwner is the user who answers for a project, if there is one.
-func projectOwner(ctx context.Context, c *gate.Call, project op.UUID) (*op.UUID, error) {
+func projectOwner(ctx context.Context, c *executor.Call, project op.UUID) (*op.UUID, error) {
 	var owner *op.UUID
 	err := c.DB.QueryRow(ctx, projectOwnerSQL, postgres.Args{"tenant": c.Tenant, "project": project}).Scan(&owner)
 	return owner, err
@@ -90,7 +90,7 @@ const insertDecisionSQL = `
 INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, options, raised_by, session_id, created_at)
 VALUES (@tenant, @id, @project, @task, @question, @options, @raised_by, @session, @now)`
 
-func insertDecision(ctx context.Context, c *gate.Call, task *taskRow, r *decisionRow) error {
+func insertDecisionRow(ctx context.Context, c *executor.Call, task *taskRow, r *decisionRow) error {
 	_, err := c.DB.Exec(ctx, insertDecisionSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": task.ProjectID, "task": task.ID, "question": r.Question, "options": r.Options,
 		"raised_by": r.RaisedBy, "session": r.SessionID, "now": r.CreatedAt,
@@ -104,7 +104,7 @@ SET status = @status, answer = @answer, chosen_option = @chosen, resolved_at = @
 WHERE d.tenant_id = @tenant AND d.id = @id AND d.status = 'open'`
 
 // resolveDecision ends an open request, which the caller has locked.
-func resolveDecision(ctx context.Context, c *gate.Call, r *decisionRow) error {
+func resolveDecision(ctx context.Context, c *executor.Call, r *decisionRow) error {
 	_, err := c.DB.Exec(ctx, resolveDecisionSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "status": r.Status, "answer": r.Answer, "chosen": r.ChosenOption,
 		"now": r.ResolvedAt, "by": r.ResolvedBy,
@@ -113,7 +113,7 @@ func resolveDecision(ctx context.Context, c *gate.Call, r *decisionRow) error {
 }
 
 // taskOf is the Load of whatever is done with a task's decision requests.
-func taskOf(ctx context.Context, c *gate.Call, project op.UUID, task string, lock bool) (taskRow, authz.Resource, error) {
+func taskOf(ctx context.Context, c *executor.Call, project op.UUID, task string, lock bool) (taskRow, authz.Resource, error) {
 	row, err := loadTask(ctx, c, project, task, lock)
 	return row, row.resource(c.Tenant), err
 }

@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/principal"
@@ -24,30 +24,30 @@ const decisionChannel = "parapet_decisions"
 // those that wait for its request; they read it anew, so that a notice too many
 // costs a read, and one too few, after which all are woken, costs its delay.
 type waiters struct {
-	mu    sync.Mutex
-	woken map[op.UUID]map[chan struct{}]bool
-	// users is how many calls of each user wait.
-	users map[op.UUID]int
-	// looks has room for those who look again at a time: of all whom one notice
+	mu         sync.Mutex
+	wakeSignal map[op.UUID]map[chan struct{}]bool
+	// waitersByUser is how many calls of each user wait.
+	waitersByUser map[op.UUID]int
+	// lookupSlots has room for those who look again at a time: of all whom one notice
 	// wakes, no more are at the database than it can do with.
-	looks chan struct{}
-	// over is closed when nobody is to wait any longer.
-	over chan struct{}
-	once sync.Once
+	lookupSlots chan struct{}
+	// done is closed when nobody is to wait any longer.
+	done chan struct{}
+	sync sync.Once
 }
 
 const (
 	// maxWaits is how many calls of one user wait in a process at a time.
 	maxWaits = 256
-	// looksAtOnce is how many of those who were woken look at the database at once.
-	looksAtOnce = 4
-	// waitAgain is when a user with too many waits may ask again.
-	waitAgain = 5 * time.Second
+	// parallelLookups is how many of those who were woken look at the database at once.
+	parallelLookups = 4
+	// waitRetryDelay is when a user with too many waits may ask again.
+	waitRetryDelay = 5 * time.Second
 )
 
 func newWaiters() *waiters {
 	return &waiters{
-		woken: map[op.UUID]map[chan struct{}]bool{}, users: map[op.UUID]int{}, looks: make(chan struct{}, looksAtOnce), over: make(chan struct{}),
+		wakeSignal: map[op.UUID]map[chan struct{}]bool{}, waitersByUser: map[op.UUID]int{}, lookupSlots: make(chan struct{}, parallelLookups), done: make(chan struct{}),
 	}
 }
 
@@ -58,23 +58,23 @@ func (w *waiters) add(user, request op.UUID) (<-chan struct{}, func()) {
 	woken := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.users[user] >= maxWaits {
+	if w.waitersByUser[user] >= maxWaits {
 		return nil, nil
 	}
-	w.users[user]++
-	if w.woken[request] == nil {
-		w.woken[request] = map[chan struct{}]bool{}
+	w.waitersByUser[user]++
+	if w.wakeSignal[request] == nil {
+		w.wakeSignal[request] = map[chan struct{}]bool{}
 	}
-	w.woken[request][woken] = true
+	w.wakeSignal[request][woken] = true
 	return woken, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.woken[request], woken)
-		if w.users[user]--; w.users[user] == 0 {
-			delete(w.users, user)
+		delete(w.wakeSignal[request], woken)
+		if w.waitersByUser[user]--; w.waitersByUser[user] == 0 {
+			delete(w.waitersByUser, user)
 		}
-		if len(w.woken[request]) == 0 {
-			delete(w.woken, request)
+		if len(w.wakeSignal[request]) == 0 {
+			delete(w.wakeSignal, request)
 		}
 	}
 }
@@ -93,13 +93,13 @@ func wake(all map[chan struct{}]bool) {
 func (w *waiters) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, all := range w.woken {
+	for _, all := range w.wakeSignal {
 		wake(all)
 	}
 }
 
-// hear wakes those whom a notice concerns; all, when it cannot be read.
-func (w *waiters) hear(payload string) {
+// handleNotification wakes those whom a notice concerns; all, when it cannot be read.
+func (w *waiters) handleNotification(payload string) {
 	var notice struct {
 		Request op.UUID `json:"request"`
 	}
@@ -109,17 +109,17 @@ func (w *waiters) hear(payload string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wake(w.woken[notice.Request])
+	wake(w.wakeSignal[notice.Request])
 }
 
-// look calls f; when it is not the first look, in its turn.
-func (w *waiters) look(ctx context.Context, again bool, f func() (any, error)) (any, error) {
+// lookup calls f; when it is not the first lookup, in its turn.
+func (w *waiters) lookup(ctx context.Context, again bool, f func() (any, error)) (any, error) {
 	if !again {
 		return f()
 	}
 	select {
-	case w.looks <- struct{}{}:
-		defer func() { <-w.looks }()
+	case w.lookupSlots <- struct{}{}:
+		defer func() { <-w.lookupSlots }()
 		return f()
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -127,22 +127,22 @@ func (w *waiters) look(ctx context.Context, again bool, f func() (any, error)) (
 }
 
 // end lets everybody answer with what there is, now and from now on.
-func (w *waiters) end() { w.once.Do(func() { close(w.over) }) }
+func (w *waiters) end() { w.sync.Do(func() { close(w.done) }) }
 
 // EndWaits lets the calls that wait for a decision answer at once, with the
 // request as it is. A process that is about to stop calls it, so that nobody's
 // wait holds up the end.
-func (s *Service) EndWaits() { s.waiting.end() }
+func (s *Service) EndWaits() { s.decisionWaiters.end() }
 
 // waitDecision binds the long poll. It is a read that is repeated after each
 // notice: every look is a call of its own, with its tenant context and its
 // decision, and between two looks nothing of the database is held.
 func (s *Service) waitDecision() op.Bound {
-	look := gate.Handle(s.gate, contract.WaitDecision, gate.Handler[contract.WaitDecisionIn, contract.DecisionRequest, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.WaitDecisionIn) (taskRow, authz.Resource, error) {
+	look := executor.Handle(s.executor, contract.WaitDecision, executor.Handler[contract.WaitDecisionIn, contract.DecisionRequest, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn) (taskRow, authz.Resource, error) {
 			return taskOf(ctx, c, in.ProjectID, in.Task, false)
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.WaitDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 			row, err := loadDecision(ctx, c, decisionByIDSQL, &task, in.RequestID)
 			if err != nil {
 				return nil, err
@@ -160,15 +160,15 @@ func (s *Service) waitDecision() op.Bound {
 			return nil, fault.Unauthorized()
 		}
 		// Listening comes before the first look: an answer in between wakes.
-		woken, leave := s.waiting.add(who.UserID, typed.RequestID)
+		woken, leave := s.decisionWaiters.add(who.UserID, typed.RequestID)
 		if woken == nil {
-			return nil, fault.RateLimited(waitAgain)
+			return nil, fault.RateLimited(waitRetryDelay)
 		}
 		defer leave()
 		end := time.NewTimer(time.Duration(typed.TimeoutSeconds) * time.Second)
 		defer end.Stop()
 		for last, again := false, false; ; again = true {
-			out, err := s.waiting.look(ctx, again, func() (any, error) { return look.Call(ctx, in) })
+			out, err := s.decisionWaiters.lookup(ctx, again, func() (any, error) { return look.Call(ctx, in) })
 			request, ok := out.(*contract.DecisionRequest)
 			if err != nil || last || !ok || request.Status != contract.DecisionOpen {
 				return out, err
@@ -177,7 +177,7 @@ func (s *Service) waitDecision() op.Bound {
 			case <-woken:
 			case <-end.C:
 				last = true
-			case <-s.waiting.over:
+			case <-s.decisionWaiters.done:
 				return out, nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -186,7 +186,7 @@ func (s *Service) waitDecision() op.Bound {
 	}}
 }
 
-// hearDecisions makes the waiters hear.
-func (s *Service) hearDecisions(n *postgres.Notices) {
-	n.On(postgres.Hearer{Channel: decisionChannel, Missed: s.waiting.wakeAll, Hear: s.waiting.hear})
+// listenForDecisions makes the waiters hear.
+func (s *Service) listenForDecisions(n *postgres.Notifications) {
+	n.On(postgres.Listener{Channel: decisionChannel, Missed: s.decisionWaiters.wakeAll, Handle: s.decisionWaiters.handleNotification})
 }

@@ -12,8 +12,8 @@ import (
 
 	"parapet/internal/clock"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/tracker"
@@ -30,7 +30,7 @@ type another struct {
 // deps adds.
 func (w *world) module(conns int32, deps tracker.Deps) *another {
 	w.t.Helper()
-	deps.Gate = gate.New(gate.Config{
+	deps.Executor = executor.New(executor.Config{
 		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
@@ -47,10 +47,10 @@ func (w *world) module(conns int32, deps tracker.Deps) *another {
 // process starts one more process's module, which hears.
 func (w *world) process(conns int32) *another {
 	w.t.Helper()
-	notices := postgres.NewNotices(w.db.RoleURL(postgres.RoleTracker), nil)
+	notices := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
 	a := w.module(conns, tracker.Deps{Notices: notices})
 	ready := make(chan struct{})
-	notices.On(postgres.Hearer{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Hear: func(string) {}})
+	notices.On(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { notices.Run(ctx) })

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -22,16 +22,16 @@ type delegationPlace struct {
 	resource     authz.Resource
 }
 
-func (s *Service) createDelegation() gate.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace] {
-	return gate.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace]{
+func (s *Service) createDelegationHandler() executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace] {
+	return executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace]{
 		Load: loadDelegationPlace,
-		Do:   s.insertDelegation,
+		Do:   s.createDelegation,
 	}
 }
 
 // loadDelegationPlace finds the project or initiative and keeps it from going. The record to
 // be is the delegator's alone: that one would receive it makes nobody its maker.
-func loadDelegationPlace(ctx context.Context, c *gate.Call, in *contract.CreateDelegationIn) (delegationPlace, authz.Resource, error) {
+func loadDelegationPlace(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn) (delegationPlace, authz.Resource, error) {
 	place := delegationPlace{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
 	if place.delegator == "" {
 		place.delegator = c.Actor.UserID
@@ -55,7 +55,7 @@ func loadDelegationPlace(ctx context.Context, c *gate.Call, in *contract.CreateD
 		}
 		place.resource = project.resource(c.Tenant)
 	case contract.DelegationInitiative:
-		initiative, err := loadInitiative(ctx, c, keepInitiativeSQL, in.InitiativeID)
+		initiative, err := loadInitiative(ctx, c, keyShareInitiativeSQL, in.InitiativeID)
 		if err != nil {
 			return place, authz.Resource{}, err
 		}
@@ -67,7 +67,7 @@ func loadDelegationPlace(ctx context.Context, c *gate.Call, in *contract.CreateD
 	return place, place.resource, nil
 }
 
-func (s *Service) insertDelegation(ctx context.Context, c *gate.Call, in *contract.CreateDelegationIn, place delegationPlace) (*contract.Delegation, error) {
+func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn, place delegationPlace) (*contract.Delegation, error) {
 	row := delegationRow{
 		ID: uid.New(), DelegatorID: place.delegator, DelegateID: in.Delegate, Scope: in.Scope, ProjectID: optional(place.projectID),
 		InitiativeID: optional(place.initiativeID), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, Classification: place.resource.Classification,
@@ -79,10 +79,10 @@ func (s *Service) insertDelegation(ctx context.Context, c *gate.Call, in *contra
 	if row.StartsAt, row.EndsAt, err = delegationTimes(c.Now, in.From, in.Until); err != nil {
 		return nil, err
 	}
-	if err := s.mayLend(ctx, c, &row, place.resource); err != nil {
+	if err := s.requireDelegatable(ctx, c, &row, place.resource); err != nil {
 		return nil, err
 	}
-	if err := insertDelegation(ctx, c, &row); err != nil {
+	if err := insertDelegationRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	recordDelegation(c, &row, "delegation.created", contract.EventDelegationCreated)
@@ -105,9 +105,9 @@ func delegationTimes(now time.Time, from, until string) (starts, ends time.Time,
 	return starts.UTC().Truncate(time.Microsecond), ends.UTC().Truncate(time.Microsecond), nil
 }
 
-// mayLend asks the policies whether this can be delegated: to this user, here, for
+// requireDelegatable asks the policies whether this can be delegated: to this user, here, for
 // this time, beside what the delegate has already.
-func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, place authz.Resource) error {
+func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *delegationRow, place authz.Resource) error {
 	delegator, err := s.candidate(ctx, c, string(r.DelegatorID))
 	if err != nil {
 		return err
@@ -122,48 +122,48 @@ func (s *Service) mayLend(ctx context.Context, c *gate.Call, r *delegationRow, p
 	}
 	// One that the directory does not know is told from the other all the same.
 	delegator.ID, delegate.ID = string(r.DelegatorID), string(r.DelegateID)
-	v, err := c.Ask(ctx, authz.Delegate{
+	v, err := c.Evaluate(ctx, authz.Delegate{
 		Actor: c.Actor.Subject, Delegator: delegator, Delegate: delegate, Permissions: r.Permissions, Resource: place,
 		Now: c.Now, Starts: r.StartsAt, Ends: r.EndsAt, Received: received,
 	})
 	if err == nil && v.Allow {
 		return nil
 	}
-	return refusal(v, err, "", place.Type)
+	return verdictError(v, err, "", place.Type)
 }
 
 // recordDelegation tells of a delegation: who, for whom, where and what. Entries
 // of authority are critical.
-func recordDelegation(c *gate.Call, r *delegationRow, action, event string) {
-	c.Record(gate.Note{
+func recordDelegation(c *executor.Call, r *delegationRow, action, event string) {
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "delegation", ResourceID: string(r.ID), Critical: true, Classification: r.Classification,
 		Changes: map[string]any{
 			"delegator": r.DelegatorID, "delegate": r.DelegateID, "scope": r.Scope, "projectId": r.ProjectID, "initiativeId": r.InitiativeID,
 			"permissions": r.Permissions, "from": r.StartsAt, "until": r.EndsAt,
 		},
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "delegation", AggregateID: r.ID, Payload: r.delegation(c.Now)})
+	c.Emit(executor.Event{Type: event, AggregateType: "delegation", AggregateID: r.ID, Payload: r.delegation(c.Now)})
 }
 
-func (s *Service) getDelegation() gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
-	return gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+func (s *Service) getDelegationHandler() executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
+	return executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
 			row, err := loadDelegation(ctx, c, delegationSQL, in.DelegationID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(_ context.Context, c *gate.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+		Do: func(_ context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
 			return row.delegation(c.Now), nil
 		},
 	}
 }
 
-func (s *Service) revokeDelegation() gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
-	return gate.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
+func (s *Service) revokeDelegationHandler() executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
+	return executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DelegationIn) (delegationRow, authz.Resource, error) {
 			row, err := loadDelegation(ctx, c, lockDelegationSQL, in.DelegationID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
 			if row.RevokedAt != nil {
 				if err := authorizeUnchanged(ctx, c, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
 					return nil, err

@@ -6,14 +6,14 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
 // listDelegations gives a page of the delegations that the filter lets through, the
 // newest first: an id tells when it was made. The page's cursor is the last one's.
-func (s *Service) listDelegations(ctx context.Context, c *gate.Call, in *contract.ListDelegationsIn, f authz.Filter) (*op.Page[contract.Delegation], error) {
+func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *contract.ListDelegationsIn, f authz.Filter) (*op.Page[contract.Delegation], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListDelegations.Name, c.Tenant, 1)
 	if err != nil {
 		return nil, err

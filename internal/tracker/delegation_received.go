@@ -14,7 +14,7 @@ type ReceivedDelegations struct{ Pool *postgres.Pool }
 
 var _ contract.Delegations = ReceivedDelegations{}
 
-const unendedReceivedSQL = `
+const currentAndFutureReceivedSQL = `
 SELECT d.id, d.permissions, d.scope, coalesce(d.project_id::text, '') AS project_id
 FROM projects.delegations d
 WHERE d.tenant_id = @tenant AND d.delegate_id = @user AND d.revoked_at IS NULL AND d.ends_at > now()
@@ -22,7 +22,7 @@ ORDER BY d.id`
 
 // Received implements the contract's Delegations.
 func (r ReceivedDelegations) Received(ctx context.Context, tenant, user op.UUID) ([]contract.ReceivedDelegation, error) {
-	list, err := postgres.Collect[contract.ReceivedDelegation](ctx, r.Pool.Read(string(tenant), nil), unendedReceivedSQL,
+	list, err := postgres.Collect[contract.ReceivedDelegation](ctx, r.Pool.Read(string(tenant), nil), currentAndFutureReceivedSQL,
 		postgres.Args{"tenant": tenant, "user": user})
 	return list, postgres.MapError(err)
 }

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/principal"
@@ -19,11 +19,11 @@ import (
 // behalf of others.
 type Delegations struct{}
 
-var _ gate.Delegations = Delegations{}
+var _ executor.Delegations = Delegations{}
 
 // What is in force at this moment, with the projects that an initiative holds now.
 // The text is the same for the same delegations.
-const inForceSQL = `
+const activeDelegationsSQL = `
 SELECT coalesce(json_agg(json_build_object(
            'id', d.id, 'delegator', d.delegator_id, 'scope', lower(d.scope), 'permissions', d.permissions,
            'projects', CASE d.scope
@@ -35,21 +35,21 @@ SELECT coalesce(json_agg(json_build_object(
 FROM projects.delegations d
 WHERE d.tenant_id = $2 AND d.delegate_id = $1 AND d.revoked_at IS NULL AND d.starts_at <= now() AND d.ends_at > now()`
 
-const fingerprintSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END FROM (` + inForceSQL + `) f`
+const fingerprintSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END FROM (` + activeDelegationsSQL + `) f`
 
-const delegationsInForceSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END AS fingerprint, lent FROM (` + inForceSQL + `) f`
+const activeDelegationListSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END AS fingerprint, lent FROM (` + activeDelegationsSQL + `) f`
 
-// FingerprintSQL implements gate.Delegations.
+// FingerprintSQL implements executor.Delegations.
 func (Delegations) FingerprintSQL() string { return fingerprintSQL }
 
-// InForce implements gate.Delegations.
-func (Delegations) InForce(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error) {
+// Active implements executor.Delegations.
+func (Delegations) Active(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error) {
 	var found principal.Delegations
 	var lent string
-	if err := q.QueryRow(ctx, delegationsInForceSQL, user, tenant).Scan(&found.Fingerprint, &lent); err != nil || lent == "" {
+	if err := q.QueryRow(ctx, activeDelegationListSQL, user, tenant).Scan(&found.Fingerprint, &lent); err != nil || lent == "" {
 		return principal.Delegations{}, err
 	}
-	if err := json.Unmarshal([]byte(lent), &found.InForce); err != nil {
+	if err := json.Unmarshal([]byte(lent), &found.Active); err != nil {
 		return principal.Delegations{}, fmt.Errorf("tracker: delegations: %w", err)
 	}
 	return found, nil
@@ -112,7 +112,7 @@ const delegationSQL = delegationSelect + `@tenant AND d.id = @id`
 
 const lockDelegationSQL = delegationSQL + ` FOR UPDATE OF d`
 
-func loadDelegation(ctx context.Context, c *gate.Call, sql string, id op.UUID) (delegationRow, error) {
+func loadDelegation(ctx context.Context, c *executor.Call, sql string, id op.UUID) (delegationRow, error) {
 	row, err := postgres.One[delegationRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("delegation")
@@ -129,7 +129,7 @@ WHERE d.tenant_id = @tenant AND d.delegate_id = @delegate AND d.revoked_at IS NU
 
 // delegationsReceived counts what the delegate has already and holds it at that
 // until the transaction ends.
-func delegationsReceived(ctx context.Context, c *gate.Call, r *delegationRow) (authz.Received, error) {
+func delegationsReceived(ctx context.Context, c *executor.Call, r *delegationRow) (authz.Received, error) {
 	var received authz.Received
 	if _, err := c.DB.Exec(ctx, lockDelegateSQL, postgres.Args{"tenant": c.Tenant, "delegate": r.DelegateID}); err != nil {
 		return received, err
@@ -145,7 +145,7 @@ INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scop
                                   starts_at, ends_at, created_by, created_at)
 VALUES (@tenant, @id, @delegator, @delegate, @scope, @project, @initiative, @permissions, @starts, @ends, @by, @now)`
 
-func insertDelegation(ctx context.Context, c *gate.Call, r *delegationRow) error {
+func insertDelegationRow(ctx context.Context, c *executor.Call, r *delegationRow) error {
 	_, err := c.DB.Exec(ctx, insertDelegationSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "delegator": r.DelegatorID, "delegate": r.DelegateID, "scope": r.Scope, "project": r.ProjectID,
 		"initiative": r.InitiativeID, "permissions": r.Permissions, "starts": r.StartsAt, "ends": r.EndsAt, "by": r.CreatedBy, "now": r.CreatedAt,
@@ -157,7 +157,7 @@ const revokeDelegationSQL = `
 UPDATE projects.delegations SET revoked_at = @now, revoked_by = @by
 WHERE tenant_id = @tenant AND id = @id AND revoked_at IS NULL`
 
-func revokeDelegation(ctx context.Context, c *gate.Call, r *delegationRow) error {
+func revokeDelegation(ctx context.Context, c *executor.Call, r *delegationRow) error {
 	r.RevokedAt, r.RevokedBy = &c.Now, &c.Actor.UserID
 	_, err := c.DB.Exec(ctx, revokeDelegationSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "now": c.Now, "by": c.Actor.UserID})
 	return err

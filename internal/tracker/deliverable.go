@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -33,17 +33,17 @@ func errDecided(status string) error {
 	return fault.Conflict("The deliverable is " + status + ", so that it and its criteria stay as they were decided.")
 }
 
-func (s *Service) createDeliverable() gate.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow] {
-	return gate.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateDeliverableIn) (projectRow, authz.Resource, error) {
+func (s *Service) createDeliverableHandler() executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow] {
+	return executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateDeliverableIn) (projectRow, authz.Resource, error) {
 			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
-			return project, project.taskToBe(c), err
+			return project, project.newTaskResource(c), err
 		},
-		Do: s.insertDeliverable,
+		Do: s.createDeliverable,
 	}
 }
 
-func (s *Service) insertDeliverable(ctx context.Context, c *gate.Call, in *contract.CreateDeliverableIn, project projectRow) (*contract.Deliverable, error) {
+func (s *Service) createDeliverable(ctx context.Context, c *executor.Call, in *contract.CreateDeliverableIn, project projectRow) (*contract.Deliverable, error) {
 	owner := in.Owner
 	if owner == "" {
 		owner = c.Actor.UserID
@@ -70,11 +70,11 @@ func (s *Service) insertDeliverable(ctx context.Context, c *gate.Call, in *contr
 	if err := checkTaskOf(ctx, c, project.ID, in.TaskID); err != nil {
 		return nil, err
 	}
-	if err := insertDeliverable(ctx, c, &row); err != nil {
+	if err := insertDeliverableRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	for i := range criteria {
-		if err := insertCriterion(ctx, c, &criteria[i]); err != nil {
+		if err := insertCriterionRow(ctx, c, &criteria[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -84,40 +84,40 @@ func (s *Service) insertDeliverable(ctx context.Context, c *gate.Call, in *contr
 
 // checkTaskOf refuses a task that is not one of the project that the caller can
 // read. The empty id is fine.
-func checkTaskOf(ctx context.Context, c *gate.Call, project, task op.UUID) error {
+func checkTaskOf(ctx context.Context, c *executor.Call, project, task op.UUID) error {
 	if task == "" {
 		return nil
 	}
-	end, err := loadEnd(ctx, c, "taskId", "task", task)
+	end, err := loadDependencyEnd(ctx, c, "taskId", "task", task)
 	if err == nil && end.ProjectID != project {
 		err = fault.Validation("taskId", "The project has no such task.")
 	}
 	return err
 }
 
-func (s *Service) getDeliverable() gate.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow] {
-	return gate.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
+func (s *Service) getDeliverableHandler() executor.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow] {
+	return executor.Handler[contract.DeliverableIn, contract.Deliverable, deliverableRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
 			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, false)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeliverableIn, row deliverableRow) (*contract.Deliverable, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*contract.Deliverable, error) {
 			return row.show(ctx, c)
 		},
 	}
 }
 
-func (s *Service) updateDeliverable() gate.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow] {
-	return gate.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateDeliverableIn) (deliverableRow, authz.Resource, error) {
+func (s *Service) updateDeliverableHandler() executor.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow] {
+	return executor.Handler[contract.UpdateDeliverableIn, contract.Deliverable, deliverableRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateDeliverableIn) (deliverableRow, authz.Resource, error) {
 			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.changeDeliverable,
+		Do: s.updateDeliverable,
 	}
 }
 
-func (s *Service) changeDeliverable(ctx context.Context, c *gate.Call, in *contract.UpdateDeliverableIn, old deliverableRow) (*contract.Deliverable, error) {
+func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *contract.UpdateDeliverableIn, old deliverableRow) (*contract.Deliverable, error) {
 	if isDecided(old.Status) {
 		return nil, errDecided(old.Status)
 	}
@@ -179,18 +179,18 @@ func (s *Service) changeDeliverable(ctx context.Context, c *gate.Call, in *contr
 // gives the path parts of its input; decide, where there is one, is what else
 // the move does, with what the audit entry says of it.
 func moveDeliverable[In any](to string, names func(*In) (project, id op.UUID, reason string),
-	decide func(ctx context.Context, c *gate.Call, in *In, row *deliverableRow) (map[string]any, error),
-) gate.Handler[In, contract.Deliverable, deliverableRow] {
-	return gate.Handler[In, contract.Deliverable, deliverableRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *In) (deliverableRow, authz.Resource, error) {
+	decide func(ctx context.Context, c *executor.Call, in *In, row *deliverableRow) (map[string]any, error),
+) executor.Handler[In, contract.Deliverable, deliverableRow] {
+	return executor.Handler[In, contract.Deliverable, deliverableRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *In) (deliverableRow, authz.Resource, error) {
 			project, id, _ := names(in)
 			row, err := loadDeliverable(ctx, c, project, id, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *In, row deliverableRow) (*contract.Deliverable, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *In, row deliverableRow) (*contract.Deliverable, error) {
 			from, allowed := row.Status, deliverableMoves[row.Status]
 			if !slices.Contains(allowed, to) {
-				return nil, refusedMove(from, to, allowed)
+				return nil, invalidMoveError(from, to, allowed)
 			}
 			row.Status, row.UpdatedAt = to, c.Now
 			switch to {
@@ -217,7 +217,7 @@ func moveDeliverable[In any](to string, names func(*In) (project, id op.UUID, re
 	}
 }
 
-func refusedMove(from, to string, allowed []string) error {
+func invalidMoveError(from, to string, allowed []string) error {
 	remedy := "That is final."
 	if len(allowed) > 0 {
 		remedy = "From there it can become " + strings.Join(allowed, ", ") + "."
@@ -226,21 +226,21 @@ func refusedMove(from, to string, allowed []string) error {
 		WithDetails(map[string]any{"status": from, "allowed": append([]string{}, allowed...)})
 }
 
-func deliverableNamed(in *contract.DeliverableIn) (op.UUID, op.UUID, string) {
+func deliverableRef(in *contract.DeliverableIn) (op.UUID, op.UUID, string) {
 	return in.ProjectID, in.DeliverableID, ""
 }
 
-func reviewNamed(in *contract.ReviewDeliverableIn) (op.UUID, op.UUID, string) {
+func reviewRef(in *contract.ReviewDeliverableIn) (op.UUID, op.UUID, string) {
 	return in.ProjectID, in.DeliverableID, in.Reason
 }
 
-func rejectionNamed(in *contract.RejectDeliverableIn) (op.UUID, op.UUID, string) {
+func rejectionRef(in *contract.RejectDeliverableIn) (op.UUID, op.UUID, string) {
 	return in.ProjectID, in.DeliverableID, in.Reason
 }
 
-// citeFailed marks the criteria that a rejection cites: all of them are the
+// requireFailedCriteria marks the criteria that a rejection cites: all of them are the
 // deliverable's own, or nothing is.
-func citeFailed(ctx context.Context, c *gate.Call, in *contract.RejectDeliverableIn, row *deliverableRow) (map[string]any, error) {
+func requireFailedCriteria(ctx context.Context, c *executor.Call, in *contract.RejectDeliverableIn, row *deliverableRow) (map[string]any, error) {
 	ids := slices.Clone(in.FailedCriteria)
 	for i, id := range ids {
 		if _, err := op.ParseUUID(string(id)); err != nil {
@@ -261,13 +261,13 @@ func citeFailed(ctx context.Context, c *gate.Call, in *contract.RejectDeliverabl
 	return map[string]any{"failedCriteria": ids}, nil
 }
 
-func (s *Service) deleteDeliverable() gate.Handler[contract.DeliverableIn, op.None, deliverableRow] {
-	return gate.Handler[contract.DeliverableIn, op.None, deliverableRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
+func (s *Service) deleteDeliverableHandler() executor.Handler[contract.DeliverableIn, op.None, deliverableRow] {
+	return executor.Handler[contract.DeliverableIn, op.None, deliverableRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeliverableIn) (deliverableRow, authz.Resource, error) {
 			row, err := loadDeliverable(ctx, c, in.ProjectID, in.DeliverableID, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeliverableIn, row deliverableRow) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*op.None, error) {
 			if err := authorizeCascade(ctx, c, "deliverables", row.ID); err != nil {
 				return nil, err
 			}

@@ -5,7 +5,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -19,7 +19,7 @@ SELECT * FROM projects.deliverables d
 WHERE d.tenant_id = `
 
 // listDeliverables gives a page of a project's deliverables, the newest id first.
-func (s *Service) listDeliverables(ctx context.Context, c *gate.Call, in *contract.ListDeliverablesIn, f authz.Filter) (*op.Page[contract.DeliverableSummary], error) {
+func (s *Service) listDeliverables(ctx context.Context, c *executor.Call, in *contract.ListDeliverablesIn, f authz.Filter) (*op.Page[contract.DeliverableSummary], error) {
 	before, err := readIDCursor(in.Cursor, contract.ListDeliverables.Name, c.Tenant, in.ProjectID)
 	if err != nil {
 		return nil, err
@@ -55,17 +55,17 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
 	if len(page.Items) > 0 {
 		return page, nil
 	}
-	return page, mayList(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
+	return page, requireListPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
 }
 
-// mayList tells an empty list of what is in a project from a project that is not
+// requireListPermission tells an empty list of what is in a project from a project that is not
 // there, or not for the caller.
-func mayList(ctx context.Context, c *gate.Call, permission string, project op.UUID) error {
+func requireListPermission(ctx context.Context, c *executor.Call, permission string, project op.UUID) error {
 	row, err := loadProject(ctx, c, loadProjectSQL, project)
 	if err != nil {
 		return err
 	}
-	return c.Decide(ctx, permission, row.taskToBe(c))
+	return c.Decide(ctx, permission, row.newTaskResource(c))
 }
 
 // readIDCursor reads the cursor of a list within a project that is ordered by

@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -72,12 +72,12 @@ const (
 )
 
 // loadDeliverable reads a deliverable of a project, for a change when lock is set.
-func loadDeliverable(ctx context.Context, c *gate.Call, project, id op.UUID, lock bool) (deliverableRow, error) {
+func loadDeliverable(ctx context.Context, c *executor.Call, project, id op.UUID, lock bool) (deliverableRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": project, "id": id}
 	var row deliverableRow
 	var err error
 	if lock {
-		row, err = heldRow[deliverableRow](ctx, c, holdProject(c, project), query{lockDeliverableSQL, args})
+		row, err = lockAndRead[deliverableRow](ctx, c, lockProject(c, project), query{lockDeliverableSQL, args})
 	} else {
 		row, err = postgres.One[deliverableRow](ctx, c.DB, deliverableByIDSQL, args)
 	}
@@ -112,7 +112,7 @@ func inUTC(at *time.Time) *time.Time {
 }
 
 // show is the public form with the criteria as they are now.
-func (r *deliverableRow) show(ctx context.Context, c *gate.Call) (*contract.Deliverable, error) {
+func (r *deliverableRow) show(ctx context.Context, c *executor.Call) (*contract.Deliverable, error) {
 	criteria, err := criteriaOf(ctx, c, r.ProjectID, r.ID)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ INSERT INTO projects.deliverables (tenant_id, id, project_id, task_id, title, de
                                    created_by, created_at, updated_at)
 VALUES (@tenant, @id, @project, @task, @title, @description, @status, @owner, @due, @creator, @now, @now)`
 
-func insertDeliverable(ctx context.Context, c *gate.Call, r *deliverableRow) error {
+func insertDeliverableRow(ctx context.Context, c *executor.Call, r *deliverableRow) error {
 	_, err := c.DB.Exec(ctx, insertDeliverableSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "task": r.TaskID, "title": r.Title, "description": r.Description,
 		"status": r.Status, "owner": r.OwnerID, "due": r.DueDate, "creator": r.CreatedBy, "now": c.Now,
@@ -142,7 +142,7 @@ SET task_id = @task, title = @title, description = @description, status = @statu
     reviewed_by = @reviewed_by, reviewed_at = @reviewed_at, updated_at = @now
 WHERE d.tenant_id = @tenant AND d.id = @id`
 
-func updateDeliverableRow(ctx context.Context, c *gate.Call, r *deliverableRow) error {
+func updateDeliverableRow(ctx context.Context, c *executor.Call, r *deliverableRow) error {
 	_, err := c.DB.Exec(ctx, updateDeliverableSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "task": r.TaskID, "title": r.Title, "description": r.Description, "status": r.Status,
 		"owner": r.OwnerID, "due": r.DueDate, "reason": r.ReviewReason, "submitted_by": r.SubmittedBy, "submitted_at": r.SubmittedAt,
@@ -155,7 +155,7 @@ const deleteDeliverableSQL = `DELETE FROM projects.deliverables d WHERE d.tenant
 
 // recordDeliverable adds the audit entry and the event of a change, and gives
 // the deliverable's public form.
-func recordDeliverable(ctx context.Context, c *gate.Call, r *deliverableRow, action, event string, changed []string, more map[string]any) (*contract.Deliverable, error) {
+func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow, action, event string, changed []string, more map[string]any) (*contract.Deliverable, error) {
 	d, err := r.show(ctx, c)
 	if err != nil {
 		return nil, err
@@ -167,11 +167,11 @@ func recordDeliverable(ctx context.Context, c *gate.Call, r *deliverableRow, act
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "deliverable", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
 	// The answer is redacted for the caller, the event is not.
 	payload := *d
-	c.Emit(gate.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: &payload, Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: &payload, Changed: changed})
 	return d, nil
 }

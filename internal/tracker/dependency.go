@@ -8,16 +8,16 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
-func (s *Service) addDependency() gate.Handler[contract.AddDependencyIn, contract.Dependency, taskRow] {
-	return gate.Handler[contract.AddDependencyIn, contract.Dependency, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.AddDependencyIn) (taskRow, authz.Resource, error) {
+func (s *Service) addDependencyHandler() executor.Handler[contract.AddDependencyIn, contract.Dependency, taskRow] {
+	return executor.Handler[contract.AddDependencyIn, contract.Dependency, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.AddDependencyIn) (taskRow, authz.Resource, error) {
 			// The graph before any task, as an import takes them.
 			if err := lockGraph(ctx, c, in.ProjectID); err != nil {
 				return taskRow{}, authz.Resource{}, err
@@ -25,14 +25,14 @@ func (s *Service) addDependency() gate.Handler[contract.AddDependencyIn, contrac
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: makeDependency,
+		Do: addDependency,
 	}
 }
 
-// makeDependency lets the task wait for another one that the caller can read. A
+// addDependency lets the task wait for another one that the caller can read. A
 // dependency that is there already is answered as it is.
-func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependencyIn, row taskRow) (*contract.Dependency, error) {
-	end, err := findEnd(ctx, c, "dependsOn", in.DependsOn)
+func addDependency(ctx context.Context, c *executor.Call, in *contract.AddDependencyIn, row taskRow) (*contract.Dependency, error) {
+	end, err := findDependencyEnd(ctx, c, "dependsOn", in.DependsOn)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,8 @@ func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependenc
 	if path := g.path(end, row.ID); path != nil {
 		return nil, cycleFault(ctx, c, append([]op.UUID{row.ID}, path...))
 	}
-	made := dependencyEdge{ID: uid.New(), TaskID: row.ID, DependsOnID: end}
-	if _, err := insertDependencies(ctx, c, []dependencyEdge{made}); err != nil {
+	made := dependencyLink{ID: uid.New(), TaskID: row.ID, DependsOnID: end}
+	if _, err := insertDependencies(ctx, c, []dependencyLink{made}); err != nil {
 		return nil, err
 	}
 	if err := recordDependency(ctx, c, row.ID, end, "task.dependency_added", contract.EventTaskDependencyAdded); err != nil {
@@ -78,7 +78,7 @@ func makeDependency(ctx context.Context, c *gate.Call, in *contract.AddDependenc
 }
 
 // recordDependency tells of a change of what the task waits for.
-func recordDependency(ctx context.Context, c *gate.Call, task, on op.UUID, action, event string) error {
+func recordDependency(ctx context.Context, c *executor.Call, task, on op.UUID, action, event string) error {
 	rows, err := loadTasks(ctx, c, []op.UUID{task, on})
 	if err != nil {
 		return err
@@ -91,9 +91,9 @@ func recordDependency(ctx context.Context, c *gate.Call, task, on op.UUID, actio
 	return nil
 }
 
-// findEnd gives the id of a task of the tenant by its id or key. One that the
+// findDependencyEnd gives the id of a task of the tenant by its id or key. One that the
 // caller may not read does not exist, in the same words.
-func findEnd(ctx context.Context, c *gate.Call, field, name string) (op.UUID, error) {
+func findDependencyEnd(ctx context.Context, c *executor.Call, field, name string) (op.UUID, error) {
 	ref, err := parseTaskRef(name)
 	if err != nil {
 		return "", fault.Validation(field, fault.From(err).Message)
@@ -108,13 +108,13 @@ func findEnd(ctx context.Context, c *gate.Call, field, name string) (op.UUID, er
 		}
 		ref.id = id[0]
 	}
-	end, err := loadEnd(ctx, c, field, "task", ref.id)
+	end, err := loadDependencyEnd(ctx, c, field, "task", ref.id)
 	return end.ID, err
 }
 
 // cycleFault is the error for a dependency that would create a cycle. It names the keys
 // along the cycle; those of tasks that the caller may not read are redacted.
-func cycleFault(ctx context.Context, c *gate.Call, path []op.UUID) error {
+func cycleFault(ctx context.Context, c *executor.Call, path []op.UUID) error {
 	rows, err := loadTasks(ctx, c, path)
 	if err != nil {
 		return err
@@ -130,19 +130,19 @@ func cycleFault(ctx context.Context, c *gate.Call, path []op.UUID) error {
 		WithDetails(map[string]any{"cycle": keys})
 }
 
-func (s *Service) removeDependency() gate.Handler[contract.RemoveDependencyIn, op.None, taskRow] {
-	return gate.Handler[contract.RemoveDependencyIn, op.None, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.RemoveDependencyIn) (taskRow, authz.Resource, error) {
+func (s *Service) removeDependencyHandler() executor.Handler[contract.RemoveDependencyIn, op.None, taskRow] {
+	return executor.Handler[contract.RemoveDependencyIn, op.None, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.RemoveDependencyIn) (taskRow, authz.Resource, error) {
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: dropDependency,
+		Do: removeDependency,
 	}
 }
 
-// dropDependency lets the task no longer wait for another, which is named as
+// removeDependency lets the task no longer wait for another, which is named as
 // list-dependencies shows it.
-func dropDependency(ctx context.Context, c *gate.Call, in *contract.RemoveDependencyIn, row taskRow) (*op.None, error) {
+func removeDependency(ctx context.Context, c *executor.Call, in *contract.RemoveDependencyIn, row taskRow) (*op.None, error) {
 	ref, err := parseTaskRef(in.DependsOnID)
 	if err != nil {
 		return nil, fault.Validation("dependsOnId", fault.From(err).Message)
@@ -164,19 +164,19 @@ func dropDependency(ctx context.Context, c *gate.Call, in *contract.RemoveDepend
 	return &op.None{}, recordDependency(ctx, c, row.ID, there[i].TaskID, "task.dependency_removed", contract.EventTaskDependencyRemoved)
 }
 
-func (s *Service) listDependencies() gate.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow] {
-	return gate.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.ListDependenciesIn) (taskRow, authz.Resource, error) {
+func (s *Service) listDependenciesHandler() executor.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow] {
+	return executor.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.ListDependenciesIn) (taskRow, authz.Resource, error) {
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: pageDependencies,
+		Do: listDependencies,
 	}
 }
 
-// pageDependencies gives first what the task waits for, then what waits for it,
+// listDependencies gives first what the task waits for, then what waits for it,
 // each in the order in which it was made.
-func pageDependencies(ctx context.Context, c *gate.Call, in *contract.ListDependenciesIn, row taskRow) (*op.Page[contract.Dependency], error) {
+func listDependencies(ctx context.Context, c *executor.Call, in *contract.ListDependenciesIn, row taskRow) (*op.Page[contract.Dependency], error) {
 	name := contract.ListDependencies.Name + " " + in.Direction
 	after, err := op.ReadCursor(in.Cursor, name, c.Tenant, 3)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -35,7 +35,7 @@ type dependencyRow struct {
 }
 
 // show is the public form; what the caller may not read is redacted.
-func (r *dependencyRow) show(c *gate.Call, task *taskRow, direction string) *contract.Dependency {
+func (r *dependencyRow) show(c *executor.Call, task *taskRow, direction string) *contract.Dependency {
 	d := &contract.Dependency{Direction: direction, CreatedAt: r.CreatedAt.UTC()}
 	if !r.Shown {
 		d.Task = contract.TaskRef{ID: opaqueID(c.Tenant, r.TaskID), Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
@@ -50,7 +50,7 @@ func (r *dependencyRow) show(c *gate.Call, task *taskRow, direction string) *con
 
 // dependencies gives up to limit dependencies of the task in one direction, in
 // the order in which they were made, behind the one named by after.
-func dependencies(ctx context.Context, c *gate.Call, task *taskRow, direction string, after op.UUID, limit int) ([]dependencyRow, error) {
+func dependencies(ctx context.Context, c *executor.Call, task *taskRow, direction string, after op.UUID, limit int) ([]dependencyRow, error) {
 	mine, other := "task_id", "depends_on_id"
 	if direction == contract.DirectionBlocks {
 		mine, other = other, mine
@@ -84,9 +84,9 @@ WHERE p.tenant_id = @tenant AND p.prefix = @prefix AND t.number = @number`
 const lockGraphSQL = `SELECT pg_advisory_xact_lock(hashtextextended('parapet dependencies ' || @tenant::text, 0))`
 
 // lockGraph holds the project and then the graph, before any task.
-func lockGraph(ctx context.Context, c *gate.Call, project op.UUID) error {
+func lockGraph(ctx context.Context, c *executor.Call, project op.UUID) error {
 	batch := &pgx.Batch{}
-	batch.Queue(holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
+	batch.Queue(shareLockProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
 	batch.Queue(lockGraphSQL, postgres.Args{"tenant": c.Tenant})
 	return c.Tx.SendBatch(ctx, batch).Close()
 }
@@ -106,8 +106,8 @@ SELECT d.id, d.task_id, d.depends_on_id FROM reach r
 CROSS JOIN LATERAL (SELECT o.id, o.task_id, o.depends_on_id FROM projects.dependencies o
                     WHERE o.tenant_id = @tenant AND o.task_id = r.id OFFSET 0) d`
 
-// dependencyEdge is a dependency as the database has it.
-type dependencyEdge struct {
+// dependencyLink is a dependency as the database has it.
+type dependencyLink struct {
 	ID          op.UUID `json:"id"`
 	TaskID      op.UUID `json:"task_id"`
 	DependsOnID op.UUID `json:"depends_on_id"`
@@ -118,12 +118,12 @@ type graph map[op.UUID][]op.UUID
 
 // loadGraph reads all that these tasks wait for, and what that waits for, to the
 // end.
-func loadGraph(ctx context.Context, c *gate.Call, from []op.UUID) (graph, error) {
+func loadGraph(ctx context.Context, c *executor.Call, from []op.UUID) (graph, error) {
 	g := graph{}
 	if len(from) == 0 {
 		return g, nil
 	}
-	edges, err := postgres.Collect[dependencyEdge](ctx, c.DB, reachableSQL, postgres.Args{"tenant": c.Tenant, "from": from})
+	edges, err := postgres.Collect[dependencyLink](ctx, c.DB, reachableSQL, postgres.Args{"tenant": c.Tenant, "from": from})
 	for _, e := range edges {
 		g[e.TaskID] = append(g[e.TaskID], e.DependsOnID)
 	}
@@ -159,7 +159,7 @@ ON CONFLICT (tenant_id, task_id, depends_on_id) DO NOTHING
 RETURNING task_id`
 
 // insertDependencies gives the task that waits of each one that was not there yet.
-func insertDependencies(ctx context.Context, c *gate.Call, edges []dependencyEdge) ([]op.UUID, error) {
+func insertDependencies(ctx context.Context, c *executor.Call, edges []dependencyLink) ([]op.UUID, error) {
 	rows, err := json.Marshal(edges)
 	if err != nil {
 		return nil, err

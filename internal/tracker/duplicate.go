@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -53,7 +53,7 @@ const (
 // the project and that the caller can read, unless the caller allows it. Nothing
 // is locked: of two alike that are created at the same moment, both come to be.
 // A sub-task is never asked about; nil is what no probe found.
-func (s *Service) guardDuplicate(ctx context.Context, c *gate.Call, in *contract.CreateTaskIn, title string, project *projectRow) (*duplicateCheck, error) {
+func (s *Service) guardDuplicate(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn, title string, project *projectRow) (*duplicateCheck, error) {
 	if s.duplicateGateDisabled || in.ParentTaskID != "" {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ type similarRow struct {
 
 // similarTasks gives the open tasks of the project that the caller can read and
 // whose titles are like this one, the most similar first.
-func similarTasks(ctx context.Context, c *gate.Call, title string, project *projectRow) ([]contract.DuplicateCandidate, error) {
+func similarTasks(ctx context.Context, c *executor.Call, title string, project *projectRow) ([]contract.DuplicateCandidate, error) {
 	mine := trigrams(searchWords(title))
 	query := termsOf(c.Tenant).alike(title)
 	if query == "" {
@@ -153,7 +153,7 @@ func (t terms) alike(title string) string {
 	var parts []string
 	for _, text := range []string{strings.ToLower(title), lowerASCII(title)} {
 		set := trigrams(splitWords(text))
-		slices.SortStableFunc(set, func(a, b string) int { return cmp.Compare(commonness(a), commonness(b)) })
+		slices.SortStableFunc(set, func(a, b string) int { return cmp.Compare(trigramFrequency(a), trigramFrequency(b)) })
 		needed := (len(set)*alikeNumerator + alikeDenominator - 1) / alikeDenominator
 		for _, trigram := range set[:min(len(set), len(set)-needed+1)] {
 			parts = append(parts, t.term("t", trigram))
@@ -163,16 +163,16 @@ func (t terms) alike(title string) string {
 	return strings.Join(slices.Compact(parts), " | ")
 }
 
-// byFrequency are a space and the letters of English text, the most common
+// lettersByFrequency are a space and the letters of English text, the most common
 // first. It decides how much is read, never what is found.
-const byFrequency = " etaoinsrhldcumfpgwybvkxjqz"
+const lettersByFrequency = " etaoinsrhldcumfpgwybvkxjqz"
 
-// commonness grows with how common the characters of a trigram are.
-func commonness(trigram string) int {
+// trigramFrequency grows with how common the characters of a trigram are.
+func trigramFrequency(trigram string) int {
 	sum := 0
 	for _, r := range trigram {
-		if i := strings.IndexRune(byFrequency, r); i >= 0 {
-			sum += len(byFrequency) - i
+		if i := strings.IndexRune(lettersByFrequency, r); i >= 0 {
+			sum += len(lettersByFrequency) - i
 		}
 	}
 	return sum

@@ -5,8 +5,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -14,14 +14,14 @@ import (
 // An edge binds a task to an epic of the tenant or to a parent of its own
 // project. The other end is held while the edge is made, so that it cannot stop
 // being what it has to be meanwhile.
-const edgeSQL = `
+const relatedTaskSQL = `
 SELECT t.id, t.project_id, t.issue_type, t.parent_task_id, t.created_by, t.assignee_id, p.organisation_id, p.classification
 FROM projects.tasks t
 JOIN projects.projects p ON p.tenant_id = @tenant AND p.id = t.project_id
 WHERE t.tenant_id = @tenant AND t.id = @id
 FOR SHARE OF t`
 
-type edgeRow struct {
+type relatedTaskRow struct {
 	ID             op.UUID
 	ProjectID      op.UUID
 	IssueType      string
@@ -33,7 +33,7 @@ type edgeRow struct {
 }
 
 // resource is the task at the other end as the policies know it.
-func (r *edgeRow) resource(tenant op.UUID) authz.Resource {
+func (r *relatedTaskRow) resource(tenant op.UUID) authz.Resource {
 	task := taskRow{
 		ID: r.ID, ProjectID: r.ProjectID, OrganisationID: r.OrganisationID, CreatedBy: r.CreatedBy, AssigneeID: r.AssigneeID,
 		Classification: r.Classification,
@@ -41,11 +41,11 @@ func (r *edgeRow) resource(tenant op.UUID) authz.Resource {
 	return task.resource(tenant)
 }
 
-// loadEnd reads the other end of an edge. One that the caller may not read does
+// loadDependencyEnd reads the other end of an edge. One that the caller may not read does
 // not exist, in the same words.
-func loadEnd(ctx context.Context, c *gate.Call, field, noun string, id op.UUID) (edgeRow, error) {
+func loadDependencyEnd(ctx context.Context, c *executor.Call, field, noun string, id op.UUID) (relatedTaskRow, error) {
 	nothing := fault.Validation(field, "There is no such "+noun+".")
-	end, err := postgres.One[edgeRow](ctx, c.DB, edgeSQL, postgres.Args{"tenant": c.Tenant, "id": id})
+	end, err := postgres.One[relatedTaskRow](ctx, c.DB, relatedTaskSQL, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
 		return end, nothing
 	}
@@ -59,7 +59,7 @@ func loadEnd(ctx context.Context, c *gate.Call, field, noun string, id op.UUID) 
 }
 
 // setEpic puts the task under an epic, or takes it out with the empty id.
-func setEpic(ctx context.Context, c *gate.Call, r *taskRow, epic op.UUID) error {
+func setEpic(ctx context.Context, c *executor.Call, r *taskRow, epic op.UUID) error {
 	r.EpicID, r.EpicProjectID = optional(epic), nil
 	if epic == "" {
 		return nil
@@ -67,7 +67,7 @@ func setEpic(ctx context.Context, c *gate.Call, r *taskRow, epic op.UUID) error 
 	if r.IssueType == contract.TypeEpic {
 		return fault.Validation("epicId", "An epic belongs to no epic.")
 	}
-	end, err := loadEnd(ctx, c, "epicId", "epic", epic)
+	end, err := loadDependencyEnd(ctx, c, "epicId", "epic", epic)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ const hasChildrenSQL = `SELECT EXISTS (SELECT 1 FROM projects.tasks t WHERE t.te
 
 // setParent makes the task a sub-task, or a task of its own with the empty id. A
 // sub-task has no sub-tasks.
-func setParent(ctx context.Context, c *gate.Call, r *taskRow, parent op.UUID) error {
+func setParent(ctx context.Context, c *executor.Call, r *taskRow, parent op.UUID) error {
 	r.ParentTaskID = optional(parent)
 	if parent == "" {
 		return nil
@@ -99,7 +99,7 @@ func setParent(ctx context.Context, c *gate.Call, r *taskRow, parent op.UUID) er
 	case r.IssueType == contract.TypeEpic:
 		return fault.Validation("parentTaskId", "An epic is no sub-task.")
 	}
-	end, err := loadEnd(ctx, c, "parentTaskId", "task", parent)
+	end, err := loadDependencyEnd(ctx, c, "parentTaskId", "task", parent)
 	switch {
 	case err != nil:
 		return err
@@ -118,7 +118,7 @@ func setParent(ctx context.Context, c *gate.Call, r *taskRow, parent op.UUID) er
 }
 
 // checkRetype refuses a change of kind that would break an edge.
-func checkRetype(ctx context.Context, c *gate.Call, r, old *taskRow) error {
+func checkRetype(ctx context.Context, c *executor.Call, r, old *taskRow) error {
 	if old.IssueType == contract.TypeEpic {
 		has, err := exists(ctx, c, hasChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID})
 		if err == nil && has {
@@ -136,7 +136,7 @@ func checkRetype(ctx context.Context, c *gate.Call, r, old *taskRow) error {
 	return nil
 }
 
-func exists(ctx context.Context, c *gate.Call, sql string, args postgres.Args) (bool, error) {
+func exists(ctx context.Context, c *executor.Call, sql string, args postgres.Args) (bool, error) {
 	var there bool
 	err := c.DB.QueryRow(ctx, sql, args).Scan(&there)
 	return there, err

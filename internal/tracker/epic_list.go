@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -16,7 +16,7 @@ const epicByIDSQL = taskSelect + ` AND t.id = @id AND t.issue_type = 'EPIC'`
 
 // loadEpic reads an epic of the tenant, for a caller who can read it. Whatever
 // else has the id is not there: the id alone, without a project, tells nothing.
-func loadEpic(ctx context.Context, c *gate.Call, id op.UUID) (taskRow, error) {
+func loadEpic(ctx context.Context, c *executor.Call, id op.UUID) (taskRow, error) {
 	row, err := postgres.One[taskRow](ctx, c.DB, epicByIDSQL, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("epic")
@@ -57,7 +57,7 @@ SELECT t.id, t.project_id, t.number, p.prefix, t.title, t.status, t.status_categ
 // listEpicChildren gives a page of an epic's children in all projects of the
 // tenant, by project and number. None is left out: those that the filter does
 // not let through are masked.
-func (s *Service) listEpicChildren(ctx context.Context, c *gate.Call, in *contract.ListEpicChildrenIn, f authz.Filter) (*op.Page[contract.EpicChild], error) {
+func (s *Service) listEpicChildren(ctx context.Context, c *executor.Call, in *contract.ListEpicChildrenIn, f authz.Filter) (*op.Page[contract.EpicChild], error) {
 	from, err := readChildCursor(c, in)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (k childCursor) text(tenant, epic op.UUID) string {
 		strconv.FormatInt(k.number, 10), strconv.FormatInt(k.skip, 10))
 }
 
-func readChildCursor(c *gate.Call, in *contract.ListEpicChildrenIn) (childCursor, error) {
+func readChildCursor(c *executor.Call, in *contract.ListEpicChildrenIn) (childCursor, error) {
 	keys, err := op.ReadCursor(in.Cursor, contract.ListEpicChildren.Name, c.Tenant, 4)
 	if err != nil || keys == nil {
 		return childCursor{}, err

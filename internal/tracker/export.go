@@ -8,14 +8,14 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 )
 
 // exportItems gives a page of the project's tasks as items, by number: what an
 // import made of an item becomes that item again, as far as the task is still
 // what the item said.
-func (s *Service) exportItems(ctx context.Context, c *gate.Call, in *contract.ExportItemsIn, f authz.Filter) (*op.Page[contract.ImportItem], error) {
+func (s *Service) exportItems(ctx context.Context, c *executor.Call, in *contract.ExportItemsIn, f authz.Filter) (*op.Page[contract.ImportItem], error) {
 	after, err := readExportCursor(c, in)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (s *Service) exportItems(ctx context.Context, c *gate.Call, in *contract.Ex
 		}
 	}
 	if len(rows) == 0 {
-		return page, c.Decide(ctx, contract.PermTasksRead, project.taskToBe(c))
+		return page, c.Decide(ctx, contract.PermTasksRead, project.newTaskResource(c))
 	}
 	if len(rows) > in.Limit {
 		rows = rows[:in.Limit]
@@ -43,7 +43,7 @@ func (s *Service) exportItems(ctx context.Context, c *gate.Call, in *contract.Ex
 	return page, err
 }
 
-func readExportCursor(c *gate.Call, in *contract.ExportItemsIn) (int64, error) {
+func readExportCursor(c *executor.Call, in *contract.ExportItemsIn) (int64, error) {
 	keys, err := op.ReadCursor(in.Cursor, contract.ExportItems.Name, c.Tenant, 2)
 	if err != nil || keys == nil {
 		return 0, err
@@ -56,7 +56,7 @@ func readExportCursor(c *gate.Call, in *contract.ExportItemsIn) (int64, error) {
 }
 
 // exported gives the items of these tasks of the project, with their links.
-func exported(ctx context.Context, c *gate.Call, project *projectRow, rows []exportRow) ([]contract.ImportItem, error) {
+func exported(ctx context.Context, c *executor.Call, project *projectRow, rows []exportRow) ([]contract.ImportItem, error) {
 	links, err := loadExportLinks(ctx, c, project.ID, rows)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -42,7 +42,7 @@ WHERE p.tenant_id = `
 
 // exportPage walks the index of numbers from the cursor and stops when the page
 // is full.
-func exportPage(ctx context.Context, c *gate.Call, project op.UUID, f authz.Filter, after int64, limit int) ([]exportRow, error) {
+func exportPage(ctx context.Context, c *executor.Call, project op.UUID, f authz.Filter, after int64, limit int) ([]exportRow, error) {
 	st := &statement{}
 	tenant, of := st.arg(c.Tenant), st.arg(project)
 	st.add(exportSelect, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of,
@@ -71,7 +71,7 @@ ORDER BY d.task_id, d.id`
 
 // loadExportLinks reads what these tasks are tied to. Only tasks of the project
 // have a name in an item, and only those that the caller can read.
-func loadExportLinks(ctx context.Context, c *gate.Call, project op.UUID, rows []exportRow) (*exportLinks, error) {
+func loadExportLinks(ctx context.Context, c *executor.Call, project op.UUID, rows []exportRow) (*exportLinks, error) {
 	l := &exportLinks{sources: map[string][]sourceLink{}, waits: map[op.UUID][]op.UUID{}, names: map[op.UUID]string{}}
 	var sources []string
 	var ids, others []op.UUID
@@ -93,7 +93,7 @@ func loadExportLinks(ctx context.Context, c *gate.Call, project op.UUID, rows []
 	for _, s := range links {
 		l.sources[s.SourceID] = append(l.sources[s.SourceID], s)
 	}
-	waits, err := postgres.Collect[dependencyEdge](ctx, c.DB, waitsOfTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	waits, err := postgres.Collect[dependencyLink](ctx, c.DB, waitsOfTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return nil, err
 	}

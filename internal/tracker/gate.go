@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
-func (s *Service) createGate() gate.Handler[contract.CreateGateIn, contract.Gate, projectRow] {
-	return onPipeline(func(in *contract.CreateGateIn) op.UUID { return in.ProjectID }, addGate)
+func (s *Service) createGateHandler() executor.Handler[contract.CreateGateIn, contract.Gate, projectRow] {
+	return pipelineHandler(func(in *contract.CreateGateIn) op.UUID { return in.ProjectID }, addGate)
 }
 
-func addGate(ctx context.Context, c *gate.Call, in *contract.CreateGateIn, p *pipeline) (*contract.Gate, error) {
+func addGate(ctx context.Context, c *executor.Call, in *contract.CreateGateIn, p *pipeline) (*contract.Gate, error) {
 	if _, err := p.at(in.StageID); err != nil {
 		return nil, fault.Validation("stageId", "The project has no such stage.")
 	}
@@ -34,7 +34,7 @@ func addGate(ctx context.Context, c *gate.Call, in *contract.CreateGateIn, p *pi
 	if p.gateAfter(in.StageID) != nil {
 		return nil, stageConstraints()["gates_stage_once"]
 	}
-	if err := insertGate(ctx, c, &row); err != nil {
+	if err := insertGateRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	p.recordGate(c, &row, "gate.created", contract.EventGateCreated, nil, map[string]any{"stageId": row.StageID})
@@ -61,11 +61,11 @@ func checkCriteria(given []string) ([]string, error) {
 	return criteria, nil
 }
 
-func (s *Service) updateGate() gate.Handler[contract.UpdateGateIn, contract.Gate, projectRow] {
-	return onPipeline(func(in *contract.UpdateGateIn) op.UUID { return in.ProjectID }, changeGate)
+func (s *Service) updateGateHandler() executor.Handler[contract.UpdateGateIn, contract.Gate, projectRow] {
+	return pipelineHandler(func(in *contract.UpdateGateIn) op.UUID { return in.ProjectID }, changeGate)
 }
 
-func changeGate(ctx context.Context, c *gate.Call, in *contract.UpdateGateIn, p *pipeline) (*contract.Gate, error) {
+func changeGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn, p *pipeline) (*contract.Gate, error) {
 	row, err := p.gateOf(in.GateID)
 	if err != nil {
 		return nil, err
@@ -103,11 +103,11 @@ func changeGate(ctx context.Context, c *gate.Call, in *contract.UpdateGateIn, p 
 	return p.gate(row), nil
 }
 
-func (s *Service) deleteGate() gate.Handler[contract.DeleteGateIn, op.None, projectRow] {
-	return onPipeline(func(in *contract.DeleteGateIn) op.UUID { return in.ProjectID }, removeGate)
+func (s *Service) deleteGateHandler() executor.Handler[contract.DeleteGateIn, op.None, projectRow] {
+	return pipelineHandler(func(in *contract.DeleteGateIn) op.UUID { return in.ProjectID }, removeGate)
 }
 
-func removeGate(ctx context.Context, c *gate.Call, in *contract.DeleteGateIn, p *pipeline) (*op.None, error) {
+func removeGate(ctx context.Context, c *executor.Call, in *contract.DeleteGateIn, p *pipeline) (*op.None, error) {
 	row, err := p.gateOf(in.GateID)
 	if err != nil {
 		return nil, err
@@ -119,14 +119,14 @@ func removeGate(ctx context.Context, c *gate.Call, in *contract.DeleteGateIn, p 
 	return &op.None{}, nil
 }
 
-func (s *Service) reviewGate() gate.Handler[contract.ReviewGateIn, contract.GateReviewOutcome, projectRow] {
-	return onPipeline(func(in *contract.ReviewGateIn) op.UUID { return in.ProjectID }, castVote)
+func (s *Service) reviewGateHandler() executor.Handler[contract.ReviewGateIn, contract.GateReviewOutcome, projectRow] {
+	return pipelineHandler(func(in *contract.ReviewGateIn) op.UUID { return in.ProjectID }, castVote)
 }
 
 // castVote writes the caller's vote and does what it does: PASS and WAIVE pass the
 // gate and start the stage behind it, in the same transaction; FAIL and HOLD mark
 // the gate and leave the stages.
-func castVote(ctx context.Context, c *gate.Call, in *contract.ReviewGateIn, p *pipeline) (*contract.GateReviewOutcome, error) {
+func castVote(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, p *pipeline) (*contract.GateReviewOutcome, error) {
 	if in.Vote == contract.VoteWaive {
 		if err := c.Decide(ctx, contract.PermGatesWaive, p.project.resource(c.Tenant)); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func castVote(ctx context.Context, c *gate.Call, in *contract.ReviewGateIn, p *p
 	p.recordGate(c, row, "gate.reviewed", contract.EventGateReviewed, []string{"status", "reviews"}, changes)
 	out := &contract.GateReviewOutcome{}
 	if row.Status == contract.GatePassed {
-		if out.Progressed, err = p.startBehind(ctx, c, row); err != nil {
+		if out.Progressed, err = p.startNextStage(ctx, c, row); err != nil {
 			return nil, err
 		}
 	}
@@ -215,9 +215,9 @@ func (p *pipeline) replace(review *reviewRow) (former string) {
 	return former
 }
 
-// startBehind starts the stage behind a gate, unless there is none or it is under
+// startNextStage starts the stage behind a gate, unless there is none or it is under
 // way already.
-func (p *pipeline) startBehind(ctx context.Context, c *gate.Call, row *gateRow) (*contract.Stage, error) {
+func (p *pipeline) startNextStage(ctx context.Context, c *executor.Call, row *gateRow) (*contract.Stage, error) {
 	i, err := p.at(row.StageID)
 	if err != nil || i+1 >= len(p.stages) || p.stages[i+1].Status != contract.StagePlanned {
 		return nil, err
@@ -227,13 +227,13 @@ func (p *pipeline) startBehind(ctx context.Context, c *gate.Call, row *gateRow) 
 
 // recordGate adds the audit entry and the event of a change. The entry of a vote
 // keeps it when a later one has replaced it.
-func (p *pipeline) recordGate(c *gate.Call, r *gateRow, action, event string, changed []string, changes map[string]any) {
+func (p *pipeline) recordGate(c *executor.Call, r *gateRow, action, event string, changed []string, changes map[string]any) {
 	changes["projectId"] = p.project.ID
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "gate", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "gate", AggregateID: r.ID, Payload: p.gate(r), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "gate", AggregateID: r.ID, Payload: p.gate(r), Changed: changed})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -46,7 +46,7 @@ JOIN projects.gate_reviews r ON r.tenant_id = @tenant AND r.gate_id = g.id
 WHERE g.tenant_id = @tenant AND g.project_id = @project
 ORDER BY r.reviewed_at, r.id`
 
-// gate is a gate's public form, with its votes.
+// executor is a executor's public form, with its votes.
 func (p *pipeline) gate(r *gateRow) *contract.Gate {
 	g := &contract.Gate{
 		ID: r.ID, ProjectID: r.ProjectID, StageID: r.StageID, Name: r.Name, Criteria: r.Criteria, Status: r.Status,
@@ -77,7 +77,7 @@ const insertGateSQL = `
 INSERT INTO projects.gates (tenant_id, id, project_id, stage_id, name, criteria, status, created_by, created_at, updated_at)
 VALUES (@tenant, @id, @project, @stage, @name, @criteria, @status, @creator, @now, @now)`
 
-func insertGate(ctx context.Context, c *gate.Call, r *gateRow) error {
+func insertGateRow(ctx context.Context, c *executor.Call, r *gateRow) error {
 	_, err := c.DB.Exec(ctx, insertGateSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "stage": r.StageID, "name": r.Name, "criteria": r.Criteria,
 		"status": r.Status, "creator": r.CreatedBy, "now": c.Now,
@@ -90,7 +90,7 @@ UPDATE projects.gates g
 SET name = @name, criteria = @criteria, status = @status, decided_at = @decided, updated_at = @now
 WHERE g.tenant_id = @tenant AND g.id = @id`
 
-func updateGateRow(ctx context.Context, c *gate.Call, r *gateRow) error {
+func updateGateRow(ctx context.Context, c *executor.Call, r *gateRow) error {
 	_, err := c.DB.Exec(ctx, updateGateSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "criteria": r.Criteria, "status": r.Status, "decided": r.DecidedAt, "now": c.Now,
 	})
@@ -99,7 +99,7 @@ func updateGateRow(ctx context.Context, c *gate.Call, r *gateRow) error {
 
 const deleteGateSQL = `DELETE FROM projects.gates g WHERE g.tenant_id = @tenant AND g.id = @id`
 
-func deleteGateRow(ctx context.Context, c *gate.Call, id op.UUID) error {
+func deleteGateRow(ctx context.Context, c *executor.Call, id op.UUID) error {
 	_, err := c.DB.Exec(ctx, deleteGateSQL, postgres.Args{"tenant": c.Tenant, "id": id})
 	return err
 }
@@ -111,7 +111,7 @@ VALUES (@tenant, @gate, @reviewer, @id, @vote, @reason, @criteria, @now)
 ON CONFLICT (tenant_id, gate_id, reviewer_id) DO UPDATE
 SET vote = excluded.vote, reason = excluded.reason, criteria = excluded.criteria, reviewed_at = excluded.reviewed_at`
 
-func putReview(ctx context.Context, c *gate.Call, r *reviewRow) error {
+func putReview(ctx context.Context, c *executor.Call, r *reviewRow) error {
 	_, err := c.DB.Exec(ctx, putReviewSQL, postgres.Args{
 		"tenant": c.Tenant, "gate": r.GateID, "reviewer": r.ReviewerID, "id": r.ID, "vote": r.Vote, "reason": r.Reason,
 		"criteria": r.Criteria, "now": c.Now,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -16,16 +16,16 @@ type query struct {
 	args postgres.Args
 }
 
-// holdProject is the statement that holds a project against its deletion and a
+// lockProject is the statement that holds a project against its deletion and a
 // change of it.
-func holdProject(c *gate.Call, project op.UUID) query {
-	return query{holdProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project}}
+func lockProject(c *executor.Call, project op.UUID) query {
+	return query{shareLockProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project}}
 }
 
-// heldRow reads one row for a change, behind a statement that holds its project
+// lockAndRead reads one row for a change, behind a statement that holds its project
 // and gives nothing: so everybody takes the project first. Both travel at once,
 // and the row is read with what the project is by then.
-func heldRow[Row any](ctx context.Context, c *gate.Call, hold, read query) (Row, error) {
+func lockAndRead[Row any](ctx context.Context, c *executor.Call, hold, read query) (Row, error) {
 	var none Row
 	batch := &pgx.Batch{}
 	batch.Queue(hold.sql, hold.args)

@@ -7,25 +7,25 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
-func (s *Service) importItems() gate.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow] {
-	return gate.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn) (projectRow, authz.Resource, error) {
+func (s *Service) importItemsHandler() executor.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow] {
+	return executor.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.ImportItemsIn) (projectRow, authz.Resource, error) {
 			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
-			return project, project.taskToBe(c), err
+			return project, project.newTaskResource(c), err
 		},
-		Do: runImport,
+		Do: importItems,
 	}
 }
 
 // importBatch is one import under way.
 type importBatch struct {
-	out     *contract.ImportItemsOut
+	result  *contract.ImportItemsOut
 	sources []string
 	created []*importedTask
 	updated []*importedTask
@@ -35,12 +35,12 @@ type importBatch struct {
 	places map[op.UUID]int
 }
 
-// runImport takes a batch in a handful of statements, however long it is. All
+// importItems takes a batch in a handful of statements, however long it is. All
 // that it writes is one transaction: a client that was cut off sends the batch
 // again and gets the same tasks.
-func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, project projectRow) (*contract.ImportItemsOut, error) {
+func importItems(ctx context.Context, c *executor.Call, in *contract.ImportItemsIn, project projectRow) (*contract.ImportItemsOut, error) {
 	b := &importBatch{
-		out:    &contract.ImportItemsOut{Results: make([]contract.ImportResult, len(in.Items))},
+		result: &contract.ImportItemsOut{Results: make([]contract.ImportResult, len(in.Items))},
 		places: map[op.UUID]int{},
 	}
 	tasks := b.read(c, in.Items, &project)
@@ -54,7 +54,7 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 	if err != nil {
 		return nil, err
 	}
-	if err := knowOwn(ctx, c, &project, tasks, known, ends); err != nil {
+	if err := findImportOwn(ctx, c, &project, tasks, known, ends); err != nil {
 		return nil, err
 	}
 	for i, t := range tasks {
@@ -81,17 +81,17 @@ func runImport(ctx context.Context, c *gate.Call, in *contract.ImportItemsIn, pr
 	if err := b.finish(ctx, c, &project); err != nil {
 		return nil, err
 	}
-	return b.out, nil
+	return b.result, nil
 }
 
 // read maps the items and fails those that can't be: the place of a failed item
 // is nil.
-func (b *importBatch) read(c *gate.Call, items []contract.ImportItem, project *projectRow) []*importedTask {
+func (b *importBatch) read(c *executor.Call, items []contract.ImportItem, project *projectRow) []*importedTask {
 	statuses := project.statuses()
 	tasks := make([]*importedTask, len(items))
 	seen := map[string]bool{}
 	for i := range items {
-		b.out.Results[i] = contract.ImportResult{Index: i, ID: items[i].ID}
+		b.result.Results[i] = contract.ImportResult{Index: i, ID: items[i].ID}
 		t, err := mapItem(&items[i], statuses, c.Now)
 		if err == nil && seen[t.SourceID] {
 			err = errors.New("another item of the batch has the same id")
@@ -108,12 +108,12 @@ func (b *importBatch) read(c *gate.Call, items []contract.ImportItem, project *p
 }
 
 // meet deals with an item that has a task already.
-func (b *importBatch) meet(ctx context.Context, c *gate.Call, project *projectRow, i int, t *importedTask, fingerprint string, k *end) {
-	r := &b.out.Results[i]
+func (b *importBatch) meet(ctx context.Context, c *executor.Call, project *projectRow, i int, t *importedTask, fingerprint string, k *end) {
+	r := &b.result.Results[i]
 	r.TaskID, r.Key = k.ID, taskKey(project.Prefix, k.Number)
 	if t.Fingerprint == fingerprint {
 		r.Outcome = contract.OutcomeUnchanged
-		b.out.Unchanged++
+		b.result.Unchanged++
 		return
 	}
 	switch isEpic := t.IssueType == contract.TypeEpic; {
@@ -134,18 +134,18 @@ func (b *importBatch) meet(ctx context.Context, c *gate.Call, project *projectRo
 }
 
 func (b *importBatch) fail(i int, err error) {
-	b.out.Results[i].Outcome, b.out.Results[i].Reason = contract.OutcomeFailed, err.Error()
-	b.out.Failed++
+	b.result.Results[i].Outcome, b.result.Results[i].Reason = contract.OutcomeFailed, err.Error()
+	b.result.Failed++
 }
 
 // finish makes the edges and dependencies that the batch makes possible, and
 // writes an audit entry and an event for every task, as it is in the end.
-func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *projectRow) error {
+func (b *importBatch) finish(ctx context.Context, c *executor.Call, project *projectRow) error {
 	linked, err := b.linkParents(ctx, c, project)
 	if err != nil {
 		return err
 	}
-	b.out.Linked = len(linked)
+	b.result.Linked = len(linked)
 	if linked, err = b.waitImported(ctx, c, project, linked); err != nil {
 		return err
 	}
@@ -175,17 +175,17 @@ func (b *importBatch) finish(ctx context.Context, c *gate.Call, project *project
 			recordTask(c, row, "task.updated", contract.EventTaskUpdated, linked[id], map[string]any{"import": true})
 			continue
 		}
-		r := &b.out.Results[i]
+		r := &b.result.Results[i]
 		r.TaskID, r.Key = id, row.key()
 		more := map[string]any{"import": true, "sourceId": r.ID}
 		if n < len(b.created) {
 			r.Outcome = contract.OutcomeCreated
-			b.out.Created++
+			b.result.Created++
 			recordTask(c, row, "task.created", contract.EventTaskCreated, nil, more)
 			continue
 		}
 		r.Outcome = contract.OutcomeUpdated
-		b.out.Updated++
+		b.result.Updated++
 		recordTask(c, row, "task.updated", contract.EventTaskUpdated, importedFields(), more)
 	}
 	return nil

@@ -17,9 +17,9 @@ type cycleCheck struct {
 	// reaches and reachedBy are the sets.
 	reaches, reachedBy []bitset
 	bits               map[op.UUID]int
-	// onlyOwn says that every task that is to wait is of the batch: then nobody asks
+	// hasOnlyOwn says that every task that is to wait is of the batch: then nobody asks
 	// for reachedBy.
-	onlyOwn bool
+	hasOnlyOwn bool
 	// steps counts the dependencies looked at.
 	steps int
 }
@@ -42,9 +42,9 @@ func (s bitset) add(other bitset) bool {
 }
 
 // newCycleCheck starts with what is stored. batch are the tasks that every added
-// dependency has at one end, and with onlyOwn the task that waits is one of them.
+// dependency has at one end, and with hasOnlyOwn the task that waits is one of them.
 func newCycleCheck(stored graph, batch []op.UUID, onlyOwn bool) *cycleCheck {
-	c := &cycleCheck{nodes: map[op.UUID]int{}, bits: make(map[op.UUID]int, len(batch)), onlyOwn: onlyOwn}
+	c := &cycleCheck{nodes: map[op.UUID]int{}, bits: make(map[op.UUID]int, len(batch)), hasOnlyOwn: onlyOwn}
 	for _, id := range batch {
 		if _, twice := c.bits[id]; !twice {
 			c.bits[id] = len(c.bits)
@@ -79,9 +79,9 @@ func (c *cycleCheck) node(id op.UUID) int {
 	return n
 }
 
-// closes reports whether the task can't wait for the other one, because the other
+// closesCycle reports whether the task can't wait for the other one, because the other
 // waits for it already. One of the two is of the batch.
-func (c *cycleCheck) closes(task, other op.UUID) bool {
+func (c *cycleCheck) closesCycle(task, other op.UUID) bool {
 	from, to := c.node(other), c.node(task)
 	if bit, ok := c.bits[task]; ok {
 		return c.reaches[from].has(bit)
@@ -94,7 +94,7 @@ func (c *cycleCheck) add(task, other op.UUID) {
 	from, to := c.node(task), c.node(other)
 	c.waitsFor[from], c.waiting[to] = append(c.waitsFor[from], to), append(c.waiting[to], from)
 	c.spread(c.reaches, c.waiting, to, from)
-	if !c.onlyOwn {
+	if !c.hasOnlyOwn {
 		c.spread(c.reachedBy, c.waitsFor, from, to)
 	}
 }

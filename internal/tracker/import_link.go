@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -36,7 +36,7 @@ WHERE d.tenant_id = @tenant AND d.task_id = r.task_id AND d.depends_on_id = r.de
 // dropLinks forgets the links that changed items have no more. What was made of
 // one goes as well: a dependency, and an edge unless a person has put another in
 // its place.
-func dropLinks(ctx context.Context, c *gate.Call, project op.UUID, updated []*importedTask) error {
+func dropLinks(ctx context.Context, c *executor.Call, project op.UUID, updated []*importedTask) error {
 	if len(updated) == 0 {
 		return nil
 	}
@@ -68,13 +68,13 @@ func dropLinks(ctx context.Context, c *gate.Call, project op.UUID, updated []*im
 		return err
 	}
 	var ids []op.UUID
-	waits := []dependencyEdge{}
+	waits := []dependencyLink{}
 	for _, d := range dropped {
 		child, other := ends[items[d.SourceID].TaskID], items[d.DependsOnID].TaskID
 		switch {
 		case !d.Applied || child == nil || other == "":
 		case d.Type == contract.LinkBlocks:
-			waits = append(waits, dependencyEdge{TaskID: child.ID, DependsOnID: other})
+			waits = append(waits, dependencyLink{TaskID: child.ID, DependsOnID: other})
 		case value(child.EpicID) == other || value(child.ParentTaskID) == other:
 			ids = append(ids, child.ID)
 		}
@@ -116,7 +116,7 @@ type linkRow struct {
 // openLinks returns the links of one kind that are not applied yet and have both
 // tasks, in the order of their items: where an item can have only one, its first
 // link counts. It also returns the tasks.
-func (b *importBatch) openLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string) ([]openLink, map[op.UUID]*end, error) {
+func (b *importBatch) openLinks(ctx context.Context, c *executor.Call, project op.UUID, kind string) ([]openLink, map[op.UUID]*end, error) {
 	rows, err := postgres.Collect[linkRow](ctx, c.DB, openLinksSQL,
 		postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "sources": b.sources})
 	if err != nil {
@@ -155,14 +155,14 @@ func (b *importBatch) openLinks(ctx context.Context, c *gate.Call, project op.UU
 	return open, ends, nil
 }
 
-// mayLink tells whether the import may change the task: one of its own batch, or
+// requireLinkPermission tells whether the import may change the task: one of its own batch, or
 // one of an earlier batch that its caller may update.
-func (b *importBatch) mayLink(ctx context.Context, c *gate.Call, project *projectRow, task *end) bool {
+func (b *importBatch) requireLinkPermission(ctx context.Context, c *executor.Call, project *projectRow, task *end) bool {
 	_, own := b.places[task.ID]
 	return own || c.Decide(ctx, contract.PermTaskUpdate, task.resource(c.Tenant, project)) == nil
 }
 
-const makeEdgesSQL = `
+const insertEdgesSQL = `
 UPDATE projects.tasks t
 SET epic_id = r.epic_id, epic_project_id = r.epic_project_id, parent_task_id = r.parent_task_id, updated_at = @now
 FROM jsonb_to_recordset(@edges::jsonb) AS r (id uuid, epic_id uuid, epic_project_id uuid, parent_task_id uuid)
@@ -177,14 +177,14 @@ WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = r.sour
 // linkParents applies the links to a parent that have both tasks: to an epic as
 // its child, to another task as its sub-task. A link that would break a rule of
 // edges stays unapplied. It returns the names of the changed fields of each task.
-func (b *importBatch) linkParents(ctx context.Context, c *gate.Call, project *projectRow) (map[op.UUID][]string, error) {
+func (b *importBatch) linkParents(ctx context.Context, c *executor.Call, project *projectRow) (map[op.UUID][]string, error) {
 	open, ends, err := b.openLinks(ctx, c, project.ID, contract.LinkParentChild)
 	if err != nil || len(open) == 0 {
 		return nil, err
 	}
 	changed, made := map[op.UUID][]string{}, []openLink{}
 	for _, l := range open {
-		if !b.mayLink(ctx, c, project, l.child) {
+		if !b.requireLinkPermission(ctx, c, project, l.child) {
 			continue
 		}
 		if field := l.child.join(l.parent); field != "" {
@@ -216,7 +216,7 @@ func (e *end) join(parent *end) string {
 }
 
 // writeEdges stores what join made.
-func writeEdges(ctx context.Context, c *gate.Call, project op.UUID, changed map[op.UUID][]string, ends map[op.UUID]*end, made []openLink) error {
+func writeEdges(ctx context.Context, c *executor.Call, project op.UUID, changed map[op.UUID][]string, ends map[op.UUID]*end, made []openLink) error {
 	if len(made) == 0 {
 		return nil
 	}
@@ -238,7 +238,7 @@ func writeEdges(ctx context.Context, c *gate.Call, project op.UUID, changed map[
 	if err != nil {
 		return err
 	}
-	if _, err := c.DB.Exec(ctx, makeEdgesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "now": c.Now}); err != nil {
+	if _, err := c.DB.Exec(ctx, insertEdgesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "now": c.Now}); err != nil {
 		return postgres.MapError(err, taskConstraints())
 	}
 	return closeLinks(ctx, c, project, contract.LinkParentChild, made)
@@ -246,7 +246,7 @@ func writeEdges(ctx context.Context, c *gate.Call, project op.UUID, changed map[
 
 // closeLinks marks the links as applied. Those that are not stored yet are stored
 // so by insertNewLinks.
-func closeLinks(ctx context.Context, c *gate.Call, project op.UUID, kind string, made []openLink) error {
+func closeLinks(ctx context.Context, c *executor.Call, project op.UUID, kind string, made []openLink) error {
 	type link struct {
 		SourceID    string `json:"source_id"`
 		DependsOnID string `json:"depends_on_id"`

@@ -168,7 +168,7 @@ func mapStatus(name string, statuses []contract.Status) (contract.Status, error)
 	case "closed":
 		return statusOf(statuses, "DONE", contract.CategoryDone), nil
 	default:
-		return contract.Status{}, fmt.Errorf("unknown status %q; allowed: open, in_progress, hooked, closed, or a status of the project", clip(name))
+		return contract.Status{}, fmt.Errorf("unknown status %q; allowed: open, in_progress, hooked, closed, or a status of the project", truncate(name))
 	}
 }
 
@@ -246,8 +246,8 @@ func fingerprint(item *contract.ImportItem) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// clip bounds a text of the item's that goes into a reason.
-func clip(s string) string {
+// truncate bounds a text of the item's that goes into a reason.
+func truncate(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}

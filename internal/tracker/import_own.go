@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -16,10 +16,10 @@ const ownTasksSQL = exportSelect + `@tenant AND p.id = @project AND t.tenant_id 
   AND t.id = ANY(@ids::uuid[]) AND i.source_id IS NULL
 ORDER BY t.id`
 
-// knowOwn makes an import know the tasks of the project that an export named by
+// findImportOwn makes an import know the tasks of the project that an export named by
 // their own ids: as items that were imported as the export shows them now. What
 // comes back unchanged is so without a word written.
-func knowOwn(ctx context.Context, c *gate.Call, project *projectRow, tasks []*importedTask, known map[string]importItem, ends map[op.UUID]*end) error {
+func findImportOwn(ctx context.Context, c *executor.Call, project *projectRow, tasks []*importedTask, known map[string]importItem, ends map[op.UUID]*end) error {
 	given := map[op.UUID]*importedTask{}
 	var ids []op.UUID
 	for _, t := range tasks {
@@ -41,7 +41,7 @@ func knowOwn(ctx context.Context, c *gate.Call, project *projectRow, tasks []*im
 	for _, r := range rows {
 		ids = append(ids, r.ID)
 	}
-	own, err := loadEnds(ctx, c, project.ID, ids)
+	own, err := loadDependencyEnds(ctx, c, project.ID, ids)
 	if err != nil {
 		return err
 	}
@@ -65,11 +65,11 @@ func knowOwn(ctx context.Context, c *gate.Call, project *projectRow, tasks []*im
 			changed = append(changed, was)
 		}
 	}
-	return keepOwn(ctx, c, project.ID, changed)
+	return keepImportOwn(ctx, c, project.ID, changed)
 }
 
-// keepOwn remembers such tasks as items, because theirs have changed.
-func keepOwn(ctx context.Context, c *gate.Call, project op.UUID, tasks []*importedTask) error {
+// keepImportOwn remembers such tasks as items, because theirs have changed.
+func keepImportOwn(ctx context.Context, c *executor.Call, project op.UUID, tasks []*importedTask) error {
 	if len(tasks) == 0 {
 		return nil
 	}

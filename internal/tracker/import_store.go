@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parapet/internal/authz"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -28,7 +28,7 @@ const (
 SELECT i.source_id, i.task_id, i.fingerprint FROM projects.import_items i
 WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.source_id = ANY(@sources::text[])`
 
-	endsByIDSQL = `
+	dependencyEndsSQL = `
 SELECT t.id, t.number, t.issue_type, t.epic_id, t.epic_project_id, t.parent_task_id, t.created_by, t.assignee_id FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])
 ORDER BY t.id FOR UPDATE`
@@ -47,7 +47,7 @@ type importItem struct {
 	Fingerprint string
 }
 
-type endRow struct {
+type dependencyEndRow struct {
 	ID            op.UUID
 	Number        int64
 	IssueType     string
@@ -60,7 +60,7 @@ type endRow struct {
 
 // end is a task as the rules of edges see it.
 type end struct {
-	endRow
+	dependencyEndRow
 	hasSubTasks bool
 	hasChildren bool
 }
@@ -73,7 +73,7 @@ func (e *end) resource(tenant op.UUID, project *projectRow) authz.Resource {
 
 // loadItems gives those of the sources that have a task in the project, by their
 // own ids, and holds the tasks.
-func loadItems(ctx context.Context, c *gate.Call, project op.UUID, sources []string) (map[string]importItem, map[op.UUID]*end, error) {
+func loadItems(ctx context.Context, c *executor.Call, project op.UUID, sources []string) (map[string]importItem, map[op.UUID]*end, error) {
 	rows, err := postgres.Collect[importItem](ctx, c.DB, itemsBySourceSQL,
 		postgres.Args{"tenant": c.Tenant, "project": project, "sources": sources})
 	if err != nil {
@@ -83,21 +83,21 @@ func loadItems(ctx context.Context, c *gate.Call, project op.UUID, sources []str
 	for i, r := range rows {
 		items[r.SourceID], ids[i] = r, r.TaskID
 	}
-	ends, err := loadEnds(ctx, c, project, ids)
+	ends, err := loadDependencyEnds(ctx, c, project, ids)
 	return items, ends, err
 }
 
-func loadEnds(ctx context.Context, c *gate.Call, project op.UUID, ids []op.UUID) (map[op.UUID]*end, error) {
+func loadDependencyEnds(ctx context.Context, c *executor.Call, project op.UUID, ids []op.UUID) (map[op.UUID]*end, error) {
 	ends := make(map[op.UUID]*end, len(ids))
 	if len(ids) == 0 {
 		return ends, nil
 	}
-	rows, err := postgres.Collect[endRow](ctx, c.DB, endsByIDSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	rows, err := postgres.Collect[dependencyEndRow](ctx, c.DB, dependencyEndsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range rows {
-		ends[r.ID] = &end{endRow: r}
+		ends[r.ID] = &end{dependencyEndRow: r}
 	}
 	parents, err := postgres.CollectScalars[op.UUID](ctx, c.DB, parentsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "ids": ids})
 	if err != nil {
@@ -117,7 +117,7 @@ func loadEnds(ctx context.Context, c *gate.Call, project op.UUID, ids []op.UUID)
 }
 
 // lockCounter holds the project's numbers, before any of its tasks.
-func lockCounter(ctx context.Context, c *gate.Call, project op.UUID) error {
+func lockCounter(ctx context.Context, c *executor.Call, project op.UUID) error {
 	var last int64
 	return c.DB.QueryRow(ctx, lockCounterSQL, postgres.Args{"tenant": c.Tenant, "project": project}).Scan(&last)
 }
@@ -174,7 +174,7 @@ ON CONFLICT (tenant_id, project_id, source_id, depends_on_id, type) DO UPDATE SE
 // writeImport writes a batch: new tasks under the next numbers in the order of
 // the batch, changed ones with their links, and what the import remembers of both.
 // The links of new tasks follow in insertNewLinks.
-func writeImport(ctx context.Context, c *gate.Call, project op.UUID, created, updated []*importedTask) error {
+func writeImport(ctx context.Context, c *executor.Call, project op.UUID, created, updated []*importedTask) error {
 	batch := &pgx.Batch{}
 	if len(created) > 0 {
 		var last int64
@@ -221,7 +221,7 @@ func writeImport(ctx context.Context, c *gate.Call, project op.UUID, created, up
 // last, when it is known which of them were applied. Inserting them earlier and
 // updating them here would check the foreign key of each a second time, because
 // PostgreSQL checks it again for a row of the same transaction.
-func insertNewLinks(ctx context.Context, c *gate.Call, project op.UUID, links []*importLink) error {
+func insertNewLinks(ctx context.Context, c *executor.Call, project op.UUID, links []*importLink) error {
 	if len(links) == 0 {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -19,7 +19,7 @@ SELECT EXISTS (SELECT 1 FROM projects.import_links l
 
 // lockGraph holds the tenant's dependencies, before any task, when the batch can
 // make some: it has links of the kind, or earlier items wait for its own.
-func (b *importBatch) lockGraph(ctx context.Context, c *gate.Call, project *projectRow, tasks []*importedTask) error {
+func (b *importBatch) lockGraph(ctx context.Context, c *executor.Call, project *projectRow, tasks []*importedTask) error {
 	for _, t := range tasks {
 		if t == nil {
 			continue
@@ -40,7 +40,7 @@ func (b *importBatch) lockGraph(ctx context.Context, c *gate.Call, project *proj
 // waitImported makes dependencies of the links of the kind blocks that have both
 // ends by now. One that would create a cycle stays a mere link. It adds to the
 // names of the fields that have changed of tasks of earlier batches.
-func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
+func (b *importBatch) waitImported(ctx context.Context, c *executor.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
 	open, _, err := b.openLinks(ctx, c, project.ID, contract.LinkBlocks)
 	if err != nil || len(open) == 0 {
 		return linked, err
@@ -52,19 +52,19 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 	batch, onlyOwn := batchTasks(open, b.sources)
 	check := newCycleCheck(stored, batch, onlyOwn)
 	var made []openLink
-	var edges []dependencyEdge
+	var edges []dependencyLink
 	may := map[op.UUID]bool{}
 	for _, l := range open {
 		allowed, decided := may[l.child.ID]
 		if !decided {
-			allowed = b.mayLink(ctx, c, project, l.child)
+			allowed = b.requireLinkPermission(ctx, c, project, l.child)
 			may[l.child.ID] = allowed
 		}
-		if !allowed || check.closes(l.child.ID, l.parent.ID) {
+		if !allowed || check.closesCycle(l.child.ID, l.parent.ID) {
 			continue
 		}
 		check.add(l.child.ID, l.parent.ID)
-		edges = append(edges, dependencyEdge{ID: uid.New(), TaskID: l.child.ID, DependsOnID: l.parent.ID})
+		edges = append(edges, dependencyLink{ID: uid.New(), TaskID: l.child.ID, DependsOnID: l.parent.ID})
 		made = append(made, l)
 	}
 	if len(made) == 0 {
@@ -74,7 +74,7 @@ func (b *importBatch) waitImported(ctx context.Context, c *gate.Call, project *p
 	if err != nil {
 		return nil, err
 	}
-	b.out.Waiting = len(waiting)
+	b.result.Waiting = len(waiting)
 	if linked == nil {
 		linked = map[op.UUID][]string{}
 	}

@@ -7,16 +7,16 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
-// createInitiative checks the initiative to be where it is to belong.
-func (s *Service) createInitiative() gate.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID] {
-	return gate.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID]{
-		Load: func(_ context.Context, c *gate.Call, in *contract.CreateInitiativeIn) (op.UUID, authz.Resource, error) {
+// createInitiativeHandler checks the initiative to be where it is to belong.
+func (s *Service) createInitiativeHandler() executor.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID] {
+	return executor.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID]{
+		Load: func(_ context.Context, c *executor.Call, in *contract.CreateInitiativeIn) (op.UUID, authz.Resource, error) {
 			organisation := in.OrganisationID
 			if organisation == "" {
 				organisation = c.Actor.Organisation
@@ -26,16 +26,16 @@ func (s *Service) createInitiative() gate.Handler[contract.CreateInitiativeIn, c
 				Creator: string(c.Actor.UserID), Classification: in.Classification,
 			}, nil
 		},
-		Do: s.insertInitiative,
-		Returned: func(ctx context.Context, c *gate.Call, out *contract.Initiative) (authz.Resource, error) {
+		Do: s.createInitiative,
+		Returned: func(ctx context.Context, c *executor.Call, out *contract.Initiative) (authz.Resource, error) {
 			row, err := loadInitiative(ctx, c, loadInitiativeSQL, out.ID)
 			return row.resource(c.Tenant), err
 		},
 	}
 }
 
-// insertInitiative makes an ACTIVE initiative that nothing belongs to yet.
-func (s *Service) insertInitiative(ctx context.Context, c *gate.Call, in *contract.CreateInitiativeIn, organisation op.UUID) (*contract.Initiative, error) {
+// insertInitiativeRow makes an ACTIVE initiative that nothing belongs to yet.
+func (s *Service) createInitiative(ctx context.Context, c *executor.Call, in *contract.CreateInitiativeIn, organisation op.UUID) (*contract.Initiative, error) {
 	row := initiativeRow{
 		ID: uid.New(), Name: strings.TrimSpace(in.Name), Description: in.Description, Status: contract.InitiativeActive,
 		StartDate: in.StartDate, EndDate: optional(in.EndDate), Classification: in.Classification,
@@ -49,7 +49,7 @@ func (s *Service) insertInitiative(ctx context.Context, c *gate.Call, in *contra
 			return nil, err
 		}
 	}
-	if err := insertInitiative(ctx, c, &row); err != nil {
+	if err := insertInitiativeRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	recordInitiative(c, &row, "initiative.created", contract.EventInitiativeCreated, nil, map[string]any{
@@ -58,29 +58,29 @@ func (s *Service) insertInitiative(ctx context.Context, c *gate.Call, in *contra
 	return row.initiative(), nil
 }
 
-func (s *Service) getInitiative() gate.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow] {
-	return gate.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.GetInitiativeIn) (initiativeRow, authz.Resource, error) {
+func (s *Service) getInitiativeHandler() executor.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow] {
+	return executor.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.GetInitiativeIn) (initiativeRow, authz.Resource, error) {
 			row, err := loadInitiative(ctx, c, loadInitiativeSQL, in.InitiativeID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.GetInitiativeIn, row initiativeRow) (*contract.InitiativeDetail, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.GetInitiativeIn, row initiativeRow) (*contract.InitiativeDetail, error) {
 			return row.detail(ctx, c)
 		},
 	}
 }
 
-func (s *Service) updateInitiative() gate.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow] {
-	return gate.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateInitiativeIn) (initiativeRow, authz.Resource, error) {
+func (s *Service) updateInitiativeHandler() executor.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow] {
+	return executor.Handler[contract.UpdateInitiativeIn, contract.Initiative, initiativeRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateInitiativeIn) (initiativeRow, authz.Resource, error) {
 			row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.changeInitiative,
+		Do: s.updateInitiative,
 	}
 }
 
-func (s *Service) changeInitiative(ctx context.Context, c *gate.Call, in *contract.UpdateInitiativeIn, old initiativeRow) (*contract.Initiative, error) {
+func (s *Service) updateInitiative(ctx context.Context, c *executor.Call, in *contract.UpdateInitiativeIn, old initiativeRow) (*contract.Initiative, error) {
 	row := old
 	if err := row.apply(in); err != nil {
 		return nil, err
@@ -176,19 +176,19 @@ func (r *initiativeRow) check() error {
 	return nil
 }
 
-func (s *Service) deleteInitiative() gate.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow] {
-	return gate.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteInitiativeIn) (initiativeRow, authz.Resource, error) {
+func (s *Service) deleteInitiativeHandler() executor.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow] {
+	return executor.Handler[contract.DeleteInitiativeIn, op.None, initiativeRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteInitiativeIn) (initiativeRow, authz.Resource, error) {
 			row, err := loadInitiative(ctx, c, lockInitiativeSQL, in.InitiativeID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: removeInitiative,
+		Do: deleteInitiative,
 	}
 }
 
-// removeInitiative deletes the initiative. Its projects stay and lose it, epics
+// deleteInitiative deletes the initiative. Its projects stay and lose it, epics
 // lose its tag, and each of them gets an audit entry and an event.
-func removeInitiative(ctx context.Context, c *gate.Call, _ *contract.DeleteInitiativeIn, row initiativeRow) (*op.None, error) {
+func deleteInitiative(ctx context.Context, c *executor.Call, _ *contract.DeleteInitiativeIn, row initiativeRow) (*op.None, error) {
 	if err := authorizeCascade(ctx, c, "initiatives", row.ID); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func removeInitiative(ctx context.Context, c *gate.Call, _ *contract.DeleteIniti
 	if err != nil {
 		return nil, err
 	}
-	if err := deleteInitiative(ctx, c, row.ID); err != nil {
+	if err := deleteInitiativeRow(ctx, c, row.ID); err != nil {
 		return nil, err
 	}
 	from := map[string]any{"initiative": map[string]any{"from": opaqueID(c.Tenant, row.ID), "to": nil}}
@@ -210,20 +210,20 @@ func removeInitiative(ctx context.Context, c *gate.Call, _ *contract.DeleteIniti
 	for _, id := range epics {
 		recordTask(c, tasks[id], "task.updated", contract.EventTaskUpdated, []string{"initiativeId"}, from)
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: "initiative.deleted", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
 		Changes: map[string]any{"projects": len(projects), "epics": len(epics)},
 	})
-	c.Emit(gate.Event{Type: contract.EventInitiativeDeleted, AggregateType: "initiative", AggregateID: row.ID, Payload: row.initiative()})
+	c.Emit(executor.Event{Type: contract.EventInitiativeDeleted, AggregateType: "initiative", AggregateID: row.ID, Payload: row.initiative()})
 	return &op.None{}, nil
 }
 
 // findInitiativeToJoin reads the initiative that something is to belong to, and
 // holds it against its deletion. One that the caller may not read does not exist,
 // in the same words.
-func findInitiativeToJoin(ctx context.Context, c *gate.Call, initiative op.UUID) (initiativeRow, error) {
+func findInitiativeToJoin(ctx context.Context, c *executor.Call, initiative op.UUID) (initiativeRow, error) {
 	nothing := fault.Validation("initiativeId", "There is no such initiative.")
-	row, err := loadInitiative(ctx, c, keepInitiativeSQL, initiative)
+	row, err := loadInitiative(ctx, c, keyShareInitiativeSQL, initiative)
 	if fault.HasCode(err, fault.CodeNotFound) {
 		return row, nothing
 	}
@@ -238,7 +238,7 @@ func findInitiativeToJoin(ctx context.Context, c *gate.Call, initiative op.UUID)
 
 // joinInitiative lets a project into an initiative: which projects belong to it
 // is the initiative's matter as well.
-func joinInitiative(ctx context.Context, c *gate.Call, initiative *op.UUID) error {
+func joinInitiative(ctx context.Context, c *executor.Call, initiative *op.UUID) error {
 	if initiative == nil {
 		return nil
 	}
@@ -249,11 +249,11 @@ func joinInitiative(ctx context.Context, c *gate.Call, initiative *op.UUID) erro
 	return c.Decide(ctx, contract.PermInitiativeUpdate, row.resource(c.Tenant))
 }
 
-// tellInitiatives records of initiatives that a project joined or left them; nil is
+// emitInitiativeEvents records of initiatives that a project joined or left them; nil is
 // none. The entry has the initiative's classification and names the project by its
 // opaque id, as the project's entry does with the initiative. Both have the
 // correlation id of the request.
-func tellInitiatives(ctx context.Context, c *gate.Call, project op.UUID, initiatives ...*op.UUID) error {
+func emitInitiativeEvents(ctx context.Context, c *executor.Call, project op.UUID, initiatives ...*op.UUID) error {
 	for _, id := range initiatives {
 		if id == nil {
 			continue
@@ -262,11 +262,11 @@ func tellInitiatives(ctx context.Context, c *gate.Call, project op.UUID, initiat
 		if err != nil {
 			return err
 		}
-		c.Record(gate.Note{
+		c.Record(executor.AuditEntry{
 			Action: "initiative.projects_changed", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification,
 			Changes: map[string]any{"project": opaqueID(c.Tenant, project)},
 		})
-		c.Emit(gate.Event{
+		c.Emit(executor.Event{
 			Type: contract.EventInitiativeUpdated, AggregateType: "initiative", AggregateID: row.ID,
 			Payload: row.initiative(), Changed: []string{"projects"},
 		})
@@ -275,7 +275,7 @@ func tellInitiatives(ctx context.Context, c *gate.Call, project op.UUID, initiat
 }
 
 // setInitiative tags an epic, or takes the tag off with nil.
-func setInitiative(ctx context.Context, c *gate.Call, r *taskRow, initiative *op.UUID) error {
+func setInitiative(ctx context.Context, c *executor.Call, r *taskRow, initiative *op.UUID) error {
 	r.InitiativeID = initiative
 	if initiative == nil {
 		return nil
@@ -289,13 +289,13 @@ func setInitiative(ctx context.Context, c *gate.Call, r *taskRow, initiative *op
 
 // recordInitiative adds the audit entry and the event of a change. A change of
 // tier is a critical one.
-func recordInitiative(c *gate.Call, r *initiativeRow, action, event string, changed []string, changes map[string]any) {
+func recordInitiative(c *executor.Call, r *initiativeRow, action, event string, changed []string, changes map[string]any) {
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "initiative", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 		Critical: slices.Contains(changed, "classification"),
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "initiative", AggregateID: r.ID, Payload: r.initiative(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "initiative", AggregateID: r.ID, Payload: r.initiative(), Changed: changed})
 }

@@ -6,15 +6,15 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
 // listInitiatives gives a page of the initiatives that the filter lets through,
 // by name. The page's cursor is the last one's sort name and id.
-func (s *Service) listInitiatives(ctx context.Context, c *gate.Call, in *contract.ListInitiativesIn, f authz.Filter) (*op.Page[contract.Initiative], error) {
+func (s *Service) listInitiatives(ctx context.Context, c *executor.Call, in *contract.ListInitiativesIn, f authz.Filter) (*op.Page[contract.Initiative], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListInitiatives.Name, c.Tenant, 2)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		st.add(` AND i.status = `, st.arg(in.Status))
 	}
 	if in.Search != "" {
-		part := st.arg(containing(in.Search))
+		part := st.arg(containsPattern(in.Search))
 		st.add(` AND (i.name ILIKE `, part, ` OR i.description ILIKE `, part, `)`)
 	}
 	if after != nil {
@@ -64,7 +64,7 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 
 // findInitiative resolves a hint: an id, or else what fits the whole name, or
 // else a part of the name. Only the best rank that anything fits counts.
-func (s *Service) findInitiative(ctx context.Context, c *gate.Call, in *contract.FindInitiativeIn, f authz.Filter) (*contract.InitiativeDetail, error) {
+func (s *Service) findInitiative(ctx context.Context, c *executor.Call, in *contract.FindInitiativeIn, f authz.Filter) (*contract.InitiativeDetail, error) {
 	if f.None() {
 		return nil, fault.NotFound("initiative")
 	}
@@ -74,7 +74,7 @@ func (s *Service) findInitiative(ctx context.Context, c *gate.Call, in *contract
 	if id, err := op.ParseUUID(in.Hint); err == nil {
 		rank = `CASE WHEN i.id = ` + st.arg(id) + `::uuid THEN 1 END`
 	} else {
-		rank = `CASE WHEN i.sort_name = lower(` + st.arg(in.Hint) + `::text) THEN 1 WHEN i.name ILIKE ` + st.arg(containing(in.Hint)) + ` THEN 2 END`
+		rank = `CASE WHEN i.sort_name = lower(` + st.arg(in.Hint) + `::text) THEN 1 WHEN i.name ILIKE ` + st.arg(containsPattern(in.Hint)) + ` THEN 2 END`
 	}
 	st.add(`, r.rank
 FROM projects.initiatives i, LATERAL (SELECT `, rank, ` AS rank) r
@@ -109,7 +109,7 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(
 const maxDetailProjects = 200
 
 // detail is the public form with the projects that the caller may read.
-func (r *initiativeRow) detail(ctx context.Context, c *gate.Call) (*contract.InitiativeDetail, error) {
+func (r *initiativeRow) detail(ctx context.Context, c *executor.Call) (*contract.InitiativeDetail, error) {
 	detail := &contract.InitiativeDetail{Initiative: *r.initiative(), Projects: []contract.ProjectSummary{}}
 	f, err := c.Filter(ctx, contract.PermProjectsRead, projectColumns)
 	if err != nil || f.None() {

@@ -7,7 +7,7 @@ import (
 
 	contract "parapet/internal/contract/tracker"
 	"parapet/internal/events"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -24,16 +24,16 @@ func (s *Service) Subscribers() []events.Subscriber {
 	}}
 }
 
-// moved is what an event says of the progress of initiatives: what it may have
+// progressChange is what an event says of the progress of initiatives: what it may have
 // changed in one project, or in an initiative itself.
-type moved struct {
+type progressChange struct {
 	projects, initiatives []op.UUID
 	// correlation is that of the latest event.
 	correlation op.UUID
 }
 
 // read takes an event in. Most changes of a task are no progress.
-func (m *moved) read(e *events.Event) {
+func (m *progressChange) read(e *events.Event) {
 	var payload struct {
 		Resource struct {
 			ID        op.UUID `json:"id"`
@@ -73,11 +73,11 @@ func (m *moved) read(e *events.Event) {
 // do it again changes and tells nothing.
 func (s *Service) followProgress(ctx context.Context, _ postgres.Querier, list []events.Event) error {
 	var tenants []op.UUID
-	touched := map[op.UUID]*moved{}
+	touched := map[op.UUID]*progressChange{}
 	for i := range list {
 		tenant := list[i].TenantID
 		if touched[tenant] == nil {
-			touched[tenant] = &moved{}
+			touched[tenant] = &progressChange{}
 			tenants = append(tenants, tenant)
 		}
 		touched[tenant].read(&list[i])
@@ -88,7 +88,7 @@ func (s *Service) followProgress(ctx context.Context, _ postgres.Querier, list [
 			continue
 		}
 		caused := op.WithRequest(ctx, op.Request{ID: string(m.correlation)})
-		err := s.gate.Own(caused, tenant, func(ctx context.Context, c *gate.Call) error { return updateProgress(ctx, c, m) })
+		err := s.executor.RunAsSystem(caused, tenant, func(ctx context.Context, c *executor.Call) error { return updateProgress(ctx, c, m) })
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Service) followProgress(ctx context.Context, _ postgres.Querier, list [
 
 // The initiatives are held in one order and before anything is counted, so that
 // what is counted last is what stays.
-const holdMovedSQL = `
+const lockMovedProjectsSQL = `
 SELECT i.id FROM projects.initiatives i
 WHERE i.tenant_id = @tenant
   AND (i.id = ANY(@initiatives::uuid[])
@@ -136,10 +136,10 @@ func (n progressCount) percent() int {
 
 // updateProgress counts the initiatives that were touched and tells those whose
 // progress has changed, by the name of today and by the legacy one.
-func updateProgress(ctx context.Context, c *gate.Call, m *moved) error {
+func updateProgress(ctx context.Context, c *executor.Call, m *progressChange) error {
 	initiatives, projects := m.initiatives, m.projects
 	slices.Sort(projects)
-	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, holdMovedSQL, postgres.Args{
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, lockMovedProjectsSQL, postgres.Args{
 		"tenant": c.Tenant, "initiatives": initiatives, "projects": slices.Compact(projects),
 	})
 	if err != nil || len(ids) == 0 {
@@ -166,14 +166,14 @@ func updateProgress(ctx context.Context, c *gate.Call, m *moved) error {
 		if err != nil {
 			return err
 		}
-		c.Record(gate.Note{
+		c.Record(executor.AuditEntry{
 			Action: "initiative.progress_updated", ResourceType: "initiative", ResourceID: string(id), Classification: row.Classification,
 			Changes: map[string]any{"progress": progress},
 		})
 		for _, e := range []struct{ name, aggregate string }{
 			{contract.EventInitiativeProgressUpdated, "initiative"}, {contract.EventProgrammeProgressUpdated, "programme"},
 		} {
-			c.Emit(gate.Event{Type: e.name, AggregateType: e.aggregate, AggregateID: id, Payload: row.initiative(), Changed: []string{"progress"}})
+			c.Emit(executor.Event{Type: e.name, AggregateType: e.aggregate, AggregateID: id, Payload: row.initiative(), Changed: []string{"progress"}})
 		}
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -60,12 +60,12 @@ WHERE i.tenant_id = @tenant AND i.id = @initiative`
 // Whoever changes an initiative holds it alone; whoever puts something into it
 // holds it against its deletion.
 const (
-	lockInitiativeSQL = loadInitiativeSQL + ` FOR UPDATE OF i`
-	keepInitiativeSQL = loadInitiativeSQL + ` FOR KEY SHARE OF i`
+	lockInitiativeSQL     = loadInitiativeSQL + ` FOR UPDATE OF i`
+	keyShareInitiativeSQL = loadInitiativeSQL + ` FOR KEY SHARE OF i`
 )
 
 // loadInitiative reads an initiative by one of the three statements above.
-func loadInitiative(ctx context.Context, c *gate.Call, sql string, initiative op.UUID) (initiativeRow, error) {
+func loadInitiative(ctx context.Context, c *executor.Call, sql string, initiative op.UUID) (initiativeRow, error) {
 	row, err := postgres.One[initiativeRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "initiative": initiative})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("initiative")
@@ -92,7 +92,7 @@ INSERT INTO projects.initiatives (tenant_id, id, name, description, status, star
                                   created_by, created_at, updated_at)
 VALUES (@tenant, @id, @name, @description, @status, @start, @end, @classification, @organisation, @creator, @now, @now)`
 
-func insertInitiative(ctx context.Context, c *gate.Call, r *initiativeRow) error {
+func insertInitiativeRow(ctx context.Context, c *executor.Call, r *initiativeRow) error {
 	args := r.args(c)
 	args["creator"] = r.CreatedBy
 	_, err := c.DB.Exec(ctx, insertInitiativeSQL, args)
@@ -105,12 +105,12 @@ SET name = @name, description = @description, status = @status, start_date = @st
     classification = @classification, organisation_id = @organisation, updated_at = @now
 WHERE i.tenant_id = @tenant AND i.id = @id`
 
-func updateInitiativeRow(ctx context.Context, c *gate.Call, r *initiativeRow) error {
+func updateInitiativeRow(ctx context.Context, c *executor.Call, r *initiativeRow) error {
 	_, err := c.DB.Exec(ctx, updateInitiativeSQL, r.args(c))
 	return postgres.MapError(err, initiativeConstraints())
 }
 
-func (r *initiativeRow) args(c *gate.Call) postgres.Args {
+func (r *initiativeRow) args(c *executor.Call) postgres.Args {
 	return postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status, "start": r.StartDate,
 		"end": r.EndDate, "classification": r.Classification, "organisation": r.OrganisationID, "now": c.Now,
@@ -148,7 +148,7 @@ ORDER BY p.id`
 
 // emptyInitiative takes the projects and the epics out of the initiative and
 // gives both, the projects as they are then.
-func emptyInitiative(ctx context.Context, c *gate.Call, initiative op.UUID) ([]projectRow, []op.UUID, error) {
+func emptyInitiative(ctx context.Context, c *executor.Call, initiative op.UUID) ([]projectRow, []op.UUID, error) {
 	of := postgres.Args{"tenant": c.Tenant, "initiative": initiative}
 	projects, err := postgres.CollectScalars[op.UUID](ctx, c.DB, projectsOfInitiativeSQL, of)
 	if err != nil {
@@ -168,7 +168,7 @@ func emptyInitiative(ctx context.Context, c *gate.Call, initiative op.UUID) ([]p
 	return rows, epics, err
 }
 
-func deleteInitiative(ctx context.Context, c *gate.Call, initiative op.UUID) error {
+func deleteInitiativeRow(ctx context.Context, c *executor.Call, initiative op.UUID) error {
 	_, err := c.DB.Exec(ctx, deleteInitiativeSQL, postgres.Args{"tenant": c.Tenant, "initiative": initiative})
 	return postgres.MapError(err, initiativeConstraints())
 }

@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -29,17 +29,17 @@ func deadlines(severity string, created time.Time) (respond, resolve time.Time) 
 	return created.Add(time.Duration(first) * time.Hour), created.Add(time.Duration(whole) * time.Hour)
 }
 
-func (s *Service) createIssue() gate.Handler[contract.CreateIssueIn, contract.Issue, projectRow] {
-	return gate.Handler[contract.CreateIssueIn, contract.Issue, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateIssueIn) (projectRow, authz.Resource, error) {
+func (s *Service) createIssueHandler() executor.Handler[contract.CreateIssueIn, contract.Issue, projectRow] {
+	return executor.Handler[contract.CreateIssueIn, contract.Issue, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn) (projectRow, authz.Resource, error) {
 			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
-			return project, project.taskToBe(c), err
+			return project, project.newTaskResource(c), err
 		},
-		Returned: func(ctx context.Context, c *gate.Call, out *contract.Issue) (authz.Resource, error) {
+		Returned: func(ctx context.Context, c *executor.Call, out *contract.Issue) (authz.Resource, error) {
 			row, err := loadIssue(ctx, c, string(out.ID), false)
 			return row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
 			row := issueRow{
 				issueSummaryRow: issueSummaryRow{
 					ID: uid.New(), ProjectID: project.ID, Prefix: project.project().IssuePrefix, Title: strings.TrimSpace(in.Title),
@@ -49,7 +49,7 @@ func (s *Service) createIssue() gate.Handler[contract.CreateIssueIn, contract.Is
 				Description: in.Description, OrganisationID: project.OrganisationID, Classification: project.Classification,
 			}
 			row.FirstResponseDueAt, row.ResolutionDueAt = deadlines(row.Severity, row.CreatedAt)
-			if err := insertIssue(ctx, c, &row); err != nil {
+			if err := insertIssueRow(ctx, c, &row); err != nil {
 				return nil, err
 			}
 			recordIssue(c, &row, "issue.created", contract.EventIssueCreated, nil, map[string]any{"severity": row.Severity})
@@ -58,13 +58,13 @@ func (s *Service) createIssue() gate.Handler[contract.CreateIssueIn, contract.Is
 	}
 }
 
-func (s *Service) getIssue() gate.Handler[contract.GetIssueIn, contract.Issue, issueRow] {
-	return gate.Handler[contract.GetIssueIn, contract.Issue, issueRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.GetIssueIn) (issueRow, authz.Resource, error) {
+func (s *Service) getIssueHandler() executor.Handler[contract.GetIssueIn, contract.Issue, issueRow] {
+	return executor.Handler[contract.GetIssueIn, contract.Issue, issueRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.GetIssueIn) (issueRow, authz.Resource, error) {
 			row, err := loadIssue(ctx, c, in.Issue, false)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(_ context.Context, c *gate.Call, _ *contract.GetIssueIn, row issueRow) (*contract.Issue, error) {
+		Do: func(_ context.Context, c *executor.Call, _ *contract.GetIssueIn, row issueRow) (*contract.Issue, error) {
 			return row.issue(c.Now), nil
 		},
 	}
@@ -75,19 +75,19 @@ type issueChange[In any] struct {
 	// name gives the issue's key or id.
 	name func(in *In) string
 	// apply sets what was asked for.
-	apply         func(ctx context.Context, c *gate.Call, in *In, r *issueRow) error
+	apply         func(ctx context.Context, c *executor.Call, in *In, r *issueRow) error
 	action, event string
-	// responds says that such a change by another than the creator is a response.
-	responds bool
+	// countsAsResponse says that such a change by another than the creator is a response.
+	countsAsResponse bool
 }
 
-func changeIssue[In any](h issueChange[In]) gate.Handler[In, contract.Issue, issueRow] {
-	return gate.Handler[In, contract.Issue, issueRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *In) (issueRow, authz.Resource, error) {
+func changeIssue[In any](h issueChange[In]) executor.Handler[In, contract.Issue, issueRow] {
+	return executor.Handler[In, contract.Issue, issueRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *In) (issueRow, authz.Resource, error) {
 			row, err := loadIssue(ctx, c, h.name(in), true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *In, old issueRow) (*contract.Issue, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *In, old issueRow) (*contract.Issue, error) {
 			row := old
 			if err := h.apply(ctx, c, in, &row); err != nil {
 				return nil, err
@@ -99,7 +99,7 @@ func changeIssue[In any](h issueChange[In]) gate.Handler[In, contract.Issue, iss
 				}
 				return old.issue(c.Now), nil
 			}
-			if h.responds && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {
+			if h.countsAsResponse && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {
 				row.FirstRespondedAt = &c.Now
 				changed = append(changed, "firstRespondedAt")
 			}
@@ -113,10 +113,10 @@ func changeIssue[In any](h issueChange[In]) gate.Handler[In, contract.Issue, iss
 	}
 }
 
-func (s *Service) updateIssue() gate.Handler[contract.UpdateIssueIn, contract.Issue, issueRow] {
+func (s *Service) updateIssueHandler() executor.Handler[contract.UpdateIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.UpdateIssueIn]{
 		name: func(in *contract.UpdateIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, _ *gate.Call, in *contract.UpdateIssueIn, r *issueRow) error {
+		apply: func(_ context.Context, _ *executor.Call, in *contract.UpdateIssueIn, r *issueRow) error {
 			if in.Title.Null {
 				return cannotClear("title")
 			}
@@ -132,10 +132,10 @@ func (s *Service) updateIssue() gate.Handler[contract.UpdateIssueIn, contract.Is
 	})
 }
 
-func (s *Service) assignIssue() gate.Handler[contract.AssignIssueIn, contract.Issue, issueRow] {
+func (s *Service) assignIssueHandler() executor.Handler[contract.AssignIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.AssignIssueIn]{
 		name: func(in *contract.AssignIssueIn) string { return in.Issue },
-		apply: func(ctx context.Context, c *gate.Call, in *contract.AssignIssueIn, r *issueRow) error {
+		apply: func(ctx context.Context, c *executor.Call, in *contract.AssignIssueIn, r *issueRow) error {
 			if !in.Assignee.Set {
 				return fault.Validation("assignee", "The field assignee is required: a user's id, or an empty text to unassign.")
 			}
@@ -153,14 +153,14 @@ func (s *Service) assignIssue() gate.Handler[contract.AssignIssueIn, contract.Is
 			r.AssigneeID = &user
 			return s.checkAssignable(ctx, c, "assignee", user, r.Classification)
 		},
-		action: "issue.assigned", event: contract.EventIssueAssigned, responds: true,
+		action: "issue.assigned", event: contract.EventIssueAssigned, countsAsResponse: true,
 	})
 }
 
-func (s *Service) escalateIssue() gate.Handler[contract.EscalateIssueIn, contract.Issue, issueRow] {
+func (s *Service) escalateIssueHandler() executor.Handler[contract.EscalateIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.EscalateIssueIn]{
 		name: func(in *contract.EscalateIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, _ *gate.Call, in *contract.EscalateIssueIn, r *issueRow) error {
+		apply: func(_ context.Context, _ *executor.Call, in *contract.EscalateIssueIn, r *issueRow) error {
 			r.Severity = in.Severity
 			r.FirstResponseDueAt, r.ResolutionDueAt = deadlines(r.Severity, r.CreatedAt)
 			return nil
@@ -169,32 +169,32 @@ func (s *Service) escalateIssue() gate.Handler[contract.EscalateIssueIn, contrac
 	})
 }
 
-func (s *Service) transitionIssue() gate.Handler[contract.TransitionIssueIn, contract.Issue, issueRow] {
+func (s *Service) transitionIssueHandler() executor.Handler[contract.TransitionIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.TransitionIssueIn]{
 		name: func(in *contract.TransitionIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, c *gate.Call, in *contract.TransitionIssueIn, r *issueRow) error {
+		apply: func(_ context.Context, c *executor.Call, in *contract.TransitionIssueIn, r *issueRow) error {
 			r.move(c, in.To)
 			return nil
 		},
-		action: "issue.transitioned", event: contract.EventIssueTransitioned, responds: true,
+		action: "issue.transitioned", event: contract.EventIssueTransitioned, countsAsResponse: true,
 	})
 }
 
-func (s *Service) resolveIssue() gate.Handler[contract.ResolveIssueIn, contract.Issue, issueRow] {
+func (s *Service) resolveIssueHandler() executor.Handler[contract.ResolveIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.ResolveIssueIn]{
 		name: func(in *contract.ResolveIssueIn) string { return in.Issue },
-		apply: func(_ context.Context, c *gate.Call, in *contract.ResolveIssueIn, r *issueRow) error {
+		apply: func(_ context.Context, c *executor.Call, in *contract.ResolveIssueIn, r *issueRow) error {
 			r.move(c, contract.IssueResolved)
 			r.Resolution = &in.Resolution
 			return nil
 		},
-		action: "issue.resolved", event: contract.EventIssueResolved, responds: true,
+		action: "issue.resolved", event: contract.EventIssueResolved, countsAsResponse: true,
 	})
 }
 
 // move puts the issue into a status, with what follows from it: work that begins
 // again takes back the resolution.
-func (r *issueRow) move(c *gate.Call, status string) {
+func (r *issueRow) move(c *executor.Call, status string) {
 	r.Status = status
 	switch {
 	case status != contract.IssueResolved && status != contract.IssueClosed:
@@ -242,13 +242,13 @@ func (r *issueRow) moves(old *issueRow) map[string]any {
 	return moves
 }
 
-func (s *Service) deleteIssue() gate.Handler[contract.DeleteIssueIn, op.None, issueRow] {
-	return gate.Handler[contract.DeleteIssueIn, op.None, issueRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteIssueIn) (issueRow, authz.Resource, error) {
+func (s *Service) deleteIssueHandler() executor.Handler[contract.DeleteIssueIn, op.None, issueRow] {
+	return executor.Handler[contract.DeleteIssueIn, op.None, issueRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteIssueIn) (issueRow, authz.Resource, error) {
 			row, err := loadIssue(ctx, c, in.Issue, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteIssueIn, row issueRow) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteIssueIn, row issueRow) (*op.None, error) {
 			if err := authorizeCascade(ctx, c, "issues", row.ID); err != nil {
 				return nil, err
 			}

@@ -7,7 +7,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -17,8 +17,8 @@ import (
 // cursor is the last one's moment of creation and id. Only the empty page of a
 // project asks a second question: whether there is nothing, or nothing for the
 // caller.
-func (s *Service) listIssues(ctx context.Context, c *gate.Call, in *contract.ListIssuesIn, f authz.Filter) (*op.Page[contract.IssueSummary], error) {
-	before, err := readInstant(in.Cursor, contract.ListIssues.Name, c.Tenant)
+func (s *Service) listIssues(ctx context.Context, c *executor.Call, in *contract.ListIssuesIn, f authz.Filter) (*op.Page[contract.IssueSummary], error) {
+	before, err := parseInstant(in.Cursor, contract.ListIssues.Name, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *Service) listIssues(ctx context.Context, c *gate.Call, in *contract.Lis
 	return page, decideInProject(ctx, c, contract.PermIssuesRead, in.ProjectID)
 }
 
-func issueListStatement(c *gate.Call, in *contract.ListIssuesIn, f authz.Filter, before *instant) *statement {
+func issueListStatement(c *executor.Call, in *contract.ListIssuesIn, f authz.Filter, before *instant) *statement {
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(issueSummarySelect, `
@@ -72,7 +72,7 @@ WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
 func (s *statement) searchIssues(of op.UUID, tenant string, project op.UUID, typed string) {
 	query := termsOf(of).query(typed)
 	if query == "" {
-		s.add(` AND i.title ILIKE `, s.arg(containing(typed)))
+		s.add(` AND i.title ILIKE `, s.arg(containsPattern(typed)))
 		return
 	}
 	s.add(` AND i.id IN (SELECT hit FROM projects.search_issues(`, tenant, `, `, s.arg(optional(project)), `, `, s.arg(query), `::text::tsquery) hit`)
@@ -101,8 +101,8 @@ type instant struct {
 	id op.UUID
 }
 
-// readInstant reads a cursor of a moment and an id; nil is the start.
-func readInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
+// parseInstant reads a cursor of a moment and an id; nil is the start.
+func parseInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
 	keys, err := op.ReadCursor(cursor, operation, tenant, 2)
 	if err != nil || keys == nil {
 		return nil, err
@@ -119,10 +119,10 @@ func readInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
 }
 
 // decideInProject asks whether the caller has the permission in a project at all.
-func decideInProject(ctx context.Context, c *gate.Call, permission string, id op.UUID) error {
+func decideInProject(ctx context.Context, c *executor.Call, permission string, id op.UUID) error {
 	project, err := loadProject(ctx, c, loadProjectSQL, id)
 	if err != nil {
 		return err
 	}
-	return c.Decide(ctx, permission, project.taskToBe(c))
+	return c.Decide(ctx, permission, project.newTaskResource(c))
 }

@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -84,11 +84,11 @@ const (
 	lockIssue     = ` FOR UPDATE OF i`
 	// The project is held before the issue, as before a task: see keepProjectSQL.
 	// Whose an issue is never changes.
-	holdProjectOfIssueSQL = `
+	lockProjectOfIssueSQL = `
 SELECT 1 FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = (SELECT i.project_id FROM projects.issues i WHERE i.tenant_id = @tenant AND i.id = @id)
 FOR KEY SHARE`
-	holdProjectOfIssueKeySQL = `
+	lockProjectOfIssueKeySQL = `
 SELECT 1 FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = (SELECT i.project_id FROM projects.issues i
                                         WHERE i.tenant_id = @tenant AND i.prefix = @prefix AND i.number = @number)
@@ -96,21 +96,21 @@ FOR KEY SHARE`
 )
 
 // loadIssue reads an issue of the tenant, for a change when lock is set.
-func loadIssue(ctx context.Context, c *gate.Call, name string, lock bool) (issueRow, error) {
+func loadIssue(ctx context.Context, c *executor.Call, name string, lock bool) (issueRow, error) {
 	ref, err := parseIssueRef(name)
 	if err != nil {
 		return issueRow{}, err
 	}
-	sql, hold, args := issueByIDSQL, holdProjectOfIssueSQL, postgres.Args{"tenant": c.Tenant}
+	sql, hold, args := issueByIDSQL, lockProjectOfIssueSQL, postgres.Args{"tenant": c.Tenant}
 	if ref.id != "" {
 		args["id"] = ref.id
 	} else {
-		sql, hold = issueByKeySQL, holdProjectOfIssueKeySQL
+		sql, hold = issueByKeySQL, lockProjectOfIssueKeySQL
 		args["prefix"], args["number"] = ref.prefix, ref.number
 	}
 	var row issueRow
 	if lock {
-		row, err = heldRow[issueRow](ctx, c, query{hold, args}, query{sql + lockIssue, args})
+		row, err = lockAndRead[issueRow](ctx, c, query{hold, args}, query{sql + lockIssue, args})
 	} else {
 		row, err = postgres.One[issueRow](ctx, c.DB, sql, args)
 	}
@@ -175,8 +175,8 @@ SELECT @tenant, @id, @project, @prefix, taken.last_number, @title, @description,
 FROM taken
 RETURNING number`
 
-// insertIssue writes the issue under the next number of its prefix.
-func insertIssue(ctx context.Context, c *gate.Call, r *issueRow) error {
+// insertIssueRow writes the issue under the next number of its prefix.
+func insertIssueRow(ctx context.Context, c *executor.Call, r *issueRow) error {
 	err := c.DB.QueryRow(ctx, insertIssueSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "prefix": r.Prefix, "title": r.Title, "description": r.Description,
 		"severity": r.Severity, "status": r.Status, "due": r.DueDate, "respond": r.FirstResponseDueAt, "resolve": r.ResolutionDueAt,
@@ -192,7 +192,7 @@ SET title = @title, description = @description, severity = @severity, status = @
     first_responded_at = @responded, resolved_at = @resolved, promoted_task_id = @task, updated_at = @now
 WHERE i.tenant_id = @tenant AND i.id = @id`
 
-func updateIssueRow(ctx context.Context, c *gate.Call, r *issueRow) error {
+func updateIssueRow(ctx context.Context, c *executor.Call, r *issueRow) error {
 	_, err := c.DB.Exec(ctx, updateIssueSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "title": r.Title, "description": r.Description, "severity": r.Severity, "status": r.Status,
 		"resolution": r.Resolution, "assignee": r.AssigneeID, "due": r.DueDate, "respond": r.FirstResponseDueAt,
@@ -205,7 +205,7 @@ const deleteIssueSQL = `DELETE FROM projects.issues i WHERE i.tenant_id = @tenan
 
 // recordIssue adds the audit entry and the event of a change. Codes and ids go
 // into the entry; texts that people wrote do not.
-func recordIssue(c *gate.Call, r *issueRow, action, event string, changed []string, more map[string]any) {
+func recordIssue(c *executor.Call, r *issueRow, action, event string, changed []string, more map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
 		changes["fields"] = changed
@@ -213,8 +213,8 @@ func recordIssue(c *gate.Call, r *issueRow, action, event string, changed []stri
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "issue", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "issue", AggregateID: r.ID, Payload: r.issue(c.Now), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "issue", AggregateID: r.ID, Payload: r.issue(c.Now), Changed: changed})
 }

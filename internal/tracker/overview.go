@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -16,7 +16,7 @@ import (
 // stages.read, the rest by projects.read. One of the two is enough; the answer says
 // what was left out. Only a denial leaves a part out: any other failure is returned
 // as it is.
-func (s *Service) getProjectOverview(ctx context.Context, c *gate.Call, in *contract.GetProjectIn) (*contract.ProjectOverview, error) {
+func (s *Service) getProjectOverview(ctx context.Context, c *executor.Call, in *contract.GetProjectIn) (*contract.ProjectOverview, error) {
 	if !c.Actor.Subject.Holds(contract.PermStagesRead) && !c.Actor.Subject.Holds(contract.PermProjectsRead) {
 		// Decided before the project is looked for, so the answer does not tell
 		// whether it exists.
@@ -85,11 +85,11 @@ SELECT count(*) FROM projects.issues i
 WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.status = ANY(@open::text[])`
 
 // projectStats counts what the caller may read. A day ends in UTC.
-func projectStats(ctx context.Context, c *gate.Call, row *projectRow) (*contract.ProjectStats, error) {
+func projectStats(ctx context.Context, c *executor.Call, row *projectRow) (*contract.ProjectStats, error) {
 	stats := &contract.ProjectStats{}
 	of := func() postgres.Args { return postgres.Args{"tenant": c.Tenant, "project": row.ID} }
 	count := func(permission string) error {
-		return ask(ctx, c, "project", authz.CountRecords{Actor: c.Actor.Subject, Permission: permission, Resource: row.resource(c.Tenant)})
+		return evaluateCustom(ctx, c, "project", authz.CountRecords{Actor: c.Actor.Subject, Permission: permission, Resource: row.resource(c.Tenant)})
 	}
 	err := count(contract.PermTasksRead)
 	switch {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"parapet/internal/authz"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -37,22 +37,22 @@ FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = @id`
 
 	// The project is held before what is in it: see keepProjectSQL.
-	holdPlace = ` FOR KEY SHARE OF p`
+	lockPlaceClause = ` FOR KEY SHARE OF p`
 
-	keepPlaceOfTaskSQL    = placeOfTaskSQL + holdPlace
-	keepPlaceOfIssueSQL   = placeOfIssueSQL + holdPlace
-	keepPlaceOfProjectSQL = placeOfProjectSQL + holdPlace
+	keyShareTaskProjectSQL  = placeOfTaskSQL + lockPlaceClause
+	keyShareIssueProjectSQL = placeOfIssueSQL + lockPlaceClause
+	keyShareProjectSQL      = placeOfProjectSQL + lockPlaceClause
 )
 
 // loadPlace reads the place of a task, an issue or else a project, for a change in
 // it when hold is set.
-func loadPlace(ctx context.Context, c *gate.Call, project, task, issue op.UUID, hold bool) (placeRow, error) {
-	sql, held, id, noun := placeOfProjectSQL, keepPlaceOfProjectSQL, project, "project"
+func loadPlace(ctx context.Context, c *executor.Call, project, task, issue op.UUID, hold bool) (placeRow, error) {
+	sql, held, id, noun := placeOfProjectSQL, keyShareProjectSQL, project, "project"
 	switch {
 	case task != "":
-		sql, held, id, noun = placeOfTaskSQL, keepPlaceOfTaskSQL, task, "task"
+		sql, held, id, noun = placeOfTaskSQL, keyShareTaskProjectSQL, task, "task"
 	case issue != "":
-		sql, held, id, noun = placeOfIssueSQL, keepPlaceOfIssueSQL, issue, "issue"
+		sql, held, id, noun = placeOfIssueSQL, keyShareIssueProjectSQL, issue, "issue"
 	}
 	if hold {
 		sql = held

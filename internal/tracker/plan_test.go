@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/tracker"
@@ -60,11 +60,11 @@ func (e *ear) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {
 // listening binds the module anew on a pool that the ear hears.
 func (w *world) listening(e *ear) {
 	w.t.Helper()
-	module := gate.New(gate.Config{
+	module := executor.New(executor.Config{
 		Module: contract.Module, Engine: w.engine, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: 2, Tracer: e}),
 	})
-	for _, b := range tracker.New(tracker.Deps{Gate: module, Directory: w}).Operations() {
+	for _, b := range tracker.New(tracker.Deps{Executor: module, Directory: w}).Operations() {
 		w.operations[b.Name] = b
 	}
 }

@@ -9,16 +9,16 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
 
-// createProject checks the project to be where it is to belong.
-func (s *Service) createProject() gate.Handler[contract.CreateProjectIn, contract.Project, op.UUID] {
-	return gate.Handler[contract.CreateProjectIn, contract.Project, op.UUID]{
-		Load: func(_ context.Context, c *gate.Call, in *contract.CreateProjectIn) (op.UUID, authz.Resource, error) {
+// createProjectHandler checks the project to be where it is to belong.
+func (s *Service) createProjectHandler() executor.Handler[contract.CreateProjectIn, contract.Project, op.UUID] {
+	return executor.Handler[contract.CreateProjectIn, contract.Project, op.UUID]{
+		Load: func(_ context.Context, c *executor.Call, in *contract.CreateProjectIn) (op.UUID, authz.Resource, error) {
 			organisation := in.OrganisationID
 			if organisation == "" {
 				organisation = c.Actor.Organisation
@@ -28,15 +28,15 @@ func (s *Service) createProject() gate.Handler[contract.CreateProjectIn, contrac
 				Creator: string(c.Actor.UserID), Classification: in.Classification,
 			}, nil
 		},
-		Do: s.insertProject,
-		Returned: func(ctx context.Context, c *gate.Call, out *contract.Project) (authz.Resource, error) {
+		Do: s.createProject,
+		Returned: func(ctx context.Context, c *executor.Call, out *contract.Project) (authz.Resource, error) {
 			row, err := loadProject(ctx, c, loadProjectSQL, out.ID)
 			return row.resource(c.Tenant), err
 		},
 	}
 }
 
-func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.CreateProjectIn, organisation op.UUID) (*contract.Project, error) {
+func (s *Service) createProject(ctx context.Context, c *executor.Call, in *contract.CreateProjectIn, organisation op.UUID) (*contract.Project, error) {
 	owner := in.OwnerID
 	if owner == "" {
 		owner = c.Actor.UserID
@@ -77,18 +77,18 @@ func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.
 	if err := joinInitiative(ctx, c, row.InitiativeID); err != nil {
 		return nil, err
 	}
-	if err := claimPrefix(ctx, c, &row); err != nil {
+	if err := reservePrefix(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	if err := insertProjectParts(ctx, c, &row); err != nil {
 		return nil, err
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: "project.created", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
 		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": opaqueRef(c.Tenant, row.InitiativeID)},
 	})
-	c.Emit(gate.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
-	if err := tellInitiatives(ctx, c, row.ID, row.InitiativeID); err != nil {
+	c.Emit(executor.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
+	if err := emitInitiativeEvents(ctx, c, row.ID, row.InitiativeID); err != nil {
 		return nil, err
 	}
 	return row.show(ctx, c)
@@ -97,11 +97,11 @@ func (s *Service) insertProject(ctx context.Context, c *gate.Call, in *contract.
 // prefixAttempts bounds the search for a free derived prefix.
 const prefixAttempts = 1000
 
-// claimPrefix inserts the project under the prefix that was asked for, or under
+// reservePrefix inserts the project under the prefix that was asked for, or under
 // the first free one that is derived from its name.
-func claimPrefix(ctx context.Context, c *gate.Call, row *projectRow) error {
+func reservePrefix(ctx context.Context, c *executor.Call, row *projectRow) error {
 	if row.Prefix != "" {
-		free, err := insertProject(ctx, c, row)
+		free, err := insertProjectRow(ctx, c, row)
 		if err == nil && !free {
 			err = projectConstraints()["projects_prefix_once"]
 		}
@@ -110,7 +110,7 @@ func claimPrefix(ctx context.Context, c *gate.Call, row *projectRow) error {
 	base := derivePrefix(row.Name)
 	for n := 1; n <= prefixAttempts; n++ {
 		row.Prefix = numberedPrefix(base, n)
-		free, err := insertProject(ctx, c, row)
+		free, err := insertProjectRow(ctx, c, row)
 		if err != nil || free {
 			return err
 		}
@@ -118,29 +118,29 @@ func claimPrefix(ctx context.Context, c *gate.Call, row *projectRow) error {
 	return fault.Conflict("No prefix that is derived from the name is free. Choose one.")
 }
 
-func (s *Service) getProject() gate.Handler[contract.GetProjectIn, contract.Project, projectRow] {
-	return gate.Handler[contract.GetProjectIn, contract.Project, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.GetProjectIn) (projectRow, authz.Resource, error) {
+func (s *Service) getProjectHandler() executor.Handler[contract.GetProjectIn, contract.Project, projectRow] {
+	return executor.Handler[contract.GetProjectIn, contract.Project, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.GetProjectIn) (projectRow, authz.Resource, error) {
 			row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
 			return row.show(ctx, c)
 		},
 	}
 }
 
-func (s *Service) updateProject() gate.Handler[contract.UpdateProjectIn, contract.Project, projectRow] {
-	return gate.Handler[contract.UpdateProjectIn, contract.Project, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateProjectIn) (projectRow, authz.Resource, error) {
+func (s *Service) updateProjectHandler() executor.Handler[contract.UpdateProjectIn, contract.Project, projectRow] {
+	return executor.Handler[contract.UpdateProjectIn, contract.Project, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateProjectIn) (projectRow, authz.Resource, error) {
 			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.changeProject,
+		Do: s.updateProject,
 	}
 }
 
-func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.UpdateProjectIn, old projectRow) (*contract.Project, error) {
+func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contract.UpdateProjectIn, old projectRow) (*contract.Project, error) {
 	row := old
 	renames, err := row.apply(in)
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 	}
 	recordProject(c, &row, changed, more)
 	if moved {
-		if err := tellInitiatives(ctx, c, row.ID, old.InitiativeID, row.InitiativeID); err != nil {
+		if err := emitInitiativeEvents(ctx, c, row.ID, old.InitiativeID, row.InitiativeID); err != nil {
 			return nil, err
 		}
 	}
@@ -213,16 +213,16 @@ func (s *Service) changeProject(ctx context.Context, c *gate.Call, in *contract.
 
 // recordProject adds the audit entry and the event of a change. A change of tier
 // is a critical one.
-func recordProject(c *gate.Call, r *projectRow, changed []string, more map[string]any) {
+func recordProject(c *executor.Call, r *projectRow, changed []string, more map[string]any) {
 	changes := map[string]any{"fields": changed}
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: "project.updated", ResourceType: "project", ResourceID: string(r.ID), Classification: r.Classification,
 		Changes: changes, Critical: slices.Contains(changed, "classification"),
 	})
-	c.Emit(gate.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
+	c.Emit(executor.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
 }
 
 // apply sets the fields that were given, and gives the renamings of statuses that
@@ -348,7 +348,7 @@ func cannotClear(field string) error {
 	return fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
 }
 
-func (s *Service) checkOrganisation(ctx context.Context, c *gate.Call, organisation op.UUID) error {
+func (s *Service) checkOrganisation(ctx context.Context, c *executor.Call, organisation op.UUID) error {
 	there, err := s.directory.OrganisationExists(ctx, c.Tenant, organisation)
 	if err == nil && !there {
 		err = fault.Validation("organisationId", "The tenant has no such organisation.")

@@ -8,15 +8,15 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
 // listProjects gives a page of the projects that the filter lets through, by
 // name. The page's cursor is the last one's sort name and id.
-func (s *Service) listProjects(ctx context.Context, c *gate.Call, in *contract.ListProjectsIn, f authz.Filter) (*op.Page[contract.ProjectSummary], error) {
+func (s *Service) listProjects(ctx context.Context, c *executor.Call, in *contract.ListProjectsIn, f authz.Filter) (*op.Page[contract.ProjectSummary], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListProjects.Name, c.Tenant, 2)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		st.add(` AND p.initiative_id = `, st.arg(in.InitiativeID), `::uuid`)
 	}
 	if in.Search != "" {
-		part := st.arg(containing(in.Search))
+		part := st.arg(containsPattern(in.Search))
 		st.add(` AND (p.name ILIKE `, part, ` OR p.prefix ILIKE `, part, ` OR p.description ILIKE `, part, `)`)
 	}
 	if after != nil {
@@ -83,7 +83,7 @@ const maxCandidates = 20
 // findProject resolves a hint: a bound repository path, an id, or else what fits
 // the prefix or the whole name, or else a part of the name. The ranks go into one query, and only the
 // best rank that anything fits counts.
-func (s *Service) findProject(ctx context.Context, c *gate.Call, in *contract.FindProjectIn, f authz.Filter) (*contract.Project, error) {
+func (s *Service) findProject(ctx context.Context, c *executor.Call, in *contract.FindProjectIn, f authz.Filter) (*contract.Project, error) {
 	if f.None() {
 		return nil, fault.NotFound("project")
 	}
@@ -100,7 +100,7 @@ func (s *Service) findProject(ctx context.Context, c *gate.Call, in *contract.Fi
 	} else {
 		hint := st.arg(in.Hint)
 		rank = `CASE WHEN p.prefix = upper(` + hint + `::text) OR p.sort_name = lower(` + hint + `::text) THEN 1 WHEN p.name ILIKE ` +
-			st.arg(containing(in.Hint)) + ` THEN 2 END`
+			st.arg(containsPattern(in.Hint)) + ` THEN 2 END`
 	}
 	st.add(`, r.rank
 FROM projects.projects p, LATERAL (SELECT `, rank, ` AS rank) r
@@ -131,19 +131,19 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(
 	return rows[0].show(ctx, c)
 }
 
-func (s *Service) deleteProject() gate.Handler[contract.DeleteProjectIn, op.None, projectRow] {
-	return gate.Handler[contract.DeleteProjectIn, op.None, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteProjectIn) (projectRow, authz.Resource, error) {
+func (s *Service) deleteProjectHandler() executor.Handler[contract.DeleteProjectIn, op.None, projectRow] {
+	return executor.Handler[contract.DeleteProjectIn, op.None, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteProjectIn) (projectRow, authz.Resource, error) {
 			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.removeProject,
+		Do: s.deleteProject,
 	}
 }
 
-// removeProject deletes the project with all that is in it. Children of its
+// deleteProject deletes the project with all that is in it. Children of its
 // epics in other projects stay: they lose the epic, and say so.
-func (s *Service) removeProject(ctx context.Context, c *gate.Call, _ *contract.DeleteProjectIn, row projectRow) (*op.None, error) {
+func (s *Service) deleteProject(ctx context.Context, c *executor.Call, _ *contract.DeleteProjectIn, row projectRow) (*op.None, error) {
 	of := postgres.Args{"tenant": c.Tenant, "project": row.ID}
 	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, foreignChildrenSQL, of)
 	if err != nil {
@@ -167,10 +167,10 @@ func (s *Service) removeProject(ctx context.Context, c *gate.Call, _ *contract.D
 	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, postgres.MapError(err, projectConstraints())
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: "project.deleted", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
 		Changes: map[string]any{"prefix": row.Prefix, "tasks": tasks},
 	})
-	c.Emit(gate.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
-	return &op.None{}, tellInitiatives(ctx, c, row.ID, row.InitiativeID)
+	c.Emit(executor.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
+	return &op.None{}, emitInitiativeEvents(ctx, c, row.ID, row.InitiativeID)
 }

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -94,7 +94,7 @@ const (
 )
 
 // loadProject reads a project by one of the three statements above.
-func loadProject(ctx context.Context, c *gate.Call, sql string, project op.UUID) (projectRow, error) {
+func loadProject(ctx context.Context, c *executor.Call, sql string, project op.UUID) (projectRow, error) {
 	row, err := postgres.One[projectRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "project": project})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("project")
@@ -146,8 +146,8 @@ VALUES (@tenant, @id, @name, @description, @status, @start, @end, @prefix, @issu
         @story_points, @organisation, @classification, @owner, @initiative, @creator, @now, @now)
 ON CONFLICT ON CONSTRAINT projects_prefix_once DO NOTHING`
 
-// insertProject tells whether the prefix was free.
-func insertProject(ctx context.Context, c *gate.Call, r *projectRow) (bool, error) {
+// insertProjectRow tells whether the prefix was free.
+func insertProjectRow(ctx context.Context, c *executor.Call, r *projectRow) (bool, error) {
 	tag, err := c.DB.Exec(ctx, insertProjectSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
 		"start": r.StartDate, "end": r.EndDate, "prefix": r.Prefix, "issue_prefix": r.IssuePrefix,
@@ -169,7 +169,7 @@ ON CONFLICT (tenant_id, project_id, name) DO UPDATE SET category = excluded.cate
 const insertCounterSQL = `INSERT INTO projects.counters (tenant_id, project_id) VALUES (@tenant, @project)`
 
 // insertProjectParts writes what belongs to a new project.
-func insertProjectParts(ctx context.Context, c *gate.Call, r *projectRow) error {
+func insertProjectParts(ctx context.Context, c *executor.Call, r *projectRow) error {
 	batch := &pgx.Batch{}
 	batch.Queue(insertStatusesSQL, postgres.Args{
 		"tenant": c.Tenant, "project": r.ID, "names": r.StatusNames, "categories": r.StatusCategories,
@@ -185,7 +185,7 @@ SET name = @name, description = @description, status = @status, start_date = @st
     classification = @classification, owner_id = @owner, initiative_id = @initiative, updated_at = @now
 WHERE p.tenant_id = @tenant AND p.id = @id`
 
-func updateProjectRow(ctx context.Context, c *gate.Call, r *projectRow) error {
+func updateProjectRow(ctx context.Context, c *executor.Call, r *projectRow) error {
 	_, err := c.DB.Exec(ctx, updateProjectSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
 		"start": r.StartDate, "end": r.EndDate, "prefix": r.Prefix, "issue_prefix": r.IssuePrefix,

@@ -5,34 +5,34 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
-// promoteIssue makes a task of an issue. The policies decide about both: the
+// promoteIssueHandler makes a task of an issue. The policies decide about both: the
 // issue, for which issue.update.own is not enough, and the new task.
-func (s *Service) promoteIssue() gate.Handler[contract.PromoteIssueIn, contract.Task, issueRow] {
-	return gate.Handler[contract.PromoteIssueIn, contract.Task, issueRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
+func (s *Service) promoteIssueHandler() executor.Handler[contract.PromoteIssueIn, contract.Task, issueRow] {
+	return executor.Handler[contract.PromoteIssueIn, contract.Task, issueRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
 			row, err := loadIssue(ctx, c, in.Issue, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.makeTaskOfIssue, Returned: returnedTask,
+		Do: s.promoteIssue, Returned: loadReturnedTask,
 	}
 }
 
-func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract.PromoteIssueIn, issue issueRow) (*contract.Task, error) {
-	if err := ask(ctx, c, "issue", authz.PromoteIssue{Actor: c.Actor.Subject, Resource: issue.resource(c.Tenant)}); err != nil {
+func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contract.PromoteIssueIn, issue issueRow) (*contract.Task, error) {
+	if err := evaluateCustom(ctx, c, "issue", authz.PromoteIssue{Actor: c.Actor.Subject, Resource: issue.resource(c.Tenant)}); err != nil {
 		return nil, err
 	}
 	project, err := loadProject(ctx, c, loadProjectSQL, issue.ProjectID)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Decide(ctx, contract.PermTaskCreate, project.taskToBe(c)); err != nil {
+	if err := c.Decide(ctx, contract.PermTaskCreate, project.newTaskResource(c)); err != nil {
 		return nil, err
 	}
 	if issue.PromotedTaskID != nil {
@@ -62,7 +62,7 @@ func (s *Service) makeTaskOfIssue(ctx context.Context, c *gate.Call, _ *contract
 			return nil, err
 		}
 	}
-	if err := insertTask(ctx, c, &row); err != nil {
+	if err := insertTaskRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	issue.PromotedTaskID, issue.TaskNumber, issue.UpdatedAt = &row.ID, &row.Number, c.Now
@@ -105,7 +105,7 @@ RETURNING i.id`
 
 // forgetPromotions takes the link from the issues whose task is about to go, and
 // says so: they can be promoted again.
-func forgetPromotions(ctx context.Context, c *gate.Call, project op.UUID, tasks []op.UUID) error {
+func forgetPromotions(ctx context.Context, c *executor.Call, project op.UUID, tasks []op.UUID) error {
 	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, promotedIssuesSQL, postgres.Args{
 		"tenant": c.Tenant, "project": project, "tasks": tasks, "now": c.Now,
 	})

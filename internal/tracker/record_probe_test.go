@@ -7,7 +7,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -29,7 +29,7 @@ var probeRecords = op.New[RecordsIn, Records](op.Spec{
 // ProbeRecords binds an operation that only tests have: it compares, for the caller,
 // the filter of a type with the decisions about its loaded rows.
 func (s *Service) ProbeRecords() op.Bound {
-	return gate.Asked(s.gate, probeRecords, func(ctx context.Context, c *gate.Call, in *RecordsIn) (*Records, error) {
+	return executor.CustomDecision(s.executor, probeRecords, func(ctx context.Context, c *executor.Call, in *RecordsIn) (*Records, error) {
 		probe, ok := recordProbes[in.Type]
 		if !ok {
 			return nil, fmt.Errorf("no type %q", in.Type)
@@ -38,11 +38,11 @@ func (s *Service) ProbeRecords() op.Bound {
 	})
 }
 
-type recordProbe func(ctx context.Context, c *gate.Call, permission string) (*Records, error)
+type recordProbe func(ctx context.Context, c *executor.Call, permission string) (*Records, error)
 
 // probeOf reads the rows of a type by a statement that ends in its WHERE clause.
 func probeOf[Row any](t *authz.RecordType[Row], sql string, id func(*Row) op.UUID) recordProbe {
-	return func(ctx context.Context, c *gate.Call, permission string) (*Records, error) {
+	return func(ctx context.Context, c *executor.Call, permission string) (*Records, error) {
 		rows, err := postgres.Collect[Row](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant})
 		if err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ WHERE e.tenant_id = @tenant`, func(r *timeEntryRow) op.UUID { return r.ID }),
 }
 
 // probeCriteria loads each criterion with the deliverable or the task that bears it.
-func probeCriteria(ctx context.Context, c *gate.Call, permission string) (*Records, error) {
+func probeCriteria(ctx context.Context, c *executor.Call, permission string) (*Records, error) {
 	const from = criterionSelect + `
 JOIN projects.projects p ON p.tenant_id = k.tenant_id AND p.id = k.project_id
 LEFT JOIN projects.deliverables d ON d.tenant_id = k.tenant_id AND d.id = k.deliverable_id

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 )
 
@@ -25,7 +25,7 @@ func opaqueID(tenant, id op.UUID) op.UUID {
 
 // redactInitiatives replaces, in an answer, the ids of initiatives that the caller
 // may not read by opaque ones.
-func redactInitiatives(ctx context.Context, c *gate.Call, ids ...*op.UUID) error {
+func redactInitiatives(ctx context.Context, c *executor.Call, ids ...*op.UUID) error {
 	refs := make([]reference, len(ids))
 	for i, id := range ids {
 		refs[i] = reference{toInitiative, id, nil}
@@ -34,7 +34,7 @@ func redactInitiatives(ctx context.Context, c *gate.Call, ids ...*op.UUID) error
 }
 
 // show is the project's public form for the caller.
-func (r *projectRow) show(ctx context.Context, c *gate.Call) (*contract.Project, error) {
+func (r *projectRow) show(ctx context.Context, c *executor.Call) (*contract.Project, error) {
 	p := r.project()
 	return p, redactInitiatives(ctx, c, &p.InitiativeID)
 }

@@ -6,7 +6,7 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -41,7 +41,7 @@ SELECT i.id FROM projects.initiatives i WHERE i.tenant_id = @tenant AND i.id = A
 )
 
 // visible gives those of the records that the caller may read.
-func (to *referenced) visible(ctx context.Context, c *gate.Call, ids []op.UUID) ([]op.UUID, error) {
+func (to *referenced) visible(ctx context.Context, c *executor.Call, ids []op.UUID) ([]op.UUID, error) {
 	f, err := c.Filter(ctx, to.permission, to.columns)
 	if err != nil || f.None() {
 		return nil, err
@@ -58,7 +58,7 @@ func (to *referenced) visible(ctx context.Context, c *gate.Call, ids []op.UUID) 
 // record in the projects that it reads: it has the permission in the whole tenant up
 // to its clearance. A change does not ask, because each decision of a change tells in
 // whose name it is made.
-func (to *referenced) readsAll(ctx context.Context, c *gate.Call) bool {
+func (to *referenced) readsAll(ctx context.Context, c *executor.Call) bool {
 	return to.noun != "" && c.Tx == nil && c.Decide(ctx, to.permission, authz.Resource{
 		Type: to.noun, Tenant: string(c.Tenant), Classification: c.Actor.Subject.Clearance(),
 	}) == nil
@@ -67,7 +67,7 @@ func (to *referenced) readsAll(ctx context.Context, c *gate.Call) bool {
 // redactReferences replaces, in an answer, the ids of records that the caller may not
 // read by opaque ones, and their keys by REDACTED. A record that is not there any
 // more is replaced as well. It asks the database only where there is an id.
-func redactReferences(ctx context.Context, c *gate.Call, refs []reference) error {
+func redactReferences(ctx context.Context, c *executor.Call, refs []reference) error {
 	ids := map[*referenced][]op.UUID{}
 	for _, ref := range refs {
 		if *ref.id != "" && !slices.Contains(ids[ref.to], *ref.id) {
@@ -92,24 +92,24 @@ func redactReferences(ctx context.Context, c *gate.Call, refs []reference) error
 	return nil
 }
 
-// handle binds an operation as gate.Handle does, and redacts its answer.
-func handle[In, Out, R any](m *gate.Module, o op.Op[In, Out], h gate.Handler[In, Out, R]) op.Bound {
+// handle binds an operation as executor.Handle does, and redacts its answer.
+func handle[In, Out, R any](m *executor.Module, o op.Op[In, Out], h executor.Handler[In, Out, R]) op.Bound {
 	do := h.Do
-	h.Do = func(ctx context.Context, c *gate.Call, in *In, resource R) (*Out, error) {
+	h.Do = func(ctx context.Context, c *executor.Call, in *In, resource R) (*Out, error) {
 		out, err := do(ctx, c, in, resource)
 		if err != nil {
 			return nil, err
 		}
 		return out, redactReferences(ctx, c, referencesOf(out))
 	}
-	return gate.Handle(m, o, h)
+	return executor.Handle(m, o, h)
 }
 
-// list binds an operation as gate.List does, and redacts its answer.
+// list binds an operation as executor.List does, and redacts its answer.
 func list[In, Out any](
-	m *gate.Module, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *gate.Call, in *In, f authz.Filter) (*Out, error),
+	m *executor.Module, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *executor.Call, in *In, f authz.Filter) (*Out, error),
 ) op.Bound {
-	return gate.List(m, o, columns, func(ctx context.Context, c *gate.Call, in *In, f authz.Filter) (*Out, error) {
+	return executor.List(m, o, columns, func(ctx context.Context, c *executor.Call, in *In, f authz.Filter) (*Out, error) {
 		out, err := do(ctx, c, in, f)
 		if err != nil {
 			return nil, err

@@ -6,20 +6,20 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
-func (s *Service) bindRepo() gate.Handler[contract.BindRepoIn, contract.RepoPath, projectRow] {
-	return gate.Handler[contract.BindRepoIn, contract.RepoPath, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.BindRepoIn) (projectRow, authz.Resource, error) {
+func (s *Service) bindRepoHandler() executor.Handler[contract.BindRepoIn, contract.RepoPath, projectRow] {
+	return executor.Handler[contract.BindRepoIn, contract.RepoPath, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.BindRepoIn) (projectRow, authz.Resource, error) {
 			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: addRepo,
+		Do: bindRepo,
 	}
 }
 
@@ -28,9 +28,9 @@ INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, cr
 VALUES (@tenant, @id, @project, @path, @creator, @now)
 ON CONFLICT ON CONSTRAINT repo_paths_once DO NOTHING`
 
-// addRepo binds a path. To bind it again is no change; to bind what is another
+// bindRepo binds a path. To bind it again is no change; to bind what is another
 // project's is refused without naming that project, which may be a hidden one.
-func addRepo(ctx context.Context, c *gate.Call, in *contract.BindRepoIn, row projectRow) (*contract.RepoPath, error) {
+func bindRepo(ctx context.Context, c *executor.Call, in *contract.BindRepoIn, row projectRow) (*contract.RepoPath, error) {
 	path, err := repoPathOf(in.Path)
 	if err != nil {
 		return nil, err
@@ -56,16 +56,16 @@ func addRepo(ctx context.Context, c *gate.Call, in *contract.BindRepoIn, row pro
 	if tag.RowsAffected() == 0 {
 		return nil, fault.Conflict("The path is bound to another project of the tenant. Unbind it there first.")
 	}
-	return &repo, tellRepos(ctx, c, row.ID, map[string]any{"bound": repo.ID})
+	return &repo, emitRepoEvents(ctx, c, row.ID, map[string]any{"bound": repo.ID})
 }
 
-func (s *Service) unbindRepo() gate.Handler[contract.UnbindRepoIn, op.None, projectRow] {
-	return gate.Handler[contract.UnbindRepoIn, op.None, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UnbindRepoIn) (projectRow, authz.Resource, error) {
+func (s *Service) unbindRepoHandler() executor.Handler[contract.UnbindRepoIn, op.None, projectRow] {
+	return executor.Handler[contract.UnbindRepoIn, op.None, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UnbindRepoIn) (projectRow, authz.Resource, error) {
 			row, err := loadProject(ctx, c, lockProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: removeRepo,
+		Do: unbindRepo,
 	}
 }
 
@@ -73,7 +73,7 @@ const deleteRepoSQL = `
 DELETE FROM projects.repo_paths b
 WHERE b.tenant_id = @tenant AND b.project_id = @project AND b.id = @id`
 
-func removeRepo(ctx context.Context, c *gate.Call, in *contract.UnbindRepoIn, row projectRow) (*op.None, error) {
+func unbindRepo(ctx context.Context, c *executor.Call, in *contract.UnbindRepoIn, row projectRow) (*op.None, error) {
 	tag, err := c.DB.Exec(ctx, deleteRepoSQL, postgres.Args{"tenant": c.Tenant, "project": row.ID, "id": in.BindingID})
 	if err != nil {
 		return nil, err
@@ -81,11 +81,11 @@ func removeRepo(ctx context.Context, c *gate.Call, in *contract.UnbindRepoIn, ro
 	if tag.RowsAffected() == 0 {
 		return nil, fault.NotFound("repository path")
 	}
-	return &op.None{}, tellRepos(ctx, c, row.ID, map[string]any{"unbound": in.BindingID})
+	return &op.None{}, emitRepoEvents(ctx, c, row.ID, map[string]any{"unbound": in.BindingID})
 }
 
-// tellRepos says that the project's repository paths have changed.
-func tellRepos(ctx context.Context, c *gate.Call, project op.UUID, changes map[string]any) error {
+// emitRepoEvents says that the project's repository paths have changed.
+func emitRepoEvents(ctx context.Context, c *executor.Call, project op.UUID, changes map[string]any) error {
 	row, err := loadProject(ctx, c, loadProjectSQL, project)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func tellRepos(ctx context.Context, c *gate.Call, project op.UUID, changes map[s
 
 // findByRepo gives the project that the longest bound path above or at this one
 // leads to; nil where none of those that the caller may read does.
-func findByRepo(ctx context.Context, c *gate.Call, normal string, f authz.Filter) (*contract.Project, error) {
+func findByRepo(ctx context.Context, c *executor.Call, normal string, f authz.Filter) (*contract.Project, error) {
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(projectSelect, `

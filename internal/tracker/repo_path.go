@@ -23,10 +23,10 @@ func normalRepo(text string) (string, bool) {
 
 func repoForm(text string) (string, bool) {
 	if drive := strings.ReplaceAll(text, `\`, "/"); len(drive) > 2 && drive[1:3] == ":/" && isLetter(drive[0]&^0x20) {
-		return absolute(strings.ToUpper(drive[:1]) + ":" + path.Clean(drive[2:]))
+		return absolutePath(strings.ToUpper(drive[:1]) + ":" + path.Clean(drive[2:]))
 	}
 	if strings.HasPrefix(text, "/") {
-		return absolute(path.Clean(text))
+		return absolutePath(path.Clean(text))
 	}
 	if scheme, _, ok := strings.Cut(text, "://"); ok {
 		u, err := url.Parse(text)
@@ -35,7 +35,7 @@ func repoForm(text string) (string, bool) {
 		}
 		switch strings.ToLower(scheme) {
 		case "file":
-			return absolute(path.Clean("/" + u.Path))
+			return absolutePath(path.Clean("/" + u.Path))
 		case "ssh", "git", "http", "https", "git+ssh", "git+https", "git+http":
 			return remote(u.Hostname(), u.Path)
 		}
@@ -56,8 +56,8 @@ func repoForm(text string) (string, bool) {
 	return "", false
 }
 
-// absolute refuses the root: everything is below it.
-func absolute(clean string) (string, bool) {
+// absolutePath refuses the root: everything is below it.
+func absolutePath(clean string) (string, bool) {
 	return clean, len(clean) <= maxRepoPath && strings.TrimRight(clean, "/") != "" && !strings.HasSuffix(clean, ":/") && !strings.HasPrefix(clean, "/../")
 }
 

@@ -12,8 +12,8 @@ import (
 	"parapet/internal/agentcmd"
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -31,8 +31,8 @@ type AgentCommand interface {
 const (
 	// runAttempts is how often the command is started for one run at most.
 	runAttempts = 3
-	// runAgain is the wait before the next attempt, times the attempts so far.
-	runAgain = 30 * time.Second
+	// runRetryDelay is the wait before the next attempt, times the attempts so far.
+	runRetryDelay = 30 * time.Second
 	// runMargin is how much longer than its command an attempt has the run for
 	// itself: the time to begin and to write down the end.
 	runMargin = 30 * time.Second
@@ -52,13 +52,13 @@ const (
 	runUncleared  = "AGENT_NOT_CLEARED"
 )
 
-// noCommand is what a run that waits says where this process can't carry it out.
-const noCommand = "No command is set for agent runs (PT_AGENT_COMMAND): the run waits until a process has one."
+// noCommandMessage is what a run that waits says where this process can't carry it out.
+const noCommandMessage = "No command is set for agent runs (PT_AGENT_COMMAND): the run waits until a process has one."
 
 // assigned records a run when a task has been given to a synthetic agent, with
 // the change itself. Whoever takes a task for itself works on it already, and
 // work that is over is not begun. who is nil where the task changed no hands.
-func assigned(ctx context.Context, c *gate.Call, task *taskRow, who *authz.Candidate) error {
+func assigned(ctx context.Context, c *executor.Call, task *taskRow, who *authz.Candidate) error {
 	if who == nil || who.Kind != authz.KindAgent || op.UUID(who.ID) == c.Actor.UserID || isOver(task.StatusCategory) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (s *Service) ExecuteRun(ctx context.Context, tenant, id op.UUID) (time.Dura
 	}
 	run, input, again, err := s.takeRun(ctx, tenant, id)
 	if err != nil || input == nil {
-		return again, ignoreGone(err)
+		return again, ignoreNotFound(err)
 	}
 	output, failure := s.agent.Run(ctx, string(id), input)
 	if failure != nil {
@@ -101,11 +101,11 @@ func (s *Service) ExecuteRun(ctx context.Context, tenant, id op.UUID) (time.Dura
 		// JSON, but none that can be kept: a NUL in it, say.
 		again, err = s.concludeRun(end, tenant, run, nil, fmt.Errorf("%w: %w", agentcmd.ErrOutput, err))
 	}
-	return again, ignoreGone(err)
+	return again, ignoreNotFound(err)
 }
 
-// ignoreGone makes nothing of a run that is not there: it went with its task.
-func ignoreGone(err error) error {
+// ignoreNotFound makes nothing of a run that is not there: it went with its task.
+func ignoreNotFound(err error) error {
 	if fault.HasCode(err, fault.CodeNotFound) {
 		return nil
 	}
@@ -115,7 +115,7 @@ func ignoreGone(err error) error {
 // takeRun begins an attempt, if there is one to make now, and gives what its
 // command reads.
 func (s *Service) takeRun(ctx context.Context, tenant, id op.UUID) (run runRow, input []byte, again time.Duration, err error) {
-	err = s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) error {
+	err = s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		var err error
 		input, again = nil, 0
 		if run, err = loadRun(ctx, c, lockRunSQL, id); err != nil {
@@ -130,7 +130,7 @@ func (s *Service) takeRun(ctx context.Context, tenant, id op.UUID) (run runRow, 
 		case run.Status != contract.RunQueued && run.Status != contract.RunRunning:
 			return nil
 		}
-		input, err = s.begin(ctx, c, &run)
+		input, err = s.beginAsSystem(ctx, c, &run)
 		return err
 	})
 	return run, input, again, err
@@ -139,7 +139,7 @@ func (s *Service) takeRun(ctx context.Context, tenant, id op.UUID) (run runRow, 
 // concludeRun writes down how the attempt ended. One that took longer than it had
 // has lost the run to another.
 func (s *Service) concludeRun(ctx context.Context, tenant op.UUID, run runRow, output []byte, failure error) (again time.Duration, err error) {
-	err = s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) error {
+	err = s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		again = 0
 		now, err := loadRun(ctx, c, lockRunSQL, run.ID)
 		if err != nil || now.Status != contract.RunRunning || now.Attempts != run.Attempts {
@@ -168,10 +168,10 @@ type runLessons struct {
 	Lessons []string `json:"lessons"`
 }
 
-// begin starts an attempt and gives what its command reads; nil when there is no
+// beginAsSystem starts an attempt and gives what its command reads; nil when there is no
 // more to do, because the task is over or somebody else's, or the policies no longer
 // let the agent have it: it may have lost its clearance since the assignment.
-func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte, error) {
+func (s *Service) beginAsSystem(ctx context.Context, c *executor.Call, run *runRow) ([]byte, error) {
 	rows, err := loadTasks(ctx, c, []op.UUID{run.TaskID})
 	if err != nil {
 		return nil, err
@@ -189,17 +189,17 @@ func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.Ask(ctx, authz.StartRun{Agent: agent, Resource: task.resource(c.Tenant)})
+	v, err := c.Evaluate(ctx, authz.StartRun{Agent: agent, Resource: task.resource(c.Tenant)})
 	switch {
 	case err != nil:
 		return nil, fault.Unavailable(err)
 	case !v.Allow:
-		return nil, run.end(ctx, c, contract.RunCancelled, refusedRun(v))
+		return nil, run.end(ctx, c, contract.RunCancelled, runDenialReason(v))
 	}
 	held := c.Now.Add(s.agent.Timeout() + runMargin)
 	run.Status, run.HeldUntil, run.StartedAt, run.Error = contract.RunRunning, &held, &c.Now, nil
 	run.Attempts++
-	if err := updateRun(ctx, c, run); err != nil {
+	if err := updateRunRow(ctx, c, run); err != nil {
 		return nil, err
 	}
 	recordRun(c, run, "started", contract.EventRunStarted)
@@ -208,8 +208,8 @@ func (s *Service) begin(ctx context.Context, c *gate.Call, run *runRow) ([]byte,
 	})
 }
 
-// refusedRun is the code of a run that the policies did not let start.
-func refusedRun(v authz.Verdict) string {
+// runDenialReason is the code of a run that the policies did not let start.
+func runDenialReason(v authz.Verdict) string {
 	if len(v.Reasons) == 0 {
 		return runNoAgent
 	}
@@ -225,7 +225,7 @@ func refusedRun(v authz.Verdict) string {
 
 // conclude writes down how an attempt ended. A command that gave no answer is
 // asked again, a few times; one that was called off has not been asked.
-func (r *runRow) conclude(ctx context.Context, c *gate.Call, output []byte, failure error) (again time.Duration, err error) {
+func (r *runRow) conclude(ctx context.Context, c *executor.Call, output []byte, failure error) (again time.Duration, err error) {
 	if failure == nil {
 		failure = r.read(output)
 	}
@@ -235,18 +235,18 @@ func (r *runRow) conclude(ctx context.Context, c *gate.Call, output []byte, fail
 	case errors.Is(failure, context.Canceled), errors.Is(failure, agentcmd.ErrOverlap):
 		r.Status, r.HeldUntil = contract.RunQueued, nil
 		r.Attempts--
-		return time.Second, updateRun(ctx, c, r)
+		return time.Second, updateRunRow(ctx, c, r)
 	}
 	code := runCode(failure)
 	if r.Attempts >= runAttempts {
 		return 0, r.end(ctx, c, contract.RunFailed, code)
 	}
 	r.Status, r.HeldUntil, r.Error = contract.RunQueued, nil, &code
-	if err := updateRun(ctx, c, r); err != nil {
+	if err := updateRunRow(ctx, c, r); err != nil {
 		return 0, err
 	}
 	recordRun(c, r, "queued", contract.EventRunRetried)
-	return runAgain * time.Duration(r.Attempts), nil
+	return runRetryDelay * time.Duration(r.Attempts), nil
 }
 
 // runCode is the code of what kept a command from an answer.
@@ -263,9 +263,9 @@ func runCode(failure error) string {
 }
 
 // end writes down that the run is over.
-func (r *runRow) end(ctx context.Context, c *gate.Call, status, code string) error {
+func (r *runRow) end(ctx context.Context, c *executor.Call, status, code string) error {
 	r.Status, r.HeldUntil, r.FinishedAt, r.Error = status, nil, &c.Now, optional(code)
-	if err := updateRun(ctx, c, r); err != nil {
+	if err := updateRunRow(ctx, c, r); err != nil {
 		return err
 	}
 	verb, event := "finished", contract.EventRunFinished

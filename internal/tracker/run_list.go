@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -21,7 +21,7 @@ WHERE r.tenant_id = `
 // listRuns gives a page of the runs that the caller may see, the latest first.
 // The page is chosen by ids, along the index that fits the question, and then
 // read whole.
-func (s *Service) listRuns(ctx context.Context, c *gate.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
+func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
 	page := &op.Page[contract.AgentRunSummary]{Items: []contract.AgentRunSummary{}}
 	before, err := readDecisionCursor(c, contract.ListRuns.Operation, in.Cursor)
 	if err != nil || f.None() {
@@ -73,18 +73,18 @@ func (s *Service) listRuns(ctx context.Context, c *gate.Call, in *contract.ListR
 func (s *Service) showRun(r *runRow) contract.AgentRunSummary {
 	shown := r.summary()
 	if r.Status == contract.RunQueued && s.agent == nil {
-		shown.Note = noCommand
+		shown.Note = noCommandMessage
 	}
 	return shown
 }
 
-func (s *Service) getRun() gate.Handler[contract.GetRunIn, contract.AgentRun, runRow] {
-	return gate.Handler[contract.GetRunIn, contract.AgentRun, runRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.GetRunIn) (runRow, authz.Resource, error) {
+func (s *Service) getRunHandler() executor.Handler[contract.GetRunIn, contract.AgentRun, runRow] {
+	return executor.Handler[contract.GetRunIn, contract.AgentRun, runRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.GetRunIn) (runRow, authz.Resource, error) {
 			row, err := loadRun(ctx, c, runByIDSQL, in.RunID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(_ context.Context, _ *gate.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
+		Do: func(_ context.Context, _ *executor.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
 			run := &contract.AgentRun{AgentRunSummary: s.showRun(&row)}
 			if len(row.Outcome) > 0 {
 				if err := json.Unmarshal(row.Outcome, &run.Outcome); err != nil {

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
-// scoredAtOnce bounds one transaction of scoring.
-const scoredAtOnce = 100
+// scoreBatchSize bounds one transaction of scoring.
+const scoreBatchSize = 100
 
 // Whoever scores at the same time takes other runs.
 const unscoredSQL = `
@@ -38,10 +38,10 @@ func (s *Service) ScoreRuns(ctx context.Context) (contract.ScoreReport, error) {
 	var report contract.ScoreReport
 	for _, tenant := range slices.Sorted(maps.Keys(s.scoring)) {
 		report.Tenants++
-		for n := scoredAtOnce; n == scoredAtOnce; {
+		for n := scoreBatchSize; n == scoreBatchSize; {
 			var scored, skipped int
-			err := s.gate.Own(ctx, tenant, func(ctx context.Context, c *gate.Call) (err error) {
-				scored, skipped, err = scoreSome(ctx, c, s.scoring[tenant])
+			err := s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) (err error) {
+				scored, skipped, err = scoreBatch(ctx, c, s.scoring[tenant])
 				return err
 			})
 			if err != nil {
@@ -54,8 +54,8 @@ func (s *Service) ScoreRuns(ctx context.Context) (contract.ScoreReport, error) {
 	return report, nil
 }
 
-func scoreSome(ctx context.Context, c *gate.Call, rate float64) (scored, skipped int, err error) {
-	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, unscoredSQL, postgres.Args{"tenant": c.Tenant, "most": scoredAtOnce})
+func scoreBatch(ctx context.Context, c *executor.Call, rate float64) (scored, skipped int, err error) {
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, unscoredSQL, postgres.Args{"tenant": c.Tenant, "most": scoreBatchSize})
 	if err != nil || len(ids) == 0 {
 		return 0, 0, err
 	}

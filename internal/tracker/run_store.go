@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -70,7 +70,7 @@ const (
 )
 
 // loadRun reads a run by one of the first two statements above.
-func loadRun(ctx context.Context, c *gate.Call, sql string, id op.UUID) (runRow, error) {
+func loadRun(ctx context.Context, c *executor.Call, sql string, id op.UUID) (runRow, error) {
 	row, err := postgres.One[runRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("agent run")
@@ -102,7 +102,7 @@ SET status = @status, attempts = @attempts, held_until = @held, started_at = @st
     error = @error, summary = @summary, outcome = @outcome::text::jsonb
 WHERE r.tenant_id = @tenant AND r.id = @id`
 
-func updateRun(ctx context.Context, c *gate.Call, r *runRow) error {
+func updateRunRow(ctx context.Context, c *executor.Call, r *runRow) error {
 	var outcome *string
 	if len(r.Outcome) > 0 {
 		text := string(r.Outcome)
@@ -117,15 +117,15 @@ func updateRun(ctx context.Context, c *gate.Call, r *runRow) error {
 
 // recordRun adds the audit entry and the event of a change. The agent's words go
 // into neither.
-func recordRun(c *gate.Call, r *runRow, verb, event string) {
+func recordRun(c *executor.Call, r *runRow, verb, event string) {
 	changes := map[string]any{"taskId": r.TaskID, "projectId": r.ProjectID, "agent": r.AgentID, "status": r.Status, "attempts": r.Attempts}
 	if r.Error != nil {
 		changes["error"] = *r.Error
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: "agent_run." + verb, ResourceType: "agent_run", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
 	told := r.summary()
 	told.Summary = ""
-	c.Emit(gate.Event{Type: event, AggregateType: "agent_run", AggregateID: r.ID, Payload: told})
+	c.Emit(executor.Event{Type: event, AggregateType: "agent_run", AggregateID: r.ID, Payload: told})
 }

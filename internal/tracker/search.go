@@ -38,10 +38,10 @@ func lowerASCII(text string) string {
 	}, text)
 }
 
-// spellings gives the forms in which a word can be in the index: in lower case,
+// keySpellings gives the forms in which a word can be in the index: in lower case,
 // and where the database's locale knows the case of ASCII alone, as it was typed
 // or with a capital.
-func spellings(word string) []string {
+func keySpellings(word string) []string {
 	lower := strings.ToLower(word)
 	first, size := utf8.DecodeRuneInString(lower)
 	forms := []string{lower, lowerASCII(word), lowerASCII(string(unicode.ToUpper(first)) + lower[size:])}
@@ -112,7 +112,7 @@ func (t terms) query(typed string) string {
 		var one []string
 		for _, word := range splitWords(token.text) {
 			var forms []string
-			for _, form := range spellings(word) {
+			for _, form := range keySpellings(word) {
 				forms = append(forms, t.word(form, token.quoted || token.not))
 			}
 			one = append(one, "("+strings.Join(forms, " | ")+")")
@@ -166,7 +166,7 @@ func searchTokens(typed string) []searchToken {
 func (s *statement) searchTasks(of op.UUID, tenant, project, typed string) {
 	query := termsOf(of).query(typed)
 	if query == "" {
-		s.add(` AND t.title ILIKE `, s.arg(containing(typed)))
+		s.add(` AND t.title ILIKE `, s.arg(containsPattern(typed)))
 		return
 	}
 	s.add(` AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, project, `, `, s.arg(query), `::text::tsquery) hit`)

@@ -27,19 +27,19 @@ import (
 
 	"parapet/internal/contract/identity"
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
 // Deps are what the module needs.
 type Deps struct {
-	// Gate is the module's own gate, made for contract.Module.
-	Gate *gate.Module
+	// Executor is the module's own gate, made for contract.Module.
+	Executor *executor.Module
 	// Directory answers who can be given work.
 	Directory identity.Directory
 	// Notices tell of decisions. Without them a wait lasts its whole time.
-	Notices *postgres.Notices
+	Notices *postgres.Notifications
 	// DuplicateGateDisabled turns the duplicate guard of create-task off.
 	DuplicateGateDisabled bool
 	// Jobs is parapet_jobs' pool, which sees in which tenants leases have lapsed.
@@ -54,13 +54,13 @@ type Deps struct {
 
 // Service is the module.
 type Service struct {
-	gate      *gate.Module
-	directory identity.Directory
-	jobs      *postgres.Pool
-	waiting   *waiters
-	agent     AgentCommand
-	scoring   map[op.UUID]float64
-	log       *slog.Logger
+	executor        *executor.Module
+	directory       identity.Directory
+	jobs            *postgres.Pool
+	decisionWaiters *waiters
+	agent           AgentCommand
+	scoring         map[op.UUID]float64
+	log             *slog.Logger
 
 	duplicateGateDisabled bool
 }
@@ -68,14 +68,14 @@ type Service struct {
 // New makes the module.
 func New(d Deps) *Service {
 	s := &Service{
-		gate: d.Gate, directory: d.Directory, jobs: d.Jobs, waiting: newWaiters(),
+		executor: d.Executor, directory: d.Directory, jobs: d.Jobs, decisionWaiters: newWaiters(),
 		agent: d.Agent, scoring: d.Scoring, log: d.Log, duplicateGateDisabled: d.DuplicateGateDisabled,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if d.Notices != nil {
-		s.hearDecisions(d.Notices)
+		s.listenForDecisions(d.Notices)
 	}
 	return s
 }
@@ -83,93 +83,93 @@ func New(d Deps) *Service {
 // Operations binds every operation of the module.
 func (s *Service) Operations() []op.Bound {
 	return []op.Bound{
-		list(s.gate, contract.ListProjects, projectColumns, s.listProjects),
-		handle(s.gate, contract.CreateProject, s.createProject()),
-		list(s.gate, contract.FindProject, projectColumns, s.findProject),
-		handle(s.gate, contract.GetProject, s.getProject()),
-		handle(s.gate, contract.UpdateProject, s.updateProject()),
-		handle(s.gate, contract.DeleteProject, s.deleteProject()),
-		list(s.gate, contract.ListInitiatives, initiativeColumns, s.listInitiatives),
-		handle(s.gate, contract.CreateInitiative, s.createInitiative()),
-		list(s.gate, contract.FindInitiative, initiativeColumns, s.findInitiative),
-		handle(s.gate, contract.GetInitiative, s.getInitiative()),
-		handle(s.gate, contract.UpdateInitiative, s.updateInitiative()),
-		handle(s.gate, contract.DeleteInitiative, s.deleteInitiative()),
-		gate.Asked(s.gate, contract.GetProjectOverview, s.getProjectOverview),
-		handle(s.gate, contract.BindRepo, s.bindRepo()),
-		handle(s.gate, contract.UnbindRepo, s.unbindRepo()),
-		gate.Open(s.gate, contract.GetWorkspace, s.workspace),
-		handle(s.gate, contract.ListStages, s.listStages()),
-		handle(s.gate, contract.CreateStage, s.createStage()),
-		handle(s.gate, contract.UpdateStage, s.updateStage()),
-		handle(s.gate, contract.StartStage, s.startStage()),
-		handle(s.gate, contract.CompleteStage, s.completeStage()),
-		handle(s.gate, contract.DeleteStage, s.deleteStage()),
-		handle(s.gate, contract.CreateGate, s.createGate()),
-		handle(s.gate, contract.UpdateGate, s.updateGate()),
-		handle(s.gate, contract.DeleteGate, s.deleteGate()),
-		handle(s.gate, contract.ReviewGate, s.reviewGate()),
-		handle(s.gate, contract.ImportItems, s.importItems()),
-		list(s.gate, contract.ExportItems, taskColumns, s.exportItems),
-		list(s.gate, contract.ListDelegations, delegationColumns, s.listDelegations),
-		handle(s.gate, contract.CreateDelegation, s.createDelegation()),
-		handle(s.gate, contract.GetDelegation, s.getDelegation()),
-		handle(s.gate, contract.RevokeDelegation, s.revokeDelegation()),
-		list(s.gate, contract.ListTasks, taskColumns, s.listTasks),
-		handle(s.gate, contract.CreateTask, s.createTask()),
-		handle(s.gate, contract.GetTask, s.getTask()),
-		handle(s.gate, contract.UpdateTask, s.updateTask()),
-		handle(s.gate, contract.DeleteTask, s.deleteTask()),
-		handle(s.gate, contract.MarkAwaitingDecision, s.raiseDecision()),
-		handle(s.gate, contract.ListDecisionRequests, s.listDecisions()),
-		handle(s.gate, contract.AnswerDecision, s.answerDecision()),
-		handle(s.gate, contract.CancelDecision, s.cancelDecision()),
+		list(s.executor, contract.ListProjects, projectColumns, s.listProjects),
+		handle(s.executor, contract.CreateProject, s.createProjectHandler()),
+		list(s.executor, contract.FindProject, projectColumns, s.findProject),
+		handle(s.executor, contract.GetProject, s.getProjectHandler()),
+		handle(s.executor, contract.UpdateProject, s.updateProjectHandler()),
+		handle(s.executor, contract.DeleteProject, s.deleteProjectHandler()),
+		list(s.executor, contract.ListInitiatives, initiativeColumns, s.listInitiatives),
+		handle(s.executor, contract.CreateInitiative, s.createInitiativeHandler()),
+		list(s.executor, contract.FindInitiative, initiativeColumns, s.findInitiative),
+		handle(s.executor, contract.GetInitiative, s.getInitiativeHandler()),
+		handle(s.executor, contract.UpdateInitiative, s.updateInitiativeHandler()),
+		handle(s.executor, contract.DeleteInitiative, s.deleteInitiativeHandler()),
+		executor.CustomDecision(s.executor, contract.GetProjectOverview, s.getProjectOverview),
+		handle(s.executor, contract.BindRepo, s.bindRepoHandler()),
+		handle(s.executor, contract.UnbindRepo, s.unbindRepoHandler()),
+		executor.Authenticated(s.executor, contract.GetWorkspace, s.workspace),
+		handle(s.executor, contract.ListStages, s.listStagesHandler()),
+		handle(s.executor, contract.CreateStage, s.createStageHandler()),
+		handle(s.executor, contract.UpdateStage, s.updateStageHandler()),
+		handle(s.executor, contract.StartStage, s.startStageHandler()),
+		handle(s.executor, contract.CompleteStage, s.completeStageHandler()),
+		handle(s.executor, contract.DeleteStage, s.deleteStageHandler()),
+		handle(s.executor, contract.CreateGate, s.createGateHandler()),
+		handle(s.executor, contract.UpdateGate, s.updateGateHandler()),
+		handle(s.executor, contract.DeleteGate, s.deleteGateHandler()),
+		handle(s.executor, contract.ReviewGate, s.reviewGateHandler()),
+		handle(s.executor, contract.ImportItems, s.importItemsHandler()),
+		list(s.executor, contract.ExportItems, taskColumns, s.exportItems),
+		list(s.executor, contract.ListDelegations, delegationColumns, s.listDelegations),
+		handle(s.executor, contract.CreateDelegation, s.createDelegationHandler()),
+		handle(s.executor, contract.GetDelegation, s.getDelegationHandler()),
+		handle(s.executor, contract.RevokeDelegation, s.revokeDelegationHandler()),
+		list(s.executor, contract.ListTasks, taskColumns, s.listTasks),
+		handle(s.executor, contract.CreateTask, s.createTaskHandler()),
+		handle(s.executor, contract.GetTask, s.getTaskHandler()),
+		handle(s.executor, contract.UpdateTask, s.updateTaskHandler()),
+		handle(s.executor, contract.DeleteTask, s.deleteTaskHandler()),
+		handle(s.executor, contract.MarkAwaitingDecision, s.markAwaitingDecisionHandler()),
+		handle(s.executor, contract.ListDecisionRequests, s.listDecisionsHandler()),
+		handle(s.executor, contract.AnswerDecision, s.answerDecisionHandler()),
+		handle(s.executor, contract.CancelDecision, s.cancelDecisionHandler()),
 		s.waitDecision(),
-		list(s.gate, contract.ListRuns, runColumns, s.listRuns),
-		handle(s.gate, contract.GetRun, s.getRun()),
-		handle(s.gate, contract.ClaimNextReady, s.claimNextReady()),
-		handle(s.gate, contract.ListDependencies, s.listDependencies()),
-		handle(s.gate, contract.AddDependency, s.addDependency()),
-		handle(s.gate, contract.RemoveDependency, s.removeDependency()),
-		handle(s.gate, contract.KeepClaim, s.keepClaim()),
-		handle(s.gate, contract.ReleaseClaim, s.releaseClaim()),
-		list(s.gate, contract.ListEpicChildren, taskColumns, s.listEpicChildren),
-		list(s.gate, contract.ListDeliverables, deliverableColumns, s.listDeliverables),
-		handle(s.gate, contract.CreateDeliverable, s.createDeliverable()),
-		handle(s.gate, contract.GetDeliverable, s.getDeliverable()),
-		handle(s.gate, contract.UpdateDeliverable, s.updateDeliverable()),
-		handle(s.gate, contract.SubmitDeliverable, moveDeliverable(contract.DeliverableSubmitted, deliverableNamed, nil)),
-		handle(s.gate, contract.StartDeliverableReview, moveDeliverable(contract.DeliverableUnderReview, deliverableNamed, nil)),
-		handle(s.gate, contract.AcceptDeliverable, moveDeliverable(contract.DeliverableAccepted, reviewNamed, nil)),
-		handle(s.gate, contract.RejectDeliverable, moveDeliverable(contract.DeliverableRejected, rejectionNamed, citeFailed)),
-		handle(s.gate, contract.ReviseDeliverable, moveDeliverable(contract.DeliverableRevised, reviewNamed, nil)),
-		handle(s.gate, contract.DeleteDeliverable, s.deleteDeliverable()),
-		list(s.gate, contract.ListCriteria, criterionColumns, s.listCriteria),
-		handle(s.gate, contract.CreateCriterion, s.createCriterion()),
-		handle(s.gate, contract.UpdateCriterion, s.updateCriterion()),
-		handle(s.gate, contract.DeleteCriterion, s.deleteCriterion()),
-		list(s.gate, contract.ListCustomFields, projectColumns, s.listCustomFields),
-		handle(s.gate, contract.CreateCustomField, s.createCustomField()),
-		handle(s.gate, contract.UpdateCustomField, s.updateCustomField()),
-		handle(s.gate, contract.DeleteCustomField, s.deleteCustomField()),
-		handle(s.gate, contract.SetCustomFieldValues, s.setCustomFieldValues()),
-		list(s.gate, contract.ListIssues, issueColumns, s.listIssues),
-		handle(s.gate, contract.CreateIssue, s.createIssue()),
-		handle(s.gate, contract.GetIssue, s.getIssue()),
-		handle(s.gate, contract.UpdateIssue, s.updateIssue()),
-		handle(s.gate, contract.DeleteIssue, s.deleteIssue()),
-		handle(s.gate, contract.AssignIssue, s.assignIssue()),
-		handle(s.gate, contract.EscalateIssue, s.escalateIssue()),
-		handle(s.gate, contract.TransitionIssue, s.transitionIssue()),
-		handle(s.gate, contract.ResolveIssue, s.resolveIssue()),
-		handle(s.gate, contract.PromoteIssue, s.promoteIssue()),
-		list(s.gate, contract.ListComments, commentColumns, s.listComments),
-		handle(s.gate, contract.CreateComment, s.createComment()),
-		handle(s.gate, contract.UpdateComment, s.updateComment()),
-		handle(s.gate, contract.DeleteComment, s.deleteComment()),
-		list(s.gate, contract.ListTimeEntries, timeEntryColumns, s.listTimeEntries),
-		handle(s.gate, contract.CreateTimeEntry, s.createTimeEntry()),
-		handle(s.gate, contract.UpdateTimeEntry, s.updateTimeEntry()),
-		handle(s.gate, contract.DeleteTimeEntry, s.deleteTimeEntry()),
+		list(s.executor, contract.ListRuns, runColumns, s.listRuns),
+		handle(s.executor, contract.GetRun, s.getRunHandler()),
+		handle(s.executor, contract.ClaimNextReady, s.claimNextReadyHandler()),
+		handle(s.executor, contract.ListDependencies, s.listDependenciesHandler()),
+		handle(s.executor, contract.AddDependency, s.addDependencyHandler()),
+		handle(s.executor, contract.RemoveDependency, s.removeDependencyHandler()),
+		handle(s.executor, contract.KeepClaim, s.keepClaimHandler()),
+		handle(s.executor, contract.ReleaseClaim, s.releaseClaimHandler()),
+		list(s.executor, contract.ListEpicChildren, taskColumns, s.listEpicChildren),
+		list(s.executor, contract.ListDeliverables, deliverableColumns, s.listDeliverables),
+		handle(s.executor, contract.CreateDeliverable, s.createDeliverableHandler()),
+		handle(s.executor, contract.GetDeliverable, s.getDeliverableHandler()),
+		handle(s.executor, contract.UpdateDeliverable, s.updateDeliverableHandler()),
+		handle(s.executor, contract.SubmitDeliverable, moveDeliverable(contract.DeliverableSubmitted, deliverableRef, nil)),
+		handle(s.executor, contract.StartDeliverableReview, moveDeliverable(contract.DeliverableUnderReview, deliverableRef, nil)),
+		handle(s.executor, contract.AcceptDeliverable, moveDeliverable(contract.DeliverableAccepted, reviewRef, nil)),
+		handle(s.executor, contract.RejectDeliverable, moveDeliverable(contract.DeliverableRejected, rejectionRef, requireFailedCriteria)),
+		handle(s.executor, contract.ReviseDeliverable, moveDeliverable(contract.DeliverableRevised, reviewRef, nil)),
+		handle(s.executor, contract.DeleteDeliverable, s.deleteDeliverableHandler()),
+		list(s.executor, contract.ListCriteria, criterionColumns, s.listCriteria),
+		handle(s.executor, contract.CreateCriterion, s.createCriterionHandler()),
+		handle(s.executor, contract.UpdateCriterion, s.updateCriterionHandler()),
+		handle(s.executor, contract.DeleteCriterion, s.deleteCriterionHandler()),
+		list(s.executor, contract.ListCustomFields, projectColumns, s.listCustomFields),
+		handle(s.executor, contract.CreateCustomField, s.createCustomFieldHandler()),
+		handle(s.executor, contract.UpdateCustomField, s.updateCustomFieldHandler()),
+		handle(s.executor, contract.DeleteCustomField, s.deleteCustomFieldHandler()),
+		handle(s.executor, contract.SetCustomFieldValues, s.setCustomFieldValuesHandler()),
+		list(s.executor, contract.ListIssues, issueColumns, s.listIssues),
+		handle(s.executor, contract.CreateIssue, s.createIssueHandler()),
+		handle(s.executor, contract.GetIssue, s.getIssueHandler()),
+		handle(s.executor, contract.UpdateIssue, s.updateIssueHandler()),
+		handle(s.executor, contract.DeleteIssue, s.deleteIssueHandler()),
+		handle(s.executor, contract.AssignIssue, s.assignIssueHandler()),
+		handle(s.executor, contract.EscalateIssue, s.escalateIssueHandler()),
+		handle(s.executor, contract.TransitionIssue, s.transitionIssueHandler()),
+		handle(s.executor, contract.ResolveIssue, s.resolveIssueHandler()),
+		handle(s.executor, contract.PromoteIssue, s.promoteIssueHandler()),
+		list(s.executor, contract.ListComments, commentColumns, s.listComments),
+		handle(s.executor, contract.CreateComment, s.createCommentHandler()),
+		handle(s.executor, contract.UpdateComment, s.updateCommentHandler()),
+		handle(s.executor, contract.DeleteComment, s.deleteCommentHandler()),
+		list(s.executor, contract.ListTimeEntries, timeEntryColumns, s.listTimeEntries),
+		handle(s.executor, contract.CreateTimeEntry, s.createTimeEntryHandler()),
+		handle(s.executor, contract.UpdateTimeEntry, s.updateTimeEntryHandler()),
+		handle(s.executor, contract.DeleteTimeEntry, s.deleteTimeEntryHandler()),
 	}
 }

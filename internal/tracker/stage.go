@@ -7,8 +7,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -17,13 +17,13 @@ import (
 // permission where the project lies may do it. What is not a stage of the project
 // is looked for after the decision only, so that nobody learns of one by asking.
 
-func (s *Service) listStages() gate.Handler[contract.ListStagesIn, contract.Pipeline, projectRow] {
-	return gate.Handler[contract.ListStagesIn, contract.Pipeline, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.ListStagesIn) (projectRow, authz.Resource, error) {
+func (s *Service) listStagesHandler() executor.Handler[contract.ListStagesIn, contract.Pipeline, projectRow] {
+	return executor.Handler[contract.ListStagesIn, contract.Pipeline, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.ListStagesIn) (projectRow, authz.Resource, error) {
 			row, err := loadProject(ctx, c, loadProjectSQL, in.ProjectID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.ListStagesIn, row projectRow) (*contract.Pipeline, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.ListStagesIn, row projectRow) (*contract.Pipeline, error) {
 			p, err := loadPipeline(ctx, c, row)
 			if err != nil {
 				return nil, err
@@ -33,15 +33,15 @@ func (s *Service) listStages() gate.Handler[contract.ListStagesIn, contract.Pipe
 	}
 }
 
-// onPipeline is a change of a project's pipeline: the project is held and the
+// pipelineHandler is a change of a project's pipeline: the project is held and the
 // whole pipeline read, so that the change sees nothing but what is there.
-func onPipeline[In, Out any](project func(*In) op.UUID, do func(ctx context.Context, c *gate.Call, in *In, p *pipeline) (*Out, error)) gate.Handler[In, Out, projectRow] {
-	return gate.Handler[In, Out, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *In) (projectRow, authz.Resource, error) {
-			row, err := loadProject(ctx, c, holdPipelineSQL, project(in))
+func pipelineHandler[In, Out any](project func(*In) op.UUID, do func(ctx context.Context, c *executor.Call, in *In, p *pipeline) (*Out, error)) executor.Handler[In, Out, projectRow] {
+	return executor.Handler[In, Out, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *In) (projectRow, authz.Resource, error) {
+			row, err := loadProject(ctx, c, lockPipelineSQL, project(in))
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *In, row projectRow) (*Out, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *In, row projectRow) (*Out, error) {
 			p, err := loadPipeline(ctx, c, row)
 			if err != nil {
 				return nil, err
@@ -51,10 +51,10 @@ func onPipeline[In, Out any](project func(*In) op.UUID, do func(ctx context.Cont
 	}
 }
 
-// onStage is onPipeline for what names a stage of it.
-func onStage[Out any](do func(ctx context.Context, c *gate.Call, p *pipeline, i int) (*Out, error)) gate.Handler[contract.StageIn, Out, projectRow] {
-	return onPipeline(func(in *contract.StageIn) op.UUID { return in.ProjectID },
-		func(ctx context.Context, c *gate.Call, in *contract.StageIn, p *pipeline) (*Out, error) {
+// stageHandler is pipelineHandler for what names a stage of it.
+func stageHandler[Out any](do func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*Out, error)) executor.Handler[contract.StageIn, Out, projectRow] {
+	return pipelineHandler(func(in *contract.StageIn) op.UUID { return in.ProjectID },
+		func(ctx context.Context, c *executor.Call, in *contract.StageIn, p *pipeline) (*Out, error) {
 			i, err := p.at(in.StageID)
 			if err != nil {
 				return nil, err
@@ -63,11 +63,11 @@ func onStage[Out any](do func(ctx context.Context, c *gate.Call, p *pipeline, i 
 		})
 }
 
-func (s *Service) createStage() gate.Handler[contract.CreateStageIn, contract.Stage, projectRow] {
-	return onPipeline(func(in *contract.CreateStageIn) op.UUID { return in.ProjectID }, addStage)
+func (s *Service) createStageHandler() executor.Handler[contract.CreateStageIn, contract.Stage, projectRow] {
+	return pipelineHandler(func(in *contract.CreateStageIn) op.UUID { return in.ProjectID }, addStage)
 }
 
-func addStage(ctx context.Context, c *gate.Call, in *contract.CreateStageIn, p *pipeline) (*contract.Stage, error) {
+func addStage(ctx context.Context, c *executor.Call, in *contract.CreateStageIn, p *pipeline) (*contract.Stage, error) {
 	if len(p.stages) >= contract.MaxStages {
 		return nil, fault.Conflict(fmt.Sprintf("A project has at most %d stages. Delete one first.", contract.MaxStages))
 	}
@@ -82,18 +82,18 @@ func addStage(ctx context.Context, c *gate.Call, in *contract.CreateStageIn, p *
 	if err := row.check(len(p.stages) + 1); err != nil {
 		return nil, err
 	}
-	if err := insertStage(ctx, c, &row); err != nil {
+	if err := insertStageRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	p.recordStage(c, &row, "stage.created", contract.EventStageCreated, nil, map[string]any{"position": row.Position})
 	return p.stage(&row), nil
 }
 
-func (s *Service) updateStage() gate.Handler[contract.UpdateStageIn, contract.Stage, projectRow] {
-	return onPipeline(func(in *contract.UpdateStageIn) op.UUID { return in.ProjectID }, changeStage)
+func (s *Service) updateStageHandler() executor.Handler[contract.UpdateStageIn, contract.Stage, projectRow] {
+	return pipelineHandler(func(in *contract.UpdateStageIn) op.UUID { return in.ProjectID }, changeStage)
 }
 
-func changeStage(ctx context.Context, c *gate.Call, in *contract.UpdateStageIn, p *pipeline) (*contract.Stage, error) {
+func changeStage(ctx context.Context, c *executor.Call, in *contract.UpdateStageIn, p *pipeline) (*contract.Stage, error) {
 	i, err := p.at(in.StageID)
 	if err != nil {
 		return nil, err
@@ -176,11 +176,11 @@ func (r *stageRow) check(last int) error {
 	return nil
 }
 
-func (s *Service) startStage() gate.Handler[contract.StageIn, contract.Stage, projectRow] {
-	return onStage(func(ctx context.Context, c *gate.Call, p *pipeline, i int) (*contract.Stage, error) {
+func (s *Service) startStageHandler() executor.Handler[contract.StageIn, contract.Stage, projectRow] {
+	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
 		stage := &p.stages[i]
 		if stage.Status != contract.StagePlanned {
-			return nil, wrongStage(stage, contract.StagePlanned, "started")
+			return nil, wrongStageError(stage, contract.StagePlanned, "started")
 		}
 		if i > 0 {
 			if g := p.gateAfter(p.stages[i-1].ID); g != nil && g.Status != contract.GatePassed {
@@ -192,18 +192,18 @@ func (s *Service) startStage() gate.Handler[contract.StageIn, contract.Stage, pr
 	})
 }
 
-func (s *Service) completeStage() gate.Handler[contract.StageIn, contract.Stage, projectRow] {
-	return onStage(func(ctx context.Context, c *gate.Call, p *pipeline, i int) (*contract.Stage, error) {
+func (s *Service) completeStageHandler() executor.Handler[contract.StageIn, contract.Stage, projectRow] {
+	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
 		stage := &p.stages[i]
 		if stage.Status != contract.StageInProgress {
-			return nil, wrongStage(stage, contract.StageInProgress, "completed")
+			return nil, wrongStageError(stage, contract.StageInProgress, "completed")
 		}
 		return p.progress(ctx, c, stage, nil)
 	})
 }
 
-// wrongStage says why a stage can't make a move, and what it can do.
-func wrongStage(stage *stageRow, wanted, move string) error {
+// wrongStageError says why a stage can't make a move, and what it can do.
+func wrongStageError(stage *stageRow, wanted, move string) error {
 	remedy := "A completed stage makes no further move."
 	switch stage.Status {
 	case contract.StagePlanned:
@@ -217,7 +217,7 @@ func wrongStage(stage *stageRow, wanted, move string) error {
 
 // progress moves a stage to its next status and records the change. by is the gate
 // whose vote moves it, or nil.
-func (p *pipeline) progress(ctx context.Context, c *gate.Call, stage *stageRow, by *gateRow) (*contract.Stage, error) {
+func (p *pipeline) progress(ctx context.Context, c *executor.Call, stage *stageRow, by *gateRow) (*contract.Stage, error) {
 	from := stage.Status
 	if from == contract.StagePlanned {
 		stage.Status, stage.StartedAt = contract.StageInProgress, &c.Now
@@ -236,13 +236,13 @@ func (p *pipeline) progress(ctx context.Context, c *gate.Call, stage *stageRow, 
 	return p.stage(stage), nil
 }
 
-func (s *Service) deleteStage() gate.Handler[contract.StageIn, op.None, projectRow] {
-	return onStage(func(ctx context.Context, c *gate.Call, p *pipeline, i int) (*op.None, error) {
+func (s *Service) deleteStageHandler() executor.Handler[contract.StageIn, op.None, projectRow] {
+	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*op.None, error) {
 		stage := &p.stages[i]
 		if err := authorizeCascade(ctx, c, "stages", stage.ID); err != nil {
 			return nil, err
 		}
-		if err := deleteStage(ctx, c, stage); err != nil {
+		if err := deleteStageRow(ctx, c, stage); err != nil {
 			return nil, err
 		}
 		if g := p.gateAfter(stage.ID); g != nil {
@@ -254,13 +254,13 @@ func (s *Service) deleteStage() gate.Handler[contract.StageIn, op.None, projectR
 }
 
 // recordStage adds the audit entry and the event of a change.
-func (p *pipeline) recordStage(c *gate.Call, r *stageRow, action, event string, changed []string, changes map[string]any) {
+func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action, event string, changed []string, changes map[string]any) {
 	changes["projectId"] = p.project.ID
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "stage", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "stage", AggregateID: r.ID, Payload: p.stage(r), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "stage", AggregateID: r.ID, Payload: p.stage(r), Changed: changed})
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
 // Whoever changes a pipeline holds the project against others who do, and not
 // against those who work in it.
-const holdPipelineSQL = loadProjectSQL + ` FOR NO KEY UPDATE OF p`
+const lockPipelineSQL = loadProjectSQL + ` FOR NO KEY UPDATE OF p`
 
 func stageConstraints() postgres.Constraints {
 	return postgres.Constraints{
@@ -55,7 +55,7 @@ type pipeline struct {
 	reviews []reviewRow
 }
 
-func loadPipeline(ctx context.Context, c *gate.Call, project projectRow) (*pipeline, error) {
+func loadPipeline(ctx context.Context, c *executor.Call, project projectRow) (*pipeline, error) {
 	of := postgres.Args{"tenant": c.Tenant, "project": project.ID}
 	p := &pipeline{project: project}
 	var err error
@@ -148,8 +148,8 @@ WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.position BETWEEN @
 
 const deleteStageSQL = `DELETE FROM projects.stages s WHERE s.tenant_id = @tenant AND s.id = @id`
 
-// insertStage makes room for the stage and writes it.
-func insertStage(ctx context.Context, c *gate.Call, r *stageRow) error {
+// insertStageRow makes room for the stage and writes it.
+func insertStageRow(ctx context.Context, c *executor.Call, r *stageRow) error {
 	if err := shiftStages(ctx, c, r.ProjectID, r.Position, contract.MaxStages, 1); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func insertStage(ctx context.Context, c *gate.Call, r *stageRow) error {
 	return postgres.MapError(err, stageConstraints())
 }
 
-func updateStageRow(ctx context.Context, c *gate.Call, r *stageRow) error {
+func updateStageRow(ctx context.Context, c *executor.Call, r *stageRow) error {
 	_, err := c.DB.Exec(ctx, updateStageSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "position": r.Position, "name": r.Name, "description": r.Description, "status": r.Status,
 		"start": r.StartDate, "end": r.EndDate, "started": r.StartedAt, "completed": r.CompletedAt, "now": c.Now,
@@ -168,15 +168,15 @@ func updateStageRow(ctx context.Context, c *gate.Call, r *stageRow) error {
 	return postgres.MapError(err, stageConstraints())
 }
 
-func shiftStages(ctx context.Context, c *gate.Call, project op.UUID, from, to, by int) error {
+func shiftStages(ctx context.Context, c *executor.Call, project op.UUID, from, to, by int) error {
 	_, err := c.DB.Exec(ctx, shiftStagesSQL, postgres.Args{
 		"tenant": c.Tenant, "project": project, "from": from, "to": to, "by": by, "now": c.Now,
 	})
 	return err
 }
 
-// deleteStage deletes a stage with its gate and closes the place it leaves.
-func deleteStage(ctx context.Context, c *gate.Call, r *stageRow) error {
+// deleteStageRow deletes a stage with its gate and closes the place it leaves.
+func deleteStageRow(ctx context.Context, c *executor.Call, r *stageRow) error {
 	if _, err := c.DB.Exec(ctx, deleteStageSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID}); err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func (s *statement) filter(f authz.Filter) *statement {
 // sql is the whole text.
 func (s *statement) sql() string { return s.text.String() }
 
-// containing is the pattern of ILIKE for texts that contain part, whose own
+// containsPattern is the pattern of ILIKE for texts that contain part, whose own
 // wildcards stand for themselves.
-func containing(part string) string {
+func containsPattern(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
@@ -31,14 +31,14 @@ const finishTasksSQL = `
 UPDATE projects.tasks t SET progress = 100, updated_at = @now
 WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@done::text[]) AND t.progress <> 100`
 
-const restampTasksSQL = `
+const updateStatusCategoriesSQL = `
 UPDATE projects.tasks t
 SET completed_at = CASE WHEN t.status_category IN ('DONE', 'CANCELLED') THEN coalesce(t.completed_at, @now) END, updated_at = @now
 WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@moved::text[])`
 
 // replaceStatuses puts the new set in the place of the old one. Tasks of a status
 // that has just been renamed are stamped like those of one whose category changes.
-func replaceStatuses(ctx context.Context, c *gate.Call, project op.UUID, old, statuses []contract.Status, renames []contract.StatusRename) error {
+func replaceStatuses(ctx context.Context, c *executor.Call, project op.UUID, old, statuses []contract.Status, renames []contract.StatusRename) error {
 	was := map[string]string{}
 	for _, s := range old {
 		was[s.Name] = s.Category
@@ -83,7 +83,7 @@ func replaceStatuses(ctx context.Context, c *gate.Call, project op.UUID, old, st
 	batch.Queue(deleteStatusesSQL, of("gone", gone))
 	batch.Queue(finishTasksSQL, timed("done", done))
 	batch.Queue(insertStatusesSQL, set)
-	batch.Queue(restampTasksSQL, timed("moved", moved))
+	batch.Queue(updateStatusCategoriesSQL, timed("moved", moved))
 	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), projectConstraints())
 }
 
@@ -96,7 +96,7 @@ WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = r.old`
 // renameStatuses gives statuses their new names. Where a new name is still that
 // of another status, all go by names of nobody first: names are held apart row by
 // row.
-func renameStatuses(ctx context.Context, c *gate.Call, project op.UUID, renames []contract.StatusRename) error {
+func renameStatuses(ctx context.Context, c *executor.Call, project op.UUID, renames []contract.StatusRename) error {
 	if len(renames) == 0 {
 		return nil
 	}

@@ -9,31 +9,31 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
-func (s *Service) createTask() gate.Handler[contract.CreateTaskIn, contract.Task, projectRow] {
-	return gate.Handler[contract.CreateTaskIn, contract.Task, projectRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateTaskIn) (projectRow, authz.Resource, error) {
+func (s *Service) createTaskHandler() executor.Handler[contract.CreateTaskIn, contract.Task, projectRow] {
+	return executor.Handler[contract.CreateTaskIn, contract.Task, projectRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn) (projectRow, authz.Resource, error) {
 			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
-			return project, project.taskToBe(c), err
+			return project, project.newTaskResource(c), err
 		},
-		Do: s.insertTask, Returned: returnedTask,
+		Do: s.createTask, Returned: loadReturnedTask,
 	}
 }
 
-// returnedTask is the task of an answer as it is now.
-func returnedTask(ctx context.Context, c *gate.Call, out *contract.Task) (authz.Resource, error) {
+// loadReturnedTask is the task of an answer as it is now.
+func loadReturnedTask(ctx context.Context, c *executor.Call, out *contract.Task) (authz.Resource, error) {
 	row, err := loadTask(ctx, c, out.ProjectID, string(out.ID), false)
 	return row.resource(c.Tenant), err
 }
 
-// taskToBe is a task that the caller is about to create in the project.
-func (r *projectRow) taskToBe(c *gate.Call) authz.Resource {
+// newTaskResource is a task that the caller is about to create in the project.
+func (r *projectRow) newTaskResource(c *executor.Call) authz.Resource {
 	resource := r.resource(c.Tenant)
 	resource.ID, resource.Owner, resource.Creator = "", "", string(c.Actor.UserID)
 	// The noun of a refusal that hides: it is the project that is not there.
@@ -41,7 +41,7 @@ func (r *projectRow) taskToBe(c *gate.Call) authz.Resource {
 	return resource
 }
 
-func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.CreateTaskIn, project projectRow) (*contract.Task, error) {
+func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn, project projectRow) (*contract.Task, error) {
 	labels, err := checkLabels(in.Labels)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 	if err := setInitiative(ctx, c, &row, optional(in.InitiativeID)); err != nil {
 		return nil, err
 	}
-	if err := insertTask(ctx, c, &row); err != nil {
+	if err := insertTaskRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	rows, err := loadTasks(ctx, c, []op.UUID{row.ID})
@@ -108,7 +108,7 @@ func (s *Service) insertTask(ctx context.Context, c *gate.Call, in *contract.Cre
 }
 
 // move puts the task into a status, with what follows from its category.
-func (r *taskRow) move(c *gate.Call, status contract.Status) {
+func (r *taskRow) move(c *executor.Call, status contract.Status) {
 	r.Status, r.StatusCategory = status.Name, status.Category
 	if status.Category == contract.CategoryDone {
 		r.Progress = 100
@@ -121,13 +121,13 @@ func (r *taskRow) move(c *gate.Call, status contract.Status) {
 	}
 }
 
-func (s *Service) getTask() gate.Handler[contract.GetTaskIn, contract.Task, taskRow] {
-	return gate.Handler[contract.GetTaskIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.GetTaskIn) (taskRow, authz.Resource, error) {
+func (s *Service) getTaskHandler() executor.Handler[contract.GetTaskIn, contract.Task, taskRow] {
+	return executor.Handler[contract.GetTaskIn, contract.Task, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.GetTaskIn) (taskRow, authz.Resource, error) {
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, false)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
 			task := row.show(ctx, c)
 			var err error
 			if task.CustomFields, err = valuesOf(ctx, c, &row); err != nil {
@@ -138,17 +138,17 @@ func (s *Service) getTask() gate.Handler[contract.GetTaskIn, contract.Task, task
 	}
 }
 
-func (s *Service) updateTask() gate.Handler[contract.UpdateTaskIn, contract.Task, taskRow] {
-	return gate.Handler[contract.UpdateTaskIn, contract.Task, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateTaskIn) (taskRow, authz.Resource, error) {
+func (s *Service) updateTaskHandler() executor.Handler[contract.UpdateTaskIn, contract.Task, taskRow] {
+	return executor.Handler[contract.UpdateTaskIn, contract.Task, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateTaskIn) (taskRow, authz.Resource, error) {
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: s.changeTask,
+		Do: s.updateTask,
 	}
 }
 
-func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.UpdateTaskIn, old taskRow) (*contract.Task, error) {
+func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract.UpdateTaskIn, old taskRow) (*contract.Task, error) {
 	row := old
 	if err := row.apply(c, in); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (s *Service) changeTask(ctx context.Context, c *gate.Call, in *contract.Upd
 }
 
 // apply sets the fields that were given, but for the edges to other tasks.
-func (r *taskRow) apply(c *gate.Call, in *contract.UpdateTaskIn) error {
+func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 	for _, f := range []struct {
 		name string
 		null bool
@@ -294,19 +294,19 @@ func (r *taskRow) differences(old *taskRow) []string {
 	return names
 }
 
-func (s *Service) deleteTask() gate.Handler[contract.DeleteTaskIn, op.None, taskRow] {
-	return gate.Handler[contract.DeleteTaskIn, op.None, taskRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteTaskIn) (taskRow, authz.Resource, error) {
+func (s *Service) deleteTaskHandler() executor.Handler[contract.DeleteTaskIn, op.None, taskRow] {
+	return executor.Handler[contract.DeleteTaskIn, op.None, taskRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteTaskIn) (taskRow, authz.Resource, error) {
 			row, err := loadTask(ctx, c, in.ProjectID, in.Task, true)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: removeTask,
+		Do: deleteTask,
 	}
 }
 
-// removeTask deletes a task with its sub-tasks. An epic's children stay, and so do
+// deleteTask deletes a task with its sub-tasks. An epic's children stay, and so do
 // the issues that were promoted to the deleted tasks.
-func removeTask(ctx context.Context, c *gate.Call, _ *contract.DeleteTaskIn, row taskRow) (*op.None, error) {
+func deleteTask(ctx context.Context, c *executor.Call, _ *contract.DeleteTaskIn, row taskRow) (*op.None, error) {
 	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
 	if err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 )
 
@@ -28,14 +28,14 @@ SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.pri
 // Only an empty page asks a second question: whether there is nothing, or nothing
 // for the caller. Before the ready set is read, what lapsed leases held goes back
 // to it.
-func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
+func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
 	if err := checkQueues(in); err != nil {
 		return nil, err
 	}
 	if in.AwaitingDecision {
 		return s.listAwaiting(ctx, c, in, f)
 	}
-	order := orderOf(in)
+	order := orderFor(in)
 	after, err := order.read(c, in)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.List
 	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
 	if !f.None() {
 		if in.Ready {
-			if err := s.returnLapsedBefore(ctx, c, in.ProjectID); err != nil {
+			if err := s.returnLeasesExpiredBefore(ctx, c, in.ProjectID); err != nil {
 				return nil, err
 			}
 		}
@@ -63,7 +63,7 @@ func (s *Service) listTasks(ctx context.Context, c *gate.Call, in *contract.List
 		keys := append([]string{string(in.ProjectID)}, order.keys(&page.Items[in.Limit-1])...)
 		page.NextCursor = op.NewCursor(order.name, c.Tenant, keys...)
 	}
-	return page, whyEmpty(ctx, c, in, page)
+	return page, explainEmptyPage(ctx, c, in, page)
 }
 
 // checkQueues refuses more than one of the three queues: each has its own order,
@@ -80,10 +80,10 @@ func checkQueues(in *contract.ListTasksIn) error {
 	return nil
 }
 
-// whyEmpty returns an error for an empty page if the caller may not see the project, or
+// explainEmptyPage returns an error for an empty page if the caller may not see the project, or
 // if the project has no status of the requested name. An empty page is no error if the
 // project has no such task.
-func whyEmpty(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) error {
+func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) error {
 	if len(page.Items) > 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func whyEmpty(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, page 
 	if err != nil {
 		return err
 	}
-	if err := c.Decide(ctx, contract.PermTasksRead, row.taskToBe(c)); err != nil {
+	if err := c.Decide(ctx, contract.PermTasksRead, row.newTaskResource(c)); err != nil {
 		return err
 	}
 	if in.Status != "" {
@@ -100,7 +100,7 @@ func whyEmpty(ctx context.Context, c *gate.Call, in *contract.ListTasksIn, page 
 	return err
 }
 
-func taskListStatement(c *gate.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, after []string) *statement {
+func taskListStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, after []string) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
 	st.add(taskListSelect).epicShown(tenant, epics)
@@ -133,7 +133,7 @@ func (s *statement) epicShown(tenant string, epics authz.Filter) *statement {
 
 // narrowTasks adds what the caller wants of the tasks t of a project p, whatever
 // the list that they stand in.
-func (s *statement) narrowTasks(c *gate.Call, in *contract.ListTasksIn, tenant, project string, epics authz.Filter) {
+func (s *statement) narrowTasks(c *executor.Call, in *contract.ListTasksIn, tenant, project string, epics authz.Filter) {
 	for _, e := range []struct{ column, value string }{
 		{"t.status", in.Status}, {"t.assignee_id", string(in.Assignee)}, {"t.issue_type", in.IssueType}, {"t.priority", in.Priority},
 	} {
@@ -151,7 +151,7 @@ func (s *statement) narrowTasks(c *gate.Call, in *contract.ListTasksIn, tenant, 
 }
 
 // readTaskPage scans by position, not by name: this is the busiest route.
-func readTaskPage(ctx context.Context, c *gate.Call, st *statement, order *taskOrder, limit int, page *op.Page[contract.TaskSummary]) error {
+func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *taskOrder, limit int, page *op.Page[contract.TaskSummary]) error {
 	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func readTaskPage(ctx context.Context, c *gate.Call, st *statement, order *taskO
 }
 
 // redactTaskInitiatives redacts the initiatives of a list. Epics alone have one.
-func redactTaskInitiatives(ctx context.Context, c *gate.Call, items []contract.TaskSummary) error {
+func redactTaskInitiatives(ctx context.Context, c *executor.Call, items []contract.TaskSummary) error {
 	var refs []*op.UUID
 	for i := range items {
 		if items[i].InitiativeID != "" {

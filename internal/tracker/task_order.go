@@ -8,7 +8,7 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 )
 
@@ -28,21 +28,21 @@ type taskOrder struct {
 	compare func(a, b contract.TaskSummary) int
 }
 
-// orderOf is the order of what is asked for: the queues begin with what is most
+// orderFor is the order of what is asked for: the queues begin with what is most
 // pressing, the plain list with the newest key.
-func orderOf(in *contract.ListTasksIn) *taskOrder {
+func orderFor(in *contract.ListTasksIn) *taskOrder {
 	switch {
 	case in.Ready:
-		return byPressure(contract.ListTasks.Name + " ready")
+		return orderByUrgency(contract.ListTasks.Name + " ready")
 	case in.Review:
-		return byPressure(contract.ListTasks.Name + " review")
+		return orderByUrgency(contract.ListTasks.Name + " review")
 	default:
-		return byNumber()
+		return orderByNumber()
 	}
 }
 
 // read gives the keys behind which the page begins; nil is the start.
-func (o *taskOrder) read(c *gate.Call, in *contract.ListTasksIn) ([]string, error) {
+func (o *taskOrder) read(c *executor.Call, in *contract.ListTasksIn) ([]string, error) {
 	keys, err := op.ReadCursor(in.Cursor, o.name, c.Tenant, o.size+1)
 	if err != nil || keys == nil {
 		return nil, err
@@ -53,9 +53,9 @@ func (o *taskOrder) read(c *gate.Call, in *contract.ListTasksIn) ([]string, erro
 	return keys[1:], nil
 }
 
-// byNumber is the order of the plain list, the highest number first: the index
+// orderByNumber is the order of the plain list, the highest number first: the index
 // of numbers, backwards.
-func byNumber() *taskOrder {
+func orderByNumber() *taskOrder {
 	number := func(t *contract.TaskSummary) int64 {
 		ref, _ := parseTaskKey(t.Key)
 		return ref.number
@@ -78,22 +78,22 @@ func byNumber() *taskOrder {
 	}
 }
 
-// pressure is the order of the ready set and of the review queue: priority, due
+// urgencyColumns is the order of the ready set and of the review queue: priority, due
 // date (none last), age, and the id where all that is the same. The index
 // tasks_by_pressure has it.
-const pressure = `t.priority_rank, t.due_order, t.created_at, t.id`
+const urgencyColumns = `t.priority_rank, t.due_order, t.created_at, t.id`
 
-// never is the due date of what has none.
-const never = "infinity"
+// infinity is the due date of what has none.
+const infinity = "infinity"
 
-func byPressure(name string) *taskOrder {
+func orderByUrgency(name string) *taskOrder {
 	keys := func(t *contract.TaskSummary) []string {
 		return []string{
-			strconv.Itoa(priorityRank(t.Priority)), cmp.Or(string(t.DueDate), never), op.CursorTime(t.CreatedAt), string(t.ID),
+			strconv.Itoa(priorityRank(t.Priority)), cmp.Or(string(t.DueDate), infinity), op.CursorTime(t.CreatedAt), string(t.ID),
 		}
 	}
 	return &taskOrder{
-		name: name, by: pressure, size: 4, keys: keys,
+		name: name, by: urgencyColumns, size: 4, keys: keys,
 		// The planner must not count: it takes the conditions of the ready set for
 		// rarer than they are, expects less than a page, and would read and sort all
 		// that there is to do. Of a bound that it does not know it expects to need a
@@ -101,7 +101,7 @@ func byPressure(name string) *taskOrder {
 		most: func(n int) string { return `(SELECT ` + strconv.Itoa(n) + `)` },
 		check: func(keys []string) error {
 			_, err := strconv.ParseInt(keys[0], 10, 16)
-			if err == nil && keys[1] != never {
+			if err == nil && keys[1] != infinity {
 				_, err = time.Parse(time.DateOnly, keys[1])
 			}
 			if err == nil {
@@ -114,14 +114,14 @@ func byPressure(name string) *taskOrder {
 		},
 		from: func(st *statement, keys []string) {
 			rank, _ := strconv.ParseInt(keys[0], 10, 16)
-			st.add(` AND (`, pressure, `) > (`, st.arg(rank), `::smallint, `, st.arg(keys[1]), `::text::date, `,
+			st.add(` AND (`, urgencyColumns, `) > (`, st.arg(rank), `::smallint, `, st.arg(keys[1]), `::text::date, `,
 				st.arg(keys[2]), `::text::timestamptz, `, st.arg(keys[3]), `::uuid)`)
 		},
 		compare: func(a, b contract.TaskSummary) int {
 			return cmp.Or(
 				cmp.Compare(priorityRank(a.Priority), priorityRank(b.Priority)),
 				// "infinity" sorts behind every digit.
-				strings.Compare(cmp.Or(string(a.DueDate), never), cmp.Or(string(b.DueDate), never)),
+				strings.Compare(cmp.Or(string(a.DueDate), infinity), cmp.Or(string(b.DueDate), infinity)),
 				a.CreatedAt.Compare(b.CreatedAt),
 				strings.Compare(string(a.ID), string(b.ID)))
 		},

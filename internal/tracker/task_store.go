@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -95,8 +95,8 @@ type taskRow struct {
 
 	BlockedBy      int
 	Blocks         int
-	ClaimHolder    *op.UUID
-	ClaimExpiresAt *time.Time
+	LeaseHolder    *op.UUID
+	LeaseExpiresAt *time.Time
 	IssueID        *op.UUID
 	IssuePrefix    *string
 	IssueNumber    *int64
@@ -120,7 +120,7 @@ SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_
           AND (SELECT b.status_category FROM projects.tasks b WHERE b.tenant_id = @tenant AND b.id = d.depends_on_id)
               NOT IN ('DONE', 'CANCELLED')) AS blocked_by,
        (SELECT count(*) FROM projects.dependencies d WHERE d.tenant_id = @tenant AND d.depends_on_id = t.id) AS blocks,
-       cl.holder_id AS claim_holder, cl.expires_at AS claim_expires_at,
+       cl.holder_id AS lease_holder, cl.expires_at AS lease_expires_at,
        i.id AS issue_id, i.prefix AS issue_prefix, i.number AS issue_number
 FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
@@ -137,12 +137,12 @@ const (
 	lockTask        = ` FOR UPDATE OF t`
 	// The project is held before the task, against its deletion and a change of
 	// its statuses: see keepProjectSQL.
-	holdProjectSQL = `SELECT 1 FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project FOR KEY SHARE`
+	shareLockProjectSQL = `SELECT 1 FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project FOR KEY SHARE`
 )
 
 // loadTask reads a task of a project, for a change when lock is set. A task of
 // another project, or a key with another prefix, is not there.
-func loadTask(ctx context.Context, c *gate.Call, project op.UUID, name string, lock bool) (taskRow, error) {
+func loadTask(ctx context.Context, c *executor.Call, project op.UUID, name string, lock bool) (taskRow, error) {
 	ref, err := parseTaskRef(name)
 	if err != nil {
 		return taskRow{}, err
@@ -156,7 +156,7 @@ func loadTask(ctx context.Context, c *gate.Call, project op.UUID, name string, l
 	}
 	var row taskRow
 	if lock {
-		row, err = heldRow[taskRow](ctx, c, holdProject(c, project), query{sql + lockTask, args})
+		row, err = lockAndRead[taskRow](ctx, c, lockProject(c, project), query{sql + lockTask, args})
 	} else {
 		row, err = postgres.One[taskRow](ctx, c.DB, sql, args)
 	}
@@ -167,7 +167,7 @@ func loadTask(ctx context.Context, c *gate.Call, project op.UUID, name string, l
 }
 
 // loadTasks reads tasks of the tenant by their ids, in no order.
-func loadTasks(ctx context.Context, c *gate.Call, ids []op.UUID) (map[op.UUID]*taskRow, error) {
+func loadTasks(ctx context.Context, c *executor.Call, ids []op.UUID) (map[op.UUID]*taskRow, error) {
 	found := make(map[op.UUID]*taskRow, len(ids))
 	if len(ids) == 0 {
 		return found, nil
@@ -214,8 +214,8 @@ func (r *taskRow) summary() contract.TaskSummary {
 // event through published.
 func (r *taskRow) task() *contract.Task {
 	t := &contract.Task{TaskSummary: r.summary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
-	if r.ClaimHolder != nil {
-		t.Claim = &contract.Claim{Holder: *r.ClaimHolder, ExpiresAt: value(r.ClaimExpiresAt).UTC()}
+	if r.LeaseHolder != nil {
+		t.Claim = &contract.Claim{Holder: *r.LeaseHolder, ExpiresAt: value(r.LeaseExpiresAt).UTC()}
 	}
 	if r.EpicID != nil {
 		t.Epic = &contract.EpicRef{
@@ -232,7 +232,7 @@ func (r *taskRow) task() *contract.Task {
 // show is the public form for the caller: an epic of a project whose tasks the
 // caller may not read, and an initiative that it may not read, are redacted. What
 // could not be decided is redacted too.
-func (r *taskRow) show(ctx context.Context, c *gate.Call) *contract.Task {
+func (r *taskRow) show(ctx context.Context, c *executor.Call) *contract.Task {
 	t := r.task()
 	if err := redactInitiatives(ctx, c, &t.InitiativeID); err != nil {
 		t.InitiativeID = value(opaqueRef(c.Tenant, r.InitiativeID))
@@ -267,8 +267,8 @@ SELECT @tenant, @id, @project, taken.last_number, @title, @description, @status,
 FROM taken
 RETURNING number`
 
-// insertTask writes the task under the project's next number.
-func insertTask(ctx context.Context, c *gate.Call, r *taskRow) error {
+// insertTaskRow writes the task under the project's next number.
+func insertTaskRow(ctx context.Context, c *executor.Call, r *taskRow) error {
 	args := r.args(c)
 	args["project"], args["creator"] = r.ProjectID, r.CreatedBy
 	err := c.DB.QueryRow(ctx, insertTaskSQL, args).Scan(&r.Number)
@@ -283,12 +283,12 @@ SET title = @title, description = @description, status = @status, status_categor
     updated_at = @now, completed_at = @completed
 WHERE t.tenant_id = @tenant AND t.id = @id`
 
-func updateTaskRow(ctx context.Context, c *gate.Call, r *taskRow) error {
+func updateTaskRow(ctx context.Context, c *executor.Call, r *taskRow) error {
 	_, err := c.DB.Exec(ctx, updateTaskSQL, r.args(c))
 	return postgres.MapError(err, taskConstraints())
 }
 
-func (r *taskRow) args(c *gate.Call) postgres.Args {
+func (r *taskRow) args(c *executor.Call) postgres.Args {
 	return postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "title": r.Title, "description": r.Description, "status": r.Status,
 		"category": r.StatusCategory, "issue_type": r.IssueType, "priority": r.Priority, "progress": r.Progress,
@@ -314,7 +314,7 @@ UPDATE projects.tasks t SET epic_id = NULL, epic_project_id = NULL, updated_at =
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
 
 // detachChildren takes tasks out of an epic that is about to go, and says so.
-func detachChildren(ctx context.Context, c *gate.Call, ids []op.UUID) error {
+func detachChildren(ctx context.Context, c *executor.Call, ids []op.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -333,7 +333,7 @@ func detachChildren(ctx context.Context, c *gate.Call, ids []op.UUID) error {
 
 // recordTask adds the audit entry and the event of a change. Codes and ids go
 // into the entry; texts that people wrote do not.
-func recordTask(c *gate.Call, r *taskRow, action, event string, changed []string, more map[string]any) {
+func recordTask(c *executor.Call, r *taskRow, action, event string, changed []string, more map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
 		changes["fields"] = changed
@@ -341,8 +341,8 @@ func recordTask(c *gate.Call, r *taskRow, action, event string, changed []string
 	for name, v := range more {
 		changes[name] = v
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "task", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
 }

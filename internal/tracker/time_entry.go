@@ -6,16 +6,16 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
 
-func (s *Service) createTimeEntry() gate.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow] {
-	return gate.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.CreateTimeEntryIn) (placeRow, authz.Resource, error) {
+func (s *Service) createTimeEntryHandler() executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow] {
+	return executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn) (placeRow, authz.Resource, error) {
 			switch {
 			case in.TaskID != "" && in.IssueID != "":
 				return placeRow{}, authz.Resource{}, fault.Validation("issueId", "Give either taskId or issueId, not both.")
@@ -32,11 +32,11 @@ func (s *Service) createTimeEntry() gate.Handler[contract.CreateTimeEntryIn, con
 			resource.Owner = string(in.UserID)
 			return place, resource, err
 		},
-		Do: s.recordTime,
+		Do: s.createTimeEntry,
 	}
 }
 
-func (s *Service) recordTime(ctx context.Context, c *gate.Call, in *contract.CreateTimeEntryIn, place placeRow) (*contract.TimeEntry, error) {
+func (s *Service) createTimeEntry(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn, place placeRow) (*contract.TimeEntry, error) {
 	if in.ProjectID != "" && in.ProjectID != place.ProjectID {
 		return nil, fault.Validation(place.Noun+"Id", "The "+place.Noun+" is in another project. Leave projectId out, or name its own.")
 	}
@@ -53,7 +53,7 @@ func (s *Service) recordTime(ctx context.Context, c *gate.Call, in *contract.Cre
 		SpentOn: in.Date, Minutes: in.Minutes, Note: in.Note, Billable: in.Billable, CreatedBy: c.Actor.UserID,
 		CreatedAt: c.Now, UpdatedAt: c.Now, OrganisationID: place.OrganisationID, Classification: place.Classification,
 	}
-	if err := insertTimeEntry(ctx, c, &row); err != nil {
+	if err := insertTimeEntryRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	recordTimeEntry(c, &row, "time_entry.created", contract.EventTimeEntryCreated, nil)
@@ -62,24 +62,24 @@ func (s *Service) recordTime(ctx context.Context, c *gate.Call, in *contract.Cre
 
 // checkSpentOn refuses a day that has not begun anywhere: time is recorded when it
 // was spent.
-func checkSpentOn(c *gate.Call, day op.Date) error {
+func checkSpentOn(c *executor.Call, day op.Date) error {
 	if tomorrow := c.Now.UTC().AddDate(0, 0, 1).Format(time.DateOnly); string(day) > tomorrow {
 		return fault.Validation("date", "The time can't be spent later than tomorrow, "+tomorrow+".")
 	}
 	return nil
 }
 
-func (s *Service) updateTimeEntry() gate.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow] {
-	return gate.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.UpdateTimeEntryIn) (timeEntryRow, authz.Resource, error) {
+func (s *Service) updateTimeEntryHandler() executor.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow] {
+	return executor.Handler[contract.UpdateTimeEntryIn, contract.TimeEntry, timeEntryRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateTimeEntryIn) (timeEntryRow, authz.Resource, error) {
 			row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: changeTimeEntry,
+		Do: updateTimeEntry,
 	}
 }
 
-func changeTimeEntry(ctx context.Context, c *gate.Call, in *contract.UpdateTimeEntryIn, old timeEntryRow) (*contract.TimeEntry, error) {
+func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateTimeEntryIn, old timeEntryRow) (*contract.TimeEntry, error) {
 	for _, f := range []struct {
 		name string
 		null bool
@@ -122,13 +122,13 @@ func changeTimeEntry(ctx context.Context, c *gate.Call, in *contract.UpdateTimeE
 	return row.entry(), nil
 }
 
-func (s *Service) deleteTimeEntry() gate.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow] {
-	return gate.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow]{
-		Load: func(ctx context.Context, c *gate.Call, in *contract.DeleteTimeEntryIn) (timeEntryRow, authz.Resource, error) {
+func (s *Service) deleteTimeEntryHandler() executor.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow] {
+	return executor.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteTimeEntryIn) (timeEntryRow, authz.Resource, error) {
 			row, err := loadTimeEntry(ctx, c, in.TimeEntryID)
 			return row, row.resource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *contract.DeleteTimeEntryIn, row timeEntryRow) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteTimeEntryIn, row timeEntryRow) (*op.None, error) {
 			if _, err := c.DB.Exec(ctx, deleteTimeEntrySQL, postgres.Args{"tenant": c.Tenant, "id": row.ID}); err != nil {
 				return nil, err
 			}

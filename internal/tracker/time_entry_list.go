@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -15,7 +15,7 @@ import (
 // listTimeEntries gives a page of the time entries that the filter lets through,
 // the latest day first, and on the first page their sum. The page's cursor is the
 // last one's day and id.
-func (s *Service) listTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter) (*contract.TimeEntryPage, error) {
+func (s *Service) listTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) (*contract.TimeEntryPage, error) {
 	if in.From != "" && in.To != "" && in.To < in.From {
 		return nil, fault.Validation("to", "The last day can't be before the first.")
 	}
@@ -45,18 +45,18 @@ func (s *Service) listTimeEntries(ctx context.Context, c *gate.Call, in *contrac
 	return page, c.Decide(ctx, contract.PermTimeEntriesRead, resource)
 }
 
-func readTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter, before []string, page *contract.TimeEntryPage) error {
+func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter, before []string, page *contract.TimeEntryPage) error {
 	st := &statement{}
 	st.add(timeEntrySelect)
 	if before == nil {
 		// The sum is asked for once, beside the page and not for each of its rows.
 		st.add(`, (SELECT coalesce(sum(e.minutes), 0)`)
-		fitting(st, c, in, f)
+		addTimeEntryFilter(st, c, in, f)
 		st.add(`) AS total`)
 	} else {
 		st.add(`, 0::bigint AS total`)
 	}
-	fitting(st, c, in, f)
+	addTimeEntryFilter(st, c, in, f)
 	if before != nil {
 		day, err := op.ParseDate(before[0])
 		if err != nil {
@@ -92,8 +92,8 @@ func readTimeEntries(ctx context.Context, c *gate.Call, in *contract.ListTimeEnt
 	return nil
 }
 
-// fitting adds where the entries that were asked for come from.
-func fitting(st *statement, c *gate.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
+// addTimeEntryFilter adds where the entries that were asked for come from.
+func addTimeEntryFilter(st *statement, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
 	tenant := st.arg(c.Tenant)
 	st.add(`
 FROM projects.time_entries e`).projectOf("e", tenant).add(`

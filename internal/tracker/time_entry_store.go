@@ -6,8 +6,8 @@ import (
 
 	"parapet/internal/authz"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
@@ -59,7 +59,7 @@ SELECT e.id, e.project_id, e.task_id, e.issue_id, e.user_id, e.spent_on::text AS
 // The project is held before the entry: see keepProjectSQL. Whose it is never
 // changes.
 const (
-	holdProjectOfTimeEntrySQL = `
+	lockProjectOfTimeEntrySQL = `
 SELECT 1 FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = (SELECT e.project_id FROM projects.time_entries e WHERE e.tenant_id = @tenant AND e.id = @id)
 FOR KEY SHARE`
@@ -71,9 +71,9 @@ FOR UPDATE OF e`
 )
 
 // loadTimeEntry reads a time entry for a change.
-func loadTimeEntry(ctx context.Context, c *gate.Call, id op.UUID) (timeEntryRow, error) {
+func loadTimeEntry(ctx context.Context, c *executor.Call, id op.UUID) (timeEntryRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "id": id}
-	row, err := heldRow[timeEntryRow](ctx, c, query{holdProjectOfTimeEntrySQL, args}, query{lockTimeEntrySQL, args})
+	row, err := lockAndRead[timeEntryRow](ctx, c, query{lockProjectOfTimeEntrySQL, args}, query{lockTimeEntrySQL, args})
 	if postgres.IsNoRows(err) {
 		return row, fault.NotFound("time entry")
 	}
@@ -99,7 +99,7 @@ INSERT INTO projects.time_entries (tenant_id, id, project_id, task_id, issue_id,
                                    created_by, created_at, updated_at)
 VALUES (@tenant, @id, @project, @task, @issue, @user, @day, @minutes, @note, @billable, @creator, @now, @now)`
 
-func insertTimeEntry(ctx context.Context, c *gate.Call, r *timeEntryRow) error {
+func insertTimeEntryRow(ctx context.Context, c *executor.Call, r *timeEntryRow) error {
 	_, err := c.DB.Exec(ctx, insertTimeEntrySQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "task": r.TaskID, "issue": r.IssueID, "user": r.UserID,
 		"day": r.SpentOn, "minutes": r.Minutes, "note": r.Note, "billable": r.Billable, "creator": r.CreatedBy, "now": c.Now,
@@ -111,7 +111,7 @@ const updateTimeEntrySQL = `
 UPDATE projects.time_entries e SET spent_on = @day, minutes = @minutes, note = @note, billable = @billable, updated_at = @now
 WHERE e.tenant_id = @tenant AND e.id = @id`
 
-func updateTimeEntryRow(ctx context.Context, c *gate.Call, r *timeEntryRow) error {
+func updateTimeEntryRow(ctx context.Context, c *executor.Call, r *timeEntryRow) error {
 	_, err := c.DB.Exec(ctx, updateTimeEntrySQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "day": r.SpentOn, "minutes": r.Minutes, "note": r.Note, "billable": r.Billable, "now": c.Now,
 	})
@@ -122,7 +122,7 @@ const deleteTimeEntrySQL = `DELETE FROM projects.time_entries e WHERE e.tenant_i
 
 // recordTimeEntry adds the audit entry and the event of a change. The note is in
 // the event alone.
-func recordTimeEntry(c *gate.Call, r *timeEntryRow, action, event string, changed []string) {
+func recordTimeEntry(c *executor.Call, r *timeEntryRow, action, event string, changed []string) {
 	changes := map[string]any{
 		"projectId": r.ProjectID, "userId": r.UserID, "minutes": r.Minutes, "date": r.SpentOn, "billable": r.Billable,
 	}
@@ -135,8 +135,8 @@ func recordTimeEntry(c *gate.Call, r *timeEntryRow, action, event string, change
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	c.Record(gate.Note{
+	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "time_entry", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(gate.Event{Type: event, AggregateType: "time_entry", AggregateID: r.ID, Payload: r.entry(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "time_entry", AggregateID: r.ID, Payload: r.entry(), Changed: changed})
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 )
 
 // workspace shows what the caller begins a day with. It needs a live credential
 // alone: each part is filtered as its own list is, and a part whose permission the
 // caller holds nowhere is empty and named.
-func (s *Service) workspace(ctx context.Context, c *gate.Call, _ *contract.WorkspaceIn) (*contract.Workspace, error) {
+func (s *Service) workspace(ctx context.Context, c *executor.Call, _ *contract.WorkspaceIn) (*contract.Workspace, error) {
 	out := &contract.Workspace{
 		User: contract.WorkspaceUser{
 			ID: c.Actor.UserID, DisplayName: c.Actor.DisplayName, Email: c.Actor.Email, PrincipalKind: c.Actor.Kind,
@@ -23,9 +23,9 @@ func (s *Service) workspace(ctx context.Context, c *gate.Call, _ *contract.Works
 	}
 	for _, part := range []struct {
 		name, permission string
-		fill             func(context.Context, *gate.Call, *contract.Workspace) (more bool, err error)
+		fill             func(context.Context, *executor.Call, *contract.Workspace) (more bool, err error)
 	}{
-		{contract.PartInitiatives, contract.PermInitiativesRead, s.fillInitiatives},
+		{contract.PartInitiatives, contract.PermInitiativesRead, s.insertMissingProgress},
 		{contract.PartProjects, contract.PermProjectsRead, s.fillProjects},
 		{contract.PartTasks, contract.PermTasksRead, s.fillTasks},
 	} {
@@ -44,7 +44,7 @@ func (s *Service) workspace(ctx context.Context, c *gate.Call, _ *contract.Works
 	return out, nil
 }
 
-func (s *Service) fillInitiatives(ctx context.Context, c *gate.Call, out *contract.Workspace) (bool, error) {
+func (s *Service) insertMissingProgress(ctx context.Context, c *executor.Call, out *contract.Workspace) (bool, error) {
 	f, err := c.Filter(ctx, contract.PermInitiativesRead, initiativeColumns)
 	if err != nil {
 		return false, err
@@ -57,7 +57,7 @@ func (s *Service) fillInitiatives(ctx context.Context, c *gate.Call, out *contra
 	return page.NextCursor != "", nil
 }
 
-func (s *Service) fillProjects(ctx context.Context, c *gate.Call, out *contract.Workspace) (bool, error) {
+func (s *Service) fillProjects(ctx context.Context, c *executor.Call, out *contract.Workspace) (bool, error) {
 	f, err := c.Filter(ctx, contract.PermProjectsRead, projectColumns)
 	if err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func (s *Service) fillProjects(ctx context.Context, c *gate.Call, out *contract.
 
 // fillTasks puts the most pressing tasks in progress under the first projects,
 // all of them by one statement: of each project, the index's first rows.
-func (s *Service) fillTasks(ctx context.Context, c *gate.Call, out *contract.Workspace) (bool, error) {
+func (s *Service) fillTasks(ctx context.Context, c *executor.Call, out *contract.Workspace) (bool, error) {
 	shown := out.Projects[:min(len(out.Projects), contract.WorkspaceProjects)]
 	f, err := c.Filter(ctx, contract.PermTasksRead, taskColumns)
 	if err != nil || f.None() || len(shown) == 0 {

@@ -17,8 +17,8 @@ import (
 	"parapet/internal/clock"
 	"parapet/internal/contract/identity"
 	contract "parapet/internal/contract/tracker"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
@@ -114,11 +114,11 @@ func newWorldOf(t testing.TB, conns int32) *world {
 		acme: uid.New(), globex: uid.New(), orgA: uid.New(), orgB: uid.New(), orgG: uid.New()}
 	w.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD'), ($2, 'globex', 'Globex', 'STANDARD')`, w.acme, w.globex)
 	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Works'), ($1, $3, 'Yard'), ($4, $5, 'Labs')`, w.acme, w.orgA, w.orgB, w.globex, w.orgG)
-	module := gate.New(gate.Config{
+	module := executor.New(executor.Config{
 		Module: contract.Module, Engine: e, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
-	w.deps = tracker.Deps{Gate: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}
+	w.deps = tracker.Deps{Executor: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}
 	w.remake()
 	w.manager = w.person(person{roles: []string{"Project Manager"}, clearance: "SECRET"})
 	return w
@@ -228,7 +228,7 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 	if p.key {
 		in.Token.Kind = authz.TokenAPIKey
 	}
-	for _, d := range live.Delegations.InForce {
+	for _, d := range live.Delegations.Active {
 		lender, err := w.Candidate(ctx, p.tenant, string(d.Delegator))
 		if err != nil {
 			return nil, err
@@ -246,7 +246,7 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 		return nil, err
 	}
 	fresh := *old
-	fresh.Subject, fresh.Revision, fresh.Lent = subject, live.Revision, live.Delegations.Fingerprint
+	fresh.Subject, fresh.Revision, fresh.DelegationFingerprint = subject, live.Revision, live.Delegations.Fingerprint
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.principals != nil {

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// Place is what is known of a folder.
-type Place struct {
+// Location is what is known of a folder.
+type Location struct {
 	// Dir is the folder's absolute path, its symbolic links followed.
 	Dir string
 	// Root is the top of the git work tree that it is in, or "".
@@ -28,7 +28,7 @@ type Place struct {
 
 // Address gives the address of the folder: that of the remote, and the folder's
 // place below the top of the repository. It is "" where there is no remote.
-func (p Place) Address() string {
+func (p Location) Address() string {
 	below, err := filepath.Rel(p.Root, p.Dir)
 	if p.Remote == "" || err != nil || below == "." {
 		return p.Remote
@@ -39,9 +39,9 @@ func (p Place) Address() string {
 // maxFile bounds what is read of a file of git.
 const maxFile = 1 << 20
 
-// At looks at a folder.
-func At(dir string) Place {
-	p := Place{Dir: Absolute(dir)}
+// Find looks at a folder.
+func Find(dir string) Location {
+	p := Location{Dir: Absolute(dir)}
 	if p.Dir == "" {
 		return p
 	}
@@ -135,11 +135,11 @@ func gitDir(folder string) string {
 	if !ok {
 		return ""
 	}
-	return From(folder, strings.TrimSpace(target))
+	return FindFrom(folder, strings.TrimSpace(target))
 }
 
-// From gives a path that is meant from a folder unless it is absolute.
-func From(folder, name string) string {
+// FindFrom gives a path that is meant from a folder unless it is absolute.
+func FindFrom(folder, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
@@ -149,7 +149,7 @@ func From(folder, name string) string {
 // remote gives the address of the remote origin, else of the only one there is.
 func remote(git string) string {
 	if common := strings.TrimSpace(string(read(filepath.Join(git, "commondir")))); common != "" {
-		git = From(git, common)
+		git = FindFrom(git, common)
 	}
 	addresses := remotes(read(filepath.Join(git, "config")))
 	if origin := addresses["origin"]; origin != "" {
@@ -215,9 +215,9 @@ func read(name string) []byte {
 	return text
 }
 
-// Normal gives a path or an address in the form in which two of the same can be
+// Normalize gives a path or an address in the form in which two of the same can be
 // held against each other: an absolute path, or host/owner/name.
-func Normal(text string) string {
+func Normalize(text string) string {
 	text = strings.TrimSpace(text)
 	if filepath.IsAbs(text) {
 		return filepath.Clean(text)

@@ -46,7 +46,7 @@ func TestAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	const origin = "https://example.org/acme/apollo.git"
-	for name, want := range map[string]Place{
+	for name, want := range map[string]Location{
 		main:                               {main, main, origin},
 		filepath.Join(main, "sub", "deep"): {filepath.Join(main, "sub", "deep"), main, origin},
 		filepath.Join(dir, "link"):         {filepath.Join(main, "sub"), main, origin},
@@ -54,7 +54,7 @@ func TestAt(t *testing.T) {
 		broken:                             {Dir: broken},
 		"":                                 {},
 	} {
-		if got := At(name); got != want {
+		if got := Find(name); got != want {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAt(t *testing.T) {
 
 func TestAddressOfAFolder(t *testing.T) {
 	t.Parallel()
-	for want, p := range map[string]Place{
+	for want, p := range map[string]Location{
 		"https://example.org/a/b.git":      {"/src/b", "/src/b", "https://example.org/a/b.git"},
 		"https://example.org/a/b/sub/deep": {"/src/b/sub/deep", "/src/b", "https://example.org/a/b.git"},
 		"git@example.org:a/b/sub":          {"/src/b/sub", "/src/b", "git@example.org:a/b.git"},
@@ -86,7 +86,7 @@ func TestTheOnlyRemoteIsMeant(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ".git", "HEAD"), "")
 		write(t, filepath.Join(dir, ".git", "config"), config)
-		if got := At(dir).Remote; got != want {
+		if got := Find(dir).Remote; got != want {
 			t.Errorf("%q: got %q, want %q", config, got, want)
 		}
 	}

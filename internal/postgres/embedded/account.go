@@ -13,8 +13,8 @@ import (
 // account is whom the server runs as. The zero account is the process's own
 // user.
 type account struct {
-	other    bool
-	uid, gid uint32
+	switchesUser bool
+	uid, gid     uint32
 }
 
 // accountFor gives the account that a server of this data folder runs as: our
@@ -27,7 +27,7 @@ func accountFor(data string) (account, error) {
 	info, err := os.Stat(data)
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
-			return account{other: true, uid: st.Uid, gid: st.Gid}, nil
+			return account{switchesUser: true, uid: st.Uid, gid: st.Gid}, nil
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return account{}, fmt.Errorf("embedded: %w", err)
@@ -42,23 +42,23 @@ func accountFor(data string) (account, error) {
 		if uerr != nil || gerr != nil || uid == 0 {
 			continue
 		}
-		return account{other: true, uid: uint32(uid), gid: uint32(gid)}, nil
+		return account{switchesUser: true, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
 	// Any user but root will do; the number need not be in a list of users.
-	return account{other: true, uid: 65534, gid: 65534}, nil
+	return account{switchesUser: true, uid: 65534, gid: 65534}, nil
 }
 
 // credential is what a child process is given; nil keeps our own.
 func (a account) credential() *syscall.Credential {
-	if !a.other {
+	if !a.switchesUser {
 		return nil
 	}
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// give makes the account the owner of a file that was created for it.
-func (a account) give(path string) error {
-	if !a.other {
+// chown makes the account the owner of a file that was created for it.
+func (a account) chown(path string) error {
+	if !a.switchesUser {
 		return nil
 	}
 	return os.Lchown(path, int(a.uid), int(a.gid))
@@ -66,7 +66,7 @@ func (a account) give(path string) error {
 
 // uidOf is the user that owns what the account creates.
 func (a account) uidOf() int {
-	if a.other {
+	if a.switchesUser {
 		return int(a.uid)
 	}
 	return os.Geteuid()

@@ -53,14 +53,14 @@ func binaries(ctx context.Context, opts Options) (string, error) {
 // that is wrong is an error and not passed over.
 func (f finder) find(ctx context.Context, chosen string) (string, error) {
 	if chosen != "" {
-		if !complete(chosen) {
+		if !isComplete(chosen) {
 			return "", fmt.Errorf("embedded: there is no initdb and postgres in %s (PT_POSTGRES_BIN)", chosen)
 		}
 		return chosen, nil
 	}
 	if path, err := f.lookPath("postgres"); err == nil {
 		// A link in /usr/local/bin leads to the folder where all of them are.
-		if target, err := filepath.EvalSymlinks(path); err == nil && complete(filepath.Dir(target)) {
+		if target, err := filepath.EvalSymlinks(path); err == nil && isComplete(filepath.Dir(target)) {
 			return filepath.Dir(target), nil
 		}
 	}
@@ -71,7 +71,7 @@ func (f finder) find(ctx context.Context, chosen string) (string, error) {
 			continue // a pattern of our own; a bad one fails its test
 		}
 		for _, m := range matches {
-			if complete(m) {
+			if isComplete(m) {
 				found = append(found, m)
 			}
 		}
@@ -98,8 +98,8 @@ func packageHint() string {
 	}
 }
 
-// complete tells whether a folder has both programs.
-func complete(dir string) bool {
+// isComplete tells whether a folder has both programs.
+func isComplete(dir string) bool {
 	for _, name := range []string{"initdb", "postgres"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
@@ -138,7 +138,7 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 	version := embeddedpostgres.V17
 	root := filepath.Join(cache, "parapet", "postgres-"+string(version))
 	bin := filepath.Join(root, "bin")
-	if complete(bin) {
+	if isComplete(bin) {
 		return bin, nil
 	}
 	log.InfoContext(ctx, "no PostgreSQL installed, downloading it once", "version", string(version), "into", root)
@@ -163,7 +163,7 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 			return "", err
 		}
 	}
-	if !complete(bin) {
+	if !isComplete(bin) {
 		if startErr == nil {
 			startErr = fmt.Errorf("no initdb in %s", bin)
 		}

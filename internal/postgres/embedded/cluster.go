@@ -58,7 +58,7 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if err := os.Mkdir(fresh, 0o700); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
-	if err := c.account.give(fresh); err != nil {
+	if err := c.account.chown(fresh); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	args := []string{"-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale"}
@@ -93,7 +93,7 @@ func (c cluster) command(ctx context.Context, program, dir string, args ...strin
 	cmd.Env = environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.account.credential()}
 	done := func() {}
-	if c.account.other && descriptorPaths() {
+	if c.account.switchesUser && descriptorPaths() {
 		f, err := os.Open(dir)
 		if err != nil {
 			return nil, nil, fmt.Errorf("embedded: %w", err)
@@ -157,7 +157,7 @@ func (c cluster) arguments(socketDir string) []string {
 // name that follows from the data's.
 func (c cluster) socketDir() (string, error) {
 	dir := filepath.Join(c.dir, "socket")
-	if c.account.other || len(dir)+len("/.s.PGSQL."+port+".lock") > maxSocketPath {
+	if c.account.switchesUser || len(dir)+len("/.s.PGSQL."+port+".lock") > maxSocketPath {
 		sum := sha256.Sum256([]byte(c.dir))
 		dir = filepath.Join(os.TempDir(), "parapet-"+hex.EncodeToString(sum[:6]))
 		if len(dir)+len("/.s.PGSQL."+port+".lock") > maxSocketPath {
@@ -167,7 +167,7 @@ func (c cluster) socketDir() (string, error) {
 	err := os.Mkdir(dir, 0o700)
 	switch {
 	case err == nil:
-		if err := c.account.give(dir); err != nil {
+		if err := c.account.chown(dir); err != nil {
 			return "", fmt.Errorf("embedded: socket folder: %w", err)
 		}
 		return dir, nil

@@ -76,7 +76,7 @@ func comeAndGo(dir string) int {
 	return 0
 }
 
-// other is another process with a server.
+// switchesUser is another process with a server.
 type other struct {
 	cmd   *exec.Cmd
 	stdin io.Closer

@@ -66,7 +66,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	for {
 		lock, err := filelock.Try(filepath.Join(dir, "lock"))
 		if err == nil {
-			s, err := own(ctx, opts, dir, lock)
+			s, err := startOwned(ctx, opts, dir, lock)
 			if err != nil {
 				return nil, errors.Join(err, lock.Release())
 			}
@@ -87,8 +87,8 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	}
 }
 
-// own starts a server as the holder of the lock.
-func own(ctx context.Context, opts Options, dir string, lock *filelock.Lock) (*Server, error) {
+// startOwned starts a server as the holder of the lock.
+func startOwned(ctx context.Context, opts Options, dir string, lock *filelock.Lock) (*Server, error) {
 	log := opts.log()
 	data := filepath.Join(dir, "data")
 	if err := clearLeftovers(ctx, data, log); err != nil {

@@ -63,7 +63,7 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 	if err := checkOwner(base, acct); err != nil {
 		return nil, err
 	}
-	if err := acct.give(base); err != nil {
+	if err := acct.chown(base); err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	lock, err := waitLock(ctx, filepath.Join(base, "lock"))
@@ -170,7 +170,7 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 		if err := os.Mkdir(d, 0o700); err != nil {
 			return nil, fmt.Errorf("embedded: %w", err)
 		}
-		if err := acct.give(d); err != nil {
+		if err := acct.chown(d); err != nil {
 			return nil, fmt.Errorf("embedded: %w", err)
 		}
 	}
@@ -182,7 +182,7 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 	if err := syscall.Mkfifo(users, 0o600); err != nil {
 		return nil, fmt.Errorf("embedded: pipe: %w", err)
 	}
-	if err := acct.give(users); err != nil {
+	if err := acct.chown(users); err != nil {
 		return nil, fmt.Errorf("embedded: pipe: %w", err)
 	}
 	//nolint:noctx // our own script; it outlives the caller

@@ -224,12 +224,12 @@ func ensureDatabase(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// retryLostRace runs f again while it loses a race (lostRace): roles belong to the
+// retryLostRace runs f again while it loses a race (isLostRace): roles belong to the
 // cluster, and the migrations of several databases may change them at a time.
 func retryLostRace(ctx context.Context, f func() error) error {
 	var err error
 	for attempt := range 20 {
-		if err = f(); !lostRace(err) {
+		if err = f(); !isLostRace(err) {
 			break
 		}
 		if serr := sleep(ctx, time.Duration(attempt+1)*10*time.Millisecond); serr != nil {
@@ -239,10 +239,10 @@ func retryLostRace(ctx context.Context, f func() error) error {
 	return err
 }
 
-// lostRace tells whether a statement on a shared catalogue failed because
+// isLostRace tells whether a statement on a shared catalogue failed because
 // another session was at the same row: duplicate object, unique violation of the
 // catalogue's own index, "tuple concurrently updated".
-func lostRace(err error) bool {
+func isLostRace(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return false

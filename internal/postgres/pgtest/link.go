@@ -30,9 +30,9 @@ type trap struct {
 	mark []byte
 	// requests holds up what the client sends after the chunk with the mark;
 	// otherwise what the server answers to it is lost.
-	requests bool
-	sprung   chan struct{}
-	release  chan struct{}
+	requests  bool
+	triggered chan struct{}
+	release   chan struct{}
 }
 
 // NewLink opens a link to the server of the database; it is closed when the test
@@ -111,15 +111,15 @@ func (l *Link) LoseResponseTo(mark string) (sprung <-chan struct{}, release func
 }
 
 func (l *Link) set(t *trap) (<-chan struct{}, func()) {
-	t.sprung, t.release = make(chan struct{}), make(chan struct{})
+	t.triggered, t.release = make(chan struct{}), make(chan struct{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trap = t
-	return t.sprung, sync.OnceFunc(func() { close(t.release) })
+	return t.triggered, sync.OnceFunc(func() { close(t.release) })
 }
 
-// spring gives the trap, once, if the chunk holds its mark.
-func (l *Link) spring(chunk []byte) *trap {
+// trigger gives the trap, once, if the chunk holds its mark.
+func (l *Link) trigger(chunk []byte) *trap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.trap
@@ -179,7 +179,7 @@ func (l *Link) pass(client, server net.Conn) {
 	buf := make([]byte, 4<<20)
 	for {
 		n, err := client.Read(buf)
-		t := l.spring(buf[:n])
+		t := l.trigger(buf[:n])
 		if t != nil && !t.requests {
 			lost.Lock()
 			lostFrom = t
@@ -191,7 +191,7 @@ func (l *Link) pass(client, server net.Conn) {
 			}
 		}
 		if t != nil {
-			close(t.sprung)
+			close(t.triggered)
 			if t.requests {
 				<-t.release
 			}

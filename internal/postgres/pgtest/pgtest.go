@@ -36,9 +36,9 @@ type DB struct {
 	name   string
 }
 
-// kit is what the tests of one process share. It is filled once and lives as
+// testServer is what the tests of one process share. It is filled once and lives as
 // long as the process: a test has no other scope to put a server in.
-type kit struct {
+type testServer struct {
 	server   *embedded.Server
 	template string
 
@@ -58,7 +58,7 @@ func New(tb testing.TB) *DB {
 }
 
 // copyOf copies a template and drops the copy when the test ends.
-func (k *kit) copyOf(tb testing.TB, template string) *DB {
+func (k *testServer) copyOf(tb testing.TB, template string) *DB {
 	tb.Helper()
 	db, err := k.clone(tb.Context(), template)
 	if err != nil {
@@ -210,7 +210,7 @@ func (d *DB) drop(ctx context.Context) error {
 	return err
 }
 
-func get(tb testing.TB) *kit {
+func get(tb testing.TB) *testServer {
 	tb.Helper()
 	k, err := process()
 	if err != nil {
@@ -220,7 +220,7 @@ func get(tb testing.TB) *kit {
 }
 
 // start joins the server and makes the template, once a process.
-func start() (*kit, error) {
+func start() (*testServer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	server, err := embedded.Join(ctx, embedded.Options{
@@ -230,7 +230,7 @@ func start() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kit{server: server, pools: make(map[string]*postgres.Pool)}
+	k := &testServer{server: server, pools: make(map[string]*postgres.Pool)}
 	if err := k.ensureTemplate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("template: %w", err), server.Close(ctx))
 	}
@@ -238,7 +238,7 @@ func start() (*kit, error) {
 }
 
 // ensureTemplate migrates the template if no other process has done so.
-func (k *kit) ensureTemplate(ctx context.Context) error {
+func (k *testServer) ensureTemplate(ctx context.Context) error {
 	hash, err := migrate.Hash()
 	if err != nil {
 		return err
@@ -286,13 +286,13 @@ func MigrateOptions() migrate.Options {
 	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{riverschema.Migrate}}
 }
 
-func (k *kit) clone(ctx context.Context, template string) (*DB, error) {
+func (k *testServer) clone(ctx context.Context, template string) (*DB, error) {
 	db := &DB{server: k.server, name: databaseName("t")}
 	err := k.admin(ctx, "CREATE DATABASE "+db.name+" TEMPLATE "+template+" STRATEGY FILE_COPY")
 	return db, err
 }
 
-func (k *kit) admin(ctx context.Context, sql string) error {
+func (k *testServer) admin(ctx context.Context, sql string) error {
 	conn, err := pgx.Connect(ctx, k.server.URL("postgres", k.server.Superuser()))
 	if err != nil {
 		return err
@@ -304,7 +304,7 @@ func (k *kit) admin(ctx context.Context, sql string) error {
 
 // sharedPool opens a pool on the shared clone. Neither is given back: both end
 // with the server, which ends with the last process.
-func (k *kit) sharedPool(role string) (*postgres.Pool, error) {
+func (k *testServer) sharedPool(role string) (*postgres.Pool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.shared == nil {

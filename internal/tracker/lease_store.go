@@ -5,13 +5,13 @@ import (
 	"time"
 
 	contract "parapet/internal/contract/tracker"
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 )
 
-// claimRow is a claim with a lease.
-type claimRow struct {
+// leaseRow is a claim with a lease.
+type leaseRow struct {
 	ID           op.UUID
 	TaskID       op.UUID
 	HolderID     op.UUID
@@ -21,21 +21,21 @@ type claimRow struct {
 }
 
 // extend lets the lease run for so long from now.
-func (r *claimRow) extend(c *gate.Call, seconds int) {
+func (r *leaseRow) extend(c *executor.Call, seconds int) {
 	r.Seconds, r.ExpiresAt = seconds, c.Now.Add(time.Duration(seconds)*time.Second).UTC().Truncate(time.Microsecond)
 }
 
 // lease is the public form for the holder.
-func (r *claimRow) lease() *contract.Lease {
+func (r *leaseRow) lease() *contract.Lease {
 	return &contract.Lease{ID: r.ID, ExpiresAt: r.ExpiresAt}
 }
 
-// nextReady gives the first task of the ready set and holds it, or the empty id.
+// findNextReady gives the first task of the ready set and holds it, or the empty id.
 // It walks the index of the set's order past the tasks that others are taking at
 // this moment, so that claimers do not wait for each other. Only who finds
 // nothing free waits for those: an empty answer says that nothing was left, and
 // not that all of it was being looked at.
-func nextReady(ctx context.Context, c *gate.Call, project, who op.UUID) (op.UUID, error) {
+func findNextReady(ctx context.Context, c *executor.Call, project, who op.UUID) (op.UUID, error) {
 	f, err := c.Filter(ctx, contract.PermTasksRead, taskColumns)
 	if err != nil || f.None() {
 		return "", err
@@ -49,7 +49,7 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant
 		ready(st, tenant, st.arg(who))
 		// Not FOR UPDATE: a comment that is being written holds a task's key, and
 		// must not keep the task from being taken.
-		st.add(` ORDER BY `, pressure, ` LIMIT 1 FOR NO KEY UPDATE OF t`, wait)
+		st.add(` ORDER BY `, urgencyColumns, ` LIMIT 1 FOR NO KEY UPDATE OF t`, wait)
 		ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
 		if err != nil {
 			return "", err
@@ -61,47 +61,47 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant
 	return "", nil
 }
 
-const insertClaimSQL = `
+const insertLeaseSQL = `
 INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
 VALUES (@tenant, @id, @project, @task, @holder, @former, @seconds, @by, @now, @expires)`
 
-func insertClaim(ctx context.Context, c *gate.Call, task *taskRow, r *claimRow) error {
-	_, err := c.DB.Exec(ctx, insertClaimSQL, postgres.Args{
+func insertLeaseRow(ctx context.Context, c *executor.Call, task *taskRow, r *leaseRow) error {
+	_, err := c.DB.Exec(ctx, insertLeaseSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": task.ProjectID, "task": task.ID, "holder": r.HolderID, "former": r.FormerStatus,
 		"seconds": r.Seconds, "by": c.Actor.UserID, "now": c.Now, "expires": r.ExpiresAt,
 	})
 	return postgres.MapError(err)
 }
 
-const updateClaimSQL = `
+const updateLeaseSQL = `
 UPDATE projects.claims c SET seconds = @seconds, expires_at = @expires
 WHERE c.tenant_id = @tenant AND c.id = @id`
 
-func updateClaim(ctx context.Context, c *gate.Call, r *claimRow) error {
-	_, err := c.DB.Exec(ctx, updateClaimSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "seconds": r.Seconds, "expires": r.ExpiresAt})
+func updateLeaseRow(ctx context.Context, c *executor.Call, r *leaseRow) error {
+	_, err := c.DB.Exec(ctx, updateLeaseSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID, "seconds": r.Seconds, "expires": r.ExpiresAt})
 	return err
 }
 
 // The task is held by then: who changes a claim holds its task first.
-const claimOfTaskSQL = `
+const leaseOfTaskSQL = `
 SELECT c.id, c.task_id, c.holder_id, c.former_status, c.seconds, c.expires_at FROM projects.claims c
 WHERE c.tenant_id = @tenant AND c.task_id = @task`
 
-const lapsedTasksSQL = `
+const expiredLeaseTasksSQL = `
 SELECT t.id FROM projects.claims c
 JOIN projects.tasks t ON t.tenant_id = @tenant AND t.id = c.task_id
 WHERE c.tenant_id = @tenant AND c.expires_at <= @now AND (@project::uuid IS NULL OR c.project_id = @project)
 ORDER BY c.expires_at LIMIT @most
 FOR NO KEY UPDATE OF t SKIP LOCKED`
 
-const lapsedClaimsSQL = `
+const expiredLeasesSQL = `
 SELECT c.id, c.task_id, c.holder_id, c.former_status, c.seconds, c.expires_at FROM projects.claims c
 WHERE c.tenant_id = @tenant AND c.task_id = ANY(@ids::uuid[]) AND c.expires_at <= @now
 ORDER BY c.expires_at, c.id`
 
-const anyLapsedSQL = `
+const anyExpiredLeaseSQL = `
 SELECT EXISTS (SELECT 1 FROM projects.claims c
                WHERE c.tenant_id = @tenant AND c.project_id = @project AND c.expires_at <= @now)`
 
 // All tenants, by parapet_jobs, which reads nothing else of a claim.
-const lapsedTenantsSQL = `SELECT DISTINCT c.tenant_id FROM projects.claims c WHERE c.expires_at <= @now ORDER BY c.tenant_id`
+const expiredLeaseTenantsSQL = `SELECT DISTINCT c.tenant_id FROM projects.claims c WHERE c.expires_at <= @now ORDER BY c.tenant_id`

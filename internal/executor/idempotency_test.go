@@ -1,4 +1,4 @@
-package gate_test
+package executor_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -47,7 +47,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	if _, err := b.Call(h.caller("next"), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
 		t.Errorf("got %v", err)
 	}
-	for _, key := range []string{"\xff\xfe", strings.Repeat("k", gate.MaxIdempotencyKey+1)} {
+	for _, key := range []string{"\xff\xfe", strings.Repeat("k", executor.MaxIdempotencyKey+1)} {
 		_, err := b.Call(h.caller(key), &thingIn{"plain"})
 		if f := fault.From(err); err == nil || f.Code != fault.CodeValidation || f.Field != "Idempotency-Key" {
 			t.Errorf("the key %.8q: got %v, want a VALIDATION that names it", key, err)
@@ -83,14 +83,14 @@ func TestIdempotencyKey_AnswerIsAuthorizedAnew(t *testing.T) {
 	record := authz.Resource{Type: "thing", Tenant: string(h.tenant), Project: string(uid.New()), Classification: "INTERNAL"}
 	var loadFails, returnedFails error
 	returned := record
-	b := gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
-		Load: func(context.Context, *gate.Call, *thingIn) (string, authz.Resource, error) {
+	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+		Load: func(context.Context, *executor.Call, *thingIn) (string, authz.Resource, error) {
 			return "x", record, loadFails
 		},
-		Do: func(context.Context, *gate.Call, *thingIn, string) (*thingOut, error) {
+		Do: func(context.Context, *executor.Call, *thingIn, string) (*thingOut, error) {
 			return &thingOut{Name: "x", Run: h.runs.Add(1)}, nil
 		},
-		Returned: func(_ context.Context, _ *gate.Call, out *thingOut) (authz.Resource, error) {
+		Returned: func(_ context.Context, _ *executor.Call, out *thingOut) (authz.Resource, error) {
 			if out.Name != "x" {
 				t.Errorf("Returned was given %+v", out)
 			}
@@ -146,14 +146,14 @@ func TestIdempotencyKey_DeletionIsAuthorizedAnew(t *testing.T) {
 	h := newHouse(t)
 	remove := op.New[thingIn, op.None](op.Spec{Name: "delete-thing", Module: "tracker", Method: "POST", Path: "/api/things/delete", Permission: "task.update", Effect: op.Destroy, Status: 204, Summary: "Deletes a thing."})
 	gone := false
-	b := gate.Handle(h.module, remove, gate.Handler[thingIn, op.None, string]{
-		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+	b := executor.Handle(h.module, remove, executor.Handler[thingIn, op.None, string]{
+		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			if gone {
 				return "", authz.Resource{}, fault.NotFound("thing")
 			}
 			return in.Name, authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "INTERNAL"}, nil
 		},
-		Do: func(context.Context, *gate.Call, *thingIn, string) (*op.None, error) {
+		Do: func(context.Context, *executor.Call, *thingIn, string) (*op.None, error) {
 			gone = true
 			return &op.None{}, nil
 		},
@@ -186,7 +186,7 @@ func TestIdempotencyKey_OutlivesARotationOfTheSecret(t *testing.T) {
 		{"during", []byte("new"), []byte("old"), ""},
 		{"after", []byte("new"), nil, fault.CodeConflict},
 	} {
-		h.module = gate.New(gate.Config{
+		h.module = executor.New(executor.Config{
 			Module: "tracker", Pool: h.pool, Engine: h.engine, Principals: h, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 			HashKey: c.key, PreviousHashKey: c.previous,
 		})

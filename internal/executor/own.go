@@ -1,4 +1,4 @@
-package gate
+package executor
 
 import (
 	"context"
@@ -9,24 +9,24 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Own carries out a piece of the module's own work in a tenant, which nobody
+// RunAsSystem carries out a piece of the module's own work in a tenant, which nobody
 // asked for: what falls due by itself. It is one transaction that holds the
 // change, its audit entries and its events, or nothing; the entries name the
 // system as the actor. There is no caller: f may ask the policies only what names no
 // subject.
 // A collision with another transaction begins it again.
-func (m *Module) Own(ctx context.Context, tenant op.UUID, f func(ctx context.Context, c *Call) error) error {
+func (m *Module) RunAsSystem(ctx context.Context, tenant op.UUID, f func(ctx context.Context, c *Call) error) error {
 	for range attempts {
 		c := &Call{Tenant: tenant, Now: m.cfg.Clock.Now(), module: m}
-		err := m.own(ctx, c, f)
-		if !collided(err) || ctx.Err() != nil {
+		err := m.runAsSystem(ctx, c, f)
+		if !isRetryable(err) || ctx.Err() != nil {
 			return postgres.MapError(err)
 		}
 	}
-	return fault.Unavailable(fmt.Errorf("gate: the module's own work kept colliding with other changes"))
+	return fault.Unavailable(fmt.Errorf("executor: the module's own work kept colliding with other changes"))
 }
 
-func (m *Module) own(ctx context.Context, c *Call, f func(ctx context.Context, c *Call) error) error {
+func (m *Module) runAsSystem(ctx context.Context, c *Call, f func(ctx context.Context, c *Call) error) error {
 	tx, err := m.cfg.Pool.Begin(ctx, string(c.Tenant), nil)
 	if err != nil {
 		return err
@@ -39,6 +39,6 @@ func (m *Module) own(ctx context.Context, c *Call, f func(ctx context.Context, c
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
-	c.announce()
+	c.notifyListener()
 	return nil
 }

@@ -1,4 +1,4 @@
-package gate_test
+package executor_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
@@ -21,7 +21,7 @@ func (h *house) through(link *pgtest.Link) *house {
 	h.t.Helper()
 	other := &house{t: h.t, db: h.db, owner: h.owner, engine: h.engine, tenant: h.tenant, user: h.user, granted: h.granted, clearance: h.clearance}
 	pool := h.db.PoolWith(h.t, postgres.Config{URL: link.URL(h.t, h.db.RoleURL(postgres.RoleTracker)), MaxConns: 4})
-	other.module = gate.New(gate.Config{
+	other.module = executor.New(executor.Config{
 		Module: "tracker", Pool: pool, Engine: h.engine, Principals: other, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 	})
 	return other
@@ -29,14 +29,14 @@ func (h *house) through(link *pgtest.Link) *house {
 
 // recording is a change that records so many audit entries and events.
 func (h *house) recording(n int) op.Bound {
-	return gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+	return executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
-		Do: func(_ context.Context, c *gate.Call, in *thingIn, name string) (*thingOut, error) {
+		Do: func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
 			for range n {
-				c.Record(gate.Note{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: n == 3})
-				c.Emit(gate.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
+				c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: n == 3})
+				c.Emit(executor.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
 			}
 			return &thingOut{Name: name}, nil
 		},
@@ -95,11 +95,11 @@ func TestPausedInTransaction_ServerEndsIt(t *testing.T) {
 		t.Fatalf("the server waits for %q, %v, want %s", timeout, err, postgres.IdleTimeout)
 	}
 	wake, began := make(chan struct{}), make(chan int, 1)
-	b := gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
-		Do: func(ctx context.Context, c *gate.Call, _ *thingIn, _ string) (*thingOut, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
 			var pid int
 			// The server's timeout, but sooner.
 			err := c.Tx.QueryRow(ctx, `SELECT pg_backend_pid() FROM set_config('idle_in_transaction_session_timeout', '1ms', true)`).Scan(&pid)
@@ -108,7 +108,7 @@ func TestPausedInTransaction_ServerEndsIt(t *testing.T) {
 			}
 			began <- pid
 			<-wake
-			c.Record(gate.Note{Action: "thing.changed", ResourceType: "thing", ResourceID: "paused"})
+			c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: "paused"})
 			return &thingOut{}, nil
 		},
 	})

@@ -1,4 +1,4 @@
-package gate
+package executor
 
 import (
 	"reflect"
@@ -27,16 +27,16 @@ func requested(o *op.Operation, in any) authz.Resource {
 		id, err := op.ParseUUID(value.String())
 		switch {
 		case err == nil:
-			return authz.Resource{Type: nounOf(f.Name), ID: string(id)}
+			return authz.Resource{Type: resourceTypeOf(f.Name), ID: string(id)}
 		case len(parts) > 0:
-			return authz.Resource{Type: nounOf(f.Name), Key: value.String()}
+			return authz.Resource{Type: resourceTypeOf(f.Name), Key: value.String()}
 		}
 	}
 	return none
 }
 
-// nounOf gives the type of record that a field names: timeEntryId is a time_entry.
-func nounOf(field string) string {
+// resourceTypeOf gives the type of record that a field names: timeEntryId is a time_entry.
+func resourceTypeOf(field string) string {
 	var noun strings.Builder
 	for _, r := range strings.TrimSuffix(field, "Id") {
 		if unicode.IsUpper(r) {

@@ -1,4 +1,4 @@
-package gate
+package executor
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type Handler[In, Out, R any] struct {
 
 // Handle binds an operation on one resource.
 func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) op.Bound {
-	m.mustBe(o.Operation, op.Permitted)
+	m.requireAccess(o.Operation, op.Permitted)
 	do := func(ctx context.Context, c *Call, in *In) (*Out, error) {
 		r, resource, err := h.Load(ctx, c, in)
 		if err != nil {
@@ -38,10 +38,10 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 		return h.Do(ctx, c, in, r)
 	}
 	if !o.Effect.Changes() {
-		return bind(m, o, (*Call).holds, do)
+		return bind(m, o, (*Call).requirePermission, do)
 	}
-	return bind(m, o, (*Call).holds, func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		return once(ctx, c, in, do, h.authorizeAgain)
+	return bind(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
+		return runIdempotent(ctx, c, in, do, h.authorizeAgain)
 	})
 }
 
@@ -51,7 +51,7 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 func (h *Handler[In, Out, R]) authorizeAgain(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error {
 	_, resource, err := h.Load(ctx, c, in)
 	if err != nil {
-		if was == nil || !isDone[Out](err) {
+		if was == nil || !wasCompleted[Out](err) {
 			return err
 		}
 		resource = *was
@@ -68,10 +68,10 @@ func (h *Handler[In, Out, R]) authorizeAgain(ctx context.Context, c *Call, in *I
 	return c.Decide(ctx, c.operation.Permission, resource)
 }
 
-// isDone tells whether an error says no more than that the request was carried out
+// wasCompleted tells whether an error says no more than that the request was carried out
 // before: its record has gone, and the answer shows nothing of it, or the record's
 // state does not admit the request twice.
-func isDone[Out any](err error) bool {
+func wasCompleted[Out any](err error) bool {
 	err = postgres.MapError(err)
 	if _, empty := any((*Out)(nil)).(*op.None); empty && fault.HasCode(err, fault.CodeNotFound) {
 		return true
@@ -82,8 +82,8 @@ func isDone[Out any](err error) bool {
 // List binds an operation that gives many resources: the handler must put the
 // filter into its WHERE clause.
 func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *Call, in *In, f authz.Filter) (*Out, error)) op.Bound {
-	m.mustBe(o.Operation, op.Permitted)
-	return bind(m, o, (*Call).holds, func(ctx context.Context, c *Call, in *In) (*Out, error) {
+	m.requireAccess(o.Operation, op.Permitted)
+	return bind(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
 		f, err := c.Filter(ctx, o.Permission, columns)
 		if err != nil {
 			return nil, err
@@ -93,32 +93,32 @@ func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do f
 	})
 }
 
-// Open binds an operation that needs a live credential and no permission, or
+// Authenticated binds an operation that needs a live credential and no permission, or
 // whose decision is a question of its own that the handler asks. The caveats of
 // the token are held against it all the same. No answer is kept for an idempotency
 // key: the handler runs and decides again, so it must do nothing the second time.
-func Open[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
-	m.mustBe(o.Operation, op.Authenticated)
-	return bind(m, o, (*Call).open, do)
+func Authenticated[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
+	m.requireAccess(o.Operation, op.Authenticated)
+	return bind(m, o, (*Call).requireCaveats, do)
 }
 
-// Asked binds an operation that has a permission but whose decision is a
+// CustomDecision binds an operation that has a permission but whose decision is a
 // question of its own, such as the issuing of a key: the handler asks it. The
 // caller must hold the permission in some scope unless the policies resolve it
 // elsewhere, which the handler's question does. No answer is kept, as for Open.
-func Asked[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
-	m.mustBe(o.Operation, op.Permitted)
+func CustomDecision[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
+	m.requireAccess(o.Operation, op.Permitted)
 	return bind(m, o, nil, do)
 }
 
 // Public binds an operation that anybody may call. It has no tenant and no
-// transaction of the gate's.
+// transaction of the executor's.
 func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, in *In) (*Out, error)) op.Bound {
-	m.mustBe(o.Operation, op.Public)
+	m.requireAccess(o.Operation, op.Public)
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*In)
 		if !ok {
-			return nil, fmt.Errorf("gate: %s was called with %T", o.Name, in)
+			return nil, fmt.Errorf("executor: %s was called with %T", o.Name, in)
 		}
 		ctx, cancel := m.deadline(ctx, o.Operation)
 		defer cancel()
@@ -130,14 +130,14 @@ func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Contex
 	}}
 }
 
-// mustBe refuses to bind an operation in a way that its declaration does not
+// requireAccess refuses to bind an operation in a way that its declaration does not
 // allow: a program that does so must not start.
-func (m *Module) mustBe(o *op.Operation, access op.Access) {
+func (m *Module) requireAccess(o *op.Operation, access op.Access) {
 	if o.Access != access {
-		panic(fmt.Sprintf("gate: %s is bound with another access than it declares", o.Name))
+		panic(fmt.Sprintf("executor: %s is bound with another access than it declares", o.Name))
 	}
 	if o.Module != m.cfg.Module {
-		panic(fmt.Sprintf("gate: %s belongs to the module %s, not to %s", o.Name, o.Module, m.cfg.Module))
+		panic(fmt.Sprintf("executor: %s belongs to the module %s, not to %s", o.Name, o.Module, m.cfg.Module))
 	}
 }
 
@@ -147,7 +147,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*In)
 		if !ok {
-			return nil, fmt.Errorf("gate: %s was called with %T", o.Name, in)
+			return nil, fmt.Errorf("executor: %s was called with %T", o.Name, in)
 		}
 		var out *Out
 		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
@@ -157,7 +157,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 					return err
 				}
 			}
-			err := c.checkKey(ctx)
+			err := c.validateIdempotencyKey(ctx)
 			if err == nil {
 				out, err = do(ctx, c, typed)
 			}

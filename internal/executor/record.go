@@ -1,4 +1,4 @@
-package gate
+package executor
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// Note is what a handler says for the audit log. The gate adds who, by which
+// AuditEntry is what a handler says for the audit log. The executor adds who, by which
 // credential, when, where and the correlation id.
-type Note struct {
+type AuditEntry struct {
 	// Action is a verb in the past tense behind its noun: task.updated.
 	Action       string
 	ResourceType string
@@ -32,7 +32,7 @@ type Note struct {
 	Classification string
 }
 
-// Event is what a handler tells the other parts of the product. The gate adds
+// Event is what a handler tells the other parts of the product. The executor adds
 // the envelope.
 type Event struct {
 	// Type is <area>.<entity>.<past-tense verb>.
@@ -48,54 +48,54 @@ type Event struct {
 }
 
 // Record adds an entry to the audit log, written with the change.
-func (c *Call) Record(n Note) { c.notes = append(c.notes, n) }
+func (c *Call) Record(n AuditEntry) { c.auditEntries = append(c.auditEntries, n) }
 
 // Emit adds an event to the outbox, written with the change.
 func (c *Call) Emit(e Event) { c.events = append(c.events, e) }
 
 // RecordIn adds an entry to the audit chain of another tenant. Whoever calls it
 // has decided before that the caller may act there.
-func (c *Call) RecordIn(tenant op.UUID, n Note) {
-	c.there(tenant).notes = append(c.there(tenant).notes, n)
+func (c *Call) RecordIn(tenant op.UUID, n AuditEntry) {
+	c.recordsIn(tenant).auditEntries = append(c.recordsIn(tenant).auditEntries, n)
 }
 
 // EmitIn adds an event to another tenant's outbox, under the same condition.
 func (c *Call) EmitIn(tenant op.UUID, e Event) {
-	c.there(tenant).events = append(c.there(tenant).events, e)
+	c.recordsIn(tenant).events = append(c.recordsIn(tenant).events, e)
 }
 
-// there is what the call records in another tenant.
-func (c *Call) there(tenant op.UUID) *records {
-	if c.elsewhere == nil {
-		c.elsewhere = make(map[op.UUID]*records)
+// recordsIn is what the call records in another tenant.
+func (c *Call) recordsIn(tenant op.UUID) *records {
+	if c.otherTenants == nil {
+		c.otherTenants = make(map[op.UUID]*records)
 	}
-	r := c.elsewhere[tenant]
+	r := c.otherTenants[tenant]
 	if r == nil {
 		r = &records{}
-		c.elsewhere[tenant] = r
+		c.otherTenants[tenant] = r
 	}
 	return r
 }
 
 // records are the audit entries and events of a call in one tenant.
 type records struct {
-	notes  []Note
-	events []Event
+	auditEntries []AuditEntry
+	events       []Event
 }
 
-// manyEvents is from how many events on they are sent ahead of the final batch.
+// earlyEventCount is from how many events on they are sent ahead of the final batch.
 // Nobody waits for the rows of the outbox, so that they need not be in it.
-const manyEvents = 9
+const earlyEventCount = 9
 
 // commit sends the events, the audit entries and COMMIT in one round trip, because
 // the audit chain's head is locked from the first entry to the commit: the server
 // must not wait for this process in between.
 func (c *Call) commit(ctx context.Context) error {
-	entries, published, err := c.journal(ctx, c.Tenant, &c.records)
+	entries, published, err := c.buildRecords(ctx, c.Tenant, &c.records)
 	if err != nil {
 		return err
 	}
-	if len(published) >= manyEvents {
+	if len(published) >= earlyEventCount {
 		if err := events.Append(ctx, c.Tx, published); err != nil {
 			return err
 		}
@@ -103,9 +103,9 @@ func (c *Call) commit(ctx context.Context) error {
 		return err
 	}
 	// The chains of other tenants come first, in one order for all.
-	others := slices.Sorted(maps.Keys(c.elsewhere))
+	others := slices.Sorted(maps.Keys(c.otherTenants))
 	for _, tenant := range others {
-		entries, published, err := c.journal(ctx, tenant, c.elsewhere[tenant])
+		entries, published, err := c.buildRecords(ctx, tenant, c.otherTenants[tenant])
 		if err != nil {
 			return err
 		}
@@ -140,8 +140,8 @@ func (c *Call) queueIn(tenant op.UUID, entries []audit.Entry, published []events
 	return audit.Queue(final, entries)
 }
 
-// journal gives the notes and events of a tenant their envelopes.
-func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit.Entry, []events.Event, error) {
+// buildRecords gives the notes and events of a tenant their envelopes.
+func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]audit.Entry, []events.Event, error) {
 	correlation := op.UUID(op.RequestID(ctx))
 	if correlation == "" {
 		correlation = uid.Random()
@@ -155,7 +155,7 @@ func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit
 	for _, e := range r.events {
 		payload, err := payloadOf(e, r.classificationOf(e.AggregateID))
 		if err != nil {
-			return nil, nil, fmt.Errorf("gate: event %s: %w", e.Type, err)
+			return nil, nil, fmt.Errorf("executor: event %s: %w", e.Type, err)
 		}
 		told = append(told, events.Event{
 			ID: uid.New(), Type: e.Type, TenantID: tenant, AggregateType: e.AggregateType, AggregateID: string(e.AggregateID),
@@ -163,9 +163,9 @@ func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit
 		})
 	}
 	var entries []audit.Entry
-	for _, n := range r.notes {
+	for _, n := range r.auditEntries {
 		entry := audit.Entry{
-			Tenant: tenant, Actor: actor, OnBehalfOf: c.behalf, ActorType: kind, Action: n.Action,
+			Tenant: tenant, Actor: actor, OnBehalfOf: c.delegatorID, ActorType: kind, Action: n.Action,
 			ResourceType: n.ResourceType, ResourceID: n.ResourceID, Module: c.module.cfg.Module,
 			Changes: n.Changes, Correlation: correlation,
 			CredentialID: op.UUID(credential.ID), CredentialKind: credential.Kind,
@@ -187,7 +187,7 @@ func (c *Call) journal(ctx context.Context, tenant op.UUID, r *records) ([]audit
 // where there is no such entry, and who may see the event is then decided by its
 // type: see the list of events in internal/identity.
 func (r *records) classificationOf(aggregate op.UUID) string {
-	for _, n := range r.notes {
+	for _, n := range r.auditEntries {
 		if n.ResourceID == string(aggregate) {
 			return cmp.Or(n.Classification, unclassified)
 		}

@@ -1,12 +1,12 @@
-package gate_test
+package executor_test
 
 import (
 	"context"
 	"testing"
 
 	"parapet/internal/authz"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -55,8 +55,8 @@ func TestHolds_DenialNamesRequestedRecord(t *testing.T) {
 // denied binds an operation that the house's person holds no permission for.
 func denied[In any](h *house, method, path string) func(*In) func() error {
 	o := op.New[In, thingOut](op.Spec{Name: "end-thing", Module: "tracker", Method: method, Path: path, Permission: "task.delete", Effect: op.Write, Summary: "Ends a thing."})
-	b := gate.Handle(h.module, o, gate.Handler[In, thingOut, string]{
-		Load: func(context.Context, *gate.Call, *In) (string, authz.Resource, error) {
+	b := executor.Handle(h.module, o, executor.Handler[In, thingOut, string]{
+		Load: func(context.Context, *executor.Call, *In) (string, authz.Resource, error) {
 			h.t.Error("the record was loaded")
 			return "", authz.Resource{}, nil
 		},

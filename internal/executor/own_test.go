@@ -1,11 +1,11 @@
-package gate_test
+package executor_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 
-	"parapet/internal/gate"
+	"parapet/internal/executor"
 	"parapet/internal/postgres"
 	"parapet/internal/uid"
 )
@@ -14,11 +14,11 @@ func TestOwnWorkIsTheSystemsAndWholeOrNot(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	tries := 0
-	work := func(failure string) func(context.Context, *gate.Call) error {
-		return func(ctx context.Context, c *gate.Call) error {
+	work := func(failure string) func(context.Context, *executor.Call) error {
+		return func(ctx context.Context, c *executor.Call) error {
 			tries++
-			c.Record(gate.Note{Action: "thing.lapsed", ResourceType: "thing", ResourceID: "x"})
-			c.Emit(gate.Event{Type: "projects.thing.lapsed", AggregateType: "thing", AggregateID: uid.New()})
+			c.Record(executor.AuditEntry{Action: "thing.lapsed", ResourceType: "thing", ResourceID: "x"})
+			c.Emit(executor.Event{Type: "projects.thing.lapsed", AggregateType: "thing", AggregateID: uid.New()})
 			switch {
 			case failure == "collision" && tries < 3:
 				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
@@ -29,11 +29,11 @@ func TestOwnWorkIsTheSystemsAndWholeOrNot(t *testing.T) {
 			return nil
 		}
 	}
-	if err := h.module.Own(t.Context(), h.tenant, work("error")); err == nil || tries != 1 || h.count(entriesSQL) != 0 || h.count(eventsSQL) != 0 {
+	if err := h.module.RunAsSystem(t.Context(), h.tenant, work("error")); err == nil || tries != 1 || h.count(entriesSQL) != 0 || h.count(eventsSQL) != 0 {
 		t.Fatalf("%v after %d tries left %d entries", err, tries, h.count(entriesSQL))
 	}
 	tries = 0
-	if err := h.module.Own(t.Context(), h.tenant, work("collision")); err != nil || tries != 3 {
+	if err := h.module.RunAsSystem(t.Context(), h.tenant, work("collision")); err != nil || tries != 3 {
 		t.Fatalf("%v after %d tries", err, tries)
 	}
 	if n := h.count(`SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.correlation_id = e.correlation_id

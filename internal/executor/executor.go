@@ -1,4 +1,4 @@
-// Package gate owns the one wrapper around every operation: live tenant context,
+// Package executor owns the one wrapper around every operation: live tenant context,
 // transaction in the tenant, load, decision, the business rule, and one commit
 // that holds the change, its audit entries and its events.
 //
@@ -6,7 +6,7 @@
 // not live at that moment, that no handler of a Permitted operation gets past a
 // decision that is not an allow, and that a change without its audit entry and
 // its event does not exist. A handler holds its business rule and nothing else.
-package gate
+package executor
 
 import (
 	"context"
@@ -32,21 +32,21 @@ type Principals interface {
 	Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error)
 }
 
-// hearer is what Principals may be as well: told at once what this process has
+// changeListener is what Principals may be as well: told at once what this process has
 // changed, which the database's notice tells the others a moment later. So who
 // revokes a credential finds it refused with the very next request.
-type hearer interface {
+type changeListener interface {
 	Changed(resourceType string, id op.UUID)
 }
 
-// Engine is what the gate asks of the policies.
+// Engine is what the executor asks of the policies.
 type Engine interface {
 	authz.Decider
 	Revision() string
 	RecordList(actor *authz.Subject, permission, module, requestID string, f authz.Filter)
 }
 
-// Config is what a module's gate is made of.
+// Config is what a module's executor is made of.
 type Config struct {
 	// Module is the module's name, which policies and audit entries know it by.
 	Module     string
@@ -75,18 +75,18 @@ type Delegations interface {
 	// force of the user $1 in the tenant $2, which is empty where there are none. It
 	// travels with every statement, so that one that ends, or begins, is felt at once.
 	FingerprintSQL() string
-	// InForce reads them with their fingerprint.
-	InForce(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error)
+	// Active reads them with their fingerprint.
+	Active(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error)
 }
 
-// Module is a module's gate: every operation of the module is bound through it.
+// Module executes the operations of one module: every operation is bound through it.
 type Module struct {
 	cfg Config
 	// contextSQL is what every statement is checked by.
 	contextSQL string
 }
 
-// New makes a module's gate.
+// New returns the executor of a module.
 func New(cfg Config) *Module {
 	fingerprint := `SELECT ''`
 	if cfg.Delegations != nil {
@@ -115,17 +115,17 @@ type Call struct {
 	decided *authz.Resource
 	// requested names the record that the request is for, as the request does.
 	requested authz.Resource
-	// behalf is whose authority the operation needed, where the caller's own did not
+	// delegatorID is whose authority the operation needed, where the caller's own did not
 	// do.
-	behalf op.UUID
+	delegatorID op.UUID
 	records
-	// elsewhere is what the call records in other tenants.
-	elsewhere map[op.UUID]*records
+	// otherTenants is what the call records in other tenants.
+	otherTenants map[op.UUID]*records
 }
 
 // errStale says that the tenant's grants, or the delegations, are not those the
 // principal was made with: what was decided on the way must be decided anew.
-var errStale = errors.New("gate: the grants have changed")
+var errStale = errors.New("executor: the grants have changed")
 
 // attempts bounds how often a call starts anew because grants change under it.
 const attempts = 4
@@ -133,15 +133,15 @@ const attempts = 4
 // TenantContextSQL reads the live state of one user in one tenant.
 const TenantContextSQL = `SELECT membership_status, tenant_enabled, tenant_type, grants_revision FROM identity.tenant_context($1, $2)`
 
-// live is what a call's statements found to be so.
-type live struct {
-	revision int64
-	lent     string
+// tenantState is what a call's statements found to be so.
+type tenantState struct {
+	revision              int64
+	delegationFingerprint string
 }
 
-// check travels with the call's statements and refuses a tenant context that is
+// tenantCheck travels with the call's statements and refuses a tenant context that is
 // not live. It remembers the live revision for a refresh.
-func (c *Call) check(found *live) *postgres.Check {
+func (c *Call) tenantCheck(found *tenantState) *postgres.Check {
 	return &postgres.Check{
 		SQL:  c.module.contextSQL,
 		Args: []any{c.Actor.UserID, c.Tenant},
@@ -154,14 +154,14 @@ func (c *Call) check(found *live) *postgres.Check {
 			}
 			var status, tenantType string
 			var enabled bool
-			if err := rows.Scan(&status, &enabled, &tenantType, &found.revision, &found.lent); err != nil {
+			if err := rows.Scan(&status, &enabled, &tenantType, &found.revision, &found.delegationFingerprint); err != nil {
 				return err
 			}
 			if status != "ACTIVE" || !enabled {
 				return fault.ForbiddenTenant()
 			}
 			c.checked = true
-			if found.revision != c.Actor.Revision || (c.module.cfg.Delegations != nil && found.lent != c.Actor.Lent) {
+			if found.revision != c.Actor.Revision || (c.module.cfg.Delegations != nil && found.delegationFingerprint != c.Actor.DelegationFingerprint) {
 				return errStale
 			}
 			return nil
@@ -170,12 +170,12 @@ func (c *Call) check(found *live) *postgres.Check {
 }
 
 // refresh gives the principal anew for what was found to be live.
-func (m *Module) refresh(ctx context.Context, p *principal.Principal, found live) (*principal.Principal, error) {
+func (m *Module) refresh(ctx context.Context, p *principal.Principal, found tenantState) (*principal.Principal, error) {
 	now := principal.Live{Revision: found.revision}
-	if found.lent != "" && m.cfg.Delegations != nil {
+	if found.delegationFingerprint != "" && m.cfg.Delegations != nil {
 		var err error
 		// Read anew, with their own fingerprint: they may have changed once more.
-		if now.Delegations, err = m.cfg.Delegations.InForce(ctx, m.cfg.Pool.Read(string(p.Tenant), nil), p.Tenant, p.UserID); err != nil {
+		if now.Delegations, err = m.cfg.Delegations.Active(ctx, m.cfg.Pool.Read(string(p.Tenant), nil), p.Tenant, p.UserID); err != nil {
 			return nil, postgres.MapError(err)
 		}
 	}
@@ -192,7 +192,7 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 	ctx, cancel := m.deadline(ctx, o)
 	defer cancel()
 	for range attempts {
-		found := live{p.Revision, p.Lent}
+		found := tenantState{p.Revision, p.DelegationFingerprint}
 		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
 		err := errStale
 		if p.Subject.Revision() == m.cfg.Engine.Revision() {
@@ -202,7 +202,7 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 				err = m.read(ctx, c, &found, f)
 			}
 		}
-		if collided(err) && ctx.Err() == nil {
+		if isRetryable(err) && ctx.Err() == nil {
 			// The database gave way to another transaction: nothing of this one
 			// is there, so it can begin again.
 			continue
@@ -216,7 +216,7 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		}
 		p = fresh
 	}
-	return fault.Unavailable(fmt.Errorf("gate: %s: it kept colliding with other changes", o.Name))
+	return fault.Unavailable(fmt.Errorf("executor: %s: it kept colliding with other changes", o.Name))
 }
 
 // bulkFactor is how many times as long as others a bulk operation may take.
@@ -234,9 +234,9 @@ func (m *Module) deadline(ctx context.Context, o *op.Operation) (context.Context
 	}
 }
 
-// collided tells a deadlock and a failed serialization from other errors (SQLSTATE
+// isRetryable tells a deadlock and a failed serialization from other errors (SQLSTATE
 // class 40).
-func collided(err error) bool {
+func isRetryable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001")
 }
@@ -244,8 +244,8 @@ func collided(err error) bool {
 // read runs a handler whose every statement carries the check. A handler that
 // ran none, because it was refused before or needs none, is checked at its end,
 // so that no answer rests on a tenant context or on grants that are not live.
-func (m *Module) read(ctx context.Context, c *Call, found *live, f func(context.Context, *Call) error) error {
-	reader := m.cfg.Pool.Read(string(c.Tenant), c.check(found))
+func (m *Module) read(ctx context.Context, c *Call, found *tenantState, f func(context.Context, *Call) error) error {
+	reader := m.cfg.Pool.Read(string(c.Tenant), c.tenantCheck(found))
 	c.DB = reader
 	err := f(principal.With(ctx, c.Actor), c)
 	if fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
@@ -262,12 +262,12 @@ func (m *Module) read(ctx context.Context, c *Call, found *live, f func(context.
 
 // change runs a handler in one transaction that holds the change, its audit
 // entries and its events, or nothing.
-func (m *Module) change(ctx context.Context, c *Call, found *live, f func(context.Context, *Call) error) error {
+func (m *Module) change(ctx context.Context, c *Call, found *tenantState, f func(context.Context, *Call) error) error {
 	begin := m.cfg.Pool.Begin
 	if c.operation.Bulk {
 		begin = m.cfg.Pool.BeginBulk
 	}
-	tx, err := begin(ctx, string(c.Tenant), c.check(found))
+	tx, err := begin(ctx, string(c.Tenant), c.tenantCheck(found))
 	if err != nil {
 		return err
 	}
@@ -279,14 +279,14 @@ func (m *Module) change(ctx context.Context, c *Call, found *live, f func(contex
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
-	c.announce()
+	c.notifyListener()
 	return nil
 }
 
-// announce tells this process at once what the call has changed.
-func (c *Call) announce() {
-	if h, ok := c.module.cfg.Principals.(hearer); ok {
-		for _, n := range c.notes {
+// notifyListener tells this process at once what the call has changed.
+func (c *Call) notifyListener() {
+	if h, ok := c.module.cfg.Principals.(changeListener); ok {
+		for _, n := range c.auditEntries {
 			h.Changed(n.ResourceType, op.UUID(n.ResourceID))
 		}
 	}
@@ -302,28 +302,28 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	})
 	switch {
 	case err == nil && d.Allow:
-		c.on(d.OnBehalfOf, permission)
+		c.rememberDelegator(d.OnBehalfOf, permission)
 		return nil
 	case d.Hidden:
 		return fault.NotFound(r.Type)
 	case err != nil:
-		return fault.Denied(c.grantable(permission), d.Explained).WithCause(err)
+		return fault.Denied(c.grantableName(permission), d.Explained).WithCause(err)
 	default:
-		return fault.Denied(c.grantable(permission), d.Explained)
+		return fault.Denied(c.grantableName(permission), d.Explained)
 	}
 }
 
-// on remembers on whose behalf something was allowed: by the operation's own
+// rememberDelegator remembers on whose behalf something was allowed: by the operation's own
 // permission, or else by the first that needed another's.
-func (c *Call) on(b *authz.Behalf, permission string) {
-	if b != nil && (c.behalf == "" || permission == c.operation.Permission) {
-		c.behalf = op.UUID(b.Delegator)
+func (c *Call) rememberDelegator(b *authz.OnBehalf, permission string) {
+	if b != nil && (c.delegatorID == "" || permission == c.operation.Permission) {
+		c.delegatorID = op.UUID(b.Delegator)
 	}
 }
 
-// grantable is the name that a refusal gives for a permission: one that can be
+// grantableName is the name that a refusal gives for a permission: one that can be
 // granted.
-func (c *Call) grantable(permission string) string {
+func (c *Call) grantableName(permission string) string {
 	if permission == c.operation.Permission {
 		return c.operation.Grant
 	}
@@ -335,17 +335,17 @@ func (c *Call) Filter(ctx context.Context, permission string, columns *authz.Col
 	return c.module.cfg.Engine.Filter(ctx, permission, c.Actor.Subject, columns)
 }
 
-// Ask evaluates one of the special policy entry points.
-func (c *Call) Ask(ctx context.Context, q authz.Question) (authz.Verdict, error) {
-	v, err := c.module.cfg.Engine.Ask(ctx, authz.InRequest(op.RequestID(ctx), q))
-	c.on(v.OnBehalfOf, "")
+// Evaluate evaluates one of the special policy entry points.
+func (c *Call) Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verdict, error) {
+	v, err := c.module.cfg.Engine.Evaluate(ctx, authz.InRequest(op.RequestID(ctx), q))
+	c.rememberDelegator(v.OnBehalfOf, "")
 	return v, err
 }
 
-// holds refuses a caller who has the operation's permission in no scope at all.
+// requirePermission refuses a caller who has the operation's permission in no scope at all.
 // The refusal is a decision like any other, so that the decision log has it. It names
 // the record that was requested, of which nothing else is known: it was not loaded.
-func (c *Call) holds(ctx context.Context) error {
+func (c *Call) requirePermission(ctx context.Context) error {
 	permission := c.operation.Permission
 	if permission == "" || c.Actor.Subject.Holds(permission) {
 		return nil
@@ -355,15 +355,15 @@ func (c *Call) holds(ctx context.Context) error {
 	err := c.Decide(ctx, permission, r)
 	if err == nil {
 		// The two answers of the policies contradict each other.
-		return fault.Forbidden(c.grantable(permission))
+		return fault.Forbidden(c.grantableName(permission))
 	}
 	return err
 }
 
-// open refuses a token whose caveats leave no room for an operation that needs no
+// requireCaveats refuses a token whose caveats leave no room for an operation that needs no
 // permission.
-func (c *Call) open(ctx context.Context) error {
-	v, err := c.Ask(ctx, authz.Open{Actor: c.Actor.Subject, Effect: c.effect(), Module: c.module.cfg.Module})
+func (c *Call) requireCaveats(ctx context.Context) error {
+	v, err := c.Evaluate(ctx, authz.AuthenticatedAccess{Actor: c.Actor.Subject, Effect: c.effect(), Module: c.module.cfg.Module})
 	switch {
 	case err == nil && v.Allow:
 		return nil

@@ -152,14 +152,14 @@ func TestALapsedLeaseReturnsItsTask(t *testing.T) {
 	alive := w.claim(member, other, fields{"leaseSeconds": 60})
 	w.lapse()
 	w.exec(`UPDATE projects.claims SET expires_at = now() + interval '1 minute' WHERE id = $1`, alive.Lease.ID)
-	n, err := w.service.ReturnLapsed(t.Context(), time.Now())
+	n, err := w.service.ReturnExpiredLeases(t.Context(), time.Now())
 	if err != nil || n != 2 {
 		t.Errorf("%d tasks returned: %v", n, err)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE status_category = 'TODO' AND assignee_id IS NULL`); n != 2 {
 		t.Errorf("%d tasks are back", n)
 	}
-	if n, err := w.service.ReturnLapsed(t.Context(), time.Now()); err != nil || n != 0 {
+	if n, err := w.service.ReturnExpiredLeases(t.Context(), time.Now()); err != nil || n != 0 {
 		t.Errorf("again, %d tasks returned: %v", n, err)
 	}
 }

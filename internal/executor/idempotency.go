@@ -1,4 +1,4 @@
-package gate
+package executor
 
 import (
 	"context"
@@ -19,21 +19,21 @@ import (
 // MaxIdempotencyKey is the length in characters of the longest key that is taken.
 const MaxIdempotencyKey = 255
 
-const claimKeySQL = `
+const insertKeySQL = `
 INSERT INTO events.idempotency_keys (tenant_id, actor_id, operation, key, request_hash, created_at)
 VALUES (@tenant, @actor, @operation, @key, @hash, @now)
 ON CONFLICT DO NOTHING`
 
-const keptAnswerSQL = `
+const storedReplySQL = `
 SELECT request_hash, response, resource FROM events.idempotency_keys
 WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
 
-const keepAnswerSQL = `
+const storeReplySQL = `
 UPDATE events.idempotency_keys SET response = @response, resource = @resource
 WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
 
-// checkKey refuses an idempotency key that cannot be used.
-func (c *Call) checkKey(ctx context.Context) error {
+// validateIdempotencyKey refuses an idempotency key that cannot be used.
+func (c *Call) validateIdempotencyKey(ctx context.Context) error {
 	key := op.RequestOf(ctx).IdempotencyKey
 	if key == "" || !c.operation.Effect.Changes() {
 		return nil
@@ -50,7 +50,7 @@ func (c *Call) checkKey(ctx context.Context) error {
 	return nil
 }
 
-// once runs a handler, at most once for each idempotency key of the caller's.
+// runIdempotent runs a handler at most once for each idempotency key of the caller's.
 // The key is claimed and its answer kept in the transaction of the change, so
 // that both are there or neither is; a second call that comes meanwhile waits
 // for the first. The answer of an operation that gives out a secret is not kept.
@@ -58,14 +58,14 @@ func (c *Call) checkKey(ctx context.Context) error {
 // A kept answer is bound to the tenant, the caller and the credential's narrowing,
 // and authorize decides anew, with the policies, grants and records of now, whether
 // the caller may have it again.
-func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Context, *Call, *In) (*Out, error),
+func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Context, *Call, *In) (*Out, error),
 	authorize func(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error,
 ) (*Out, error) {
 	key := op.RequestOf(ctx).IdempotencyKey
 	if key == "" {
 		return do(ctx, c, in)
 	}
-	hash, err := c.hashOf(in, c.module.cfg.HashKey)
+	hash, err := c.requestHash(in, c.module.cfg.HashKey)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +76,12 @@ func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Con
 		}
 		return a
 	}
-	tag, err := c.DB.Exec(ctx, claimKeySQL, args(map[string]any{"hash": hash, "now": c.Now}))
+	tag, err := c.DB.Exec(ctx, insertKeySQL, args(map[string]any{"hash": hash, "now": c.Now}))
 	if err != nil {
 		return nil, err
 	}
 	if tag.RowsAffected() == 0 {
-		return kept(ctx, c, in, hash, args(nil), authorize)
+		return storedReply(ctx, c, in, hash, args(nil), authorize)
 	}
 	out, err := do(ctx, c, in)
 	if err != nil {
@@ -97,21 +97,21 @@ func once[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Con
 			return nil, err
 		}
 	}
-	_, err = c.DB.Exec(ctx, keepAnswerSQL, args(map[string]any{"response": text, "resource": resource}))
+	_, err = c.DB.Exec(ctx, storeReplySQL, args(map[string]any{"response": text, "resource": resource}))
 	return out, err
 }
 
-func kept[In, Out any](ctx context.Context, c *Call, in *In, hash string, args postgres.Args,
+func storedReply[In, Out any](ctx context.Context, c *Call, in *In, hash string, args postgres.Args,
 	authorize func(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error,
 ) (*Out, error) {
 	var stored string
 	var response, resource []byte
-	if err := c.DB.QueryRow(ctx, keptAnswerSQL, args).Scan(&stored, &response, &resource); err != nil {
+	if err := c.DB.QueryRow(ctx, storedReplySQL, args).Scan(&stored, &response, &resource); err != nil {
 		return nil, err
 	}
 	if stored != hash && c.module.cfg.PreviousHashKey != nil {
 		var err error
-		if hash, err = c.hashOf(in, c.module.cfg.PreviousHashKey); err != nil {
+		if hash, err = c.requestHash(in, c.module.cfg.PreviousHashKey); err != nil {
 			return nil, err
 		}
 	}
@@ -135,11 +135,11 @@ func kept[In, Out any](ctx context.Context, c *Call, in *In, hash string, args p
 	return &out, nil
 }
 
-// hashOf tells one request from another: by what a client would send, in which a
+// requestHash tells one request from another: by what a client would send, in which a
 // field that is absent is not one that is null, and by the narrowing of its
 // credential. It is keyed, because an input may hold a password that a plain hash
 // would let be guessed.
-func (c *Call) hashOf(in any, key []byte) (string, error) {
+func (c *Call) requestHash(in any, key []byte) (string, error) {
 	wire, err := c.operation.Write(in)
 	if err != nil {
 		return "", err

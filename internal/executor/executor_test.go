@@ -1,4 +1,4 @@
-package gate_test
+package executor_test
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 
 	"parapet/internal/authz"
 	"parapet/internal/clock"
+	"parapet/internal/executor"
 	"parapet/internal/fault"
-	"parapet/internal/gate"
 	"parapet/internal/op"
 	"parapet/internal/postgres"
 	"parapet/internal/postgres/pgtest"
@@ -45,7 +45,7 @@ type house struct {
 	db           *pgtest.DB
 	owner        *postgres.Pool
 	engine       *authz.Engine
-	module       *gate.Module
+	module       *executor.Module
 	tenant, user op.UUID
 	granted      []string
 	caveats      []string
@@ -93,7 +93,7 @@ func newHouse(t *testing.T) *house {
 	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
 	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)
 	h.pool = db.Pool(t, postgres.RoleTracker)
-	h.module = gate.New(gate.Config{
+	h.module = executor.New(executor.Config{
 		Module: "tracker", Pool: h.pool, Engine: engine, Principals: h,
 		Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 	})
@@ -162,14 +162,14 @@ func (h *house) resource(in *thingIn) authz.Resource {
 }
 
 func (h *house) change() op.Bound {
-	return gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+	return executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
-		Do: func(_ context.Context, c *gate.Call, in *thingIn, name string) (*thingOut, error) {
+		Do: func(_ context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
 			run := h.runs.Add(1)
-			c.Record(gate.Note{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: in.Name == "critical"})
-			c.Emit(gate.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
+			c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: name, Critical: in.Name == "critical"})
+			c.Emit(executor.Event{Type: "projects.thing.changed", AggregateType: "thing", AggregateID: h.user, Payload: in})
 			if in.Name == "fails" {
 				return nil, fault.Conflict("It fails after it has written.")
 			}
@@ -179,9 +179,9 @@ func (h *house) change() op.Bound {
 }
 
 func (h *house) read() op.Bound {
-	return gate.List(h.module, readThing(), authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("t.tenant_id"), "resource.classification": authz.Literal("UNCLASSIFIED")}),
-		func(context.Context, *gate.Call, *struct{}, authz.Filter) (*thingOut, error) {
-			// It runs no statement of its own: the gate must check all the same.
+	return executor.List(h.module, readThing(), authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("t.tenant_id"), "resource.classification": authz.Literal("UNCLASSIFIED")}),
+		func(context.Context, *executor.Call, *struct{}, authz.Filter) (*thingOut, error) {
+			// It runs no statement of its own: the executor must check all the same.
 			return &thingOut{Name: "read"}, nil
 		})
 }
@@ -299,12 +299,12 @@ func TestADeadlockBeginsAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	var tries atomic.Int64
-	b := gate.Handle(h.module, changeThing(), gate.Handler[thingIn, thingOut, string]{
-		Load: func(_ context.Context, _ *gate.Call, in *thingIn) (string, authz.Resource, error) {
+	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
-		Do: func(ctx context.Context, c *gate.Call, in *thingIn, name string) (*thingOut, error) {
-			c.Record(gate.Note{Action: "thing.changed", ResourceType: "thing", ResourceID: name})
+		Do: func(ctx context.Context, c *executor.Call, in *thingIn, name string) (*thingOut, error) {
+			c.Record(executor.AuditEntry{Action: "thing.changed", ResourceType: "thing", ResourceID: name})
 			if tries.Add(1) < 3 {
 				_, err := c.DB.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$`)
 				return nil, postgres.MapError(err)
@@ -320,10 +320,10 @@ func TestADeadlockBeginsAgain(t *testing.T) {
 func TestCaveatsHoldWithoutAPermission(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	show := gate.Open(h.module, op.New[struct{}, thingOut](op.Spec{Name: "show-self", Module: "tracker", Method: "GET", Path: "/api/self", Access: op.Authenticated, Effect: op.Read, Summary: "Shows."}),
-		func(context.Context, *gate.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
-	alter := gate.Open(h.module, op.New[struct{}, thingOut](op.Spec{Name: "alter-self", Module: "tracker", Method: "POST", Path: "/api/self", Access: op.Authenticated, Effect: op.Write, Summary: "Alters."}),
-		func(context.Context, *gate.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
+	show := executor.Authenticated(h.module, op.New[struct{}, thingOut](op.Spec{Name: "show-self", Module: "tracker", Method: "GET", Path: "/api/self", Access: op.Authenticated, Effect: op.Read, Summary: "Shows."}),
+		func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
+	alter := executor.Authenticated(h.module, op.New[struct{}, thingOut](op.Spec{Name: "alter-self", Module: "tracker", Method: "POST", Path: "/api/self", Access: op.Authenticated, Effect: op.Write, Summary: "Alters."}),
+		func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
 	for _, c := range []struct {
 		caveats     []string
 		show, alter bool
@@ -355,10 +355,10 @@ func TestBindRefusesOtherAccess(t *testing.T) {
 	h := newHouse(t)
 	for note, bind := range map[string]func(){
 		"open": func() {
-			gate.Open(h.module, readThing(), func(context.Context, *gate.Call, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
+			executor.Authenticated(h.module, readThing(), func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
 		},
 		"public": func() {
-			gate.Public(h.module, readThing(), func(context.Context, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
+			executor.Public(h.module, readThing(), func(context.Context, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
 		},
 	} {
 		func() {
