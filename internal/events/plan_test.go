@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -82,6 +83,53 @@ func TestDrain_VisitsEachRowAFewTimesWhateverThePlans(t *testing.T) {
 		if visited > mostVisits*pending {
 			t.Errorf("%d events: %d rows of %s were visited, want at most %d an event", pending, visited, table, mostVisits)
 		}
+	}
+}
+
+// TestDrain_LeavesNoDeadRowsForTheNextBatch counts the pages that a search in the
+// delivered part of a queue reads. The server skips a deleted row in the index only
+// if one transaction id both locked and deleted it; otherwise each batch reads every
+// row that was delivered since the last vacuum.
+func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
+	t.Parallel()
+	const delivered, batch, maxPages = 3000, 250, 600
+	db := pgtest.New(t)
+	owner := withTaken(t, db)
+	module, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
+	d := dispatcher(t, db, func(c *events.Config) { c.Batch = batch }, collector("one", nil), collector("two", nil), collector("three", nil))
+	var list []events.Event
+	for i := range delivered {
+		list = append(list, numbered(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))
+	}
+	publish(t, module, tenant, list...)
+	if n, err := d.Drain(t.Context()); err != nil || n != delivered {
+		t.Fatal(n, err)
+	}
+	tx, err := owner.Begin(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec(t.Context(), `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`); err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct {
+		Plan struct {
+			Pages int `json:"Shared Hit Blocks"`
+			Read  int `json:"Shared Read Blocks"`
+		}
+	}
+	var text []byte
+	err = tx.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+		SELECT 1 FROM events.deliveries WHERE subscriber = 'two' AND parked_at IS NULL ORDER BY position LIMIT 1`).Scan(&text)
+	if err == nil {
+		err = json.Unmarshal(text, &plans)
+	}
+	if err != nil || len(plans) != 1 {
+		t.Fatalf("plan %s, error %v", text, err)
+	}
+	if pages := plans[0].Plan.Pages + plans[0].Plan.Read; pages > maxPages {
+		t.Errorf("after %d deliveries a search in the empty queue read %d pages, want at most %d", delivered, pages, maxPages)
 	}
 }
 

@@ -134,6 +134,10 @@ func (d *delivery) aggregate() string {
 // it.
 var errTooLong = errors.New("events: the subscriber took too long")
 
+// errNotRemoved says that a batch was handled and its deliveries could not be
+// deleted. The whole transaction is rolled back, and no attempt is counted.
+var errNotRemoved = errors.New("events: the deliveries were not removed")
+
 // deliver gives the subscriber one batch and says how many deliveries it is rid
 // of. The effect, the processed ids and the end of the deliveries are one
 // transaction: killed anywhere, it happened whole or not at all.
@@ -156,7 +160,7 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 		case failure == nil:
 			done = len(due)
 			return nil
-		case isConnectionLost(ctx, tx):
+		case isConnectionLost(ctx, tx), errors.Is(failure, errNotRemoved):
 			return failure
 		case len(due) > 1:
 			done, err = q.isolate(ctx, tx, due)
@@ -217,15 +221,18 @@ USING unnest(@tenants::uuid[], @ids::uuid[]) AS e (tenant_id, event_id)
 WHERE d.tenant_id = e.tenant_id AND d.subscriber = @subscriber AND d.event_id = e.event_id`
 )
 
-// attempt hands a batch to the subscriber inside a savepoint.
+// attempt hands a batch to the subscriber inside a savepoint, and then deletes its
+// deliveries outside of it. The transaction itself has locked these rows, so a
+// deletion in the savepoint would leave two transaction ids on each row. The server
+// does not clean the index of such rows, and each batch would read all of them anew.
 func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) error {
-	return tx.Savepoint(ctx, func(sp postgres.Querier) error {
-		args := postgres.Args{"subscriber": q.subscriber.Name}
-		tenants, ids := make([]op.UUID, len(due)), make([]op.UUID, len(due))
-		for i, d := range due {
-			tenants[i], ids[i] = d.TenantID, d.ID
-		}
-		args["tenants"], args["ids"] = tenants, ids
+	args := postgres.Args{"subscriber": q.subscriber.Name}
+	tenants, ids := make([]op.UUID, len(due)), make([]op.UUID, len(due))
+	for i, d := range due {
+		tenants[i], ids[i] = d.TenantID, d.ID
+	}
+	args["tenants"], args["ids"] = tenants, ids
+	err := tx.Savepoint(ctx, func(sp postgres.Querier) error {
 		fresh, err := postgres.CollectScalars[op.UUID](ctx, sp, sqlProcessed, freshPlan, args)
 		if err != nil {
 			return err
@@ -240,14 +247,18 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 				events = append(events, due[i].event())
 			}
 		}
-		if len(events) > 0 {
-			if err := q.handle(ctx, sp, events); err != nil {
-				return err
-			}
+		if len(events) == 0 {
+			return nil
 		}
-		_, err = sp.Exec(ctx, sqlDelivered, freshPlan, args)
-		return err
+		return q.handle(ctx, sp, events)
 	})
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, sqlDelivered, freshPlan, args); err != nil {
+		return fmt.Errorf("%w: %w", errNotRemoved, err)
+	}
+	return nil
 }
 
 // handle calls the subscriber, bounded in time; a panic is an error like others.
@@ -279,7 +290,7 @@ func (q *queue) isolate(ctx context.Context, tx *postgres.Tx, due []delivery) (d
 			done++
 			continue
 		}
-		if isConnectionLost(ctx, tx) {
+		if isConnectionLost(ctx, tx) || errors.Is(failure, errNotRemoved) {
 			return 0, failure
 		}
 		waiting[d.aggregate()] = true
