@@ -63,23 +63,38 @@ func (e *Engine) first(ctx context.Context, source Source) (*evaluator, error) {
 		v, _, err := e.build(ctx, source, c)
 		return v, err
 	}
-	c, err := Embedded().read()
-	if err != nil {
-		return nil, err
-	}
-	return e.compile(ctx, c)
-}
-
-func (e *Engine) compile(ctx context.Context, c *contents) (*evaluator, error) {
-	f, err := c.parse()
-	if err != nil {
-		return nil, err
-	}
-	s, err := newSet(ctx, f)
+	s, err := embeddedSet()
 	if err != nil {
 		return nil, err
 	}
 	return &evaluator{set: s, timeout: e.timeout}, nil
+}
+
+// embeddedSet compiles the embedded policies once in a process. Engines share the
+// result, because a set is immutable: many tests start an engine each.
+var embeddedSet = sync.OnceValues(func() (*set, error) {
+	c, err := Embedded().read()
+	if err != nil {
+		return nil, err
+	}
+	return c.compile(context.Background())
+})
+
+func (e *Engine) compile(ctx context.Context, c *contents) (*evaluator, error) {
+	s, err := c.compile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &evaluator{set: s, timeout: e.timeout}, nil
+}
+
+// compile parses the files and prepares a set of them.
+func (c *contents) compile(ctx context.Context) (*set, error) {
+	f, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	return newSet(ctx, f)
 }
 
 // Reload builds a complete new set from the source, verifies its signature where the
