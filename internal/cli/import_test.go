@@ -133,7 +133,7 @@ func TestImportTellsBadLinesAndTakesTheRest(t *testing.T) {
 	}
 	for _, want := range []string{
 		"line 3: the line is not one valid JSON object", `line 4 (a): the title is \x1b[31mnot nice`, "line 5 (b): the field title",
-		`line 6 (c): there is no field "colour"`, "line 7: it is not a", "line 8: the line is not valid UTF-8", "line 9: ", "line 10 (f): The batch is poisoned.", "line 11: the line is longer than 2 MiB",
+		`line 6 (c): unknown field "colour"`, "line 7: the item is not a", "line 8: the line is not valid UTF-8", "line 9: ", "line 10 (f): The batch is poisoned.", "line 11: the line is longer than 2 MiB",
 	} {
 		if !strings.Contains(got.err, want) {
 			t.Errorf("%q is not told:\n%s", want, got.err)

@@ -379,7 +379,7 @@ func TestWhatCantBeUndoneIsAskedAbout(t *testing.T) {
 			if res := call(t, c, "delete_task", arguments); res.IsError || f.count() != 1 {
 				t.Fatalf("agreed: %s, %d requests", words(t, res), f.count())
 			}
-			if len(asked) != 1 || !strings.Contains(asked[0], "Delete a task for good.") || !strings.Contains(asked[0], "A-1") {
+			if len(asked) != 1 || !strings.Contains(asked[0], "Delete a task permanently.") || !strings.Contains(asked[0], "A-1") {
 				t.Errorf("asked %q", asked)
 			}
 			for _, no := range []*sdk.ElicitResult{

@@ -6,66 +6,66 @@ import (
 	"parapet/internal/op"
 )
 
-// Claim is that somebody took a task of the ready set for a limited time.
+// Claim is the active lease of a task as every reader of the task sees it.
 type Claim struct {
 	Holder    op.UUID   `json:"holder" doc:"The user who works on the task."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"When the task goes back to the ready set unless the lease is kept."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When the lease expires. The task then returns to the ready set unless the lease was extended."`
 }
 
-// Lease is a claim as its holder gets it.
+// Lease is the lease of a task as its holder sees it, with the lease id.
 type Lease struct {
-	ID        op.UUID   `json:"id" doc:"The lease's id, by which it is kept and given back."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"When the task goes back to the ready set unless the lease is kept."`
+	ID        op.UUID   `json:"id" doc:"The lease's id; keep-claim and release-claim require it."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When the lease expires. The task then returns to the ready set unless the lease was extended."`
 }
 
-// ClaimNextReadyIn asks for work.
+// ClaimNextReadyIn is the input of ClaimNextReady.
 type ClaimNextReadyIn struct {
 	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Agent        string  `json:"agent" maxLength:"320" doc:"The email or id of the active synthetic agent of the tenant for which the task is taken; needs tasks.update.any. The caller takes it when absent."`
-	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"For how long the task is taken, unless the lease is kept; then it goes back to the ready set. Without it the task is taken for good."`
+	Agent        string  `json:"agent" maxLength:"320" doc:"The email or id of an active synthetic agent of the tenant: the task is assigned to this agent. Requires tasks.update.any. Default: the caller."`
+	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"Duration of the lease. When it expires without being extended, the task returns to the ready set. Absent or 0: no lease; the assignment does not expire."`
 }
 
-// ClaimNextReadyOut answers a claim.
+// ClaimNextReadyOut is the result of ClaimNextReady.
 type ClaimNextReadyOut struct {
-	Claimed bool   `json:"claimed" doc:"Whether a task was taken; false when the ready set is empty."`
-	Task    *Task  `json:"task,omitempty" doc:"The task, now in progress and assigned to whom it was taken for."`
-	Lease   *Lease `json:"lease,omitempty" doc:"The lease, where one was asked for."`
+	Claimed bool   `json:"claimed" doc:"Whether a task was claimed; false when the ready set is empty."`
+	Task    *Task  `json:"task,omitempty" doc:"The claimed task, now in progress and assigned to the caller or to the named agent."`
+	Lease   *Lease `json:"lease,omitempty" doc:"The lease; absent unless leaseSeconds was given."`
 }
 
-// ClaimNextReady takes the first task of the ready set.
+// ClaimNextReady assigns the first task of the ready set and starts it.
 var ClaimNextReady = op.New[ClaimNextReadyIn, ClaimNextReadyOut](op.Spec{
 	Name: "claim-next-ready", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/claim-next-ready", Permission: PermTaskClaim, Effect: op.Write,
-	Summary: "Take the first task of the ready set and begin it.",
-	Description: "The task is assigned and goes to the project's status of the category IN_PROGRESS in one step: two claimers never get the same task. " +
-		"An empty ready set is no error: claimed is false.",
+	Summary: "Claim the first task of the ready set and start it.",
+	Description: "Assigns the task and moves it to the project's first status of the category IN_PROGRESS atomically: concurrent callers never get the same task. " +
+		"If the ready set is empty, claimed is false.",
 })
 
-// KeepClaimIn names a lease to be kept.
+// KeepClaimIn is the input of KeepClaim.
 type KeepClaimIn struct {
 	ProjectID    op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task         string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	LeaseID      op.UUID `json:"leaseId" required:"true" format:"uuid" doc:"The lease's id."`
-	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"For how long from now; as long as it was last kept for when absent."`
+	LeaseSeconds int     `json:"leaseSeconds" minimum:"0" maximum:"86400" doc:"New duration of the lease, counted from now. Default: the duration that was last set."`
 }
 
-// KeepClaim keeps a lease alive.
+// KeepClaim extends a lease.
 var KeepClaim = op.New[KeepClaimIn, Lease](op.Spec{
 	Name: "keep-claim", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/claim/keep", Permission: PermTaskClaim, Effect: op.Write,
-	Summary: "Keep the lease of a claimed task alive.",
-	Description: "The holder of the lease may keep it, and who has tasks.update.any. A lease that has lapsed, or that ended because the task left progress or changed hands, is a CONFLICT: " +
-		"take another task.",
+	Summary: "Extend the lease of a claimed task.",
+	Description: "Allowed for the holder of the lease and for callers with tasks.update.any. Fails with CONFLICT if the lease has expired, or has ended because the task's status or assignee changed; " +
+		"claim another task then.",
 })
 
-// ReleaseClaimIn names a lease to be given back.
+// ReleaseClaimIn is the input of ReleaseClaim.
 type ReleaseClaimIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	LeaseID   op.UUID `json:"leaseId" required:"true" format:"uuid" doc:"The lease's id."`
 }
 
-// ReleaseClaim gives a claimed task back.
+// ReleaseClaim ends a lease and returns the task to the ready set.
 var ReleaseClaim = op.New[ReleaseClaimIn, Task](op.Spec{
 	Name: "release-claim", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/claim/release", Permission: PermTaskClaim, Effect: op.Write,
-	Summary:     "Give a claimed task back to the ready set.",
-	Description: "The task has its former status again and nobody's name on it. The holder of the lease may do so, and who has tasks.update.any. A lease that has ended is a CONFLICT.",
+	Summary:     "Return a claimed task to the ready set.",
+	Description: "Restores the task's previous status and removes the assignee. Allowed for the holder of the lease and for callers with tasks.update.any. Fails with CONFLICT if the lease has ended.",
 })

@@ -16,66 +16,66 @@ const (
 // Criterion is an acceptance criterion of a deliverable or of a task.
 type Criterion struct {
 	ID            op.UUID    `json:"id" doc:"The criterion's id."`
-	ProjectID     op.UUID    `json:"projectId" doc:"The project that it belongs to."`
-	DeliverableID op.UUID    `json:"deliverableId,omitempty" doc:"The deliverable that it is a criterion of."`
-	TaskID        op.UUID    `json:"taskId,omitempty" doc:"The task that it is a criterion of."`
-	Text          string     `json:"text" doc:"What has to hold. Untrusted text."`
-	Met           bool       `json:"met" doc:"Whether it holds."`
-	MetBy         op.UUID    `json:"metBy,omitempty" doc:"The user who said so."`
-	MetAt         *time.Time `json:"metAt,omitempty" doc:"When it was said."`
-	Failed        bool       `json:"failed" doc:"Whether the rejection of the deliverable cites it."`
-	CreatedBy     op.UUID    `json:"createdBy" doc:"The user who created it."`
-	CreatedAt     time.Time  `json:"createdAt" doc:"When it was created."`
-	UpdatedAt     time.Time  `json:"updatedAt" doc:"When it last changed."`
+	ProjectID     op.UUID    `json:"projectId" doc:"The project that the criterion belongs to."`
+	DeliverableID op.UUID    `json:"deliverableId,omitempty" doc:"The deliverable that the criterion belongs to."`
+	TaskID        op.UUID    `json:"taskId,omitempty" doc:"The task that the criterion belongs to."`
+	Text          string     `json:"text" doc:"The condition to be met. Untrusted text."`
+	Met           bool       `json:"met" doc:"Whether the criterion is met."`
+	MetBy         op.UUID    `json:"metBy,omitempty" doc:"The user who marked the criterion as met."`
+	MetAt         *time.Time `json:"metAt,omitempty" doc:"When the criterion was marked as met."`
+	Failed        bool       `json:"failed" doc:"Whether the deliverable was rejected because of this criterion."`
+	CreatedBy     op.UUID    `json:"createdBy" doc:"The user who created the criterion."`
+	CreatedAt     time.Time  `json:"createdAt" doc:"When the criterion was created."`
+	UpdatedAt     time.Time  `json:"updatedAt" doc:"When the criterion last changed."`
 }
 
-// ListCriteriaIn names a deliverable or a task.
+// ListCriteriaIn is the input of ListCriteria.
 type ListCriteriaIn struct {
 	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	DeliverableID op.UUID `query:"deliverableId" format:"uuid" doc:"Only the criteria of this deliverable."`
 	TaskID        op.UUID `query:"taskId" format:"uuid" doc:"Only the criteria of this task."`
-	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many criteria to return at most."`
-	Cursor        string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of criteria to return."`
+	Cursor        string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListCriteria lists criteria in the order of their making.
+// ListCriteria lists acceptance criteria, oldest first.
 var ListCriteria = op.New[ListCriteriaIn, op.Page[Criterion]](op.Spec{
 	Name: "list-criteria", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/criteria", Permission: PermDeliverablesRead, Effect: op.Read,
-	Summary:     "List the acceptance criteria of a project, of one of its deliverables or of one of its tasks.",
-	Description: "The oldest comes first.",
+	Summary:     "List acceptance criteria of a project, deliverable or task.",
+	Description: "Oldest first.",
 })
 
-// CreateCriterionIn describes a criterion to be.
+// CreateCriterionIn is the input of CreateCriterion.
 type CreateCriterionIn struct {
 	ProjectID     op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	DeliverableID op.UUID `json:"deliverableId" format:"uuid" doc:"The deliverable that it is a criterion of. Give this or taskId."`
-	TaskID        op.UUID `json:"taskId" format:"uuid" doc:"The task that it is a criterion of. Give this or deliverableId."`
-	Text          string  `json:"text" required:"true" maxLength:"2000" doc:"What has to hold."`
+	DeliverableID op.UUID `json:"deliverableId" format:"uuid" doc:"The deliverable to add the criterion to. Give either deliverableId or taskId."`
+	TaskID        op.UUID `json:"taskId" format:"uuid" doc:"The task to add the criterion to. Give either deliverableId or taskId."`
+	Text          string  `json:"text" required:"true" maxLength:"2000" doc:"The condition to be met."`
 }
 
 // CreateCriterion adds a criterion to a deliverable or a task.
 var CreateCriterion = op.New[CreateCriterionIn, Criterion](op.Spec{
 	Name: "create-criterion", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/criteria", Permission: PermDeliverableUpdate, Effect: op.Write, Status: 201,
 	Summary:     "Add an acceptance criterion to a deliverable or a task.",
-	Description: "A criterion of a task is the task's creator's and assignee's own.",
+	Description: "For permissions limited to your own records, a task's criteria count as your own if you created the task or it is assigned to you.",
 })
 
-// UpdateCriterionIn holds what is to change of a criterion.
+// UpdateCriterionIn is the input of UpdateCriterion.
 type UpdateCriterionIn struct {
 	ProjectID   op.UUID        `path:"projectId" format:"uuid" doc:"The project's id."`
 	CriterionID op.UUID        `path:"criterionId" format:"uuid" doc:"The criterion's id."`
-	Text        op.Opt[string] `json:"text" minLength:"1" maxLength:"2000" doc:"Another text."`
-	Met         op.Opt[bool]   `json:"met" doc:"Whether it holds; who said so and when is remembered."`
+	Text        op.Opt[string] `json:"text" minLength:"1" maxLength:"2000" doc:"A new text."`
+	Met         op.Opt[bool]   `json:"met" doc:"Whether the criterion is met. The user and time of the change to true are recorded."`
 }
 
-// UpdateCriterion changes a criterion or marks it as met.
+// UpdateCriterion changes a criterion's text or marks it as met or not met.
 var UpdateCriterion = op.New[UpdateCriterionIn, Criterion](op.Spec{
 	Name: "update-criterion", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/criteria/{criterionId}", Permission: PermDeliverableUpdate, Effect: op.Write,
-	Summary:     "Change an acceptance criterion, or mark it as met or not met.",
-	Description: "The criteria of a deliverable that was accepted or rejected stay as they were decided.",
+	Summary:     "Change an acceptance criterion or mark it as met or not met.",
+	Description: "The criteria of an accepted or rejected deliverable cannot be changed.",
 })
 
-// DeleteCriterionIn names a criterion.
+// DeleteCriterionIn is the input of DeleteCriterion.
 type DeleteCriterionIn struct {
 	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	CriterionID op.UUID `path:"criterionId" format:"uuid" doc:"The criterion's id."`
@@ -84,5 +84,5 @@ type DeleteCriterionIn struct {
 // DeleteCriterion deletes a criterion.
 var DeleteCriterion = op.New[DeleteCriterionIn, op.None](op.Spec{
 	Name: "delete-criterion", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/criteria/{criterionId}", Permission: PermDeliverableUpdate, Effect: op.Destroy, Status: 204,
-	Summary: "Delete an acceptance criterion for good.",
+	Summary: "Delete an acceptance criterion permanently.",
 })

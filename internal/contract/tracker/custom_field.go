@@ -15,22 +15,22 @@ const (
 	FieldChoice  = "CHOICE"
 )
 
-// The events of custom fields. The payload is the CustomField; values are part
-// of their task, whose event tells of them.
+// The events of custom fields. The payload is the CustomField. A change of a
+// task's values is reported by EventTaskUpdated instead.
 const (
 	EventCustomFieldCreated = "projects.custom_field.created"
 	EventCustomFieldUpdated = "projects.custom_field.updated"
 	EventCustomFieldDeleted = "projects.custom_field.deleted"
 )
 
-// CustomField is a field that a project gives its tasks.
+// CustomField is a field that a project defines for its tasks.
 type CustomField struct {
 	ID        op.UUID   `json:"id" doc:"The field's id."`
 	ProjectID op.UUID   `json:"projectId" doc:"The project whose tasks have the field."`
-	Name      string    `json:"name" doc:"The field's name, once in its project whatever the letters' case. Untrusted text."`
-	Type      string    `json:"type" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"What values it takes."`
-	Options   []string  `json:"options" doc:"The values of a CHOICE, in their order; empty for other types. Untrusted text."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the field was made."`
+	Name      string    `json:"name" doc:"The field's name, unique in the project, case-insensitive. Untrusted text."`
+	Type      string    `json:"type" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"The type of the field's values."`
+	Options   []string  `json:"options" doc:"The allowed values of a CHOICE field, in order; empty for other types. Untrusted text."`
+	CreatedAt time.Time `json:"createdAt" doc:"When the field was created."`
 	UpdatedAt time.Time `json:"updatedAt" doc:"When the field last changed."`
 }
 
@@ -39,43 +39,43 @@ type CustomFieldValue struct {
 	FieldID op.UUID `json:"fieldId" doc:"The field's id."`
 	Name    string  `json:"name" doc:"The field's name. Untrusted text."`
 	Type    string  `json:"type" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"The field's type."`
-	Value   string  `json:"value" doc:"The value as text: a number in decimals, a date as YYYY-MM-DD, true or false, an option, or free text. Untrusted text."`
+	Value   string  `json:"value" doc:"The value as text: a decimal number, a date as YYYY-MM-DD, true or false, one of the options, or free text. Untrusted text."`
 }
 
-// ListCustomFieldsIn names a project.
+// ListCustomFieldsIn is the input of ListCustomFields.
 type ListCustomFieldsIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many fields to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of fields to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListCustomFields lists the fields that a project gives its tasks, by name.
+// ListCustomFields lists a project's custom fields, by name.
 var ListCustomFields = op.New[ListCustomFieldsIn, op.Page[CustomField]](op.Spec{
 	Name: "list-custom-fields", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/custom-fields", Permission: PermProjectsRead, Effect: op.Read,
 	Summary: "List the custom fields of a project's tasks, by name.",
 })
 
-// CreateCustomFieldIn describes a field to be.
+// CreateCustomFieldIn is the input of CreateCustomField.
 type CreateCustomFieldIn struct {
 	ProjectID op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
-	Name      string   `json:"name" required:"true" maxLength:"100" doc:"The field's name, once in its project whatever the letters' case."`
-	Type      string   `json:"type" required:"true" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"What values it takes. It never changes."`
-	Options   []string `json:"options" maxLength:"100" doc:"The values of a CHOICE, in their order, each of 1 to 100 characters; only a CHOICE has them, and it needs at least one."`
+	Name      string   `json:"name" required:"true" maxLength:"100" doc:"The field's name, unique in the project, case-insensitive."`
+	Type      string   `json:"type" required:"true" enum:"TEXT|NUMBER|DATE|BOOLEAN|CHOICE" doc:"The type of the field's values. It cannot be changed later."`
+	Options   []string `json:"options" maxLength:"100" doc:"The allowed values of a CHOICE field, in order, each of 1 to 100 characters. Required for CHOICE, not allowed for other types."`
 }
 
-// CreateCustomField gives the tasks of a project another field.
+// CreateCustomField adds a custom field to a project.
 var CreateCustomField = op.New[CreateCustomFieldIn, CustomField](op.Spec{
 	Name: "create-custom-field", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/custom-fields", Permission: PermProjectUpdate, Effect: op.Write, Status: 201,
-	Summary:     "Give the tasks of a project a custom field.",
-	Description: "A project has at most 100.",
+	Summary:     "Add a custom field to the tasks of a project.",
+	Description: "A project can have at most 100 custom fields.",
 })
 
-// UpdateCustomFieldIn holds what is to change of a field.
+// UpdateCustomFieldIn is the input of UpdateCustomField.
 type UpdateCustomFieldIn struct {
 	ProjectID op.UUID          `path:"projectId" format:"uuid" doc:"The project's id."`
 	FieldID   op.UUID          `path:"fieldId" format:"uuid" doc:"The field's id."`
-	Name      op.Opt[string]   `json:"name" minLength:"1" maxLength:"100" doc:"Another name."`
-	Options   op.Opt[[]string] `json:"options" minLength:"1" maxLength:"100" doc:"The whole new list of a CHOICE's values. One that tasks still have can't go."`
+	Name      op.Opt[string]   `json:"name" minLength:"1" maxLength:"100" doc:"A new name."`
+	Options   op.Opt[[]string] `json:"options" minLength:"1" maxLength:"100" doc:"The complete new list of allowed values of a CHOICE field. A value that tasks still use cannot be removed."`
 }
 
 // UpdateCustomField changes a field's name or options.
@@ -84,29 +84,29 @@ var UpdateCustomField = op.New[UpdateCustomFieldIn, CustomField](op.Spec{
 	Summary: "Change a custom field's name or options.",
 })
 
-// DeleteCustomFieldIn names a field.
+// DeleteCustomFieldIn is the input of DeleteCustomField.
 type DeleteCustomFieldIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	FieldID   op.UUID `path:"fieldId" format:"uuid" doc:"The field's id."`
 }
 
-// DeleteCustomField takes a field away.
+// DeleteCustomField deletes a custom field with its values.
 var DeleteCustomField = op.New[DeleteCustomFieldIn, op.None](op.Spec{
 	Name: "delete-custom-field", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/custom-fields/{fieldId}", Permission: PermProjectUpdate, Effect: op.Destroy, Status: 204,
-	Summary: "Delete a custom field, and its values on all tasks, for good.",
+	Summary: "Delete a custom field and its values permanently.",
 })
 
-// FieldValueIn sets or clears one field of a task.
+// FieldValueIn sets or clears one custom field of a task.
 type FieldValueIn struct {
 	Field string `json:"field" doc:"The field's id or name."`
-	Value string `json:"value" doc:"The value as text: a number in decimals, a date as YYYY-MM-DD, true or false, one of the options, or up to 5000 characters of free text. The empty text clears the field."`
+	Value string `json:"value" doc:"The value as text: a decimal number, a date as YYYY-MM-DD, true or false, one of the options, or up to 5000 characters of free text. An empty string clears the field."`
 }
 
-// SetCustomFieldValuesIn sets fields of a task.
+// SetCustomFieldValuesIn is the input of SetCustomFieldValues.
 type SetCustomFieldValuesIn struct {
 	ProjectID op.UUID        `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task      string         `path:"task" maxLength:"64" doc:"The task's key or id."`
-	Values    []FieldValueIn `json:"values" required:"true" minLength:"1" maxLength:"100" doc:"The fields to set or clear; others stay as they are."`
+	Values    []FieldValueIn `json:"values" required:"true" minLength:"1" maxLength:"100" doc:"The fields to set or clear. Other fields are not changed."`
 }
 
 // SetCustomFieldValues sets or clears custom fields of a task.

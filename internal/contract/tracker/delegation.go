@@ -28,80 +28,80 @@ const (
 	EventDelegationRevoked = "projects.delegation.revoked"
 )
 
-// Delegation lets one person act on another's behalf.
+// Delegation lets one user act on behalf of another.
 type Delegation struct {
 	ID           op.UUID    `json:"id" doc:"The delegation's id."`
-	DelegatorID  op.UUID    `json:"delegator" doc:"The user on whose behalf is acted."`
-	DelegateID   op.UUID    `json:"delegate" doc:"The user who acts."`
-	Scope        string     `json:"scope" enum:"TENANT|PROJECT|INITIATIVE" doc:"Where: the whole organisation, one project, or one initiative with the projects that belong to it at the moment."`
+	DelegatorID  op.UUID    `json:"delegator" doc:"The user whose permissions are delegated."`
+	DelegateID   op.UUID    `json:"delegate" doc:"The user who acts on the delegator's behalf."`
+	Scope        string     `json:"scope" enum:"TENANT|PROJECT|INITIATIVE" doc:"Where the delegation applies: the tenant, one project, or one initiative with its current projects."`
 	ProjectID    op.UUID    `json:"projectId,omitempty" doc:"The project, for the scope PROJECT."`
 	InitiativeID op.UUID    `json:"initiativeId,omitempty" doc:"The initiative, for the scope INITIATIVE."`
-	Permissions  []string   `json:"permissions" doc:"What the delegate may do, for as long as the delegator holds it: names of permissions."`
-	From         time.Time  `json:"from" doc:"When it begins."`
-	Until        time.Time  `json:"until" doc:"When it ends by itself."`
-	State        string     `json:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"SCHEDULED: has not begun. ACTIVE: can be used now. EXPIRED: its time is over. REVOKED: was ended early."`
-	CreatedBy    op.UUID    `json:"createdBy" doc:"The user who made it: the delegator or an administrator."`
-	CreatedAt    time.Time  `json:"createdAt" doc:"When it was made."`
-	RevokedAt    *time.Time `json:"revokedAt,omitempty" doc:"When it was ended early."`
-	RevokedBy    op.UUID    `json:"revokedBy,omitempty" doc:"The user who ended it early."`
+	Permissions  []string   `json:"permissions" doc:"The names of the delegated permissions. One that the delegator loses no longer applies."`
+	From         time.Time  `json:"from" doc:"When the delegation starts."`
+	Until        time.Time  `json:"until" doc:"When the delegation expires."`
+	State        string     `json:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"SCHEDULED: not started yet. ACTIVE: can be used now. EXPIRED: past its end. REVOKED: ended early."`
+	CreatedBy    op.UUID    `json:"createdBy" doc:"The user who created the delegation: the delegator or an administrator."`
+	CreatedAt    time.Time  `json:"createdAt" doc:"When the delegation was created."`
+	RevokedAt    *time.Time `json:"revokedAt,omitempty" doc:"When the delegation was revoked."`
+	RevokedBy    op.UUID    `json:"revokedBy,omitempty" doc:"The user who revoked the delegation."`
 }
 
-// ListDelegationsIn asks for delegations.
+// ListDelegationsIn is the input of ListDelegations.
 type ListDelegationsIn struct {
-	Delegator op.UUID `query:"delegator" format:"uuid" doc:"Only delegations that this user gave."`
-	Delegate  op.UUID `query:"delegate" format:"uuid" doc:"Only delegations that this user received."`
+	Delegator op.UUID `query:"delegator" format:"uuid" doc:"Only delegations by this user."`
+	Delegate  op.UUID `query:"delegate" format:"uuid" doc:"Only delegations to this user."`
 	State     string  `query:"state" enum:"SCHEDULED|ACTIVE|EXPIRED|REVOKED" doc:"Only delegations in this state."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many delegations to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of delegations to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListDelegations lists delegations, the newest first.
+// ListDelegations lists delegations, newest first.
 var ListDelegations = op.New[ListDelegationsIn, op.Page[Delegation]](op.Spec{
 	Name: "list-delegations", Module: Module, Method: "GET", Path: "/api/delegations", Permission: PermDelegationsRead, Effect: op.Read,
 	Summary:     "List delegations: who acts on whose behalf.",
-	Description: "The newest comes first. Whoever may not see all of them sees those that it gave or received.",
+	Description: "Newest first. A caller who may not read all delegations gets those where the caller is the delegator or the delegate.",
 })
 
-// DelegationIn names a delegation.
+// DelegationIn identifies a delegation.
 type DelegationIn struct {
 	DelegationID op.UUID `path:"delegationId" format:"uuid" doc:"The delegation's id."`
 }
 
-// GetDelegation gives a delegation.
+// GetDelegation returns a delegation.
 var GetDelegation = op.New[DelegationIn, Delegation](op.Spec{
 	Name: "get-delegation", Module: Module, Method: "GET", Path: "/api/delegations/{delegationId}", Permission: PermDelegationsRead, Effect: op.Read,
 	Summary: "Get a delegation.",
 })
 
-// CreateDelegationIn describes a delegation to be.
+// CreateDelegationIn is the input of CreateDelegation.
 type CreateDelegationIn struct {
-	Delegator    op.UUID  `json:"delegator" format:"uuid" doc:"The user on whose behalf is acted; the caller when absent. Another's needs delegation.create."`
-	Delegate     op.UUID  `json:"delegate" required:"true" format:"uuid" doc:"The user who acts: an active member of the organisation, a person or an agent."`
-	Scope        string   `json:"scope" enum:"TENANT|PROJECT|INITIATIVE" default:"TENANT" doc:"Where: the whole organisation, one project, or one initiative with the projects that belong to it at the moment."`
+	Delegator    op.UUID  `json:"delegator" format:"uuid" doc:"The user whose permissions are delegated. Another user than the caller requires delegation.create. Default: the caller."`
+	Delegate     op.UUID  `json:"delegate" required:"true" format:"uuid" doc:"The user who acts on the delegator's behalf: an active member of the tenant, a person or an agent."`
+	Scope        string   `json:"scope" enum:"TENANT|PROJECT|INITIATIVE" default:"TENANT" doc:"Where the delegation applies: the tenant, one project, or one initiative with its current projects."`
 	ProjectID    op.UUID  `json:"projectId" format:"uuid" doc:"The project, for the scope PROJECT."`
 	InitiativeID op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative, for the scope INITIATIVE."`
-	Permissions  []string `json:"permissions" required:"true" minLength:"1" maxLength:"200" doc:"What the delegate may do: permissions of the tracker that the delegator holds there now, such as task.update. The caller must hold them there too."`
-	From         string   `json:"from" format:"date-time" doc:"When it begins; at once when absent."`
-	Until        string   `json:"until" required:"true" format:"date-time" doc:"When it ends by itself: in the future, at most 366 days after it begins."`
+	Permissions  []string `json:"permissions" required:"true" minLength:"1" maxLength:"200" doc:"The tracker permissions to delegate, for example task.update. Delegator and caller must both have them in the delegation's scope."`
+	From         string   `json:"from" format:"date-time" doc:"When the delegation starts. Default: immediately."`
+	Until        string   `json:"until" required:"true" format:"date-time" doc:"When the delegation expires: in the future, at most 366 days after its start."`
 }
 
-// CreateDelegation makes a delegation.
+// CreateDelegation creates a delegation.
 var CreateDelegation = op.New[CreateDelegationIn, Delegation](op.Spec{
 	Name: "create-delegation", Module: Module, Method: "POST", Path: "/api/delegations", Permission: PermDelegationCreate, Effect: op.Write, Status: 201,
-	Summary: "Let another person act on one's behalf.",
-	Description: "While it is active, the delegate may do what the delegator may, within the scope and the permissions. The lower clearance of the two " +
-		"counts, and the delegate's own caveats hold. It ends with its time, when it is revoked, when the delegator loses the permission, and when either is suspended.",
+	Summary: "Let another user act on a user's behalf.",
+	Description: "While the delegation is active, the delegate can use the delegated permissions within the scope, as far as the delegator still has them. The lower clearance of the two " +
+		"and the delegate's own caveats apply. The delegation ends when it expires, when it is revoked, when the delegator loses the permission, or when either user is suspended.",
 })
 
 // RevokeDelegation ends a delegation early.
 var RevokeDelegation = op.New[DelegationIn, Delegation](op.Spec{
 	Name: "revoke-delegation", Module: Module, Method: "DELETE", Path: "/api/delegations/{delegationId}", Permission: PermDelegationRevoke, Effect: op.Destroy,
 	Summary:     "End a delegation early.",
-	Description: "It ends at once. One that was revoked before is returned as it is.",
+	Description: "The delegation ends immediately. One that is already revoked is returned unchanged.",
 })
 
-// ReceivedDelegation is a delegation that a user can act by now or later: it is
-// neither revoked nor past its end.
+// ReceivedDelegation is a delegation to a user that is scheduled or active:
+// neither revoked nor expired.
 type ReceivedDelegation struct {
 	ID          op.UUID
 	Permissions []string
@@ -110,9 +110,9 @@ type ReceivedDelegation struct {
 	ProjectID op.UUID
 }
 
-// Delegations tells other modules what was delegated to a user.
+// Delegations lets other modules read the delegations to a user.
 type Delegations interface {
-	// Received lists the delegations that the user received in the tenant and that
-	// have not ended, ordered by id.
+	// Received lists the scheduled and active delegations to the user in the
+	// tenant, ordered by id.
 	Received(ctx context.Context, tenant, user op.UUID) ([]ReceivedDelegation, error)
 }

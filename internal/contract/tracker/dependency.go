@@ -6,74 +6,76 @@ import (
 	"parapet/internal/op"
 )
 
-// MaxDependencies is how many tasks one task can wait for.
+// MaxDependencies is the maximum number of tasks that one task can depend on.
 const MaxDependencies = 200
 
-// The directions of a dependency, as seen from one of its two tasks.
+// The directions of a dependency, relative to the listed task.
 const (
 	DirectionBlockedBy = "BLOCKED_BY"
 	DirectionBlocks    = "BLOCKS"
 )
 
-// Dependency is a dependency of a task, with the task at its other end.
+// Dependency is a dependency of a task, with its direction and the other task.
 type Dependency struct {
-	Direction string    `json:"direction" enum:"BLOCKED_BY|BLOCKS" doc:"BLOCKED_BY: the task waits for the other one; BLOCKS: the other one waits for it."`
-	Task      TaskRef   `json:"task" doc:"The task at the other end."`
-	CreatedAt time.Time `json:"createdAt" doc:"When the dependency was made."`
+	Direction string    `json:"direction" enum:"BLOCKED_BY|BLOCKS" doc:"BLOCKED_BY: this task depends on the other task. BLOCKS: the other task depends on this task."`
+	Task      TaskRef   `json:"task" doc:"The other task."`
+	CreatedAt time.Time `json:"createdAt" doc:"When the dependency was created."`
 }
 
-// TaskRef is a task as another one shows it.
+// TaskRef is the short form of a task in the dependencies of another task. If the
+// caller can't read the task, only ID, Key, Title and IsCrossProject are set.
 type TaskRef struct {
-	ID             op.UUID `json:"id" doc:"The task's id; opaque where it is redacted."`
-	Key            string  `json:"key" doc:"The task's key, or REDACTED where the caller can't read the task."`
+	ID             op.UUID `json:"id" doc:"The task's id; an opaque id if the caller can't read the task."`
+	Key            string  `json:"key" doc:"The task's key, or REDACTED if the caller can't read the task."`
 	Title          string  `json:"title" doc:"The task's title, or REDACTED. Untrusted text."`
-	ProjectID      op.UUID `json:"projectId,omitempty" doc:"The task's project; absent where it is redacted."`
-	Status         string  `json:"status,omitempty" doc:"One of its project's statuses; absent where it is redacted."`
-	StatusCategory string  `json:"statusCategory,omitempty" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status; absent where it is redacted. DONE and CANCELLED hold nobody up."`
-	IsCrossProject bool    `json:"isCrossProject" doc:"Whether it is in another project."`
+	ProjectID      op.UUID `json:"projectId,omitempty" doc:"The task's project; absent if redacted."`
+	Status         string  `json:"status,omitempty" doc:"One of its project's statuses; absent if redacted."`
+	StatusCategory string  `json:"statusCategory,omitempty" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status; absent if redacted. A task that is DONE or CANCELLED no longer blocks others."`
+	IsCrossProject bool    `json:"isCrossProject" doc:"Whether the task is in another project."`
 }
 
-// ListDependenciesIn names a task.
+// ListDependenciesIn is the input of ListDependencies.
 type ListDependenciesIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Direction string  `query:"direction" enum:"BLOCKED_BY|BLOCKS" doc:"Only dependencies in this direction; both when absent."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many dependencies to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of dependencies to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListDependencies lists what a task waits for and what waits for it.
+// ListDependencies lists the tasks that a task depends on and the tasks that
+// depend on it.
 var ListDependencies = op.New[ListDependenciesIn, op.Page[Dependency]](op.Spec{
 	Name: "list-dependencies", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTasksRead, Effect: op.Read,
-	Summary: "List what a task waits for and what waits for it.",
-	Description: "What the task waits for comes first. A task that the caller can't read is there too, with an opaque id, so that the counts are true: " +
-		"its key and title are REDACTED and isCrossProject is true.",
+	Summary: "List the dependencies of a task in both directions.",
+	Description: "Tasks that this task depends on come first. A task that the caller can't read is included, so that counts are complete, but redacted: " +
+		"its id is opaque, its key and title are REDACTED, and isCrossProject is true.",
 })
 
-// AddDependencyIn names a task and the one that it waits for.
+// AddDependencyIn is the input of AddDependency.
 type AddDependencyIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Task      string  `path:"task" maxLength:"64" doc:"The key or id of the task that waits."`
-	DependsOn string  `json:"dependsOn" required:"true" maxLength:"64" doc:"The key or id of the task that it waits for: any task of the organisation that the caller can read."`
+	Task      string  `path:"task" maxLength:"64" doc:"The key or id of the dependent task."`
+	DependsOn string  `json:"dependsOn" required:"true" maxLength:"64" doc:"The key or id of the task that it depends on: any task of the tenant that the caller can read."`
 }
 
-// AddDependency makes a task wait for another.
+// AddDependency makes a task depend on another task.
 var AddDependency = op.New[AddDependencyIn, Dependency](op.Spec{
 	Name: "add-dependency", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks/{task}/dependencies", Permission: PermTaskUpdate, Effect: op.Write, Status: 201,
-	Summary: "Make a task wait for another one.",
-	Description: "The task is in the ready set once all that it waits for is done or cancelled. A dependency that would create a cycle is a CONFLICT whose details.cycle names the keys along it. " +
-		"One that is there already is answered as it is.",
+	Summary: "Make a task depend on another task.",
+	Description: "The task enters the ready set when every task that it depends on is done or cancelled. Fails with CONFLICT if the dependency would create a cycle; details.cycle lists the keys of the cycle. " +
+		"If the dependency already exists, it is returned unchanged.",
 })
 
-// RemoveDependencyIn names a dependency by its two tasks.
+// RemoveDependencyIn is the input of RemoveDependency.
 type RemoveDependencyIn struct {
 	ProjectID   op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Task        string  `path:"task" maxLength:"64" doc:"The key or id of the task that waits."`
-	DependsOnID string  `path:"dependsOnId" maxLength:"64" doc:"The key or id of the task that it waits for; the opaque id where list-dependencies redacts it."`
+	Task        string  `path:"task" maxLength:"64" doc:"The key or id of the dependent task."`
+	DependsOnID string  `path:"dependsOnId" maxLength:"64" doc:"The key or id of the task that it depends on, or the opaque id if list-dependencies redacts it."`
 }
 
-// RemoveDependency ends the waiting of a task for another.
+// RemoveDependency removes a dependency between two tasks.
 var RemoveDependency = op.New[RemoveDependencyIn, op.None](op.Spec{
 	Name: "remove-dependency", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}/dependencies/{dependsOnId}", Permission: PermTaskUpdate, Effect: op.Write, Status: 204,
-	Summary: "Let a task no longer wait for another one.",
+	Summary: "Remove a dependency of a task.",
 })

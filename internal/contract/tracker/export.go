@@ -2,17 +2,17 @@ package tracker
 
 import "parapet/internal/op"
 
-// ExportItemsIn asks for the tasks of a project as items.
+// ExportItemsIn is the input of ExportItems.
 type ExportItemsIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
-	Limit     int     `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"How many items to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit     int     `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"The maximum number of items to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ExportItems gives the tasks of a project in the form that an import takes.
+// ExportItems returns the tasks of a project in the format of ImportItems.
 var ExportItems = op.New[ExportItemsIn, op.Page[ImportItem]](op.Spec{
 	Name: "export-items", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/export", Permission: PermTasksRead, Effect: op.Read,
-	Summary: "Give the tasks of a project as items that an import takes.",
-	Description: "The order is that of the keys. An imported item comes out as it came in, but for what has changed since; a task that was made here has its own id, " +
-		"by which an import into the same project knows it again. Links to tasks of other projects are left out: an item names items of its own project.",
+	Summary: "Export the tasks of a project as items for import-items.",
+	Description: "Ordered by task key. An imported task keeps the item id of its import; other tasks use their task id, " +
+		"so that an import into the same project matches them. Links to tasks of other projects are omitted, because an item can only link to items of its own project.",
 })

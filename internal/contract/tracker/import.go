@@ -6,33 +6,34 @@ import (
 	"parapet/internal/op"
 )
 
-// MaxImportItems is how many items one import takes; more go in further ones.
+// MaxImportItems is the maximum number of items in one import request. Clients
+// split larger files into several requests.
 const MaxImportItems = 500
 
-// MaxImportBody is the size in bytes of the largest import.
+// MaxImportBody is the maximum size of an import request's body in bytes.
 const MaxImportBody = 16 << 20
 
 // ImportItem is a work item of another tracker: one line of the file that
 // `pt import` reads. Only id and title are required.
 //
-// An item that does not have this form does not spoil its neighbours: it is
-// read as one with a Problem, and reported as failed.
+// A malformed item does not fail the request: it is decoded with its Problem set
+// and reported as failed.
 type ImportItem struct {
-	ID           string             `json:"id" doc:"The item's own id, by which a second import knows it again; at most 200 characters."`
+	ID           string             `json:"id" doc:"The item's id in its source, at most 200 characters. Import matches items by it."`
 	Title        string             `json:"title" doc:"The title, at most 500 characters. Untrusted text."`
-	Description  string             `json:"description,omitempty" doc:"The text, at most 100,000 characters. Untrusted text."`
-	Status       string             `json:"status,omitempty" doc:"open, in_progress, hooked, closed, or one of the project's own statuses; open when absent."`
-	Priority     *int               `json:"priority,omitempty" doc:"0 (highest, URGENT), 1 (HIGH), 2 (MEDIUM), 3 or 4 (LOW); 2 when absent."`
-	IssueType    string             `json:"issue_type,omitempty" doc:"task, bug, feature, epic or chore; any other becomes a task with the label type:<it>. task when absent."`
-	Labels       []string           `json:"labels,omitempty" doc:"Labels of 1 to 50 characters, at most 50, with the one that an unknown issue_type becomes."`
+	Description  string             `json:"description,omitempty" doc:"The description, at most 100,000 characters. Untrusted text."`
+	Status       string             `json:"status,omitempty" doc:"open, in_progress, hooked, closed, or one of the project's statuses. Default: open."`
+	Priority     *int               `json:"priority,omitempty" doc:"0 (URGENT), 1 (HIGH), 2 (MEDIUM), 3 or 4 (LOW). Default: 2."`
+	IssueType    string             `json:"issue_type,omitempty" doc:"task, bug, feature, epic or chore. Any other value X becomes a task with the label type:X. Default: task."`
+	Labels       []string           `json:"labels,omitempty" doc:"At most 50 labels of 1 to 50 characters each, including the label of an unknown issue_type."`
 	CreatedAt    *time.Time         `json:"created_at,omitempty" doc:"When the item was created."`
 	ClosedAt     *time.Time         `json:"closed_at,omitempty" doc:"When the item was closed."`
-	Dependencies []ImportDependency `json:"dependencies,omitempty" doc:"The items that this one is tied to, at most 500, of which it can wait for 200."`
+	Dependencies []ImportDependency `json:"dependencies,omitempty" doc:"The items that this item links to: at most 500, of which at most 200 of the type blocks."`
 
 	problem string
 }
 
-// The kinds of dependency that mean something; others are mere links.
+// The types of dependency that import evaluates. Other types have no effect.
 const (
 	LinkBlocks      = "blocks"
 	LinkParentChild = "parent-child"
@@ -40,11 +41,11 @@ const (
 
 // ImportDependency is a link of an item to another one.
 type ImportDependency struct {
-	DependsOnID string `json:"depends_on_id" doc:"The other item's own id."`
-	Type        string `json:"type" doc:"blocks: this item waits for the other; parent-child: the other is its parent; any other is a mere link."`
+	DependsOnID string `json:"depends_on_id" doc:"The id of the other item."`
+	Type        string `json:"type" doc:"blocks: this item depends on the other item. parent-child: the other item is the parent of this item. Other types have no effect."`
 }
 
-// The outcomes of an item.
+// The outcomes of importing one item.
 const (
 	OutcomeCreated   = "created"
 	OutcomeUpdated   = "updated"
@@ -52,39 +53,39 @@ const (
 	OutcomeFailed    = "failed"
 )
 
-// ImportResult tells what became of one item.
+// ImportResult is the result of importing one item.
 type ImportResult struct {
-	Index   int     `json:"index" doc:"The item's place in the request, from 0."`
-	ID      string  `json:"id,omitempty" doc:"The item's own id, where it has a valid one."`
-	Outcome string  `json:"outcome" enum:"created|updated|unchanged|failed" doc:"What became of the item."`
-	TaskID  op.UUID `json:"taskId,omitempty" doc:"The task that it is now."`
+	Index   int     `json:"index" doc:"The item's index in the request, from 0."`
+	ID      string  `json:"id,omitempty" doc:"The item's id; absent if it has no valid id."`
+	Outcome string  `json:"outcome" enum:"created|updated|unchanged|failed" doc:"The result of importing the item."`
+	TaskID  op.UUID `json:"taskId,omitempty" doc:"The id of the item's task."`
 	Key     string  `json:"key,omitempty" doc:"The task's key."`
-	Reason  string  `json:"reason,omitempty" doc:"Why it failed."`
+	Reason  string  `json:"reason,omitempty" doc:"Why the item failed."`
 }
 
-// ImportItemsIn is one batch of items.
+// ImportItemsIn is the input of ImportItems.
 type ImportItemsIn struct {
 	ProjectID op.UUID      `path:"projectId" format:"uuid" doc:"The project's id."`
 	Items     []ImportItem `json:"items" required:"true" minLength:"1" maxLength:"500" doc:"The items."`
 }
 
-// ImportItemsOut answers a batch.
+// ImportItemsOut is the result of ImportItems.
 type ImportItemsOut struct {
-	Created   int            `json:"created" doc:"How many tasks were created."`
-	Updated   int            `json:"updated" doc:"How many tasks were changed because their item had changed."`
-	Unchanged int            `json:"unchanged" doc:"How many items are as they were when last imported."`
-	Failed    int            `json:"failed" doc:"How many items could not be taken."`
-	Linked    int            `json:"linked" doc:"How many tasks found their epic or parent through this batch, those of earlier batches included."`
-	Waiting   int            `json:"waiting" doc:"How many dependencies the batch made: tasks that wait for another one, those of earlier batches included."`
-	Results   []ImportResult `json:"results" doc:"One result an item, in the order of the request."`
+	Created   int            `json:"created" doc:"The number of tasks created."`
+	Updated   int            `json:"updated" doc:"The number of tasks updated because their item had changed."`
+	Unchanged int            `json:"unchanged" doc:"The number of items that have not changed since their last import."`
+	Failed    int            `json:"failed" doc:"The number of items that could not be imported."`
+	Linked    int            `json:"linked" doc:"The number of tasks, including tasks of earlier batches, that this batch linked to their epic or parent."`
+	Waiting   int            `json:"waiting" doc:"The number of dependencies created by this batch, including dependencies of tasks of earlier batches."`
+	Results   []ImportResult `json:"results" doc:"One result per item, in the order of the request."`
 }
 
 // ImportItems creates or updates tasks from items of another tracker.
 var ImportItems = op.New[ImportItemsIn, ImportItemsOut](op.Spec{
 	Name: "import-items", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/import", Permission: PermTaskCreate, Effect: op.Write,
 	MaxBody: MaxImportBody, Bulk: true,
-	Summary: "Take items of another tracker into a project.",
-	Description: "An item is known by its own id: sending it again makes no second task, and updates the task only when the item has changed since. " +
-		"The batch is one transaction; an item that can't be taken is reported and does not hold up the others. " +
-		"A parent may come later than its children, in this batch or another.",
+	Summary: "Import items of another tracker into a project.",
+	Description: "Items are matched by id: importing an item again creates no second task and updates the task only if the item has changed. " +
+		"The batch is one transaction; an item that can't be imported is reported as failed and does not affect the others. " +
+		"A parent may come after its children, in this or a later batch.",
 })

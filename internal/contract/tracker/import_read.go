@@ -10,19 +10,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Problem tells what is wrong with the form of the item, or "".
+// Problem describes why the item is malformed; it is empty for a valid item.
 func (i *ImportItem) Problem() string { return i.problem }
 
-// importFields is an ImportItem without its methods.
+// importFields is ImportItem without UnmarshalJSON, to decode without recursion.
 type importFields ImportItem
 
-// UnmarshalJSON reads an item strictly: exact names, no unknown ones, no NUL. A
-// wrong form is kept as the item's Problem and is no error, so that one bad item
-// of a batch fails alone; text that is not JSON at all is an error.
+// UnmarshalJSON decodes an item strictly: names are case-sensitive, unknown names
+// and NUL characters are not allowed. A malformed item is not an error but sets
+// the item's Problem, so that it does not fail the other items of its batch.
+// Invalid JSON is an error.
 func (i *ImportItem) UnmarshalJSON(text []byte) error {
 	var fields importFields
 	if json.Unmarshal(text, &fields, json.RejectUnknownMembers(true)) == nil && !bytes.Equal(text, []byte("null")) {
-		if item := ImportItem(fields); !item.holdsNUL() {
+		if item := ImportItem(fields); !item.containsNUL() {
 			*i = item
 			return nil
 		}
@@ -31,13 +32,14 @@ func (i *ImportItem) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// readFieldByField reads an item field by field, to name the one that is wrong.
+// readFieldByField decodes a malformed item field by field, to name the invalid
+// field in its problem.
 func readFieldByField(text []byte) ImportItem {
 	var item ImportItem
 	var reason string
 	var members map[string]jsontext.Value
 	if json.Unmarshal(text, &members) != nil {
-		reason = "it is not a JSON object"
+		reason = "the item is not a JSON object"
 	}
 	for name, value := range members {
 		var into any
@@ -63,18 +65,18 @@ func readFieldByField(text []byte) ImportItem {
 		case "dependencies":
 			into = &item.Dependencies
 		default:
-			reason = fmt.Sprintf("there is no field %q", cut(name))
+			reason = fmt.Sprintf("unknown field %q", truncateName(name))
 			continue
 		}
 		if err := json.Unmarshal(value, into, json.RejectUnknownMembers(true)); err != nil {
-			reason = fmt.Sprintf("the field %s has the wrong type or form", name)
+			reason = fmt.Sprintf("the field %s has the wrong type or format", name)
 		}
 	}
-	if reason == "" && item.holdsNUL() {
-		reason = "it holds a NUL character"
+	if reason == "" && item.containsNUL() {
+		reason = "the item contains a NUL character"
 	}
 	if reason != "" {
-		// The id alone, where it can be read, so that a report can name the item.
+		// Only the id is kept, so that the result can name the item.
 		item = ImportItem{ID: item.ID, problem: reason}
 		if strings.ContainsRune(item.ID, 0) {
 			item.ID = ""
@@ -83,16 +85,17 @@ func readFieldByField(text []byte) ImportItem {
 	return item
 }
 
-// cut bounds a name that a stranger wrote to what a message can hold.
-func cut(name string) string {
+// truncateName shortens a name from the request to at most 64 characters, for use
+// in a message.
+func truncateName(name string) string {
 	if r := []rune(name); len(r) > 64 {
 		return string(r[:64]) + "…"
 	}
 	return name
 }
 
-func (i *ImportItem) holdsNUL() bool {
-	holds := func(text string) bool { return strings.IndexByte(text, 0) >= 0 }
-	return holds(i.ID) || holds(i.Title) || holds(i.Description) || holds(i.Status) || holds(i.IssueType) || slices.ContainsFunc(i.Labels, holds) ||
-		slices.ContainsFunc(i.Dependencies, func(d ImportDependency) bool { return holds(d.DependsOnID) || holds(d.Type) })
+func (i *ImportItem) containsNUL() bool {
+	hasNUL := func(text string) bool { return strings.IndexByte(text, 0) >= 0 }
+	return hasNUL(i.ID) || hasNUL(i.Title) || hasNUL(i.Description) || hasNUL(i.Status) || hasNUL(i.IssueType) || slices.ContainsFunc(i.Labels, hasNUL) ||
+		slices.ContainsFunc(i.Dependencies, func(d ImportDependency) bool { return hasNUL(d.DependsOnID) || hasNUL(d.Type) })
 }

@@ -14,118 +14,118 @@ const (
 	InitiativeCancelled = "CANCELLED"
 )
 
-// Initiative is a goal that several projects work towards.
+// Initiative is a goal that groups several projects.
 type Initiative struct {
 	ID             op.UUID   `json:"id" doc:"The initiative's id."`
 	Name           string    `json:"name" doc:"The initiative's name. Untrusted text."`
-	Description    string    `json:"description" doc:"What the initiative is about. Untrusted text."`
-	Status         string    `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"Where the initiative stands."`
-	StartDate      op.Date   `json:"startDate" doc:"The day on which the initiative starts."`
-	EndDate        op.Date   `json:"endDate,omitempty" doc:"The day on which the initiative ends; absent when open."`
-	Classification string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The tier of the initiative."`
-	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the initiative belongs to, where there is one."`
-	Progress       int       `json:"progress" doc:"The share in percent of done tasks among the tasks of its projects that are not cancelled, rounded down; 0 without any. It follows a change within moments."`
+	Description    string    `json:"description" doc:"The initiative's description. Untrusted text."`
+	Status         string    `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"The initiative's status."`
+	StartDate      op.Date   `json:"startDate" doc:"The initiative's start date."`
+	EndDate        op.Date   `json:"endDate,omitempty" doc:"The initiative's end date; absent if open-ended."`
+	Classification string    `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The initiative's classification."`
+	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the initiative belongs to; absent if it belongs to none."`
+	Progress       int       `json:"progress" doc:"Percentage of done tasks among the tasks of its projects that are not cancelled, rounded down; 0 if there are none. Updated asynchronously after each change."`
 	CreatedBy      op.UUID   `json:"createdBy" doc:"The user who created the initiative."`
 	CreatedAt      time.Time `json:"createdAt" doc:"When the initiative was created."`
-	UpdatedAt      time.Time `json:"updatedAt" doc:"When somebody last changed the initiative."`
+	UpdatedAt      time.Time `json:"updatedAt" doc:"When the initiative was last changed by a user."`
 }
 
 // InitiativeDetail is an initiative with its projects.
 type InitiativeDetail struct {
 	Initiative
-	Projects     []ProjectSummary `json:"projects" doc:"The projects of the initiative that the caller may read, by name; 200 at most."`
-	MoreProjects bool             `json:"moreProjects" doc:"Whether there are more than these: list-projects with initiativeId gives all."`
+	Projects     []ProjectSummary `json:"projects" doc:"The projects of the initiative that the caller may read, by name; at most 200."`
+	MoreProjects bool             `json:"moreProjects" doc:"Whether projects lists only the first 200; list-projects with initiativeId lists all."`
 }
 
-// InitiativeCandidate is one of the initiatives that an ambiguous hint fits.
+// InitiativeCandidate is one of the initiatives that an ambiguous hint matches.
 type InitiativeCandidate struct {
 	ID   op.UUID `json:"id"`
 	Name string  `json:"name"`
 }
 
-// ListInitiativesIn asks for initiatives.
+// ListInitiativesIn is the input of ListInitiatives.
 type ListInitiativesIn struct {
-	Search string `query:"search" maxLength:"200" empty:"true" doc:"A part of the name or the description."`
+	Search string `query:"search" maxLength:"200" empty:"true" doc:"A substring of the name or the description."`
 	Status string `query:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"Only initiatives with this status."`
-	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many initiatives to return at most."`
-	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of initiatives to return."`
+	Cursor string `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
 // ListInitiatives lists the initiatives that the caller may read, by name.
 var ListInitiatives = op.New[ListInitiativesIn, op.Page[Initiative]](op.Spec{
 	Name: "list-initiatives", Module: Module, Method: "GET", Path: "/api/initiatives", Permission: PermInitiativesRead, Effect: op.Read,
 	Summary:     "List the initiatives of the organisation.",
-	Description: "Initiatives that the caller may not read are left out. The list is ordered by name.",
+	Description: "Omits initiatives that the caller may not read. Ordered by name.",
 })
 
-// FindInitiativeIn holds a hint.
+// FindInitiativeIn is the input of FindInitiative.
 type FindInitiativeIn struct {
-	Hint string `query:"hint" required:"true" maxLength:"200" doc:"An initiative's id, its name, or a part of its name."`
+	Hint string `query:"hint" required:"true" maxLength:"200" doc:"An initiative's id, its name, or a substring of its name."`
 }
 
 // FindInitiative resolves a hint to exactly one initiative.
 var FindInitiative = op.New[FindInitiativeIn, InitiativeDetail](op.Spec{
 	Name: "initiative", Module: Module, Method: "GET", Path: "/api/initiatives/find", Permission: PermInitiativesRead, Effect: op.Read,
-	Summary:     "Show the one initiative that a hint means, with its projects.",
-	Description: "A hint that fits more than one initiative is a CONFLICT whose details.candidates list them (id, name); it is never a guess. Projects that the caller may not read are left out.",
+	Summary:     "Find an initiative by hint and show it with its projects.",
+	Description: "Fails with CONFLICT if the hint matches more than one initiative; details.candidates lists them (id, name). Omits projects that the caller may not read.",
 })
 
-// GetInitiativeIn names an initiative.
+// GetInitiativeIn is the input of GetInitiative.
 type GetInitiativeIn struct {
 	InitiativeID op.UUID `path:"initiativeId" format:"uuid" doc:"The initiative's id."`
 }
 
-// GetInitiative gives an initiative with its projects.
+// GetInitiative returns an initiative with its projects.
 var GetInitiative = op.New[GetInitiativeIn, InitiativeDetail](op.Spec{
 	Name: "get-initiative", Module: Module, Method: "GET", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativesRead, Effect: op.Read,
 	Summary:     "Get an initiative with its projects.",
-	Description: "Projects that the caller may not read are left out.",
+	Description: "Omits projects that the caller may not read.",
 })
 
-// CreateInitiativeIn describes an initiative to be.
+// CreateInitiativeIn is the input of CreateInitiative.
 type CreateInitiativeIn struct {
 	Name           string  `json:"name" required:"true" maxLength:"200" doc:"The initiative's name."`
-	StartDate      op.Date `json:"startDate" required:"true" format:"date" doc:"The day on which the initiative starts."`
-	EndDate        op.Date `json:"endDate" format:"date" doc:"The day on which the initiative ends."`
-	Description    string  `json:"description" maxLength:"20000" doc:"What the initiative is about."`
-	Classification string  `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" default:"UNCLASSIFIED" doc:"The tier of the initiative. Projects keep their own."`
-	OrganisationID op.UUID `json:"organisationId" format:"uuid" doc:"The organisation that the initiative belongs to; the caller's own when absent."`
+	StartDate      op.Date `json:"startDate" required:"true" format:"date" doc:"The initiative's start date."`
+	EndDate        op.Date `json:"endDate" format:"date" doc:"The initiative's end date."`
+	Description    string  `json:"description" maxLength:"20000" doc:"The initiative's description."`
+	Classification string  `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" default:"UNCLASSIFIED" doc:"The initiative's classification. Projects keep their own classification."`
+	OrganisationID op.UUID `json:"organisationId" format:"uuid" doc:"The organisation that the initiative belongs to. Default: the caller's organisation."`
 }
 
 // CreateInitiative creates an initiative.
 var CreateInitiative = op.New[CreateInitiativeIn, Initiative](op.Spec{
 	Name: "create-initiative", Module: Module, Method: "POST", Path: "/api/initiatives", Permission: PermInitiativeCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create an initiative.",
-	Description: "It is always ACTIVE and without projects: update-project puts a project into it.",
+	Description: "A new initiative is ACTIVE and has no projects; update-project adds a project to it.",
 })
 
-// UpdateInitiativeIn holds what is to change of an initiative.
+// UpdateInitiativeIn is the input of UpdateInitiative.
 type UpdateInitiativeIn struct {
 	InitiativeID   op.UUID         `path:"initiativeId" format:"uuid" doc:"The initiative's id."`
 	Name           op.Opt[string]  `json:"name" minLength:"1" maxLength:"200" doc:"A new name."`
-	Status         op.Opt[string]  `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"A new status. The projects keep theirs."`
+	Status         op.Opt[string]  `json:"status" enum:"ACTIVE|ON_HOLD|COMPLETED|CANCELLED" doc:"A new status. Projects keep their own status."`
 	Description    op.Opt[string]  `json:"description" maxLength:"20000" doc:"A new description; null clears it."`
-	StartDate      op.Opt[op.Date] `json:"startDate" format:"date" doc:"A new first day."`
-	EndDate        op.Opt[op.Date] `json:"endDate" format:"date" doc:"A new last day; null clears it."`
-	Classification op.Opt[string]  `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"A new tier."`
-	OrganisationID op.Opt[op.UUID] `json:"organisationId" format:"uuid" doc:"Another organisation; null for none."`
+	StartDate      op.Opt[op.Date] `json:"startDate" format:"date" doc:"A new start date."`
+	EndDate        op.Opt[op.Date] `json:"endDate" format:"date" doc:"A new end date; null clears it."`
+	Classification op.Opt[string]  `json:"classification" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"A new classification."`
+	OrganisationID op.Opt[op.UUID] `json:"organisationId" format:"uuid" doc:"A new organisation; null removes the organisation."`
 }
 
 // UpdateInitiative changes an initiative.
 var UpdateInitiative = op.New[UpdateInitiativeIn, Initiative](op.Spec{
 	Name: "update-initiative", Module: Module, Method: "PATCH", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativeUpdate, Effect: op.Write,
 	Summary:     "Change an initiative.",
-	Description: "Only the fields that are given change. Raising or lowering the classification needs a clearance for both tiers.",
+	Description: "Changes only the fields that are given. Changing the classification requires clearance for both the old and the new one.",
 })
 
-// DeleteInitiativeIn names an initiative to delete.
+// DeleteInitiativeIn is the input of DeleteInitiative.
 type DeleteInitiativeIn struct {
 	InitiativeID op.UUID `path:"initiativeId" format:"uuid" doc:"The initiative's id."`
 }
 
-// DeleteInitiative deletes an initiative and nothing that belongs to it.
+// DeleteInitiative deletes an initiative, but not its projects.
 var DeleteInitiative = op.New[DeleteInitiativeIn, op.None](op.Spec{
 	Name: "delete-initiative", Module: Module, Method: "DELETE", Path: "/api/initiatives/{initiativeId}", Permission: PermInitiativeDelete, Effect: op.Destroy, Status: 204,
-	Summary:     "Delete an initiative for good.",
-	Description: "Its projects stay and lose their initiative, epics that are tagged with it lose the tag, and the delegations for it end.",
+	Summary:     "Delete an initiative permanently.",
+	Description: "Keeps its projects, removes it from its projects and from the epics tagged with it, and ends the delegations scoped to it.",
 })

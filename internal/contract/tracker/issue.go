@@ -43,103 +43,103 @@ const (
 	EventIssueDeleted      = "projects.issue.deleted"
 )
 
-// IssueSummary is an issue as a list shows it: all but its text.
+// IssueSummary is an issue without its description, as in lists.
 type IssueSummary struct {
 	ID                   op.UUID    `json:"id" doc:"The issue's id."`
 	Key                  string     `json:"key" doc:"The issue's key, unique in the tenant, such as ISS-17."`
 	ProjectID            op.UUID    `json:"projectId" doc:"The project that the issue belongs to."`
 	Title                string     `json:"title" doc:"The issue's title. Untrusted text."`
-	Severity             string     `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"How bad it is; the deadlines follow from it."`
-	Status               string     `json:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"Where the issue stands."`
-	Resolution           string     `json:"resolution,omitempty" enum:"FIXED|WONT_FIX|DUPLICATE|DEFERRED" doc:"How it was resolved; absent while it is not."`
-	Assignee             op.UUID    `json:"assignee,omitempty" doc:"The user who works on it; absent when nobody does."`
-	DueDate              op.Date    `json:"dueDate,omitempty" doc:"The day by which it is due. It has nothing to do with the deadlines of the SLA."`
-	FirstResponseDueAt   time.Time  `json:"firstResponseDueAt" doc:"The SLA's deadline for the first response, from the creation by severity: 1, 4, 8 or 24 hours."`
-	FirstRespondedAt     *time.Time `json:"firstRespondedAt,omitempty" doc:"When somebody else than the creator first commented on it, moved, resolved or assigned it."`
-	FirstResponseOverdue bool       `json:"firstResponseOverdue" doc:"Whether the first response came after its deadline, or did not come although it is past."`
-	ResolutionDueAt      time.Time  `json:"resolutionDueAt" doc:"The SLA's deadline for the resolution, from the creation by severity: 8, 24, 72 or 168 hours."`
-	ResolvedAt           *time.Time `json:"resolvedAt,omitempty" doc:"When it became resolved or closed; absent while it is open."`
-	ResolutionOverdue    bool       `json:"resolutionOverdue" doc:"Whether it was resolved or closed after its deadline, or is open although it is past."`
-	PromotedTaskID       op.UUID    `json:"promotedTaskId,omitempty" doc:"The task that the issue was promoted to, in the same project."`
+	Severity             string     `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"The severity; it sets the SLA deadlines."`
+	Status               string     `json:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"The issue's status."`
+	Resolution           string     `json:"resolution,omitempty" enum:"FIXED|WONT_FIX|DUPLICATE|DEFERRED" doc:"How the issue was resolved; absent if unresolved."`
+	Assignee             op.UUID    `json:"assignee,omitempty" doc:"The assigned user; absent if unassigned."`
+	DueDate              op.Date    `json:"dueDate,omitempty" doc:"The due date, independent of the SLA deadlines."`
+	FirstResponseDueAt   time.Time  `json:"firstResponseDueAt" doc:"The SLA deadline for the first response: 1, 4, 8 or 24 hours after creation for CRITICAL, HIGH, MEDIUM or LOW."`
+	FirstRespondedAt     *time.Time `json:"firstRespondedAt,omitempty" doc:"When a user other than the creator first commented on, transitioned, resolved or assigned the issue."`
+	FirstResponseOverdue bool       `json:"firstResponseOverdue" doc:"Whether the first response came after its deadline or is overdue now."`
+	ResolutionDueAt      time.Time  `json:"resolutionDueAt" doc:"The SLA deadline for the resolution: 8, 24, 72 or 168 hours after creation for CRITICAL, HIGH, MEDIUM or LOW."`
+	ResolvedAt           *time.Time `json:"resolvedAt,omitempty" doc:"When the issue was resolved or closed; absent while it is open."`
+	ResolutionOverdue    bool       `json:"resolutionOverdue" doc:"Whether the issue was resolved or closed after its deadline or is overdue now."`
+	PromotedTaskID       op.UUID    `json:"promotedTaskId,omitempty" doc:"The task of the same project that the issue was promoted to."`
 	CreatedBy            op.UUID    `json:"createdBy" doc:"The user who created the issue."`
 	CreatedAt            time.Time  `json:"createdAt" doc:"When the issue was created."`
 	UpdatedAt            time.Time  `json:"updatedAt" doc:"When the issue last changed."`
 }
 
-// Issue is an issue in full.
+// Issue is an issue with all its fields.
 type Issue struct {
 	IssueSummary
-	Description     string `json:"description" doc:"The issue's text, Markdown. Untrusted text."`
+	Description     string `json:"description" doc:"The issue's description, Markdown. Untrusted text."`
 	PromotedTaskKey string `json:"promotedTaskKey,omitempty" doc:"The key of the task that the issue was promoted to."`
 }
 
-// IssueRef is an issue as the task that it was promoted to shows it.
+// IssueRef identifies the issue that a task was promoted from.
 type IssueRef struct {
 	ID  op.UUID `json:"id" doc:"The issue's id."`
 	Key string  `json:"key" doc:"The issue's key."`
 }
 
-// ListIssuesIn asks for issues.
+// ListIssuesIn is the input of ListIssues.
 type ListIssuesIn struct {
 	ProjectID op.UUID `query:"projectId" format:"uuid" doc:"Only issues of this project."`
 	Severity  string  `query:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"Only issues of this severity."`
 	Status    string  `query:"status" enum:"OPEN|IN_PROGRESS|CLOSED|RESOLVED|REOPENED" doc:"Only issues with this status."`
-	Assignee  op.UUID `query:"assignee" format:"uuid" doc:"Only issues of this user."`
-	Search    string  `query:"search" maxLength:"200" empty:"true" doc:"Words to look for: each begins a word of the title or the description, or stands anywhere in the title if it has three characters or more. OR between words, a minus before one and quotes around whole words mean what they do in a web search. An issue's key finds that issue."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many issues to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Assignee  op.UUID `query:"assignee" format:"uuid" doc:"Only issues assigned to this user."`
+	Search    string  `query:"search" maxLength:"200" empty:"true" doc:"An issue key or search words. Each word matches the start of a word in title or description; a word of three or more characters also matches anywhere in the title. Supports OR, -word and quoted whole words."`
+	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of issues to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListIssues lists the issues that the caller may read, the newest first.
+// ListIssues lists the issues that the caller may read, newest first.
 var ListIssues = op.New[ListIssuesIn, op.Page[IssueSummary]](op.Spec{
 	Name: "list-issues", Module: Module, Method: "GET", Path: "/api/issues", Permission: PermIssuesRead, Effect: op.Read,
 	Summary:     "List issues: unplanned work.",
-	Description: "The newest comes first. Issues that the caller may not read are left out; the text of an issue is in get-issue.",
+	Description: "Newest first. Omits issues that the caller may not read. Use get-issue for the description.",
 })
 
-// CreateIssueIn describes an issue to be.
+// CreateIssueIn is the input of CreateIssue.
 type CreateIssueIn struct {
 	ProjectID   op.UUID `json:"projectId" required:"true" format:"uuid" doc:"The project's id."`
 	Title       string  `json:"title" required:"true" maxLength:"500" doc:"The issue's title."`
-	Description string  `json:"description" maxLength:"100000" doc:"The issue's text, Markdown."`
-	Severity    string  `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" default:"MEDIUM" doc:"How bad it is."`
-	DueDate     op.Date `json:"dueDate" format:"date" doc:"The day by which it is due."`
+	Description string  `json:"description" maxLength:"100000" doc:"The issue's description, Markdown."`
+	Severity    string  `json:"severity" enum:"CRITICAL|HIGH|MEDIUM|LOW" default:"MEDIUM" doc:"The severity."`
+	DueDate     op.Date `json:"dueDate" format:"date" doc:"The due date."`
 }
 
 // CreateIssue creates an issue.
 var CreateIssue = op.New[CreateIssueIn, Issue](op.Spec{
 	Name: "create-issue", Module: Module, Method: "POST", Path: "/api/issues", Permission: PermIssueCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create an issue: unplanned work.",
-	Description: "It is OPEN and nobody's: assign-issue gives it to a user. Its key has the project's issue prefix.",
+	Description: "A new issue is OPEN and unassigned; assign-issue assigns it to a user. Its key starts with the project's issue prefix.",
 })
 
-// GetIssueIn names an issue.
+// GetIssueIn is the input of GetIssue.
 type GetIssueIn struct {
 	Issue string `path:"issue" maxLength:"64" doc:"The issue's key or id."`
 }
 
-// GetIssue gives an issue in full.
+// GetIssue returns an issue with all its fields.
 var GetIssue = op.New[GetIssueIn, Issue](op.Spec{
 	Name: "get-issue", Module: Module, Method: "GET", Path: "/api/issues/{issue}", Permission: PermIssuesRead, Effect: op.Read,
-	Summary: "Get an issue in full.",
+	Summary: "Get an issue with all its fields.",
 })
 
-// UpdateIssueIn holds what is to change of an issue.
+// UpdateIssueIn is the input of UpdateIssue.
 type UpdateIssueIn struct {
 	Issue       string          `path:"issue" maxLength:"64" doc:"The issue's key or id."`
 	Title       op.Opt[string]  `json:"title" minLength:"1" maxLength:"500" doc:"A new title."`
-	Description op.Opt[string]  `json:"description" maxLength:"100000" doc:"A new text; null clears it."`
-	DueDate     op.Opt[op.Date] `json:"dueDate" format:"date" doc:"The day by which it is due; null clears it."`
+	Description op.Opt[string]  `json:"description" maxLength:"100000" doc:"A new description; null clears it."`
+	DueDate     op.Opt[op.Date] `json:"dueDate" format:"date" doc:"The due date; null clears it."`
 }
 
-// UpdateIssue changes what an issue says.
+// UpdateIssue changes an issue's title, description or due date.
 var UpdateIssue = op.New[UpdateIssueIn, Issue](op.Spec{
 	Name: "update-issue", Module: Module, Method: "PATCH", Path: "/api/issues/{issue}", Permission: PermIssueUpdate, Effect: op.Write,
-	Summary:     "Change an issue's title, text or due date.",
-	Description: "Only the fields that are given change. Severity, assignee and status have operations of their own: escalate-issue, assign-issue, transition-issue and resolve-issue.",
+	Summary:     "Change an issue's title, description or due date.",
+	Description: "Changes only the fields that are given. To change severity, assignee or status, use escalate-issue, assign-issue, transition-issue or resolve-issue.",
 })
 
-// DeleteIssueIn names an issue to delete.
+// DeleteIssueIn is the input of DeleteIssue.
 type DeleteIssueIn struct {
 	Issue string `path:"issue" maxLength:"64" doc:"The issue's key or id."`
 }
@@ -147,23 +147,23 @@ type DeleteIssueIn struct {
 // DeleteIssue deletes an issue.
 var DeleteIssue = op.New[DeleteIssueIn, op.None](op.Spec{
 	Name: "delete-issue", Module: Module, Method: "DELETE", Path: "/api/issues/{issue}", Permission: PermIssueDelete, Effect: op.Destroy, Status: 204,
-	Summary:     "Delete an issue for good.",
-	Description: "Its comments are deleted with it. Time that was recorded for it stays with the project, and so does the task that it was promoted to. Its key is not given again. " + CascadeRule,
+	Summary:     "Delete an issue permanently.",
+	Description: "Also deletes its comments. Keeps its time entries, in the project, and the task that it was promoted to. The key is not reused. " + CascadeRule,
 })
 
-// AssignIssueIn says whose an issue is to be.
+// AssignIssueIn is the input of AssignIssue.
 type AssignIssueIn struct {
 	Issue    string         `path:"issue" maxLength:"64" doc:"The issue's key or id."`
-	Assignee op.Opt[string] `json:"assignee" format:"uuid" empty:"true" doc:"The user who is to work on it: an active member of the tenant with clearance for the project. It has to be there; an empty text or null unassigns."`
+	Assignee op.Opt[string] `json:"assignee" format:"uuid" empty:"true" doc:"The user to assign: an active member of the tenant with clearance for the project. Required; an empty string or null unassigns the issue."`
 }
 
-// AssignIssue gives an issue to a user or to nobody.
+// AssignIssue assigns or unassigns an issue.
 var AssignIssue = op.New[AssignIssueIn, Issue](op.Spec{
 	Name: "assign-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/assign", Permission: PermIssueAssign, Effect: op.Write,
-	Summary: "Assign an issue to a user; an empty assignee unassigns.",
+	Summary: "Assign an issue to a user, or unassign it.",
 })
 
-// EscalateIssueIn says how bad an issue is after all.
+// EscalateIssueIn is the input of EscalateIssue.
 type EscalateIssueIn struct {
 	Issue    string `path:"issue" maxLength:"64" doc:"The issue's key or id."`
 	Severity string `json:"severity" required:"true" enum:"CRITICAL|HIGH|MEDIUM|LOW" doc:"The new severity, higher or lower."`
@@ -173,44 +173,44 @@ type EscalateIssueIn struct {
 var EscalateIssue = op.New[EscalateIssueIn, Issue](op.Spec{
 	Name: "escalate-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/escalate", Permission: PermIssueEscalate, Effect: op.Write,
 	Summary:     "Change an issue's severity.",
-	Description: "Both deadlines of the SLA are computed anew, from the issue's creation.",
+	Description: "Recomputes both SLA deadlines from the issue's creation time.",
 })
 
-// TransitionIssueIn says where an issue is to stand.
+// TransitionIssueIn is the input of TransitionIssue.
 type TransitionIssueIn struct {
 	Issue string `path:"issue" maxLength:"64" doc:"The issue's key or id."`
-	To    string `json:"to" required:"true" enum:"OPEN|IN_PROGRESS|CLOSED|REOPENED" doc:"The new status. To resolve an issue use resolve-issue, which asks how."`
+	To    string `json:"to" required:"true" enum:"OPEN|IN_PROGRESS|CLOSED|REOPENED" doc:"The new status. To resolve an issue, use resolve-issue."`
 }
 
-// TransitionIssue moves an issue.
+// TransitionIssue changes an issue's status.
 var TransitionIssue = op.New[TransitionIssueIn, Issue](op.Spec{
 	Name: "transition-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/transition", Permission: PermIssueUpdate, Effect: op.Write,
-	Summary:     "Move an issue to another status.",
-	Description: "Any status can become OPEN, IN_PROGRESS, CLOSED or REOPENED. A closed issue keeps its resolution; one that is worked on again has none.",
+	Summary:     "Change an issue's status.",
+	Description: "Any status can change to OPEN, IN_PROGRESS, CLOSED or REOPENED. CLOSED keeps the issue's resolution; the other statuses clear it.",
 })
 
-// ResolveIssueIn says how an issue was resolved.
+// ResolveIssueIn is the input of ResolveIssue.
 type ResolveIssueIn struct {
 	Issue      string `path:"issue" maxLength:"64" doc:"The issue's key or id."`
-	Resolution string `json:"resolution" required:"true" enum:"FIXED|WONT_FIX|DUPLICATE|DEFERRED" doc:"How it was resolved."`
+	Resolution string `json:"resolution" required:"true" enum:"FIXED|WONT_FIX|DUPLICATE|DEFERRED" doc:"How the issue was resolved."`
 }
 
 // ResolveIssue resolves an issue.
 var ResolveIssue = op.New[ResolveIssueIn, Issue](op.Spec{
 	Name: "resolve-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/resolve", Permission: PermIssueUpdate, Effect: op.Write,
 	Summary:     "Resolve an issue.",
-	Description: "From any status; an issue that is resolved already gets the new resolution.",
+	Description: "Allowed from any status. An issue that is already resolved gets the new resolution.",
 })
 
-// PromoteIssueIn names an issue to promote.
+// PromoteIssueIn is the input of PromoteIssue.
 type PromoteIssueIn struct {
 	Issue string `path:"issue" maxLength:"64" doc:"The issue's key or id."`
 }
 
-// PromoteIssue makes a task of an issue.
+// PromoteIssue creates a task from an issue.
 var PromoteIssue = op.New[PromoteIssueIn, Task](op.Spec{
 	Name: "promote-issue", Module: Module, Method: "POST", Path: "/api/issues/{issue}/promote", Permission: PermIssueUpdate, Effect: op.Write,
 	Summary: "Promote an issue to a task of its project.",
-	Description: "The task is a BUG with the issue's title, text, due date and assignee (if it can still be given work) and a priority after the severity. " +
-		"The issue stays as it is, and both name the other. An issue that was promoted already answers with the same task. It needs task.create too; the duplicate guard is not asked.",
+	Description: "Creates a BUG with the issue's title, description, due date and assignee (if still assignable) and a priority derived from the severity. " +
+		"Issue and task reference each other; the issue is otherwise unchanged. If the issue was already promoted, its task is returned. Also requires task.create; titles are not checked for duplicates.",
 })

@@ -25,67 +25,67 @@ const (
 	EventRunScored    = "projects.agent_run.scored"
 )
 
-// AgentRunSummary is an agent run as a list shows it: all but its outcome.
+// AgentRunSummary is an agent run without its outcome, as in lists.
 type AgentRunSummary struct {
 	ID              op.UUID            `json:"id" doc:"The run's id."`
 	ProjectID       op.UUID            `json:"projectId" doc:"The project of the task."`
-	TaskID          op.UUID            `json:"taskId" doc:"The task that the agent was given."`
+	TaskID          op.UUID            `json:"taskId" doc:"The task that was assigned to the agent."`
 	TaskKey         string             `json:"taskKey" doc:"The task's key."`
 	Agent           op.UUID            `json:"agent" doc:"The synthetic agent."`
-	Status          string             `json:"status" enum:"QUEUED|RUNNING|SUCCEEDED|FAILED|CANCELLED" doc:"How far the run is."`
-	Note            string             `json:"note,omitempty" doc:"Why a run waits, where that will not end by itself: no command is set for agent runs."`
-	Attempts        int                `json:"attempts" doc:"How often the command was started for it."`
-	CreatedBy       op.UUID            `json:"createdBy" doc:"The user who gave the agent the task."`
-	CreatedAt       time.Time          `json:"createdAt" doc:"When the agent was given the task."`
-	StartedAt       *time.Time         `json:"startedAt,omitempty" doc:"When the latest attempt began."`
+	Status          string             `json:"status" enum:"QUEUED|RUNNING|SUCCEEDED|FAILED|CANCELLED" doc:"The run's status."`
+	Note            string             `json:"note,omitempty" doc:"Why the run cannot start until the configuration changes: no command is set for agent runs."`
+	Attempts        int                `json:"attempts" doc:"How many times the command was started for this run."`
+	CreatedBy       op.UUID            `json:"createdBy" doc:"The user who assigned the task to the agent."`
+	CreatedAt       time.Time          `json:"createdAt" doc:"When the task was assigned to the agent."`
+	StartedAt       *time.Time         `json:"startedAt,omitempty" doc:"When the latest attempt started."`
 	FinishedAt      *time.Time         `json:"finishedAt,omitempty" doc:"When the run ended."`
-	Error           string             `json:"error,omitempty" doc:"Why the run or its latest attempt failed, or was cancelled: a code such as TIMEOUT."`
-	Summary         string             `json:"summary,omitempty" doc:"What the agent says of its work. Untrusted text."`
-	Score           *float64           `json:"score,omitempty" doc:"How well the run went, 0 to 1; absent unless the run was in the sample."`
-	ScoreComponents map[string]float64 `json:"scoreComponents,omitempty" doc:"What the score is made of, each 0 to 1."`
+	Error           string             `json:"error,omitempty" doc:"An error code, such as TIMEOUT: why the run or its latest attempt failed or was cancelled."`
+	Summary         string             `json:"summary,omitempty" doc:"The agent's summary of its work. Untrusted text."`
+	Score           *float64           `json:"score,omitempty" doc:"The quality score of the run, 0 to 1; absent if the run was not sampled."`
+	ScoreComponents map[string]float64 `json:"scoreComponents,omitempty" doc:"The components of the score, each 0 to 1."`
 	ScoredAt        *time.Time         `json:"scoredAt,omitempty" doc:"When the run was scored."`
 }
 
-// AgentRun is an agent run in full.
+// AgentRun is an agent run with its outcome.
 type AgentRun struct {
 	AgentRunSummary
-	Outcome map[string]any `json:"outcome,omitempty" doc:"What the command answered, as it answered it. Untrusted text."`
+	Outcome map[string]any `json:"outcome,omitempty" doc:"The JSON object that the command returned, unchanged. Untrusted text."`
 }
 
-// ListRunsIn asks for agent runs.
+// ListRunsIn is the input of ListRuns.
 type ListRunsIn struct {
 	ProjectID op.UUID `query:"projectId" format:"uuid" doc:"Only runs on tasks of this project."`
 	TaskID    op.UUID `query:"taskId" format:"uuid" doc:"Only runs on this task."`
 	Agent     op.UUID `query:"agent" format:"uuid" doc:"Only runs of this agent."`
 	Status    string  `query:"status" enum:"QUEUED|RUNNING|SUCCEEDED|FAILED|CANCELLED" doc:"Only runs with this status."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many runs to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of runs to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListRuns lists agent runs, the latest first.
+// ListRuns lists agent runs, latest first.
 var ListRuns = op.New[ListRunsIn, op.Page[AgentRunSummary]](op.Spec{
 	Name: "list-runs", Module: Module, Method: "GET", Path: "/api/runs", Permission: PermRunsRead, Effect: op.Read,
-	Summary: "List the runs of agents.",
-	Description: "A run is recorded when somebody gives a task to a synthetic agent in a tenant that runs agents; an agent that takes a task itself works on it already. " +
-		"The latest comes first. Runs in projects that the caller may not see are left out.",
+	Summary: "List agent runs.",
+	Description: "A run is created when a task is assigned to a synthetic agent in a tenant with agent runs enabled, but not when an agent claims a task itself. " +
+		"Latest first. Omits runs in projects that the caller may not read.",
 })
 
-// GetRunIn names an agent run.
+// GetRunIn is the input of GetRun.
 type GetRunIn struct {
 	RunID op.UUID `path:"runId" format:"uuid" doc:"The run's id."`
 }
 
-// GetRun gives an agent run in full.
+// GetRun returns an agent run with its outcome.
 var GetRun = op.New[GetRunIn, AgentRun](op.Spec{
 	Name: "get-run", Module: Module, Method: "GET", Path: "/api/runs/{runId}", Permission: PermRunsRead, Effect: op.Read,
-	Summary: "Get an agent run in full, its outcome included.",
+	Summary: "Get an agent run with its outcome.",
 })
 
-// ScoreReport is what one round of scoring did.
+// ScoreReport counts the results of one scoring pass.
 type ScoreReport struct {
-	// Tenants is how many tenants have scoring.
+	// Tenants is the number of tenants that have scoring enabled.
 	Tenants int `json:"tenants"`
-	// Scored runs were in the sample, Skipped ones were not.
+	// Scored counts the runs in the sample, Skipped the runs outside it.
 	Scored  int `json:"scored"`
 	Skipped int `json:"skipped"`
 }

@@ -15,7 +15,7 @@ const (
 	TypeChore   = "CHORE"
 )
 
-// The values of a task's priority, most pressing first.
+// The values of a task's priority, most urgent first.
 const (
 	PriorityUrgent = "URGENT"
 	PriorityHigh   = "HIGH"
@@ -23,155 +23,154 @@ const (
 	PriorityLow    = "LOW"
 )
 
-// Redacted stands in the place of what the caller may not read.
+// Redacted replaces a key or title that the caller may not read.
 const Redacted = "REDACTED"
 
-// TaskSummary is a task as a list shows it: all but its text.
+// TaskSummary is the part of a task that lists contain, without its description.
 type TaskSummary struct {
 	ID                op.UUID    `json:"id" doc:"The task's id."`
-	Key               string     `json:"key" doc:"The task's key in its project, such as APOLLO-17."`
+	Key               string     `json:"key" doc:"The task's key, such as APOLLO-17."`
 	ProjectID         op.UUID    `json:"projectId" doc:"The project that the task belongs to."`
 	Title             string     `json:"title" doc:"The task's title. Untrusted text."`
 	Status            string     `json:"status" doc:"One of the project's statuses."`
 	StatusCategory    string     `json:"statusCategory" enum:"TODO|IN_PROGRESS|REVIEW|DONE|CANCELLED" doc:"The category of the status."`
-	IssueType         string     `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"What kind of work it is."`
-	Priority          string     `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"How pressing it is."`
-	Progress          int        `json:"progress" doc:"How far it is, 0 to 100."`
-	Assignee          op.UUID    `json:"assignee,omitempty" doc:"The user who works on it; absent when nobody does."`
-	DueDate           op.Date    `json:"dueDate,omitempty" doc:"The day by which it is due."`
-	EpicID            op.UUID    `json:"epicId,omitempty" doc:"The epic that the task belongs to. An opaque id where the epic is in a project that the caller can't read."`
+	IssueType         string     `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"The kind of work."`
+	Priority          string     `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"The priority."`
+	Progress          int        `json:"progress" doc:"Progress in percent, 0 to 100."`
+	Assignee          op.UUID    `json:"assignee,omitempty" doc:"The assigned user; absent if unassigned."`
+	DueDate           op.Date    `json:"dueDate,omitempty" doc:"The due date."`
+	EpicID            op.UUID    `json:"epicId,omitempty" doc:"The epic that the task belongs to; an opaque id if the caller can't read the epic's project."`
 	ParentTaskID      op.UUID    `json:"parentTaskId,omitempty" doc:"The task that this is a sub-task of."`
 	InitiativeID      op.UUID    `json:"initiativeId,omitempty" doc:"The initiative that an epic is tagged with."`
-	EstimatePoints    *float64   `json:"estimatePoints,omitempty" doc:"The estimate, one of the project's story-point scale."`
-	Labels            []string   `json:"labels" doc:"Free labels, sorted. Untrusted text."`
+	EstimatePoints    *float64   `json:"estimatePoints,omitempty" doc:"The estimate, one of the values of the project's story-point scale."`
+	Labels            []string   `json:"labels" doc:"The labels, sorted. Untrusted text."`
 	CreatedBy         op.UUID    `json:"createdBy" doc:"The user who created the task."`
-	CreatedAt         time.Time  `json:"createdAt" doc:"When the work was first written down; for an imported item the moment that its source names."`
+	CreatedAt         time.Time  `json:"createdAt" doc:"When the task was created; for an imported task, the creation time in its source."`
 	UpdatedAt         time.Time  `json:"updatedAt" doc:"When the task last changed."`
-	CompletedAt       *time.Time `json:"completedAt,omitempty" doc:"When the task became done or cancelled."`
-	DecisionRequestID op.UUID    `json:"decisionRequestId,omitempty" doc:"In a list of tasks that await a decision: the open decision request."`
+	CompletedAt       *time.Time `json:"completedAt,omitempty" doc:"When the task was done or cancelled; absent while it is open."`
+	DecisionRequestID op.UUID    `json:"decisionRequestId,omitempty" doc:"The open decision request. Set only by list-tasks with awaitingDecision."`
 }
 
-// Task is a task in full.
+// Task is a task with all its fields.
 type Task struct {
 	TaskSummary
-	Description string    `json:"description" doc:"The task's text, Markdown. Untrusted text."`
-	Epic        *EpicRef  `json:"epic,omitempty" doc:"The epic that epicId names."`
-	BlockedBy   int       `json:"blockedBy" doc:"How many tasks it still waits for: those that are neither done nor cancelled. list-dependencies names them."`
-	Blocks      int       `json:"blocks" doc:"How many tasks wait for it."`
-	Claim       *Claim    `json:"claim,omitempty" doc:"Who took it for a limited time, where somebody did."`
-	Issue       *IssueRef `json:"issue,omitempty" doc:"The issue that was promoted to this task."`
-	// DecisionRequest is filled in by get-task alone.
-	DecisionRequest *DecisionRequest `json:"decisionRequest,omitempty" doc:"In get-task: the decision request that decisionRequestId names, else the task's latest one, if there is any."`
-	// CustomFields are in the answers of get-task and set-custom-field-values.
-	CustomFields []CustomFieldValue `json:"customFields,omitempty" doc:"The custom fields of the project that have a value on this task, by name."`
+	Description     string           `json:"description" doc:"The task's description, Markdown. Untrusted text."`
+	Epic            *EpicRef         `json:"epic,omitempty" doc:"The epic identified by epicId."`
+	BlockedBy       int              `json:"blockedBy" doc:"The number of unfinished tasks (neither done nor cancelled) that this task depends on. list-dependencies lists them."`
+	Blocks          int              `json:"blocks" doc:"The number of tasks that depend on this task."`
+	Claim           *Claim           `json:"claim,omitempty" doc:"The active lease on the task; absent if there is none."`
+	Issue           *IssueRef        `json:"issue,omitempty" doc:"The issue that was promoted to this task."`
+	DecisionRequest *DecisionRequest `json:"decisionRequest,omitempty" doc:"The decision request given by decisionRequestId, or else the task's latest one. Set only by get-task."`
+	// CustomFields is set only by get-task and set-custom-field-values.
+	CustomFields []CustomFieldValue `json:"customFields,omitempty" doc:"The custom fields that have a value on this task, by name."`
 }
 
-// EpicRef is an epic as one of its children shows it.
+// EpicRef is the short form of the epic that a task belongs to.
 type EpicRef struct {
-	ID             op.UUID `json:"id" doc:"The epic's id; opaque where it is redacted."`
+	ID             op.UUID `json:"id" doc:"The epic's id; an opaque id if redacted."`
 	Key            string  `json:"key" doc:"The epic's key, or REDACTED."`
 	Title          string  `json:"title" doc:"The epic's title, or REDACTED. Untrusted text."`
 	IsCrossProject bool    `json:"isCrossProject" doc:"Whether the epic is in another project than its child."`
 }
 
-// DuplicateCandidate is an open task whose title is like that of a task to be. The
-// refusal DUPLICATE_TASK lists them in details.candidates.
+// DuplicateCandidate is an open task with a title similar to that of a new task.
+// The error DUPLICATE_TASK lists them in details.candidates.
 type DuplicateCandidate struct {
 	ID         op.UUID `json:"id" doc:"The task's id."`
 	Key        string  `json:"key" doc:"The task's key."`
 	Title      string  `json:"title" doc:"The task's title. Untrusted text."`
-	Similarity float64 `json:"similarity" doc:"The share of trigrams that the titles have in common: 0.6 to 1."`
+	Similarity float64 `json:"similarity" doc:"The trigram similarity of the titles, 0.6 to 1."`
 }
 
-// ListTasksIn asks for tasks of a project.
+// ListTasksIn is the input of ListTasks.
 type ListTasksIn struct {
 	ProjectID        op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Status           string  `query:"status" maxLength:"50" doc:"Only tasks with this status of the project."`
-	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task's key, or words: each begins a word of title or description, or (from 3 characters on) is anywhere in the title. OR, -word and quoted whole words as in a web search."`
-	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks of this user."`
+	Search           string  `query:"search" maxLength:"200" empty:"true" doc:"A task key or search words. Each word matches the start of a word in title or description, or, with 3 or more characters, anywhere in the title. Supports OR, -word and quoted whole words."`
+	Assignee         op.UUID `query:"assignee" format:"uuid" doc:"Only tasks assigned to this user."`
 	EpicID           op.UUID `query:"epicId" format:"uuid" doc:"Only children of this epic within the project."`
 	IssueType        string  `query:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Only tasks of this kind."`
 	Priority         string  `query:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Only tasks of this priority."`
-	Ready            bool    `query:"ready" doc:"Only the ready set: tasks to do that wait for nothing, have no open decision request, are no epic, and are unassigned or the caller's. The most pressing comes first: by priority, due date, age."`
-	Review           bool    `query:"review" doc:"Only the review queue: tasks whose status is of the category REVIEW, the most pressing first. Not together with ready."`
-	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, the oldest request first. Not together with ready or review."`
-	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many tasks to return at most."`
-	Cursor           string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Ready            bool    `query:"ready" doc:"Only the ready set: tasks to do that are not blocked, have no open decision request, are not epics, and are unassigned or assigned to the caller. Ordered by priority, due date and age."`
+	Review           bool    `query:"review" doc:"Only the review queue: tasks with a status of the category REVIEW, most urgent first. Not allowed with ready."`
+	AwaitingDecision bool    `query:"awaitingDecision" doc:"Only tasks with an open decision request, oldest request first. Not allowed with ready or review."`
+	Limit            int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of tasks to return."`
+	Cursor           string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListTasks lists the tasks of a project, the highest number first.
+// ListTasks lists the tasks of a project, highest task number first.
 var ListTasks = op.New[ListTasksIn, op.Page[TaskSummary]](op.Spec{
 	Name: "list-tasks", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks", Permission: PermTasksRead, Effect: op.Read,
 	Summary:     "List the tasks of a project.",
-	Description: "The newest key comes first, but in the ready set and the review queue the most pressing one. Tasks that the caller may not read are left out; the text of a task is in get-task.",
+	Description: "Highest key first; the ready set and the review queue list the most urgent first. Omits tasks that the caller may not read. Use get-task for the description.",
 })
 
-// CreateTaskIn describes a task to be.
+// CreateTaskIn is the input of CreateTask.
 type CreateTaskIn struct {
 	ProjectID      op.UUID  `path:"projectId" format:"uuid" doc:"The project's id."`
 	Title          string   `json:"title" required:"true" maxLength:"500" doc:"The task's title."`
-	Description    string   `json:"description" maxLength:"100000" doc:"The task's text, Markdown."`
-	Status         string   `json:"status" maxLength:"50" doc:"One of the project's statuses; TODO, or else the first one of the category TODO, when absent."`
-	IssueType      string   `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" default:"TASK" doc:"What kind of work it is."`
-	Priority       string   `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" default:"MEDIUM" doc:"How pressing it is."`
-	Progress       int      `json:"progress" minimum:"0" maximum:"100" doc:"How far it is. A done task has 100."`
-	Assignee       op.UUID  `json:"assignee" format:"uuid" doc:"The user who is to work on it: an active member of the tenant with clearance for the project."`
-	DueDate        op.Date  `json:"dueDate" format:"date" doc:"The day by which it is due."`
-	EpicID         op.UUID  `json:"epicId" format:"uuid" doc:"The epic that it belongs to, in any project of the tenant that the caller can read."`
-	ParentTaskID   op.UUID  `json:"parentTaskId" format:"uuid" doc:"The task of the same project that it is a sub-task of. A sub-task has no sub-tasks."`
-	InitiativeID   op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with, whatever its project belongs to."`
-	EstimatePoints *float64 `json:"estimatePoints" doc:"The estimate, one of the project's story-point scale."`
-	Labels         []string `json:"labels" maxLength:"50" doc:"Free labels of 1 to 50 characters."`
-	AllowDuplicate bool     `json:"allowDuplicate" doc:"Create the task even though a similar one is open."`
+	Description    string   `json:"description" maxLength:"100000" doc:"The task's description, Markdown."`
+	Status         string   `json:"status" maxLength:"50" doc:"One of the project's statuses. Default: TODO, or the first status of the category TODO if the project has no status of that name."`
+	IssueType      string   `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" default:"TASK" doc:"The kind of work."`
+	Priority       string   `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" default:"MEDIUM" doc:"The priority."`
+	Progress       int      `json:"progress" minimum:"0" maximum:"100" doc:"Progress in percent. Done tasks always have 100."`
+	Assignee       op.UUID  `json:"assignee" format:"uuid" doc:"The user to assign: an active member of the tenant with clearance for the project."`
+	DueDate        op.Date  `json:"dueDate" format:"date" doc:"The due date."`
+	EpicID         op.UUID  `json:"epicId" format:"uuid" doc:"The epic that the task belongs to, in any project of the tenant that the caller can read."`
+	ParentTaskID   op.UUID  `json:"parentTaskId" format:"uuid" doc:"The task of the same project that this is a sub-task of. Sub-tasks cannot have sub-tasks."`
+	InitiativeID   op.UUID  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with; may differ from its project's initiative."`
+	EstimatePoints *float64 `json:"estimatePoints" doc:"The estimate, one of the values of the project's story-point scale."`
+	Labels         []string `json:"labels" maxLength:"50" doc:"The labels, each of 1 to 50 characters."`
+	AllowDuplicate bool     `json:"allowDuplicate" doc:"Create the task even if an open task has a similar title."`
 }
 
 // CreateTask creates a task.
 var CreateTask = op.New[CreateTaskIn, Task](op.Spec{
 	Name: "create-task", Module: Module, Method: "POST", Path: "/api/projects/{projectId}/tasks", Permission: PermTaskCreate, Effect: op.Write, Status: 201,
 	Summary:     "Create a task: planned work.",
-	Description: "A title like that of an open task of the project (trigram similarity 0.6 or more) is rejected: 409 DUPLICATE_TASK with the candidates that the caller can read. Sub-tasks and imports are exempt.",
+	Description: "Rejects a title similar to that of an open task of the project (trigram similarity 0.6 or more) with 409 DUPLICATE_TASK and the candidates that the caller can read. Sub-tasks and imports are exempt.",
 })
 
-// GetTaskIn names a task.
+// GetTaskIn is the input of GetTask.
 type GetTaskIn struct {
 	ProjectID         op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task              string  `path:"task" maxLength:"64" doc:"The task's key or id."`
-	DecisionRequestID op.UUID `query:"decisionRequestId" format:"uuid" doc:"The decision request to give with the task; its latest one when absent."`
+	DecisionRequestID op.UUID `query:"decisionRequestId" format:"uuid" doc:"The decision request to return with the task. Default: the latest one."`
 }
 
-// GetTask gives a task in full.
+// GetTask returns a task with all its fields.
 var GetTask = op.New[GetTaskIn, Task](op.Spec{
 	Name: "get-task", Module: Module, Method: "GET", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTasksRead, Effect: op.Read,
-	Summary: "Get a task in full.",
+	Summary: "Get a task with all its fields.",
 })
 
-// UpdateTaskIn holds what is to change of a task.
+// UpdateTaskIn is the input of UpdateTask.
 type UpdateTaskIn struct {
 	ProjectID      op.UUID          `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task           string           `path:"task" maxLength:"64" doc:"The task's key or id."`
 	Title          op.Opt[string]   `json:"title" minLength:"1" maxLength:"500" doc:"A new title."`
-	Description    op.Opt[string]   `json:"description" maxLength:"100000" doc:"A new text; null clears it."`
-	Status         op.Opt[string]   `json:"status" minLength:"1" maxLength:"50" doc:"Another status of the project. A status of the category DONE sets progress to 100."`
-	IssueType      op.Opt[string]   `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"Another kind of work."`
-	Priority       op.Opt[string]   `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"Another priority."`
-	Progress       op.Opt[int]      `json:"progress" minimum:"0" maximum:"100" doc:"How far it is, 0 to 100. A done task has 100."`
-	Assignee       op.Opt[op.UUID]  `json:"assignee" format:"uuid" doc:"The user who is to work on it; null unassigns."`
-	DueDate        op.Opt[op.Date]  `json:"dueDate" format:"date" doc:"The day by which it is due; null clears it."`
-	EpicID         op.Opt[op.UUID]  `json:"epicId" format:"uuid" doc:"The epic that it belongs to; null takes it out."`
-	ParentTaskID   op.Opt[op.UUID]  `json:"parentTaskId" format:"uuid" doc:"The task that it is a sub-task of; null makes it a task of its own."`
-	InitiativeID   op.Opt[op.UUID]  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with; null takes the tag off."`
-	EstimatePoints op.Opt[float64]  `json:"estimatePoints" doc:"The estimate, one of the project's story-point scale; null clears it."`
-	Labels         op.Opt[[]string] `json:"labels" maxLength:"50" doc:"The whole new set of labels; null clears it."`
+	Description    op.Opt[string]   `json:"description" maxLength:"100000" doc:"A new description; null clears it."`
+	Status         op.Opt[string]   `json:"status" minLength:"1" maxLength:"50" doc:"A new status, one of the project's statuses. A status of the category DONE sets progress to 100."`
+	IssueType      op.Opt[string]   `json:"issueType" enum:"TASK|EPIC|BUG|FEATURE|CHORE" doc:"A new kind of work."`
+	Priority       op.Opt[string]   `json:"priority" enum:"URGENT|HIGH|MEDIUM|LOW" doc:"A new priority."`
+	Progress       op.Opt[int]      `json:"progress" minimum:"0" maximum:"100" doc:"Progress in percent, 0 to 100. Done tasks always have 100."`
+	Assignee       op.Opt[op.UUID]  `json:"assignee" format:"uuid" doc:"The user to assign; null unassigns."`
+	DueDate        op.Opt[op.Date]  `json:"dueDate" format:"date" doc:"The due date; null clears it."`
+	EpicID         op.Opt[op.UUID]  `json:"epicId" format:"uuid" doc:"The epic that the task belongs to; null removes it from its epic."`
+	ParentTaskID   op.Opt[op.UUID]  `json:"parentTaskId" format:"uuid" doc:"The task that this is a sub-task of; null makes it a top-level task."`
+	InitiativeID   op.Opt[op.UUID]  `json:"initiativeId" format:"uuid" doc:"The initiative that an epic is tagged with; null removes the tag."`
+	EstimatePoints op.Opt[float64]  `json:"estimatePoints" doc:"The estimate, one of the values of the project's story-point scale; null clears it."`
+	Labels         op.Opt[[]string] `json:"labels" maxLength:"50" doc:"The complete new list of labels; null clears it."`
 }
 
 // UpdateTask changes a task.
 var UpdateTask = op.New[UpdateTaskIn, Task](op.Spec{
 	Name: "update-task", Module: Module, Method: "PATCH", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskUpdate, Effect: op.Write,
 	Summary:     "Change a task.",
-	Description: "Only the fields that are given change. Any move between the project's own statuses is allowed.",
+	Description: "Changes only the fields that are given. Any transition between the project's statuses is allowed.",
 })
 
-// DeleteTaskIn names a task to delete.
+// DeleteTaskIn is the input of DeleteTask.
 type DeleteTaskIn struct {
 	ProjectID op.UUID `path:"projectId" format:"uuid" doc:"The project's id."`
 	Task      string  `path:"task" maxLength:"64" doc:"The task's key or id."`
@@ -180,6 +179,6 @@ type DeleteTaskIn struct {
 // DeleteTask deletes a task.
 var DeleteTask = op.New[DeleteTaskIn, op.None](op.Spec{
 	Name: "delete-task", Module: Module, Method: "DELETE", Path: "/api/projects/{projectId}/tasks/{task}", Permission: PermTaskDelete, Effect: op.Destroy, Status: 204,
-	Summary:     "Delete a task for good.",
-	Description: "Its sub-tasks are deleted with it, and the comments of all of them. The children of an epic stay and lose the epic; time that was recorded for it stays with the project. " + CascadeRule,
+	Summary:     "Delete a task permanently.",
+	Description: "Also deletes its sub-tasks and all their comments. Keeps the tasks of a deleted epic, without the epic, and its time entries, in the project. " + CascadeRule,
 })

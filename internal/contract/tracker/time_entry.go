@@ -13,31 +13,30 @@ const (
 	EventTimeEntryDeleted = "projects.time_entry.deleted"
 )
 
-// TimeEntry is time that a user spent on a project, and perhaps on one task or
-// issue of it.
+// TimeEntry records time that a user spent on a project, optionally on one of its
+// tasks or issues.
 type TimeEntry struct {
 	ID        op.UUID   `json:"id" doc:"The entry's id."`
 	ProjectID op.UUID   `json:"projectId" doc:"The project that the time was spent on."`
-	TaskID    op.UUID   `json:"taskId,omitempty" doc:"The task that it was spent on, if it was one."`
-	IssueID   op.UUID   `json:"issueId,omitempty" doc:"The issue that it was spent on, if it was one."`
-	UserID    op.UUID   `json:"userId" doc:"The user who spent it."`
-	Date      op.Date   `json:"date" doc:"The day on which it was spent."`
-	Minutes   int       `json:"minutes" doc:"How long, in minutes."`
-	Note      string    `json:"note" doc:"What it was spent with. Untrusted text."`
-	Billable  bool      `json:"billable" doc:"Whether it is to be billed."`
-	CreatedBy op.UUID   `json:"createdBy" doc:"The user who recorded it."`
-	CreatedAt time.Time `json:"createdAt" doc:"When it was recorded."`
-	UpdatedAt time.Time `json:"updatedAt" doc:"When it last changed."`
+	TaskID    op.UUID   `json:"taskId,omitempty" doc:"The task that the time was spent on; absent if there is none."`
+	IssueID   op.UUID   `json:"issueId,omitempty" doc:"The issue that the time was spent on; absent if there is none."`
+	UserID    op.UUID   `json:"userId" doc:"The user who spent the time."`
+	Date      op.Date   `json:"date" doc:"The day on which the time was spent."`
+	Minutes   int       `json:"minutes" doc:"The duration in minutes."`
+	Note      string    `json:"note" doc:"A description of the work. Untrusted text."`
+	Billable  bool      `json:"billable" doc:"Whether the time is billable."`
+	CreatedBy op.UUID   `json:"createdBy" doc:"The user who created the entry."`
+	CreatedAt time.Time `json:"createdAt" doc:"When the entry was created."`
+	UpdatedAt time.Time `json:"updatedAt" doc:"When the entry last changed."`
 }
 
-// TimeEntryPage is a part of the list of time entries. TotalMinutes is on the
-// first page alone.
+// TimeEntryPage is a page of time entries. Only the first page has TotalMinutes.
 type TimeEntryPage struct {
 	op.Page[TimeEntry]
-	TotalMinutes *int64 `json:"totalMinutes,omitempty" doc:"The minutes of all entries that fit, on all pages together. On the first page alone."`
+	TotalMinutes *int64 `json:"totalMinutes,omitempty" doc:"The total minutes of all matching entries, across all pages. Only on the first page."`
 }
 
-// ListTimeEntriesIn asks for time entries.
+// ListTimeEntriesIn is the input of ListTimeEntries.
 type ListTimeEntriesIn struct {
 	ProjectID op.UUID `query:"projectId" format:"uuid" doc:"Only time spent on this project."`
 	TaskID    op.UUID `query:"taskId" format:"uuid" doc:"Only time spent on this task."`
@@ -45,53 +44,53 @@ type ListTimeEntriesIn struct {
 	UserID    op.UUID `query:"userId" format:"uuid" doc:"Only time that this user spent."`
 	From      op.Date `query:"from" format:"date" doc:"Only time spent on this day or later."`
 	To        op.Date `query:"to" format:"date" doc:"Only time spent on this day or earlier."`
-	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many entries to return at most."`
-	Cursor    string  `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit     int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"The maximum number of entries to return."`
+	Cursor    string  `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
-// ListTimeEntries lists the time entries that the caller may read, the latest
-// day first.
+// ListTimeEntries lists the time entries that the caller may read, latest day
+// first.
 var ListTimeEntries = op.New[ListTimeEntriesIn, TimeEntryPage](op.Spec{
 	Name: "list-time-entries", Module: Module, Method: "GET", Path: "/api/time-entries", Permission: PermTimeEntriesRead, Effect: op.Read,
-	Summary:     "List time entries and their sum.",
-	Description: "The latest day comes first. Entries that the caller may not read are left out, of the sum too: many people read their own alone.",
+	Summary:     "List time entries and their total.",
+	Description: "Latest day first. Omits entries that the caller may not read, also from the total: many users can read only their own.",
 })
 
-// CreateTimeEntryIn describes a time entry to be.
+// CreateTimeEntryIn is the input of CreateTimeEntry.
 type CreateTimeEntryIn struct {
-	ProjectID op.UUID `json:"projectId" format:"uuid" doc:"The project that the time was spent on. It can be left out where a task or an issue is named, and must be theirs."`
-	TaskID    op.UUID `json:"taskId" format:"uuid" doc:"The task that it was spent on. Not together with issueId."`
-	IssueID   op.UUID `json:"issueId" format:"uuid" doc:"The issue that it was spent on. Not together with taskId."`
-	UserID    op.UUID `json:"userId" format:"uuid" doc:"The user who spent it; the caller when absent."`
-	Date      op.Date `json:"date" required:"true" format:"date" doc:"The day on which it was spent: tomorrow at the latest, which it is somewhere already."`
-	Minutes   int     `json:"minutes" required:"true" minimum:"1" maximum:"1440" doc:"How long, in minutes: at most a day."`
-	Note      string  `json:"note" maxLength:"2000" doc:"What it was spent with."`
-	Billable  bool    `json:"billable" doc:"Whether it is to be billed."`
+	ProjectID op.UUID `json:"projectId" format:"uuid" doc:"The project that the time was spent on. Optional if taskId or issueId is given; must then be the project of that task or issue."`
+	TaskID    op.UUID `json:"taskId" format:"uuid" doc:"The task that the time was spent on. Not allowed with issueId."`
+	IssueID   op.UUID `json:"issueId" format:"uuid" doc:"The issue that the time was spent on. Not allowed with taskId."`
+	UserID    op.UUID `json:"userId" format:"uuid" doc:"The user who spent the time. Default: the caller."`
+	Date      op.Date `json:"date" required:"true" format:"date" doc:"The day on which the time was spent; at most tomorrow in UTC, to allow for time zones."`
+	Minutes   int     `json:"minutes" required:"true" minimum:"1" maximum:"1440" doc:"The duration in minutes, at most one day."`
+	Note      string  `json:"note" maxLength:"2000" doc:"A description of the work."`
+	Billable  bool    `json:"billable" doc:"Whether the time is billable."`
 }
 
-// CreateTimeEntry records time.
+// CreateTimeEntry creates a time entry.
 var CreateTimeEntry = op.New[CreateTimeEntryIn, TimeEntry](op.Spec{
 	Name: "create-time-entry", Module: Module, Method: "POST", Path: "/api/time-entries", Permission: PermTimeEntryCreate, Effect: op.Write, Status: 201,
-	Summary: "Record time spent on a project, a task or an issue.",
+	Summary: "Record time spent on a project, task or issue.",
 })
 
-// UpdateTimeEntryIn holds what is to change of a time entry.
+// UpdateTimeEntryIn is the input of UpdateTimeEntry.
 type UpdateTimeEntryIn struct {
 	TimeEntryID op.UUID         `path:"timeEntryId" format:"uuid" doc:"The entry's id."`
-	Date        op.Opt[op.Date] `json:"date" format:"date" doc:"Another day, tomorrow at the latest."`
-	Minutes     op.Opt[int]     `json:"minutes" minimum:"1" maximum:"1440" doc:"How long, in minutes: at most a day."`
-	Note        op.Opt[string]  `json:"note" maxLength:"2000" doc:"What it was spent with; null clears it."`
-	Billable    op.Opt[bool]    `json:"billable" doc:"Whether it is to be billed."`
+	Date        op.Opt[op.Date] `json:"date" format:"date" doc:"A new day; at most tomorrow in UTC."`
+	Minutes     op.Opt[int]     `json:"minutes" minimum:"1" maximum:"1440" doc:"The duration in minutes, at most one day."`
+	Note        op.Opt[string]  `json:"note" maxLength:"2000" doc:"A description of the work; null clears it."`
+	Billable    op.Opt[bool]    `json:"billable" doc:"Whether the time is billable."`
 }
 
 // UpdateTimeEntry changes a time entry.
 var UpdateTimeEntry = op.New[UpdateTimeEntryIn, TimeEntry](op.Spec{
 	Name: "update-time-entry", Module: Module, Method: "PATCH", Path: "/api/time-entries/{timeEntryId}", Permission: PermTimeEntryUpdate, Effect: op.Write,
 	Summary:     "Change a time entry.",
-	Description: "Only the fields that are given change. Whose time it is, and what it was spent on, stays: delete the entry and record another.",
+	Description: "Changes only the fields that are given. The user, project, task and issue cannot be changed: delete the entry and create another.",
 })
 
-// DeleteTimeEntryIn names a time entry to delete.
+// DeleteTimeEntryIn is the input of DeleteTimeEntry.
 type DeleteTimeEntryIn struct {
 	TimeEntryID op.UUID `path:"timeEntryId" format:"uuid" doc:"The entry's id."`
 }
@@ -99,5 +98,5 @@ type DeleteTimeEntryIn struct {
 // DeleteTimeEntry deletes a time entry.
 var DeleteTimeEntry = op.New[DeleteTimeEntryIn, op.None](op.Spec{
 	Name: "delete-time-entry", Module: Module, Method: "DELETE", Path: "/api/time-entries/{timeEntryId}", Permission: PermTimeEntryDelete, Effect: op.Destroy, Status: 204,
-	Summary: "Delete a time entry for good.",
+	Summary: "Delete a time entry permanently.",
 })

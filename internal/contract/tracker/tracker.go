@@ -1,14 +1,15 @@
-// Package tracker is the contract of the tracker module: its operations, the
-// public form of its resources and the names of its events. It holds no logic
-// and imports nothing of a third party, so that clients link no server code.
+// Package tracker defines the public API of the tracker module: its operations,
+// resource types and event names. It contains no logic, so that clients can import
+// it without linking server code.
 package tracker
 
 import "parapet/internal/op"
 
-// Module is the module's name, in operations, policies, audit and decision log.
+// Module is the module's name in operations, policies, the audit log and the
+// decision log.
 const Module = "tracker"
 
-// The permissions that the module asks for.
+// The permissions that the module's operations require.
 const (
 	PermProjectsRead   = "projects.read"
 	PermProjectCreate  = "project.create"
@@ -67,8 +68,8 @@ const (
 	PermRunsRead = "runs.read"
 )
 
-// The events that the module emits. The payload is the resource's public form:
-// Project, Task, Initiative, Stage or Gate.
+// The events that the module emits. The payload is the resource: Project, Task,
+// Initiative, Stage or Gate.
 const (
 	EventProjectCreated = "projects.project.created"
 	EventProjectUpdated = "projects.project.updated"
@@ -84,13 +85,13 @@ const (
 	EventTaskDependencyAdded   = "projects.task.dependency_added"
 	EventTaskDependencyRemoved = "projects.task.dependency_removed"
 	EventInitiativeCreated     = "projects.initiative.created"
-	// EventInitiativeUpdated also tells that projects came or went: the changed
-	// field is then projects.
+	// EventInitiativeUpdated is also emitted when a project is added to or removed
+	// from the initiative; the changed field is then "projects".
 	EventInitiativeUpdated         = "projects.initiative.updated"
 	EventInitiativeDeleted         = "projects.initiative.deleted"
 	EventInitiativeProgressUpdated = "projects.initiative.progress_updated"
-	// EventProgrammeProgressUpdated is the legacy name of the same, emitted
-	// beside it while consumers move over.
+	// EventProgrammeProgressUpdated is the legacy name of
+	// EventInitiativeProgressUpdated. Both are emitted until consumers have migrated.
 	EventProgrammeProgressUpdated = "projects.programme.progress_updated"
 
 	EventStageCreated    = "projects.stage.created"
@@ -197,6 +198,6 @@ func Operations() []*op.Operation {
 	}
 }
 
-// CascadeRule is what the help of deletions says of the records that go with
-// another one.
-const CascadeRule = "A deletion that would remove or change records that you may not delete or change yourself is rejected (409, reason CASCADE_DENIED, with their number)."
+// CascadeRule is the sentence about cascading deletes in the descriptions of
+// delete operations.
+const CascadeRule = "Fails with 409 (reason CASCADE_DENIED, with the number of records) if the deletion would delete or change records that you may not delete or change yourself."

@@ -9,21 +9,21 @@ import (
 	"parapet/internal/op"
 )
 
-func TestOperationsDeclareWhatTheirSurfacesNeed(t *testing.T) {
+func TestOperations_HavePermissionAndSchemas(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, o := range Operations() {
 		if seen[o.Name] {
-			t.Errorf("%s is listed twice", o.Name)
+			t.Errorf("operation %s is listed twice", o.Name)
 		}
 		seen[o.Name] = true
-		// The workspace holds each of its parts against that part's own permission.
+		// GetWorkspace checks one permission per part instead.
 		if o.Module != Module || (o.Permission == "") != (o.Name == GetWorkspace.Name) {
-			t.Errorf("%s: module %q, permission %q", o.Name, o.Module, o.Permission)
+			t.Errorf("operation %s: got module %q and permission %q, want module %q and a permission", o.Name, o.Module, o.Permission, Module)
 		}
 	}
 	if _, err := op.OpenAPI("t", "0", Operations()); err != nil {
-		t.Fatalf("the operations make no OpenAPI document: %v", err)
+		t.Fatalf("OpenAPI: %v", err)
 	}
 	for _, o := range Operations() {
 		if _, err := o.InputSchema(); err != nil {
@@ -47,7 +47,7 @@ func readImport(body string) (*ImportItemsIn, error) {
 	return in.(*ImportItemsIn), nil
 }
 
-func TestABadItemIsReadAsOneWithAProblem(t *testing.T) {
+func TestImportItem_MalformedItemSetsProblem(t *testing.T) {
 	t.Parallel()
 	in, err := readImport(`{"items":[
 		{"id":"a-1","title":"Good","priority":0,"created_at":"2025-11-02T21:58:07.295058-08:00","dependencies":[{"depends_on_id":"a-2","type":"blocks"}]},
@@ -65,23 +65,23 @@ func TestABadItemIsReadAsOneWithAProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := in.Items[0].Problem(); p != "" || in.Items[0].Title != "Good" || in.Items[0].Dependencies[0].DependsOnID != "a-2" {
-		t.Fatalf("the good item was not read: %q %+v", p, in.Items[0])
+		t.Fatalf("valid item: got problem %q, item %+v", p, in.Items[0])
 	}
 	ids := []string{"a-1", "a-2", "a-3", "a-4", "a-5", "", "", "a-8", "a-9", ""}
 	for i, item := range in.Items[1:] {
 		if item.Problem() == "" && item.ID != "" {
-			t.Errorf("item %d has no problem: %+v", i+1, item)
+			t.Errorf("item %d: got no problem, want one: %+v", i+1, item)
 		}
 		if item.ID != ids[i+1] {
-			t.Errorf("item %d: id %q, want %q", i+1, item.ID, ids[i+1])
+			t.Errorf("item %d: got id %q, want %q", i+1, item.ID, ids[i+1])
 		}
 		if item.Title != "" {
-			t.Errorf("item %d kept its fields: %+v", i+1, item)
+			t.Errorf("item %d: got fields of a malformed item, want only its id: %+v", i+1, item)
 		}
 	}
 }
 
-func TestABodyThatIsNoJSONFailsWhole(t *testing.T) {
+func TestImportItems_InvalidBodyFailsWithValidation(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"items":[{"id":"a",}]}`, `{"items":[]}`, `{}`, `{"items":[{"id":"a","title":"b"}],"x":1}`, `{"items":[{"id":"a","id":"b"}]}`} {
 		if _, err := readImport(body); !fault.HasCode(err, fault.CodeValidation) {
@@ -89,7 +89,7 @@ func TestABodyThatIsNoJSONFailsWhole(t *testing.T) {
 		}
 	}
 	if _, err := readImport(`{"items":[` + strings.Repeat(`{"id":"a","title":"b"},`, MaxImportItems) + `{"id":"a","title":"b"}]}`); !fault.HasCode(err, fault.CodeValidation) {
-		t.Errorf("too many items: got %v, want VALIDATION", err)
+		t.Errorf("%d items: got %v, want VALIDATION", MaxImportItems+1, err)
 	}
 }
 
@@ -103,11 +103,11 @@ func FuzzImportItem(f *testing.F) {
 			return
 		}
 		for _, item := range in.Items {
-			if item.holdsNUL() {
-				t.Fatalf("a NUL came through: %+v", item)
+			if item.containsNUL() {
+				t.Fatalf("decoded item contains a NUL character: %+v", item)
 			}
 			if item.Problem() != "" && item.Title != "" {
-				t.Fatalf("an item with a problem kept its fields: %+v", item)
+				t.Fatalf("malformed item has fields besides its id: %+v", item)
 			}
 		}
 	})
