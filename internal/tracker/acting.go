@@ -11,91 +11,94 @@ import (
 	"parapet/internal/op"
 )
 
-// candidate asks the directory for a user, in the policies' words.
-func (s *Service) candidate(ctx context.Context, c *executor.Call, idOrEmail string) (authz.Candidate, error) {
+// loadCandidate reads a user from the directory and converts it to policy input.
+func (s *Service) loadCandidate(ctx context.Context, c *executor.Call, idOrEmail string) (authz.Candidate, error) {
 	found, err := s.directory.Candidate(ctx, c.Tenant, idOrEmail)
 	if err != nil {
 		return authz.Candidate{}, err
 	}
-	who := authz.Candidate{
+	candidate := authz.Candidate{
 		ID: string(found.ID), Tenant: string(found.TenantID), Kind: found.Kind, Status: found.Status, Membership: found.Membership,
 		Clearance: found.Clearance, AgentsAllowed: found.AgentsAllowed,
 	}
 	for _, r := range found.Roles {
-		who.Roles = append(who.Roles, authz.HeldRole{Name: r.Name, Kind: r.Kind, Scope: r.Scope, ScopeID: r.ScopeID, Grants: r.Grants})
+		candidate.Roles = append(candidate.Roles, authz.HeldRole{Name: r.Name, Kind: r.Kind, Scope: r.Scope, ScopeID: r.ScopeID, Grants: r.Grants})
 	}
-	return who, nil
+	return candidate, nil
 }
 
-// checkAssignable refuses a user who can't be given work of this classification.
+// checkAssignable returns an error if work of this classification cannot be
+// assigned to the user. field is the request field that a VALIDATION error names.
 func (s *Service) checkAssignable(ctx context.Context, c *executor.Call, field string, user op.UUID, classification string) error {
-	_, err := s.assignable(ctx, c, field, user, classification)
+	_, err := s.loadAssignable(ctx, c, field, user, classification)
 	return err
 }
 
-// assignable is checkAssignable for a caller who wants to know who the user is.
-func (s *Service) assignable(ctx context.Context, c *executor.Call, field string, user op.UUID, classification string) (*authz.Candidate, error) {
-	who, err := s.candidate(ctx, c, string(user))
+// loadAssignable is like checkAssignable and also returns the user.
+func (s *Service) loadAssignable(ctx context.Context, c *executor.Call, field string, user op.UUID, classification string) (*authz.Candidate, error) {
+	candidate, err := s.loadCandidate(ctx, c, string(user))
 	if err != nil {
 		return nil, err
 	}
 	v, err := c.Evaluate(ctx, authz.Assign{
-		Actor: c.Actor.Subject, Candidate: who,
+		Actor: c.Actor.Subject, Candidate: candidate,
 		Resource: authz.Resource{Type: "task", Tenant: string(c.Tenant), Classification: classification},
 	})
 	if err == nil && v.Allow {
-		return &who, nil
+		return &candidate, nil
 	}
 	return nil, verdictError(v, err, field, "task")
 }
 
-// actingAgent is the agent that the caller speaks for on the resource, named by id
-// or e-mail address. Nobody but an ACTIVE synthetic agent of the tenant that could
-// be given the work fits; whoever may not act on the resource for others is told
-// which permission is missing.
-func (s *Service) actingAgent(ctx context.Context, c *executor.Call, agent string, resource authz.Resource) (op.UUID, error) {
-	who, err := s.candidate(ctx, c, agent)
+// resolveActingAgent returns the id of the agent that the caller acts for, given by
+// id or email address. It returns an error unless the agent is an ACTIVE synthetic
+// agent of the tenant to whom the resource could be assigned, and unless the caller
+// may act for others on the resource.
+func (s *Service) resolveActingAgent(ctx context.Context, c *executor.Call, agent string, resource authz.Resource) (op.UUID, error) {
+	candidate, err := s.loadCandidate(ctx, c, agent)
 	if err != nil {
 		return "", err
 	}
-	v, err := c.Evaluate(ctx, authz.ActAsAgent{Actor: c.Actor.Subject, Agent: who, Resource: resource})
+	v, err := c.Evaluate(ctx, authz.ActAsAgent{Actor: c.Actor.Subject, Agent: candidate, Resource: resource})
 	if err == nil && v.Allow {
-		return op.UUID(who.ID), nil
+		return op.UUID(candidate.ID), nil
 	}
 	return "", verdictError(v, err, "agent", resource.Type)
 }
 
-// requireCanRaise refuses a decision request that is not the acting identity's to raise.
-func requireCanRaise(ctx context.Context, c *executor.Call, acting op.UUID, assignee *op.UUID, category string, resource authz.Resource) error {
-	return evaluateCustom(ctx, c, resource.Type, authz.RaiseDecision{
+// requireCanRaiseDecision returns an error unless the acting user or agent may raise
+// a decision request on a task with this assignee and status category.
+func requireCanRaiseDecision(ctx context.Context, c *executor.Call, acting op.UUID, assignee *op.UUID, category string, resource authz.Resource) error {
+	return evaluateCustomDecision(ctx, c, resource.Type, authz.RaiseDecision{
 		Actor: c.Actor.Subject, Acting: string(acting), Resource: resource, Assignee: text(assignee), Category: category,
 	})
 }
 
-// requireCanCancel refuses to cancel a decision request that the caller neither raised
-// nor may cancel for others.
-func requireCanCancel(ctx context.Context, c *executor.Call, raisedBy op.UUID, resource authz.Resource) error {
-	return evaluateCustom(ctx, c, resource.Type, authz.CancelDecision{Actor: c.Actor.Subject, RaisedBy: string(raisedBy), Resource: resource})
+// requireCanCancelDecision returns an error unless the caller raised the decision
+// request or may cancel requests of others.
+func requireCanCancelDecision(ctx context.Context, c *executor.Call, raisedBy op.UUID, resource authz.Resource) error {
+	return evaluateCustomDecision(ctx, c, resource.Type, authz.CancelDecision{Actor: c.Actor.Subject, RaisedBy: string(raisedBy), Resource: resource})
 }
 
-// requireCanRelease refuses to give back a claim that the caller neither holds nor may
-// give back for others.
-func requireCanRelease(ctx context.Context, c *executor.Call, holder op.UUID, resource authz.Resource) error {
-	return evaluateCustom(ctx, c, resource.Type, authz.ReleaseClaim{Actor: c.Actor.Subject, Holder: string(holder), Resource: resource})
+// requireCanReleaseLease returns an error unless the caller holds the lease or may
+// release leases of others.
+func requireCanReleaseLease(ctx context.Context, c *executor.Call, holder op.UUID, resource authz.Resource) error {
+	return evaluateCustomDecision(ctx, c, resource.Type, authz.ReleaseClaim{Actor: c.Actor.Subject, Holder: string(holder), Resource: resource})
 }
 
-// evaluateCustom puts a question about work; a nil error is an allow.
-func evaluateCustom(ctx context.Context, c *executor.Call, noun string, q authz.CustomDecision) error {
-	v, err := c.Evaluate(ctx, q)
+// evaluateCustomDecision evaluates a custom decision. It returns nil if the policies
+// allow it, otherwise an error; noun names the resource in a NOT_FOUND error.
+func evaluateCustomDecision(ctx context.Context, c *executor.Call, noun string, decision authz.CustomDecision) error {
+	v, err := c.Evaluate(ctx, decision)
 	if err == nil && v.Allow {
 		return nil
 	}
 	return verdictError(v, err, "", noun)
 }
 
-// verdictError is the error for a question about work that the policies did not allow, in the
-// words of their first reason. The field is the one that a VALIDATION names where the
-// policies name none.
+// verdictError converts a verdict that does not allow the action into an error with
+// the message of its first reason. field is used in a VALIDATION error if the
+// verdict names no field.
 func verdictError(v authz.Verdict, err error, field, noun string) error {
 	if v.Code == "NOT_FOUND" {
 		return fault.NotFound(noun)

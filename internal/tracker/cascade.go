@@ -14,24 +14,22 @@ import (
 	"parapet/internal/op"
 )
 
-// dependent is a type of record that a deletion removes, or changes, together
-// with the record that the request names. The caller needs the permission that
-// the operation on such a record alone would need: nobody deletes through a
-// parent what it may not delete, nor changes what it may not change.
+// dependent describes records that a deletion also deletes or changes. The caller
+// needs the same permission as for deleting or changing such a record directly, so
+// that deleting a parent does not bypass the permissions on its children.
 type dependent struct {
-	// table is the one of the schema projects that holds the records.
+	// table is the table of these records in the schema projects.
 	table string
-	// noun names one record in the answer.
+	// noun names such a record in the error message.
 	noun       string
 	permission string
 	columns    *authz.Columns
-	// rows is a FROM clause and a condition that select the records. $1 is the
-	// tenant, $2 the ids (uuid[]) of the records that the request deletes. Its
-	// aliases are those of columns.
+	// rows is the FROM and WHERE clause that selects the records. $1 is the tenant,
+	// $2 the ids (uuid[]) of the records to delete. It uses the aliases of columns.
 	rows string
 }
 
-// The FROM clauses give rows the aliases of the filter columns.
+// FROM clauses for dependent.rows, with the aliases of the filter columns.
 const (
 	fromTasks        = `projects.tasks t JOIN projects.projects p ON p.tenant_id = $1 AND p.id = t.project_id WHERE t.tenant_id = $1 AND `
 	fromIssues       = `projects.issues i JOIN projects.projects p ON p.tenant_id = $1 AND p.id = i.project_id WHERE i.tenant_id = $1 AND `
@@ -44,111 +42,112 @@ LEFT JOIN projects.tasks t ON t.tenant_id = $1 AND t.id = k.task_id WHERE k.tena
 	fromDelegations = `projects.delegations d
 LEFT JOIN projects.projects p ON p.tenant_id = $1 AND p.id = d.project_id
 LEFT JOIN projects.initiatives i ON i.tenant_id = $1 AND i.id = d.initiative_id WHERE d.tenant_id = $1 AND `
-	// The task that waits for a deleted one is changed: it is not blocked any more.
+	// Deleting a task changes the tasks that depend on it: it no longer blocks them.
 	fromDependencies = `projects.dependencies y
 JOIN projects.tasks b ON b.tenant_id = $1 AND b.id = y.depends_on_id
 JOIN projects.tasks t ON t.tenant_id = $1 AND t.id = y.task_id
 JOIN projects.projects p ON p.tenant_id = $1 AND p.id = t.project_id WHERE y.tenant_id = $1 AND `
 )
 
-// inProject selects the records of a type that are the project's to the policies:
-// stages, gates, custom fields, repository paths.
-func inProject(table string) string {
+// fromTableInProject selects the records of a table whose permissions are checked on
+// their project: stages, gates, custom fields and repository paths.
+func fromTableInProject(table string) string {
 	return `projects.` + table + ` x JOIN projects.projects p ON p.tenant_id = $1 AND p.id = x.project_id
 WHERE x.tenant_id = $1 AND x.project_id = ANY($2::uuid[])`
 }
 
-// dependentsOf lists what goes, or changes, with the records of a table. What is
-// not listed has no operation of its own and is part of its record: see the test
-// that compares this with the foreign keys.
+// dependentsOf lists the records that are deleted or changed together with records
+// of the table. Records without operations of their own are not listed: they are
+// part of their parent. A test compares the list with the foreign keys.
 func dependentsOf(table string) []dependent {
 	switch table {
 	case "projects":
 		return []dependent{
 			{"tasks", "task", contract.PermTaskDelete, taskColumns, fromTasks + `t.project_id = ANY($2::uuid[])`},
-			{"tasks", "task of an epic", contract.PermTaskUpdate, taskColumns, fromTasks + isDeleted("t.epic_project_id")},
+			{"tasks", "task of an epic", contract.PermTaskUpdate, taskColumns, fromTasks + whereColumnDeleted("t.epic_project_id")},
 			{"dependencies", "task that waits", contract.PermTaskUpdate, taskColumns, fromDependencies + `b.project_id = ANY($2::uuid[]) AND t.project_id <> ALL($2::uuid[])`},
 			{"issues", "issue", contract.PermIssueDelete, issueColumns, fromIssues + `i.project_id = ANY($2::uuid[])`},
-			{"stages", "stage", contract.PermStageDelete, projectColumns, inProject("stages")},
-			{"gates", "gate", contract.PermGateDelete, projectColumns, inProject("gates")},
+			{"stages", "stage", contract.PermStageDelete, projectColumns, fromTableInProject("stages")},
+			{"gates", "gate", contract.PermGateDelete, projectColumns, fromTableInProject("gates")},
 			{"deliverables", "deliverable", contract.PermDeliverableDelete, deliverableColumns, fromDeliverables + `d.project_id = ANY($2::uuid[])`},
 			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + `k.project_id = ANY($2::uuid[])`},
 			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + `m.task_id IN (SELECT o.id FROM projects.tasks o WHERE o.tenant_id = $1 AND o.project_id = ANY($2::uuid[]))`},
 			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + `m.issue_id IN (SELECT o.id FROM projects.issues o WHERE o.tenant_id = $1 AND o.project_id = ANY($2::uuid[]))`},
 			{"time_entries", "time entry", contract.PermTimeEntryDelete, timeEntryColumns, fromTimeEntries + `e.project_id = ANY($2::uuid[])`},
-			{"custom_fields", "custom field", contract.PermProjectUpdate, projectColumns, inProject("custom_fields")},
-			{"repo_paths", "repository path", contract.PermProjectUpdate, projectColumns, inProject("repo_paths")},
-			{"delegations", "delegation", contract.PermDelegationRevoke, delegationColumns, fromDelegations + isDeleted("d.project_id")},
+			{"custom_fields", "custom field", contract.PermProjectUpdate, projectColumns, fromTableInProject("custom_fields")},
+			{"repo_paths", "repository path", contract.PermProjectUpdate, projectColumns, fromTableInProject("repo_paths")},
+			{"delegations", "delegation", contract.PermDelegationRevoke, delegationColumns, fromDelegations + whereColumnDeleted("d.project_id")},
 		}
 	case "tasks":
 		return []dependent{
-			{"tasks", "sub-task", contract.PermTaskDelete, taskColumns, fromTasks + deletedComment("tasks", "t", "parent_task_id")},
-			{"tasks", "task of the epic", contract.PermTaskUpdate, taskColumns, fromTasks + isDeleted("t.epic_id")},
+			{"tasks", "sub-task", contract.PermTaskDelete, taskColumns, fromTasks + whereProjectColumnDeleted("tasks", "t", "parent_task_id")},
+			{"tasks", "task of the epic", contract.PermTaskUpdate, taskColumns, fromTasks + whereColumnDeleted("t.epic_id")},
 			{"dependencies", "task that waits", contract.PermTaskUpdate, taskColumns, fromDependencies + `y.depends_on_id = ANY($2::uuid[]) AND y.task_id <> ALL($2::uuid[])`},
-			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + isDeleted("m.task_id")},
-			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + deletedComment("tasks", "k", "task_id")},
-			{"deliverables", "deliverable", contract.PermDeliverableUpdate, deliverableColumns, fromDeliverables + deletedComment("tasks", "d", "task_id")},
-			{"issues", "promoted issue", contract.PermIssueUpdate, issueColumns, fromIssues + deletedComment("tasks", "i", "promoted_task_id")},
-			{"time_entries", "time entry", contract.PermTimeEntryUpdate, timeEntryColumns, fromTimeEntries + isDeleted("e.task_id")},
+			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + whereColumnDeleted("m.task_id")},
+			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + whereProjectColumnDeleted("tasks", "k", "task_id")},
+			{"deliverables", "deliverable", contract.PermDeliverableUpdate, deliverableColumns, fromDeliverables + whereProjectColumnDeleted("tasks", "d", "task_id")},
+			{"issues", "promoted issue", contract.PermIssueUpdate, issueColumns, fromIssues + whereProjectColumnDeleted("tasks", "i", "promoted_task_id")},
+			{"time_entries", "time entry", contract.PermTimeEntryUpdate, timeEntryColumns, fromTimeEntries + whereColumnDeleted("e.task_id")},
 		}
 	case "issues":
 		return []dependent{
-			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + isDeleted("m.issue_id")},
-			{"time_entries", "time entry", contract.PermTimeEntryUpdate, timeEntryColumns, fromTimeEntries + isDeleted("e.issue_id")},
+			{"comments", "comment", contract.PermCommentDelete, commentColumns, fromComments + whereColumnDeleted("m.issue_id")},
+			{"time_entries", "time entry", contract.PermTimeEntryUpdate, timeEntryColumns, fromTimeEntries + whereColumnDeleted("e.issue_id")},
 		}
 	case "stages":
 		return []dependent{
 			{"gates", "gate", contract.PermGateDelete, projectColumns, `projects.gates x JOIN projects.projects p ON p.tenant_id = $1 AND p.id = x.project_id
-WHERE x.tenant_id = $1 AND ` + deletedComment("stages", "x", "stage_id")},
+WHERE x.tenant_id = $1 AND ` + whereProjectColumnDeleted("stages", "x", "stage_id")},
 		}
 	case "deliverables":
 		return []dependent{
-			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + deletedComment("deliverables", "k", "deliverable_id")},
+			{"criteria", "criterion", contract.PermDeliverableUpdate, criterionColumns, fromCriteria + whereProjectColumnDeleted("deliverables", "k", "deliverable_id")},
 		}
 	case "custom_fields":
 		return []dependent{
 			{"custom_field_values", "task with a value", contract.PermTaskUpdate, taskColumns, `projects.custom_field_values v
 JOIN projects.tasks t ON t.tenant_id = $1 AND t.id = v.task_id
 JOIN projects.projects p ON p.tenant_id = $1 AND p.id = t.project_id
-WHERE v.tenant_id = $1 AND ` + deletedComment("custom_fields", "v", "field_id")},
+WHERE v.tenant_id = $1 AND ` + whereProjectColumnDeleted("custom_fields", "v", "field_id")},
 		}
 	case "initiatives":
 		return []dependent{
-			{"projects", "project", contract.PermProjectUpdate, projectColumns, `projects.projects p WHERE p.tenant_id = $1 AND ` + isDeleted("p.initiative_id")},
-			{"tasks", "epic", contract.PermTaskUpdate, taskColumns, fromTasks + isDeleted("t.initiative_id")},
-			{"delegations", "delegation", contract.PermDelegationRevoke, delegationColumns, fromDelegations + isDeleted("d.initiative_id")},
+			{"projects", "project", contract.PermProjectUpdate, projectColumns, `projects.projects p WHERE p.tenant_id = $1 AND ` + whereColumnDeleted("p.initiative_id")},
+			{"tasks", "epic", contract.PermTaskUpdate, taskColumns, fromTasks + whereColumnDeleted("t.initiative_id")},
+			{"delegations", "delegation", contract.PermDelegationRevoke, delegationColumns, fromDelegations + whereColumnDeleted("d.initiative_id")},
 		}
 	default:
 		return nil
 	}
 }
 
-// isDeleted selects the rows whose optional column names a deleted record. The
-// planner uses a partial index (WHERE column IS NOT NULL) only where the
-// statement says the same.
-func isDeleted(column string) string {
+// whereColumnDeleted selects the rows whose nullable column refers to a deleted
+// record. IS NOT NULL lets the planner use a partial index with that condition.
+func whereColumnDeleted(column string) string {
 	return column + ` = ANY($2::uuid[]) AND ` + column + ` IS NOT NULL`
 }
 
-// deletedComment selects the rows that refer to a deleted record of a table, along
-// the indexes whose second column is the project.
-func deletedComment(table, alias, column string) string {
+// whereProjectColumnDeleted selects the rows whose column refers to a deleted record
+// of the table. It uses the indexes whose second column is the project.
+func whereProjectColumnDeleted(table, alias, column string) string {
 	return `(` + alias + `.project_id, ` + alias + `.` + column + `) IN (SELECT o.project_id, o.id FROM projects.` + table +
 		` o WHERE o.tenant_id = $1 AND o.id = ANY($2::uuid[]))`
 }
 
-// deniedCascade is how many records of a type the caller may not remove or change.
+// deniedCascade counts the records of a type that the caller may not delete or
+// change.
 type deniedCascade struct {
 	Type       string `json:"type"`
 	Permission string `json:"permission"`
 	Count      int    `json:"count"`
 }
 
-// authorizeCascade rejects a deletion that would remove or change records that
-// the caller may not. table holds the records to delete, which the request has
-// locked, so that nothing is added to them meanwhile. One statement per type
-// counts the rows that the policies' filter does not pass. The answer has counts
-// alone: it names no record, because some may be hidden from the caller.
+// authorizeCascade returns a CONFLICT error if deleting the records would delete or
+// change other records without the caller's permission. The request must have
+// locked the records to delete, so that no dependent records are added
+// concurrently. One statement per type counts the rows that the policy filter
+// rejects. The error contains only counts, because the caller may not be allowed to
+// see the records.
 func authorizeCascade(ctx context.Context, c *executor.Call, table string, ids ...op.UUID) error {
 	dependents := dependentsOf(table)
 	counts := make([]int, len(dependents))
@@ -183,11 +182,11 @@ func authorizeCascade(ctx context.Context, c *executor.Call, table string, ids .
 	if total == 0 {
 		return nil
 	}
-	words := make([]string, len(all))
+	parts := make([]string, len(all))
 	for i, d := range all {
-		words[i] = fmt.Sprintf("%s: %d (%s)", d.Type, d.Count, d.Permission)
+		parts[i] = fmt.Sprintf("%s: %d (%s)", d.Type, d.Count, d.Permission)
 	}
-	return fault.Conflict(fmt.Sprintf("The deletion would also remove or change %d records for which you lack the permission. By type, with the missing permission: %s. "+
-		"Ask somebody who holds the permissions.", total, strings.Join(words, ", "))).
+	return fault.Conflict(fmt.Sprintf("The deletion would also delete or change %d records for which you lack the permission. By type, with the missing permission: %s. "+
+		"Ask a user with these permissions to delete it.", total, strings.Join(parts, ", "))).
 		WithReason("CASCADE_DENIED").WithDetails(map[string]any{"count": total, "denied": all})
 }

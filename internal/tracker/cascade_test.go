@@ -118,7 +118,7 @@ func TestCascade_IdentityDeletesOnlyParts(t *testing.T) {
 // cascadeCase is a deletion that reaches a record of another type.
 type cascadeCase struct {
 	name string
-	// request is the deletion of a record of table.
+	// request is the operation that deletes of a record of table.
 	table, request string
 	// permission is the one that the dependent record needs; child its table.
 	child, permission string

@@ -14,11 +14,12 @@ import (
 	"parapet/internal/uid"
 )
 
-// listComments gives a page of the comments on a task or an issue, the oldest
-// first. The page's cursor is the last one's moment and id. Only an empty page
-// asks a second question: whether there is nothing, or nothing for the caller.
+// listComments returns a page of comments on a task or an issue, oldest first. The
+// cursor contains the creation time and id of the last comment. If the page is
+// empty, it checks whether the task or issue exists and the caller may read its
+// comments.
 func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contract.ListCommentsIn, f authz.Filter) (*op.Page[contract.Comment], error) {
-	if err := exactlyOne(in.TaskID, in.IssueID); err != nil {
+	if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
 		return nil, err
 	}
 	after, err := parseInstant(in.Cursor, contract.ListComments.Name, c.Tenant)
@@ -38,17 +39,17 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 			page.NextCursor = op.NewCursor(contract.ListComments.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
 		}
 		for i := range rows {
-			page.Items = append(page.Items, *rows[i].comment())
+			page.Items = append(page.Items, *rows[i].toComment())
 		}
 	}
 	if len(page.Items) > 0 {
 		return page, nil
 	}
-	place, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, false)
+	parent, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, false)
 	if err != nil {
 		return nil, err
 	}
-	return page, c.Decide(ctx, contract.PermCommentsRead, place.resource(c.Tenant))
+	return page, c.Decide(ctx, contract.PermCommentsRead, parent.resource(c.Tenant))
 }
 
 func commentListStatement(c *executor.Call, in *contract.ListCommentsIn, f authz.Filter, after *instant) *statement {
@@ -69,8 +70,8 @@ WHERE m.tenant_id = `, tenant, ` AND `).filter(f)
 	return st.add(` ORDER BY m.created_at, m.id LIMIT `, strconv.Itoa(in.Limit+1))
 }
 
-// exactlyOne refuses a request that names both a task and an issue, or neither.
-func exactlyOne(task, issue op.UUID) error {
+// requireTaskOrIssue returns an error unless exactly one of the ids is set.
+func requireTaskOrIssue(task, issue op.UUID) error {
 	switch {
 	case task != "" && issue != "":
 		return fault.Validation("issueId", "Give either taskId or issueId, not both.")
@@ -84,40 +85,40 @@ func exactlyOne(task, issue op.UUID) error {
 func (s *Service) createCommentHandler() executor.Handler[contract.CreateCommentIn, contract.Comment, placeRow] {
 	return executor.Handler[contract.CreateCommentIn, contract.Comment, placeRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn) (placeRow, authz.Resource, error) {
-			if err := exactlyOne(in.TaskID, in.IssueID); err != nil {
+			if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
 				return placeRow{}, authz.Resource{}, err
 			}
-			place, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, true)
-			resource := place.resource(c.Tenant)
+			parent, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, true)
+			resource := parent.resource(c.Tenant)
 			resource.Creator = string(c.Actor.UserID)
-			return place, resource, err
+			return parent, resource, err
 		},
 		Do: createComment,
 	}
 }
 
-func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn, place placeRow) (*contract.Comment, error) {
-	responded := false
+func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn, parent placeRow) (*contract.Comment, error) {
+	isFirstResponse := false
 	if in.IssueID != "" {
 		var err error
-		if responded, err = recordFirstResponse(ctx, c, in.IssueID); err != nil {
+		if isFirstResponse, err = recordFirstResponse(ctx, c, in.IssueID); err != nil {
 			return nil, err
 		}
 	}
 	row := commentRow{
-		ID: uid.New(), ProjectID: place.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID),
+		ID: uid.New(), ProjectID: parent.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID),
 		Body: strings.TrimSpace(in.Body), AuthorID: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
-		OrganisationID: place.OrganisationID, Classification: place.Classification,
+		OrganisationID: parent.OrganisationID, Classification: parent.Classification,
 	}
 	if err := insertCommentRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
-	var more map[string]any
-	if responded {
-		more = map[string]any{"firstResponse": true}
+	var details map[string]any
+	if isFirstResponse {
+		details = map[string]any{"firstResponse": true}
 	}
-	recordComment(c, &row, "comment.created", contract.EventCommentCreated, nil, more)
-	return row.comment(), nil
+	recordComment(c, &row, "comment.created", contract.EventCommentCreated, nil, details)
+	return row.toComment(), nil
 }
 
 func (s *Service) updateCommentHandler() executor.Handler[contract.UpdateCommentIn, contract.Comment, commentRow] {
@@ -132,14 +133,14 @@ func (s *Service) updateCommentHandler() executor.Handler[contract.UpdateComment
 				if err := authorizeUnchanged(ctx, c, contract.PermCommentsRead, row.resource(c.Tenant)); err != nil {
 					return nil, err
 				}
-				return row.comment(), nil
+				return row.toComment(), nil
 			}
 			row.Body, row.UpdatedAt = body, c.Now
 			if _, err := c.DB.Exec(ctx, updateCommentSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID, "body": row.Body, "now": c.Now}); err != nil {
 				return nil, err
 			}
 			recordComment(c, &row, "comment.updated", contract.EventCommentUpdated, []string{"body"}, nil)
-			return row.comment(), nil
+			return row.toComment(), nil
 		},
 	}
 }

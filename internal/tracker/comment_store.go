@@ -12,8 +12,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// commentType says where the aliases m (comment) and p (its project) keep what
-// the policies ask of a comment.
+// commentType maps the policy attributes of a comment to columns of the aliases m
+// (comment) and p (its project).
 var commentType = authz.NewRecordType("comment", authz.Attributes[commentRow]{
 	Tenant:         authz.TenantColumn[commentRow]("m.tenant_id"),
 	ID:             authz.NewAttribute("m.id", func(r *commentRow) string { return string(r.ID) }),
@@ -32,7 +32,7 @@ func commentConstraints() postgres.Constraints {
 	}
 }
 
-// commentRow is a comment with what its project adds to it.
+// commentRow is a comment with its project's organisation and classification.
 type commentRow struct {
 	ID             op.UUID
 	ProjectID      op.UUID
@@ -50,8 +50,8 @@ const commentSelect = `
 SELECT m.id, m.project_id, m.task_id, m.issue_id, m.body, m.author_id, m.created_at, m.updated_at,
        p.organisation_id, p.classification`
 
-// The project is held before the comment: see keepProjectSQL. Where a comment is
-// never changes.
+// The project is locked before the comment; see keepProjectSQL. A comment never
+// moves to another project.
 const (
 	lockProjectOfCommentSQL = `
 SELECT 1 FROM projects.projects p
@@ -64,7 +64,7 @@ WHERE m.tenant_id = @tenant AND m.id = @id
 FOR UPDATE OF m`
 )
 
-// loadComment reads a comment for a change.
+// loadComment reads and locks a comment.
 func loadComment(ctx context.Context, c *executor.Call, id op.UUID) (commentRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "id": id}
 	row, err := lockAndRead[commentRow](ctx, c, query{lockProjectOfCommentSQL, args}, query{lockCommentSQL, args})
@@ -74,13 +74,13 @@ func loadComment(ctx context.Context, c *executor.Call, id op.UUID) (commentRow,
 	return row, err
 }
 
-// resource is the comment as the policies know it.
+// resource converts the comment to policy input.
 func (r *commentRow) resource(tenant op.UUID) authz.Resource {
 	return commentType.Resource(string(tenant), r)
 }
 
-// comment is the public form.
-func (r *commentRow) comment() *contract.Comment {
+// toComment converts the row to the API type.
+func (r *commentRow) toComment() *contract.Comment {
 	return &contract.Comment{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), Body: r.Body, AuthorID: r.AuthorID,
 		Edited: r.UpdatedAt.After(r.CreatedAt), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
@@ -109,8 +109,9 @@ const recordFirstResponseSQL = `
 UPDATE projects.issues i SET first_responded_at = @now, updated_at = @now
 WHERE i.tenant_id = @tenant AND i.id = @id AND i.first_responded_at IS NULL AND i.created_by <> @actor`
 
-// recordFirstResponse makes what the caller is doing the issue's first response, unless there
-// was one or the issue is the caller's own. It tells whether it was.
+// recordFirstResponse records the current request as the issue's first response,
+// unless the issue already has one or the caller created it. It reports whether it
+// did.
 func recordFirstResponse(ctx context.Context, c *executor.Call, issue op.UUID) (bool, error) {
 	tag, err := c.DB.Exec(ctx, recordFirstResponseSQL, postgres.Args{"tenant": c.Tenant, "id": issue, "actor": c.Actor.UserID, "now": c.Now})
 	if err != nil || tag.RowsAffected() == 0 {
@@ -124,9 +125,9 @@ func recordFirstResponse(ctx context.Context, c *executor.Call, issue op.UUID) (
 	return true, nil
 }
 
-// recordComment adds the audit entry and the event of a change. What the comment
-// says is in the event alone.
-func recordComment(c *executor.Call, r *commentRow, action, event string, changed []string, more map[string]any) {
+// recordComment adds the audit entry and the event of a change. Only the event
+// contains the comment's text.
+func recordComment(c *executor.Call, r *commentRow, action, event string, changed []string, details map[string]any) {
 	changes := map[string]any{"projectId": r.ProjectID}
 	if r.TaskID != nil {
 		changes["taskId"] = r.TaskID
@@ -136,11 +137,11 @@ func recordComment(c *executor.Call, r *commentRow, action, event string, change
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	for name, v := range more {
+	for name, v := range details {
 		changes[name] = v
 	}
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "comment", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "comment", AggregateID: r.ID, Payload: r.comment(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "comment", AggregateID: r.ID, Payload: r.toComment(), Changed: changed})
 }

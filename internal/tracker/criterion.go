@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,28 +15,28 @@ import (
 	"parapet/internal/uid"
 )
 
-// maxCriterionText is the length in characters of the longest criterion.
+// maxCriterionText is the maximum length of a criterion in characters.
 const maxCriterionText = 2000
 
-// maxCriteria is how many criteria a deliverable or a task can have: as many as
-// one rejection can cite.
+// maxCriteria is the maximum number of criteria of a deliverable or a task. It
+// equals the maximum number of failed criteria in a RejectDeliverableIn.
 const maxCriteria = 100
 
-// criterionOf is what a criterion is one of: a deliverable or a task.
-type criterionOf struct {
+// criterionWithParent is a criterion with the deliverable or task that it belongs to.
+type criterionWithParent struct {
 	criterion   criterionRow
 	deliverable *deliverableRow
 	task        *taskRow
 }
 
-// resource is the criterion as the policies know it.
-func (o *criterionOf) resource(tenant op.UUID) authz.Resource {
+// resource converts the criterion to policy input.
+func (o *criterionWithParent) resource(tenant op.UUID) authz.Resource {
 	return criterionType.Resource(string(tenant), o)
 }
 
-// bearer is what the criterion belongs to, as the policies know it. Before that is
-// found, it is nothing.
-func (o *criterionOf) bearer(tenant op.UUID) authz.Resource {
+// parentResource converts the parent deliverable or task to policy input. It is
+// empty if no parent was loaded.
+func (o *criterionWithParent) parentResource(tenant op.UUID) authz.Resource {
 	switch {
 	case o.deliverable != nil:
 		return o.deliverable.resource(tenant)
@@ -46,25 +47,25 @@ func (o *criterionOf) bearer(tenant op.UUID) authz.Resource {
 	}
 }
 
-// open refuses a change of the criteria of what was decided.
-func (o *criterionOf) open() error {
-	if o.deliverable != nil && isDecided(o.deliverable.Status) {
-		return errDecided(o.deliverable.Status)
+// requireChangeable returns an error if the criterion belongs to an accepted or
+// rejected deliverable.
+func (o *criterionWithParent) requireChangeable() error {
+	if o.deliverable != nil && isFinalDeliverableStatus(o.deliverable.Status) {
+		return finalStatusError(o.deliverable.Status)
 	}
 	return nil
 }
 
-func (o *criterionOf) classification() string {
+func (o *criterionWithParent) classification() string {
 	if o.deliverable != nil {
 		return o.deliverable.Classification
 	}
 	return o.task.Classification
 }
 
-// loadBearer reads the deliverable or the task that bears a criterion, and holds
-// it.
-func loadBearer(ctx context.Context, c *executor.Call, project, deliverable, task op.UUID) (*criterionOf, error) {
-	o := &criterionOf{}
+// loadCriterionParent reads and locks the deliverable or task of a criterion.
+func loadCriterionParent(ctx context.Context, c *executor.Call, project, deliverable, task op.UUID) (*criterionWithParent, error) {
+	o := &criterionWithParent{}
 	if deliverable != "" {
 		row, err := loadDeliverable(ctx, c, project, deliverable, true)
 		o.deliverable = &row
@@ -75,13 +76,13 @@ func loadBearer(ctx context.Context, c *executor.Call, project, deliverable, tas
 	return o, err
 }
 
-// loadCriterion reads a criterion for a change. What bears it is held first.
-func loadCriterion(ctx context.Context, c *executor.Call, project, id op.UUID) (*criterionOf, error) {
+// loadCriterion locks the parent of a criterion, then reads and locks the criterion.
+func loadCriterion(ctx context.Context, c *executor.Call, project, id op.UUID) (*criterionWithParent, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": project, "id": id}
 	row, err := postgres.One[criterionRow](ctx, c.DB, criterionByIDSQL, args)
 	if err == nil {
-		var o *criterionOf
-		if o, err = loadBearer(ctx, c, project, value(row.DeliverableID), value(row.TaskID)); err == nil {
+		var o *criterionWithParent
+		if o, err = loadCriterionParent(ctx, c, project, value(row.DeliverableID), value(row.TaskID)); err == nil {
 			o.criterion, err = postgres.One[criterionRow](ctx, c.DB, criterionByIDSQL+` FOR UPDATE`, args)
 			if err == nil {
 				return o, nil
@@ -91,33 +92,33 @@ func loadCriterion(ctx context.Context, c *executor.Call, project, id op.UUID) (
 	if postgres.IsNoRows(err) || fault.HasCode(err, fault.CodeNotFound) {
 		err = fault.NotFound("criterion")
 	}
-	return &criterionOf{}, err
+	return &criterionWithParent{}, err
 }
 
-func (s *Service) createCriterionHandler() executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionOf] {
-	return executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionOf]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn) (*criterionOf, authz.Resource, error) {
+func (s *Service) createCriterionHandler() executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionWithParent] {
+	return executor.Handler[contract.CreateCriterionIn, contract.Criterion, *criterionWithParent]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn) (*criterionWithParent, authz.Resource, error) {
 			if (in.DeliverableID == "") == (in.TaskID == "") {
 				return nil, authz.Resource{}, fault.Validation("deliverableId", "Give exactly one of deliverableId and taskId.")
 			}
-			o, err := loadBearer(ctx, c, in.ProjectID, in.DeliverableID, in.TaskID)
-			return o, o.bearer(c.Tenant), err
+			o, err := loadCriterionParent(ctx, c, in.ProjectID, in.DeliverableID, in.TaskID)
+			return o, o.parentResource(c.Tenant), err
 		},
-		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
-			if err := o.open(); err != nil {
+		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateCriterionIn, o *criterionWithParent) (*contract.Criterion, error) {
+			if err := o.requireChangeable(); err != nil {
 				return nil, err
 			}
 			o.criterion = criterionRow{
 				ID: uid.New(), ProjectID: in.ProjectID, DeliverableID: optional(in.DeliverableID), TaskID: optional(in.TaskID),
 				Text: strings.TrimSpace(in.Text), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 			}
-			// What bears them is held, so that nobody else adds one meanwhile.
+			// The parent is locked, so the count cannot change concurrently.
 			var n int
 			err := c.DB.QueryRow(ctx, countCriteriaSQL, postgres.Args{
 				"tenant": c.Tenant, "project": in.ProjectID, "deliverable": o.criterion.DeliverableID, "task": o.criterion.TaskID,
 			}).Scan(&n)
 			if err == nil && n >= maxCriteria {
-				err = fault.Conflict("There are 100 criteria already, and there can't be more.")
+				err = fault.Conflict(fmt.Sprintf("The limit of %d criteria is reached.", maxCriteria))
 			}
 			if err == nil {
 				err = insertCriterionRow(ctx, c, &o.criterion)
@@ -130,9 +131,9 @@ func (s *Service) createCriterionHandler() executor.Handler[contract.CreateCrite
 	}
 }
 
-func (s *Service) updateCriterionHandler() executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf] {
-	return executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionOf]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn) (*criterionOf, authz.Resource, error) {
+func (s *Service) updateCriterionHandler() executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionWithParent] {
+	return executor.Handler[contract.UpdateCriterionIn, contract.Criterion, *criterionWithParent]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn) (*criterionWithParent, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
 			return o, o.resource(c.Tenant), err
 		},
@@ -140,8 +141,8 @@ func (s *Service) updateCriterionHandler() executor.Handler[contract.UpdateCrite
 	}
 }
 
-func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn, o *criterionOf) (*contract.Criterion, error) {
-	if err := o.open(); err != nil {
+func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateCriterionIn, o *criterionWithParent) (*contract.Criterion, error) {
+	if err := o.requireChangeable(); err != nil {
 		return nil, err
 	}
 	if in.Text.Null {
@@ -151,13 +152,13 @@ func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateC
 		return nil, cannotClear("met")
 	}
 	row := &o.criterion
-	words, met := strings.TrimSpace(in.Text.Or(row.Text)), in.Met.Or(row.Met)
-	if words == "" {
+	newText, met := strings.TrimSpace(in.Text.Or(row.Text)), in.Met.Or(row.Met)
+	if newText == "" {
 		return nil, fault.Validation("text", "The field text can't be blank.")
 	}
 	var changed []string
-	if words != row.Text {
-		changed, row.Text = append(changed, "text"), words
+	if newText != row.Text {
+		changed, row.Text = append(changed, "text"), newText
 	}
 	if met != row.Met {
 		changed, row.Met, row.MetBy, row.MetAt = append(changed, "met"), met, nil, nil
@@ -169,7 +170,7 @@ func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateC
 		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, o.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return row.criterion(), nil
+		return row.toCriterion(), nil
 	}
 	row.UpdatedAt = c.Now
 	if err := updateCriterionRow(ctx, c, row); err != nil {
@@ -178,20 +179,20 @@ func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateC
 	return o.record(c, "criterion.updated", contract.EventCriterionUpdated, changed), nil
 }
 
-func (s *Service) deleteCriterionHandler() executor.Handler[contract.DeleteCriterionIn, op.None, *criterionOf] {
-	return executor.Handler[contract.DeleteCriterionIn, op.None, *criterionOf]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCriterionIn) (*criterionOf, authz.Resource, error) {
+func (s *Service) deleteCriterionHandler() executor.Handler[contract.DeleteCriterionIn, op.None, *criterionWithParent] {
+	return executor.Handler[contract.DeleteCriterionIn, op.None, *criterionWithParent]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCriterionIn) (*criterionWithParent, authz.Resource, error) {
 			o, err := loadCriterion(ctx, c, in.ProjectID, in.CriterionID)
 			resource := o.resource(c.Tenant)
 			if o.task != nil {
-				// Whoever may update a task can assign it to itself, so only the
-				// criterion's own creator counts for deleting it.
+				// For deletion only the criterion's creator counts as its owner: a
+				// user who may update the task could assign it to themselves.
 				resource.Creator, resource.Owner = string(o.criterion.CreatedBy), ""
 			}
 			return o, resource, err
 		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCriterionIn, o *criterionOf) (*op.None, error) {
-			if err := o.open(); err != nil {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCriterionIn, o *criterionWithParent) (*op.None, error) {
+			if err := o.requireChangeable(); err != nil {
 				return nil, err
 			}
 			o.record(c, "criterion.deleted", contract.EventCriterionDeleted, nil)
@@ -201,8 +202,8 @@ func (s *Service) deleteCriterionHandler() executor.Handler[contract.DeleteCrite
 	}
 }
 
-// record adds the audit entry and the event of a change.
-func (o *criterionOf) record(c *executor.Call, action, event string, changed []string) *contract.Criterion {
+// record adds the audit entry and the event of a change and returns the API type.
+func (o *criterionWithParent) record(c *executor.Call, action, event string, changed []string) *contract.Criterion {
 	row := &o.criterion
 	changes := map[string]any{"projectId": row.ProjectID, "deliverableId": row.DeliverableID, "taskId": row.TaskID, "met": row.Met}
 	if changed != nil {
@@ -211,12 +212,12 @@ func (o *criterionOf) record(c *executor.Call, action, event string, changed []s
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "criterion", ResourceID: string(row.ID), Changes: changes, Classification: o.classification(),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: row.criterion(), Changed: changed})
-	return row.criterion()
+	c.Emit(executor.Event{Type: event, AggregateType: "criterion", AggregateID: row.ID, Payload: row.toCriterion(), Changed: changed})
+	return row.toCriterion()
 }
 
-// criterion is the public form.
-func (r *criterionRow) criterion() *contract.Criterion {
+// toCriterion converts the row to the API type.
+func (r *criterionRow) toCriterion() *contract.Criterion {
 	return &contract.Criterion{
 		ID: r.ID, ProjectID: r.ProjectID, DeliverableID: value(r.DeliverableID), TaskID: value(r.TaskID), Text: r.Text,
 		Met: r.Met, MetBy: value(r.MetBy), MetAt: inUTC(r.MetAt), Failed: r.Failed,
@@ -224,7 +225,7 @@ func (r *criterionRow) criterion() *contract.Criterion {
 	}
 }
 
-// criterionRow is a criterion as it is stored.
+// criterionRow is a row of projects.criteria.
 type criterionRow struct {
 	ID            op.UUID
 	ProjectID     op.UUID

@@ -10,11 +10,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// criterionType says where the aliases k (criterion), d and t (the deliverable or
-// the task that bears it) and p (their project) keep what the policies ask of a
-// criterion: who made or owns what bears it counts.
-var criterionType = authz.NewRecordType("criterion", authz.Attributes[criterionOf]{
-	Tenant:       authz.TenantColumn[criterionOf]("k.tenant_id"),
+// criterionType maps the policy attributes of a criterion to columns of the aliases
+// d and t (its deliverable or task) and p (their project). Creator and owner are
+// those of the deliverable or task. The alias k is the criterion.
+var criterionType = authz.NewRecordType("criterion", authz.Attributes[criterionWithParent]{
+	Tenant:       authz.TenantColumn[criterionWithParent]("k.tenant_id"),
 	ID:           criterionAttribute("coalesce(k.deliverable_id, k.task_id)", func(r authz.Resource) string { return r.ID }),
 	Project:      criterionAttribute("k.project_id", func(r authz.Resource) string { return r.Project }),
 	Organisation: criterionAttribute("p.organisation_id", func(r authz.Resource) string { return r.Organisation }),
@@ -24,9 +24,9 @@ var criterionType = authz.NewRecordType("criterion", authz.Attributes[criterionO
 	Classification: criterionAttribute("p.classification", func(r authz.Resource) string { return r.Classification }),
 })
 
-// criterionAttribute is an attribute of what bears the criterion.
-func criterionAttribute(sql string, of func(authz.Resource) string) authz.Attribute[criterionOf] {
-	return authz.NewAttribute(sql, func(o *criterionOf) string { return of(o.bearer("")) })
+// criterionAttribute defines an attribute that is read from the criterion's parent.
+func criterionAttribute(sql string, of func(authz.Resource) string) authz.Attribute[criterionWithParent] {
+	return authz.NewAttribute(sql, func(o *criterionWithParent) string { return of(o.parentResource("")) })
 }
 
 var criterionColumns = criterionType.Columns()
@@ -39,18 +39,18 @@ FROM projects.criteria k`
 const criterionByIDSQL = criterionSelect + `
 WHERE k.tenant_id = @tenant AND k.project_id = @project AND k.id = @id`
 
-const criteriaOfSQL = criterionSelect + `
+const deliverableCriteriaSQL = criterionSelect + `
 WHERE k.tenant_id = @tenant AND k.project_id = @project AND k.deliverable_id = @deliverable
 ORDER BY k.id`
 
-// criteriaOf gives the criteria of a deliverable in their order; never nil.
-func criteriaOf(ctx context.Context, c *executor.Call, project, deliverable op.UUID) ([]contract.Criterion, error) {
-	rows, err := postgres.Collect[criterionRow](ctx, c.DB, criteriaOfSQL, postgres.Args{
+// loadCriteria returns the criteria of a deliverable, oldest first, never nil.
+func loadCriteria(ctx context.Context, c *executor.Call, project, deliverable op.UUID) ([]contract.Criterion, error) {
+	rows, err := postgres.Collect[criterionRow](ctx, c.DB, deliverableCriteriaSQL, postgres.Args{
 		"tenant": c.Tenant, "project": project, "deliverable": deliverable,
 	})
 	criteria := make([]contract.Criterion, len(rows))
 	for i := range rows {
-		criteria[i] = *rows[i].criterion()
+		criteria[i] = *rows[i].toCriterion()
 	}
 	return criteria, err
 }
@@ -97,7 +97,7 @@ LEFT JOIN projects.deliverables d ON d.tenant_id = k.tenant_id AND d.project_id 
 LEFT JOIN projects.tasks t ON t.tenant_id = k.tenant_id AND t.id = k.task_id
 WHERE k.tenant_id = `
 
-// listCriteria gives a page of the criteria in a project, the oldest first.
+// listCriteria returns a page of the criteria in a project, oldest first.
 func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contract.ListCriteriaIn, f authz.Filter) (*op.Page[contract.Criterion], error) {
 	after, err := readIDCursor(in.Cursor, contract.ListCriteria.Name, c.Tenant, in.ProjectID)
 	if err != nil {
@@ -108,12 +108,12 @@ func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contra
 		st := &statement{}
 		st.add(`SELECT k.id, k.project_id, k.deliverable_id, k.task_id, k.text, k.met, k.met_by, k.met_at, k.failed,
        k.created_by, k.created_at, k.updated_at`, criterionListFrom, st.arg(c.Tenant), ` AND k.project_id = `, st.arg(in.ProjectID), ` AND `).filter(f)
-		for _, e := range []struct {
-			test  string
+		for _, condition := range []struct {
+			sql   string
 			value op.UUID
 		}{{"k.deliverable_id = ", in.DeliverableID}, {"k.task_id = ", in.TaskID}, {"k.id > ", after}} {
-			if e.value != "" {
-				st.add(` AND `, e.test, st.arg(e.value))
+			if condition.value != "" {
+				st.add(` AND `, condition.sql, st.arg(condition.value))
 			}
 		}
 		st.add(` ORDER BY k.id LIMIT `, st.arg(in.Limit+1))
@@ -126,7 +126,7 @@ func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contra
 			page.NextCursor = op.NewCursor(contract.ListCriteria.Name, c.Tenant, string(in.ProjectID), string(rows[in.Limit-1].ID))
 		}
 		for i := range rows {
-			page.Items = append(page.Items, *rows[i].criterion())
+			page.Items = append(page.Items, *rows[i].toCriterion())
 		}
 	}
 	if len(page.Items) > 0 {

@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// maxFields is how many custom fields a project can have.
+	// maxFields is the maximum number of custom fields per project.
 	maxFields = 100
-	// maxFieldText is the length in characters of the longest value of type TEXT.
+	// maxFieldText is the maximum length of a TEXT value in characters.
 	maxFieldText = 5000
-	// maxFieldName is that of the longest name of a field or an option.
+	// maxFieldName is the maximum length of a field name or an option in characters.
 	maxFieldName = 100
-	// maxDigits bounds a number: what is longer is no number that people mean.
+	// maxDigits is the maximum length of a NUMBER value in characters.
 	maxDigits = 40
 )
 
-// fieldOfProject is a custom field and the project whose it is. Whoever changes
-// a field holds the project alone, so that no value is set meanwhile.
-type fieldOfProject struct {
+// fieldWithProject is a custom field with its project. Changing a field locks the
+// project exclusively, so that no values are set concurrently.
+type fieldWithProject struct {
 	project projectRow
 	field   fieldRow
 }
 
-func loadField(ctx context.Context, c *executor.Call, project, field op.UUID) (fieldOfProject, authz.Resource, error) {
-	var f fieldOfProject
+func loadField(ctx context.Context, c *executor.Call, project, field op.UUID) (fieldWithProject, authz.Resource, error) {
+	var f fieldWithProject
 	var err error
 	if f.project, err = loadProject(ctx, c, lockProjectSQL, project); err != nil {
 		return f, authz.Resource{}, err
@@ -46,7 +46,8 @@ func loadField(ctx context.Context, c *executor.Call, project, field op.UUID) (f
 	if !postgres.IsNoRows(err) {
 		return f, resource, err
 	}
-	// A project that the caller may not know of comes before the field.
+	// Check the project first: the error must not reveal a project that is hidden
+	// from the caller.
 	if denied := c.Decide(ctx, contract.PermProjectUpdate, resource); denied != nil {
 		return f, resource, denied
 	}
@@ -75,7 +76,7 @@ func (s *Service) createCustomFieldHandler() executor.Handler[contract.CreateCus
 			var n int
 			err = c.DB.QueryRow(ctx, countFieldsSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID}).Scan(&n)
 			if err == nil && n >= maxFields {
-				err = fault.Conflict(fmt.Sprintf("The project has %d custom fields already, and there can't be more.", maxFields))
+				err = fault.Conflict(fmt.Sprintf("The project already has the maximum of %d custom fields.", maxFields))
 			}
 			if err == nil {
 				err = insertFieldRow(ctx, c, &row)
@@ -90,24 +91,25 @@ func (s *Service) createCustomFieldHandler() executor.Handler[contract.CreateCus
 
 func checkFieldName(name string) error {
 	if name == "" || hasControl(name) {
-		return fault.Validation("name", "A custom field needs a name of 1 to 100 characters, with no control character in it.")
+		return fault.Validation("name", "The name must have 1 to 100 characters and no control characters.")
 	}
 	return nil
 }
 
-// checkFieldOptions holds the options of a field against its type; never nil.
+// checkFieldOptions validates the options against the field's type and returns them,
+// never nil.
 func checkFieldOptions(kind string, given []string) ([]string, error) {
 	switch {
 	case kind != contract.FieldChoice && len(given) > 0:
-		return nil, fault.Validation("options", "Only a field of type CHOICE has options.")
+		return nil, fault.Validation("options", "Only a field of type CHOICE can have options.")
 	case kind == contract.FieldChoice && len(given) == 0:
-		return nil, fault.Validation("options", "A field of type CHOICE needs at least one option.")
+		return nil, fault.Validation("options", "A field of type CHOICE must have at least one option.")
 	}
 	options := make([]string, 0, len(given))
 	for i, o := range given {
 		field := fmt.Sprintf("options.%d", i)
 		if o == "" || utf8.RuneCountInString(o) > maxFieldName || o != strings.TrimSpace(o) || hasControl(o) {
-			return nil, fault.Validation(field, "An option needs 1 to 100 characters, with no space around it and no control character in it.")
+			return nil, fault.Validation(field, "An option must have 1 to 100 characters, no leading or trailing space and no control characters.")
 		}
 		if slices.Contains(options, o) {
 			return nil, fault.Validation(field, fmt.Sprintf("duplicate option %q", o))
@@ -117,16 +119,16 @@ func checkFieldOptions(kind string, given []string) ([]string, error) {
 	return options, nil
 }
 
-func (s *Service) updateCustomFieldHandler() executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldOfProject] {
-	return executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldOfProject]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn) (fieldOfProject, authz.Resource, error) {
+func (s *Service) updateCustomFieldHandler() executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldWithProject] {
+	return executor.Handler[contract.UpdateCustomFieldIn, contract.CustomField, fieldWithProject]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn) (fieldWithProject, authz.Resource, error) {
 			return loadField(ctx, c, in.ProjectID, in.FieldID)
 		},
 		Do: updateCustomField,
 	}
 }
 
-func updateCustomField(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn, f fieldOfProject) (*contract.CustomField, error) {
+func updateCustomField(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn, f fieldWithProject) (*contract.CustomField, error) {
 	row := f.field
 	if in.Name.Null {
 		return nil, cannotClear("name")
@@ -156,7 +158,7 @@ func updateCustomField(ctx context.Context, c *executor.Call, in *contract.Updat
 				return nil, err
 			}
 			if len(used) > 0 {
-				return nil, fault.Conflict("Tasks still have an option that would go. Change them first.").WithDetails(map[string]any{"options": used})
+				return nil, fault.Conflict("Some tasks still use an option that would be removed. Change their values first.").WithDetails(map[string]any{"options": used})
 			}
 		}
 	}
@@ -164,7 +166,7 @@ func updateCustomField(ctx context.Context, c *executor.Call, in *contract.Updat
 		if err := authorizeUnchanged(ctx, c, contract.PermProjectsRead, f.project.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return row.field(), nil
+		return row.toCustomField(), nil
 	}
 	row.UpdatedAt = c.Now
 	if err := updateFieldRow(ctx, c, &row); err != nil {
@@ -173,12 +175,12 @@ func updateCustomField(ctx context.Context, c *executor.Call, in *contract.Updat
 	return recordField(c, &row, &f.project, "custom_field.updated", contract.EventCustomFieldUpdated, changed), nil
 }
 
-func (s *Service) deleteCustomFieldHandler() executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldOfProject] {
-	return executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldOfProject]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCustomFieldIn) (fieldOfProject, authz.Resource, error) {
+func (s *Service) deleteCustomFieldHandler() executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldWithProject] {
+	return executor.Handler[contract.DeleteCustomFieldIn, op.None, fieldWithProject]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.DeleteCustomFieldIn) (fieldWithProject, authz.Resource, error) {
 			return loadField(ctx, c, in.ProjectID, in.FieldID)
 		},
-		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCustomFieldIn, f fieldOfProject) (*op.None, error) {
+		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeleteCustomFieldIn, f fieldWithProject) (*op.None, error) {
 			if err := authorizeCascade(ctx, c, "custom_fields", f.field.ID); err != nil {
 				return nil, err
 			}
@@ -189,19 +191,19 @@ func (s *Service) deleteCustomFieldHandler() executor.Handler[contract.DeleteCus
 	}
 }
 
-// recordField adds the audit entry and the event of a change, and gives the
-// field's public form.
+// recordField adds the audit entry and the event of a change and returns the API
+// type.
 func recordField(c *executor.Call, r *fieldRow, project *projectRow, action, event string, changed []string) *contract.CustomField {
 	changes := map[string]any{"projectId": r.ProjectID, "type": r.Type}
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	public := r.field()
+	field := r.toCustomField()
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "custom_field", ResourceID: string(r.ID), Changes: changes, Classification: project.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "custom_field", AggregateID: r.ID, Payload: public, Changed: changed})
-	return public
+	c.Emit(executor.Event{Type: event, AggregateType: "custom_field", AggregateID: r.ID, Payload: field, Changed: changed})
+	return field
 }
 
 func (s *Service) setCustomFieldValuesHandler() executor.Handler[contract.SetCustomFieldValuesIn, contract.Task, taskRow] {
@@ -214,39 +216,40 @@ func (s *Service) setCustomFieldValuesHandler() executor.Handler[contract.SetCus
 	}
 }
 
-// setCustomFieldValues sets and clears fields: all that were asked for, or none.
+// setCustomFieldValues sets and clears field values. If one value is invalid, none is
+// changed.
 func setCustomFieldValues(ctx context.Context, c *executor.Call, in *contract.SetCustomFieldValuesIn, row taskRow) (*contract.Task, error) {
 	fields, err := postgres.Collect[fieldRow](ctx, c.DB, fieldsOfProjectSQL, postgres.Args{"tenant": c.Tenant, "project": row.ProjectID})
 	if err != nil {
 		return nil, err
 	}
-	old, err := valuesOf(ctx, c, &row)
+	old, err := loadFieldValues(ctx, c, &row)
 	if err != nil {
 		return nil, err
 	}
-	now := map[op.UUID]string{}
+	current := map[op.UUID]string{}
 	for _, v := range old {
-		now[v.FieldID] = v.Value
+		current[v.FieldID] = v.Value
 	}
 	seen := map[op.UUID]bool{}
 	var set, cleared []op.UUID
 	var values []string
 	for i, v := range in.Values {
 		at := fmt.Sprintf("values.%d", i)
-		n := slices.IndexFunc(fields, func(f fieldRow) bool { return f.named(v.Field) })
+		n := slices.IndexFunc(fields, func(f fieldRow) bool { return f.matches(v.Field) })
 		if n < 0 {
-			return nil, fault.Validation(at+".field", "The project has no such custom field. list-custom-fields names them.")
+			return nil, fault.Validation(at+".field", "The project has no such custom field. list-custom-fields lists its fields.")
 		}
 		field := &fields[n]
 		if seen[field.ID] {
-			return nil, fault.Validation(at+".field", "A field can be set once in a request.")
+			return nil, fault.Validation(at+".field", "The field is set more than once in this request.")
 		}
 		seen[field.ID] = true
-		value, problem := field.read(v.Value)
+		value, problem := field.parseValue(v.Value)
 		switch {
 		case problem != "":
 			return nil, fault.Validation(at+".value", problem)
-		case value == now[field.ID]:
+		case value == current[field.ID]:
 		case value == "":
 			cleared = append(cleared, field.ID)
 		default:
@@ -258,7 +261,7 @@ func setCustomFieldValues(ctx context.Context, c *executor.Call, in *contract.Se
 			return nil, err
 		}
 	} else {
-		if err := writeValues(ctx, c, &row, set, values, cleared); err != nil {
+		if err := writeFieldValues(ctx, c, &row, set, values, cleared); err != nil {
 			return nil, err
 		}
 		rows, err := loadTasks(ctx, c, []op.UUID{row.ID})
@@ -269,28 +272,28 @@ func setCustomFieldValues(ctx context.Context, c *executor.Call, in *contract.Se
 		recordTask(c, &row, "task.updated", contract.EventTaskUpdated, []string{"customFields"}, map[string]any{"set": set, "cleared": cleared})
 	}
 	t := row.show(ctx, c)
-	t.CustomFields, err = valuesOf(ctx, c, &row)
+	t.CustomFields, err = loadFieldValues(ctx, c, &row)
 	return t, err
 }
 
-// named tells whether a request means the field: by id, or by name in any case.
-func (r *fieldRow) named(text string) bool {
+// matches reports whether the text is the field's id or, ignoring case, its name.
+func (r *fieldRow) matches(text string) bool {
 	if id, err := op.ParseUUID(text); err == nil && id == r.ID {
 		return true
 	}
 	return strings.EqualFold(strings.TrimSpace(text), r.Name)
 }
 
-// read gives the one form in which a value of the field is kept, or says what is
-// wrong with it. The empty text is no value.
-func (r *fieldRow) read(text string) (value, problem string) {
+// parseValue returns the value in the normalized form in which it is stored, or a
+// message that describes why it is invalid. An empty text is the empty value.
+func (r *fieldRow) parseValue(text string) (value, problem string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return "", ""
 	}
 	switch r.Type {
 	case contract.FieldNumber:
-		return readNumber(text)
+		return normalizeNumber(text)
 	case contract.FieldDate:
 		day, err := op.ParseDate(text)
 		if err != nil {
@@ -304,7 +307,7 @@ func (r *fieldRow) read(text string) (value, problem string) {
 		return text, ""
 	case contract.FieldChoice:
 		if !slices.Contains(r.Options, text) {
-			return "", "The value must be one of the field's options, which list-custom-fields gives."
+			return "", "The value must be one of the field's options. list-custom-fields lists them."
 		}
 		return text, ""
 	default:
@@ -315,21 +318,21 @@ func (r *fieldRow) read(text string) (value, problem string) {
 	}
 }
 
-// readNumber gives a decimal number without what says nothing: a plus, zeros in
-// front and behind.
-func readNumber(text string) (string, string) {
+// normalizeNumber returns a decimal number without plus sign, leading zeros and
+// trailing fractional zeros, or a message that describes why it is invalid.
+func normalizeNumber(text string) (string, string) {
 	const problem = "The value must be a decimal number of at most 40 characters, such as -12.5."
 	digits := strings.TrimLeft(text, "+-")
-	whole, part, point := strings.Cut(digits, ".")
+	integer, fraction, hasPoint := strings.Cut(digits, ".")
 	onlyDigits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
-	if len(text) > maxDigits || len(text)-len(digits) > 1 || whole == "" || (point && part == "") || !onlyDigits(whole) || !onlyDigits(part) {
+	if len(text) > maxDigits || len(text)-len(digits) > 1 || integer == "" || (hasPoint && fraction == "") || !onlyDigits(integer) || !onlyDigits(fraction) {
 		return "", problem
 	}
 	n, ok := new(big.Rat).SetString(text)
 	if !ok {
 		return "", problem
 	}
-	value := n.FloatString(len(part))
+	value := n.FloatString(len(fraction))
 	if strings.Contains(value, ".") {
 		value = strings.TrimRight(strings.TrimRight(value, "0"), ".")
 	}

@@ -19,11 +19,11 @@ func fieldConstraints() postgres.Constraints {
 		"custom_fields_name_once":      fault.Conflict("Another custom field of the project has this name."),
 		"custom_fields_of_project":     fault.NotFound("project"),
 		"custom_field_values_of_task":  fault.NotFound("task"),
-		"custom_field_values_of_field": fault.Conflict("A custom field was deleted meanwhile. Try again."),
+		"custom_field_values_of_field": fault.Conflict("A custom field was deleted concurrently. Retry the request."),
 	}
 }
 
-// fieldRow is a custom field as it is stored.
+// fieldRow is a row of projects.custom_fields.
 type fieldRow struct {
 	ID        op.UUID
 	ProjectID op.UUID
@@ -36,8 +36,8 @@ type fieldRow struct {
 	SortName  string
 }
 
-// field is the public form.
-func (r *fieldRow) field() *contract.CustomField {
+// toCustomField converts the row to the API type.
+func (r *fieldRow) toCustomField() *contract.CustomField {
 	f := &contract.CustomField{
 		ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Type: r.Type, Options: r.Options,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
@@ -91,42 +91,42 @@ func updateFieldRow(ctx context.Context, c *executor.Call, r *fieldRow) error {
 
 const deleteFieldSQL = `DELETE FROM projects.custom_fields f WHERE f.tenant_id = @tenant AND f.id = @id`
 
-const valuesOfSQL = `
+const fieldValuesSQL = `
 SELECT v.field_id, f.name, f.type, v.value
 FROM projects.custom_field_values v
 JOIN projects.custom_fields f ON f.tenant_id = @tenant AND f.id = v.field_id
 WHERE v.tenant_id = @tenant AND v.project_id = @project AND v.task_id = @task
 ORDER BY f.sort_name`
 
-// valuesOf gives the custom fields that have a value on a task, by name.
-func valuesOf(ctx context.Context, c *executor.Call, r *taskRow) ([]contract.CustomFieldValue, error) {
-	return postgres.Collect[contract.CustomFieldValue](ctx, c.DB, valuesOfSQL, postgres.Args{
+// loadFieldValues returns the custom field values of a task, ordered by field name.
+func loadFieldValues(ctx context.Context, c *executor.Call, r *taskRow) ([]contract.CustomFieldValue, error) {
+	return postgres.Collect[contract.CustomFieldValue](ctx, c.DB, fieldValuesSQL, postgres.Args{
 		"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID,
 	})
 }
 
 const (
-	setValuesSQL = `
+	setFieldValuesSQL = `
 INSERT INTO projects.custom_field_values (tenant_id, project_id, task_id, field_id, value)
 SELECT @tenant, @project, @task, n.field, n.value
 FROM unnest(@fields::uuid[], @values::text[]) AS n (field, value)
 ON CONFLICT (tenant_id, project_id, task_id, field_id) DO UPDATE SET value = excluded.value`
-	clearValuesSQL = `
+	clearFieldValuesSQL = `
 DELETE FROM projects.custom_field_values v
 WHERE v.tenant_id = @tenant AND v.project_id = @project AND v.task_id = @task AND v.field_id = ANY(@fields::uuid[])`
 	touchTaskSQL = `UPDATE projects.tasks t SET updated_at = @now WHERE t.tenant_id = @tenant AND t.id = @task`
 )
 
-func writeValues(ctx context.Context, c *executor.Call, r *taskRow, set []op.UUID, values []string, cleared []op.UUID) error {
+func writeFieldValues(ctx context.Context, c *executor.Call, r *taskRow, set []op.UUID, values []string, cleared []op.UUID) error {
 	batch := &pgx.Batch{}
-	batch.Queue(clearValuesSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID, "fields": cleared})
-	batch.Queue(setValuesSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID, "fields": set, "values": values})
+	batch.Queue(clearFieldValuesSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID, "fields": cleared})
+	batch.Queue(setFieldValuesSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "task": r.ID, "fields": set, "values": values})
 	batch.Queue(touchTaskSQL, postgres.Args{"tenant": c.Tenant, "task": r.ID, "now": c.Now})
 	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), fieldConstraints())
 }
 
-// listCustomFields gives a page of a project's fields, by name. A field is seen
-// by those who see its project.
+// listCustomFields returns a page of a project's fields, ordered by name. A caller
+// who may read the project may read its fields.
 func (s *Service) listCustomFields(ctx context.Context, c *executor.Call, in *contract.ListCustomFieldsIn, f authz.Filter) (*op.Page[contract.CustomField], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListCustomFields.Name, c.Tenant, 2)
 	if err != nil {
@@ -155,7 +155,7 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.id = `, st.arg(in.ProjectID), `
 			page.NextCursor = op.NewCursor(contract.ListCustomFields.Name, c.Tenant, string(in.ProjectID), rows[in.Limit-1].SortName)
 		}
 		for i := range rows {
-			page.Items = append(page.Items, *rows[i].field())
+			page.Items = append(page.Items, *rows[i].toCustomField())
 		}
 	}
 	if len(page.Items) > 0 {

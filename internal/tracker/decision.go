@@ -15,16 +15,16 @@ import (
 	"parapet/internal/uid"
 )
 
-// maxOption is the length in characters of the longest option of a decision.
-const maxOption = 500
+// maxOptionLength is the maximum length of a decision's option in characters.
+const maxOptionLength = 500
 
-// checkOptions gives the options trimmed; never nil.
-func checkOptions(given []string) ([]string, error) {
+// trimOptions validates the options and returns them trimmed, never nil.
+func trimOptions(given []string) ([]string, error) {
 	options := make([]string, 0, len(given))
 	for i, o := range given {
 		o = strings.TrimSpace(o)
-		if o == "" || utf8.RuneCountInString(o) > maxOption {
-			return nil, fault.Validation(fmt.Sprintf("options.%d", i), "An option needs 1 to 500 characters after trimming.")
+		if o == "" || utf8.RuneCountInString(o) > maxOptionLength {
+			return nil, fault.Validation(fmt.Sprintf("options.%d", i), "An option must have 1 to 500 characters after trimming.")
 		}
 		options = append(options, o)
 	}
@@ -34,9 +34,10 @@ func checkOptions(given []string) ([]string, error) {
 func (s *Service) markAwaitingDecisionHandler() executor.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow] {
 	return executor.Handler[contract.MarkAwaitingDecisionIn, contract.DecisionRequest, taskRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.MarkAwaitingDecisionIn) (taskRow, authz.Resource, error) {
-			// The task is held: its assignee and status stay what was decided on, and
-			// of two that raise at once the second finds the first one's request.
-			return taskOf(ctx, c, in.ProjectID, in.Task, true)
+			// The task is locked so that its assignee and status don't change after the
+			// policy check, and so that a concurrent call finds the request that this
+			// call creates.
+			return loadTaskResource(ctx, c, in.ProjectID, in.Task, true)
 		},
 		Do: s.raiseDecision,
 	}
@@ -47,11 +48,11 @@ func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contr
 	if question == "" {
 		return nil, fault.Validation("question", "The field question can't be blank.")
 	}
-	options, err := checkOptions(in.Options)
+	options, err := trimOptions(in.Options)
 	if err != nil {
 		return nil, err
 	}
-	acting, err := s.raisingAs(ctx, c, in.Agent, &task)
+	acting, err := s.resolveRaiser(ctx, c, in.Agent, &task)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contr
 		return nil, err
 	}
 	if open != nil {
-		return open.request(&task), nil
+		return open.toDecisionRequest(&task), nil
 	}
 	row := &decisionRow{
 		ID: uid.New(), Question: question, Options: options, Status: contract.DecisionOpen, RaisedBy: acting,
@@ -69,34 +70,34 @@ func (s *Service) raiseDecision(ctx context.Context, c *executor.Call, in *contr
 	if err := insertDecisionRow(ctx, c, &task, row); err != nil {
 		return nil, err
 	}
-	owner, err := projectOwner(ctx, c, task.ProjectID)
+	owner, err := loadProjectOwner(ctx, c, task.ProjectID)
 	if err != nil {
 		return nil, err
 	}
 	row.record(c, &task, "decision_request.raised", contract.EventDecisionRaised,
-		map[string]any{"options": len(options)}, others(acting, value(owner), task.CreatedBy))
-	return row.request(&task), nil
+		map[string]any{"options": len(options)}, recipientsExcept(acting, value(owner), task.CreatedBy))
+	return row.toDecisionRequest(&task), nil
 }
 
-// raisingAs is the identity that a request is raised as: the caller, or the agent
-// that it speaks for. The policies say whether it may.
-func (s *Service) raisingAs(ctx context.Context, c *executor.Call, agent string, task *taskRow) (op.UUID, error) {
+// resolveRaiser returns the user that raises the request: the caller, or the agent
+// that the caller acts for. It returns an error if the policies deny this.
+func (s *Service) resolveRaiser(ctx context.Context, c *executor.Call, agent string, task *taskRow) (op.UUID, error) {
 	resource := task.resource(c.Tenant)
 	if agent == "" {
-		return c.Actor.UserID, requireCanRaise(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource)
+		return c.Actor.UserID, requireCanRaiseDecision(ctx, c, c.Actor.UserID, task.AssigneeID, task.StatusCategory, resource)
 	}
-	acting, err := s.actingAgent(ctx, c, agent, resource)
+	acting, err := s.resolveActingAgent(ctx, c, agent, resource)
 	if err != nil {
 		return "", err
 	}
-	return acting, requireCanRaise(ctx, c, acting, task.AssigneeID, task.StatusCategory, resource)
+	return acting, requireCanRaiseDecision(ctx, c, acting, task.AssigneeID, task.StatusCategory, resource)
 }
 
-// others are the users, each once, without the one who knows already.
-func others(knows op.UUID, users ...op.UUID) []op.UUID {
+// recipientsExcept returns the distinct, non-empty user ids without the excluded one.
+func recipientsExcept(excluded op.UUID, users ...op.UUID) []op.UUID {
 	var list []op.UUID
 	for _, u := range users {
-		if u != "" && u != knows && !slices.Contains(list, u) {
+		if u != "" && u != excluded && !slices.Contains(list, u) {
 			list = append(list, u)
 		}
 	}
@@ -106,18 +107,18 @@ func others(knows op.UUID, users ...op.UUID) []op.UUID {
 func (s *Service) cancelDecisionHandler() executor.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow] {
 	return executor.Handler[contract.CancelDecisionIn, contract.DecisionRequest, taskRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn) (taskRow, authz.Resource, error) {
-			return taskOf(ctx, c, in.ProjectID, in.Task, false)
+			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *contract.CancelDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 			row, err := loadDecision(ctx, c, lockDecisionSQL, &task, in.RequestID)
 			if err != nil {
 				return nil, err
 			}
-			if err := requireCanCancel(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
+			if err := requireCanCancelDecision(ctx, c, row.RaisedBy, task.resource(c.Tenant)); err != nil {
 				return nil, err
 			}
 			if row.Status != contract.DecisionOpen {
-				return row.request(&task), nil
+				return row.toDecisionRequest(&task), nil
 			}
 			return row.resolve(ctx, c, &task, contract.DecisionCancelled)
 		},
@@ -127,14 +128,14 @@ func (s *Service) cancelDecisionHandler() executor.Handler[contract.CancelDecisi
 func (s *Service) answerDecisionHandler() executor.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow] {
 	return executor.Handler[contract.AnswerDecisionIn, contract.DecisionRequest, taskRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.AnswerDecisionIn) (taskRow, authz.Resource, error) {
-			return taskOf(ctx, c, in.ProjectID, in.Task, false)
+			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
 		},
 		Do: answerDecision,
 	}
 }
 
-// answerDecision answers an open request. Of two that come at once the second finds
-// the first one's answer, and gives that.
+// answerDecision answers an open request. Of two concurrent answers the first counts;
+// the second call returns the request with the first answer.
 func answerDecision(ctx context.Context, c *executor.Call, in *contract.AnswerDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 	if (in.ChosenOptionIndex == nil) == (in.Answer == nil) {
 		return nil, fault.Validation("answer", "Give exactly one of chosenOptionIndex and answer.")
@@ -147,7 +148,7 @@ func answerDecision(ctx context.Context, c *executor.Call, in *contract.AnswerDe
 		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, task.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return row.request(&task), nil
+		return row.toDecisionRequest(&task), nil
 	}
 	switch {
 	case in.Answer != nil:
@@ -157,47 +158,47 @@ func answerDecision(ctx context.Context, c *executor.Call, in *contract.AnswerDe
 		}
 		row.Answer = &answer
 	case len(row.Options) == 0:
-		return nil, fault.Validation("chosenOptionIndex", "The request has no options to choose from. Give an answer in words.")
+		return nil, fault.Validation("chosenOptionIndex", "The request has no options. Give the answer as free text in the field answer.")
 	case *in.ChosenOptionIndex >= len(row.Options):
-		return nil, fault.Validation("chosenOptionIndex", fmt.Sprintf("The request has the options 0 to %d.", len(row.Options)-1))
+		return nil, fault.Validation("chosenOptionIndex", fmt.Sprintf("chosenOptionIndex must be between 0 and %d.", len(row.Options)-1))
 	default:
 		row.ChosenOption, row.Answer = in.ChosenOptionIndex, &row.Options[*in.ChosenOptionIndex]
 	}
 	return row.resolve(ctx, c, &task, contract.DecisionAnswered)
 }
 
-// resolve ends an open request that is locked: the row, the audit entry and the
-// event. The task stays as it is.
+// resolve answers or cancels an open request, which the caller has locked: it updates
+// the row and adds the audit entry and the event. It does not change the task.
 func (r *decisionRow) resolve(ctx context.Context, c *executor.Call, task *taskRow, status string) (*contract.DecisionRequest, error) {
 	r.Status, r.ResolvedAt, r.ResolvedBy = status, &c.Now, &c.Actor.UserID
-	if err := resolveDecision(ctx, c, r); err != nil {
+	if err := resolveDecisionRow(ctx, c, r); err != nil {
 		return nil, err
 	}
 	action, event := "decision_request.answered", contract.EventDecisionAnswered
 	if status == contract.DecisionCancelled {
 		action, event = "decision_request.cancelled", contract.EventDecisionCancelled
 	}
-	r.record(c, task, action, event, map[string]any{"chosenOptionIndex": r.ChosenOption}, others(c.Actor.UserID, r.RaisedBy))
-	return r.request(task), nil
+	r.record(c, task, action, event, map[string]any{"chosenOptionIndex": r.ChosenOption}, recipientsExcept(c.Actor.UserID, r.RaisedBy))
+	return r.toDecisionRequest(task), nil
 }
 
-// record adds the audit entry and the event of a change, which tells notify of
-// it. The entry's actor is the caller; raisedBy is the identity that the request
-// was raised as.
-func (r *decisionRow) record(c *executor.Call, task *taskRow, action, event string, more map[string]any, notify []op.UUID) {
+// record adds the audit entry and the event of a change. The event notifies the users
+// in notify. The actor of the audit entry is the caller, who may differ from
+// raisedBy.
+func (r *decisionRow) record(c *executor.Call, task *taskRow, action, event string, details map[string]any, notify []op.UUID) {
 	changes := map[string]any{"taskId": task.ID, "key": task.key(), "projectId": task.ProjectID, "raisedBy": r.RaisedBy}
-	for name, v := range more {
+	for name, v := range details {
 		changes[name] = v
 	}
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "decision_request", ResourceID: string(r.ID), Changes: changes, Classification: task.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.request(task), Notify: notify})
+	c.Emit(executor.Event{Type: event, AggregateType: "decision_request", AggregateID: r.ID, Payload: r.toDecisionRequest(task), Notify: notify})
 }
 
-// hydrate puts the decision request that was asked for into the task, or else
-// its latest.
-func hydrate(ctx context.Context, c *executor.Call, task *taskRow, id op.UUID, shown *contract.Task) error {
+// addDecisionRequest sets the decision request of an API task: the one with the id,
+// or the task's latest one if id is empty.
+func addDecisionRequest(ctx context.Context, c *executor.Call, task *taskRow, id op.UUID, shown *contract.Task) error {
 	var row *decisionRow
 	var err error
 	if id != "" {
@@ -206,7 +207,7 @@ func hydrate(ctx context.Context, c *executor.Call, task *taskRow, id op.UUID, s
 		row, err = findDecision(ctx, c, latestDecisionSQL, task, nil)
 	}
 	if err == nil && row != nil {
-		shown.DecisionRequest = row.request(task)
+		shown.DecisionRequest = row.toDecisionRequest(task)
 	}
 	return err
 }

@@ -25,12 +25,12 @@ WHERE d.tenant_id = @tenant AND d.project_id = @project AND d.task_id = @task
 ORDER BY d.created_at DESC, d.id DESC
 LIMIT @limit`
 
-// listDecisionsHandler gives a page of a task's requests, the latest first. They are
-// read with the task: whoever may read it may read them all.
+// listDecisionsHandler returns a page of a task's decision requests, latest first. A
+// caller who may read the task may read its requests.
 func (s *Service) listDecisionsHandler() executor.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow] {
 	return executor.Handler[contract.ListDecisionRequestsIn, op.Page[contract.DecisionRequest], taskRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn) (taskRow, authz.Resource, error) {
-			return taskOf(ctx, c, in.ProjectID, in.Task, false)
+			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *contract.ListDecisionRequestsIn, task taskRow) (*op.Page[contract.DecisionRequest], error) {
 			args := postgres.Args{
@@ -50,7 +50,7 @@ func (s *Service) listDecisionsHandler() executor.Handler[contract.ListDecisionR
 			}
 			page := &op.Page[contract.DecisionRequest]{Items: []contract.DecisionRequest{}}
 			for i := range rows[:min(len(rows), in.Limit)] {
-				page.Items = append(page.Items, *rows[i].request(&task))
+				page.Items = append(page.Items, *rows[i].toDecisionRequest(&task))
 			}
 			if len(rows) > in.Limit {
 				last := rows[in.Limit-1]
@@ -61,61 +61,61 @@ func (s *Service) listDecisionsHandler() executor.Handler[contract.ListDecisionR
 	}
 }
 
-// decisionCursor is the place in a list behind a decision request.
+// decisionCursor is the position after a decision request in a list.
 type decisionCursor struct {
 	at time.Time
 	id op.UUID
 }
 
-// readDecisionCursor reads a cursor of the given list; nil is its start. more are
-// the keys that stand before the place and must be these.
-func readDecisionCursor(c *executor.Call, o *op.Operation, text string, more ...string) (*decisionCursor, error) {
-	keys, err := op.ReadCursor(text, o.Name, c.Tenant, len(more)+2)
+// readDecisionCursor decodes a cursor of the given list operation. It returns nil for
+// the start of the list, and an error if the cursor's leading keys are not prefix.
+func readDecisionCursor(c *executor.Call, o *op.Operation, text string, prefix ...string) (*decisionCursor, error) {
+	keys, err := op.ReadCursor(text, o.Name, c.Tenant, len(prefix)+2)
 	if err != nil || keys == nil {
 		return nil, err
 	}
 	wrong := op.WrongCursor()
-	if !slices.Equal(keys[:len(more)], more) {
+	if !slices.Equal(keys[:len(prefix)], prefix) {
 		return nil, wrong
 	}
-	at, err := op.ParseCursorTime(keys[len(more)])
+	at, err := op.ParseCursorTime(keys[len(prefix)])
 	if err != nil {
 		return nil, err
 	}
-	id, err := op.ParseUUID(keys[len(more)+1])
+	id, err := op.ParseUUID(keys[len(prefix)+1])
 	if err != nil {
 		return nil, wrong.WithCause(err)
 	}
 	return &decisionCursor{at, id}, nil
 }
 
-// awaitingDecisionFilter stands in the cursor of the list of tasks that await a decision, so
-// that it is not taken for one of another order.
+// awaitingDecisionFilter marks the cursors of listAwaiting, so that they are not
+// accepted by list-tasks with another order.
 const awaitingDecisionFilter = "awaiting-decision"
 
-// listAwaiting gives a page of the tasks of a project that await a decision, the
-// oldest open request first: one statement, which walks the index of open
-// requests and stops when the page is full.
+// listAwaiting returns a page of a project's tasks with an open decision request,
+// oldest request first. Its statement scans the index of open requests and stops when
+// the page is full.
 func (s *Service) listAwaiting(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
 	after, err := readDecisionCursor(c, contract.ListTasks.Operation, in.Cursor, awaitingDecisionFilter, string(in.ProjectID))
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
-	var places []decisionCursor
+	var cursors []decisionCursor
 	if !f.None() {
 		epics, err := c.Filter(ctx, contract.PermTasksRead, epicProjectColumns)
 		if err != nil {
 			return nil, err
 		}
-		if places, err = readAwaiting(ctx, c, awaitingStatement(c, in, f, epics, after), in, page); err != nil {
+		if cursors, err = readAwaiting(ctx, c, awaitingStatement(c, in, f, epics, after), in, page); err != nil {
 			return nil, err
 		}
 	}
 	if n := in.Limit; len(page.Items) > n {
 		page.Items = page.Items[:n]
 		page.NextCursor = op.NewCursor(contract.ListTasks.Name, c.Tenant, awaitingDecisionFilter, string(in.ProjectID),
-			op.CursorTime(places[n-1].at), string(places[n-1].id))
+			op.CursorTime(cursors[n-1].at), string(cursors[n-1].id))
 	}
 	return page, explainEmptyPage(ctx, c, in, page)
 }
@@ -137,23 +137,25 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, `
 ORDER BY page.decision_at, page.decision_id`)
 }
 
+// readAwaiting adds the tasks of the statement's result to the page and returns the
+// cursor of each.
 func readAwaiting(ctx context.Context, c *executor.Call, st *statement, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) ([]decisionCursor, error) {
 	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
 	if err != nil {
 		return nil, err
 	}
 	var r taskRow
-	var shown bool
-	var place decisionCursor
-	var places []decisionCursor
-	_, err = pgx.ForEachRow(rows, append(r.listed(), &shown, &place.id, &place.at), func() error {
+	var isEpicReadable bool
+	var cursor decisionCursor
+	var cursors []decisionCursor
+	_, err = pgx.ForEachRow(rows, append(r.listed(), &isEpicReadable, &cursor.id, &cursor.at), func() error {
 		item := r.summary()
-		item.ProjectID, item.DecisionRequestID = in.ProjectID, place.id
-		if !shown {
+		item.ProjectID, item.DecisionRequestID = in.ProjectID, cursor.id
+		if !isEpicReadable {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
-		page.Items, places = append(page.Items, item), append(places, place)
+		page.Items, cursors = append(page.Items, item), append(cursors, cursor)
 		return nil
 	})
-	return places, err
+	return cursors, err
 }

@@ -12,7 +12,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// decisionRow is a decision request.
+// decisionRow is a row of projects.decision_requests.
 type decisionRow struct {
 	ID           op.UUID
 	Question     string
@@ -40,11 +40,11 @@ const (
 	latestDecisionSQL = decisionSelect + ` ORDER BY d.created_at DESC, d.id DESC LIMIT 1`
 )
 
-// findDecision reads the one decision request of a task that a statement above
-// means; nil where there is none.
-func findDecision(ctx context.Context, c *executor.Call, sql string, task *taskRow, more postgres.Args) (*decisionRow, error) {
+// findDecision reads a decision request of the task with one of the statements above.
+// It returns nil if there is none.
+func findDecision(ctx context.Context, c *executor.Call, sql string, task *taskRow, extraArgs postgres.Args) (*decisionRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": task.ProjectID, "task": task.ID}
-	for name, v := range more {
+	for name, v := range extraArgs {
 		args[name] = v
 	}
 	row, err := postgres.One[decisionRow](ctx, c.DB, sql, args)
@@ -54,8 +54,8 @@ func findDecision(ctx context.Context, c *executor.Call, sql string, task *taskR
 	return &row, err
 }
 
-// loadDecision reads a decision request of the task by its id. One of another
-// task is not there.
+// loadDecision reads a decision request of the task by its id. It returns NOT_FOUND
+// if the request belongs to another task.
 func loadDecision(ctx context.Context, c *executor.Call, sql string, task *taskRow, id op.UUID) (*decisionRow, error) {
 	row, err := findDecision(ctx, c, sql, task, postgres.Args{"id": id})
 	if err == nil && row == nil {
@@ -64,8 +64,8 @@ func loadDecision(ctx context.Context, c *executor.Call, sql string, task *taskR
 	return row, err
 }
 
-// request is the public form.
-func (r *decisionRow) request(task *taskRow) *contract.DecisionRequest {
+// toDecisionRequest converts the row to the API type.
+func (r *decisionRow) toDecisionRequest(task *taskRow) *contract.DecisionRequest {
 	d := &contract.DecisionRequest{
 		ID: r.ID, ProjectID: task.ProjectID, TaskID: task.ID, TaskKey: task.key(), Question: r.Question, Options: r.Options,
 		Status: r.Status, Answer: value(r.Answer), ChosenOptionIndex: r.ChosenOption, RaisedBy: r.RaisedBy,
@@ -79,8 +79,8 @@ func (r *decisionRow) request(task *taskRow) *contract.DecisionRequest {
 
 const projectOwnerSQL = `SELECT p.owner_id FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
 
-// projectOwner is the user who answers for a project, if there is one.
-func projectOwner(ctx context.Context, c *executor.Call, project op.UUID) (*op.UUID, error) {
+// loadProjectOwner returns the owner of a project, nil if it has none.
+func loadProjectOwner(ctx context.Context, c *executor.Call, project op.UUID) (*op.UUID, error) {
 	var owner *op.UUID
 	err := c.DB.QueryRow(ctx, projectOwnerSQL, postgres.Args{"tenant": c.Tenant, "project": project}).Scan(&owner)
 	return owner, err
@@ -103,8 +103,8 @@ UPDATE projects.decision_requests d
 SET status = @status, answer = @answer, chosen_option = @chosen, resolved_at = @now, resolved_by = @by
 WHERE d.tenant_id = @tenant AND d.id = @id AND d.status = 'open'`
 
-// resolveDecision ends an open request, which the caller has locked.
-func resolveDecision(ctx context.Context, c *executor.Call, r *decisionRow) error {
+// resolveDecisionRow updates an open request, which the caller has locked.
+func resolveDecisionRow(ctx context.Context, c *executor.Call, r *decisionRow) error {
 	_, err := c.DB.Exec(ctx, resolveDecisionSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "status": r.Status, "answer": r.Answer, "chosen": r.ChosenOption,
 		"now": r.ResolvedAt, "by": r.ResolvedBy,
@@ -112,8 +112,9 @@ func resolveDecision(ctx context.Context, c *executor.Call, r *decisionRow) erro
 	return err
 }
 
-// taskOf is the Load of whatever is done with a task's decision requests.
-func taskOf(ctx context.Context, c *executor.Call, project op.UUID, task string, lock bool) (taskRow, authz.Resource, error) {
+// loadTaskResource implements Handler.Load for operations on a task's decision
+// requests: they are authorized with the task as resource.
+func loadTaskResource(ctx context.Context, c *executor.Call, project op.UUID, task string, lock bool) (taskRow, authz.Resource, error) {
 	row, err := loadTask(ctx, c, project, task, lock)
 	return row, row.resource(c.Tenant), err
 }

@@ -51,7 +51,7 @@ func decisionRequests(s scene) map[string]fields {
 	}
 }
 
-// names are the path parts of a decision request.
+// names returns the path parts of a decision request.
 func names(task *contract.Task, request op.UUID, more ...fields) fields {
 	return merge(fields{"projectId": task.ProjectID, "task": task.Key, "requestId": request}, more...)
 }

@@ -16,32 +16,35 @@ import (
 	"parapet/internal/principal"
 )
 
-// decisionChannel is where the database announces that an open decision request
-// was answered, cancelled or deleted.
+// decisionChannel is the PostgreSQL notification channel on which the database
+// announces that an open decision request was answered, cancelled or deleted.
 const decisionChannel = "parapet_decisions"
 
-// waiters are the calls of this process that wait for a decision. A notice wakes
-// those that wait for its request; they read it anew, so that a notice too many
-// costs a read, and one too few, after which all are woken, costs its delay.
+// waiters manages the calls of this process that wait for a decision. A notification
+// wakes the calls that wait for its request, and they read the request again. A
+// superfluous notification therefore only costs a read. After missed notifications
+// all calls are woken.
 type waiters struct {
-	mu         sync.Mutex
+	mu sync.Mutex
+	// wakeSignal holds the channels of the waiting calls by decision request.
 	wakeSignal map[op.UUID]map[chan struct{}]bool
-	// waitersByUser is how many calls of each user wait.
+	// waitersByUser counts the waiting calls per user.
 	waitersByUser map[op.UUID]int
-	// lookupSlots has room for those who look again at a time: of all whom one notice
-	// wakes, no more are at the database than it can do with.
+	// lookupSlots is a semaphore that limits concurrent reads after a notification.
 	lookupSlots chan struct{}
-	// done is closed when nobody is to wait any longer.
-	done chan struct{}
-	sync sync.Once
+	// done is closed to end all waits.
+	done      chan struct{}
+	closeOnce sync.Once
 }
 
 const (
-	// maxWaits is how many calls of one user wait in a process at a time.
-	maxWaits = 256
-	// parallelLookups is how many of those who were woken look at the database at once.
+	// maxWaitsPerUser is the maximum number of concurrently waiting calls of one user
+	// per process.
+	maxWaitsPerUser = 256
+	// parallelLookups is the maximum number of woken calls that read the database
+	// concurrently.
 	parallelLookups = 4
-	// waitRetryDelay is when a user with too many waits may ask again.
+	// waitRetryDelay is the Retry-After of a call that exceeds maxWaitsPerUser.
 	waitRetryDelay = 5 * time.Second
 )
 
@@ -51,14 +54,14 @@ func newWaiters() *waiters {
 	}
 }
 
-// add gives the channel on which a waiter for the request is woken, and the
-// function that takes it away; nil when so many of the user wait already that no
-// other can.
+// add registers a waiting call. It returns the channel that wakes the call and the
+// function that unregisters it, or nil if the user already has maxWaitsPerUser
+// waiting calls.
 func (w *waiters) add(user, request op.UUID) (<-chan struct{}, func()) {
 	woken := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waitersByUser[user] >= maxWaits {
+	if w.waitersByUser[user] >= maxWaitsPerUser {
 		return nil, nil
 	}
 	w.waitersByUser[user]++
@@ -84,12 +87,12 @@ func wake(all map[chan struct{}]bool) {
 		select {
 		case woken <- struct{}{}:
 		default:
-			// It is woken already and has not looked yet.
+			// A wake-up is already pending.
 		}
 	}
 }
 
-// wakeAll wakes everybody: notices may have been missed.
+// wakeAll wakes all waiting calls, because notifications may have been missed.
 func (w *waiters) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,23 +101,25 @@ func (w *waiters) wakeAll() {
 	}
 }
 
-// handleNotification wakes those whom a notice concerns; all, when it cannot be read.
+// handleNotification wakes the calls that wait for the request in the payload, or all
+// calls if the payload is invalid.
 func (w *waiters) handleNotification(payload string) {
-	var notice struct {
+	var notification struct {
 		Request op.UUID `json:"request"`
 	}
-	if err := json.Unmarshal([]byte(payload), &notice); err != nil {
+	if err := json.Unmarshal([]byte(payload), &notification); err != nil {
 		w.wakeAll()
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wake(w.wakeSignal[notice.Request])
+	wake(w.wakeSignal[notification.Request])
 }
 
-// lookup calls f; when it is not the first lookup, in its turn.
-func (w *waiters) lookup(ctx context.Context, again bool, f func() (any, error)) (any, error) {
-	if !again {
+// lookup calls f: the first lookup of a call immediately, later ones when a slot is
+// free.
+func (w *waiters) lookup(ctx context.Context, isRetry bool, f func() (any, error)) (any, error) {
+	if !isRetry {
 		return f()
 	}
 	select {
@@ -126,57 +131,56 @@ func (w *waiters) lookup(ctx context.Context, again bool, f func() (any, error))
 	}
 }
 
-// end lets everybody answer with what there is, now and from now on.
-func (w *waiters) end() { w.sync.Do(func() { close(w.done) }) }
+// endAll makes all current and future waiting calls return immediately.
+func (w *waiters) endAll() { w.closeOnce.Do(func() { close(w.done) }) }
 
-// EndWaits lets the calls that wait for a decision answer at once, with the
-// request as it is. A process that is about to stop calls it, so that nobody's
-// wait holds up the end.
-func (s *Service) EndWaits() { s.decisionWaiters.end() }
+// EndWaits makes all calls that wait for a decision return the request as it is.
+// Called at shutdown, so that waiting calls don't delay it.
+func (s *Service) EndWaits() { s.decisionWaiters.endAll() }
 
-// waitDecision binds the long poll. It is a read that is repeated after each
-// notice: every look is a call of its own, with its tenant context and its
-// decision, and between two looks nothing of the database is held.
+// waitDecision binds the long poll of wait-decision. It reads the request again after
+// each notification. Each read is a separate executor call with its own
+// authorization and transaction; no database connection is held between reads.
 func (s *Service) waitDecision() op.Bound {
-	look := executor.Handle(s.executor, contract.WaitDecision, executor.Handler[contract.WaitDecisionIn, contract.DecisionRequest, taskRow]{
+	read := executor.Handle(s.executor, contract.WaitDecision, executor.Handler[contract.WaitDecisionIn, contract.DecisionRequest, taskRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn) (taskRow, authz.Resource, error) {
-			return taskOf(ctx, c, in.ProjectID, in.Task, false)
+			return loadTaskResource(ctx, c, in.ProjectID, in.Task, false)
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *contract.WaitDecisionIn, task taskRow) (*contract.DecisionRequest, error) {
 			row, err := loadDecision(ctx, c, decisionByIDSQL, &task, in.RequestID)
 			if err != nil {
 				return nil, err
 			}
-			return row.request(&task), nil
+			return row.toDecisionRequest(&task), nil
 		},
 	})
-	return op.Bound{Operation: look.Operation, Call: func(ctx context.Context, in any) (any, error) {
+	return op.Bound{Operation: read.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*contract.WaitDecisionIn)
 		if !ok {
-			return nil, fmt.Errorf("tracker: %s was called with %T", look.Name, in)
+			return nil, fmt.Errorf("tracker: %s was called with %T", read.Name, in)
 		}
-		who := principal.From(ctx)
-		if who == nil {
+		caller := principal.From(ctx)
+		if caller == nil {
 			return nil, fault.Unauthorized()
 		}
-		// Listening comes before the first look: an answer in between wakes.
-		woken, leave := s.decisionWaiters.add(who.UserID, typed.RequestID)
+		// Register before the first read, so that no answer is missed.
+		woken, unregister := s.decisionWaiters.add(caller.UserID, typed.RequestID)
 		if woken == nil {
 			return nil, fault.RateLimited(waitRetryDelay)
 		}
-		defer leave()
-		end := time.NewTimer(time.Duration(typed.TimeoutSeconds) * time.Second)
-		defer end.Stop()
-		for last, again := false, false; ; again = true {
-			out, err := s.decisionWaiters.lookup(ctx, again, func() (any, error) { return look.Call(ctx, in) })
+		defer unregister()
+		timeout := time.NewTimer(time.Duration(typed.TimeoutSeconds) * time.Second)
+		defer timeout.Stop()
+		for timedOut, isRetry := false, false; ; isRetry = true {
+			out, err := s.decisionWaiters.lookup(ctx, isRetry, func() (any, error) { return read.Call(ctx, in) })
 			request, ok := out.(*contract.DecisionRequest)
-			if err != nil || last || !ok || request.Status != contract.DecisionOpen {
+			if err != nil || timedOut || !ok || request.Status != contract.DecisionOpen {
 				return out, err
 			}
 			select {
 			case <-woken:
-			case <-end.C:
-				last = true
+			case <-timeout.C:
+				timedOut = true
 			case <-s.decisionWaiters.done:
 				return out, nil
 			case <-ctx.Done():
@@ -186,7 +190,7 @@ func (s *Service) waitDecision() op.Bound {
 	}}
 }
 
-// listenForDecisions makes the waiters hear.
+// listenForDecisions subscribes the waiting calls to the database's notifications.
 func (s *Service) listenForDecisions(n *postgres.Notifications) {
 	n.On(postgres.Listener{Channel: decisionChannel, Missed: s.decisionWaiters.wakeAll, Handle: s.decisionWaiters.handleNotification})
 }

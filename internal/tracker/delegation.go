@@ -14,25 +14,27 @@ import (
 	"parapet/internal/uid"
 )
 
-// delegationPlace is where a delegation to be holds, for whom.
-type delegationPlace struct {
+// delegationScope is the delegator and the scope of a new delegation. resource is the
+// policy input of that scope.
+type delegationScope struct {
 	delegator    op.UUID
 	projectID    op.UUID
 	initiativeID op.UUID
 	resource     authz.Resource
 }
 
-func (s *Service) createDelegationHandler() executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace] {
-	return executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationPlace]{
-		Load: loadDelegationPlace,
+func (s *Service) createDelegationHandler() executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationScope] {
+	return executor.Handler[contract.CreateDelegationIn, contract.Delegation, delegationScope]{
+		Load: loadDelegationScope,
 		Do:   s.createDelegation,
 	}
 }
 
-// loadDelegationPlace finds the project or initiative and keeps it from going. The record to
-// be is the delegator's alone: that one would receive it makes nobody its maker.
-func loadDelegationPlace(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn) (delegationPlace, authz.Resource, error) {
-	place := delegationPlace{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
+// loadDelegationScope reads and locks the project or initiative of the new
+// delegation. In the policy input the delegator is the creator; the delegate is not
+// the owner, because receiving a delegation must not allow creating it.
+func loadDelegationScope(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn) (delegationScope, authz.Resource, error) {
+	place := delegationScope{delegator: in.Delegator, projectID: in.ProjectID, initiativeID: in.InitiativeID}
 	if place.delegator == "" {
 		place.delegator = c.Actor.UserID
 	}
@@ -42,9 +44,9 @@ func loadDelegationPlace(ctx context.Context, c *executor.Call, in *contract.Cre
 	}{{"projectId", contract.DelegationProject, in.ProjectID}, {"initiativeId", contract.DelegationInitiative, in.InitiativeID}} {
 		switch {
 		case in.Scope == p.scope && p.id == "":
-			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("A delegation of the scope %s names where it holds.", p.scope))
+			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("%s is required when the scope is %s.", p.field, p.scope))
 		case in.Scope != p.scope && p.id != "":
-			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("Only a delegation of the scope %s has this field.", p.scope))
+			return place, authz.Resource{}, fault.Validation(p.field, fmt.Sprintf("%s is only allowed when the scope is %s.", p.field, p.scope))
 		}
 	}
 	switch in.Scope {
@@ -67,7 +69,7 @@ func loadDelegationPlace(ctx context.Context, c *executor.Call, in *contract.Cre
 	return place, place.resource, nil
 }
 
-func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn, place delegationPlace) (*contract.Delegation, error) {
+func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *contract.CreateDelegationIn, place delegationScope) (*contract.Delegation, error) {
 	row := delegationRow{
 		ID: uid.New(), DelegatorID: place.delegator, DelegateID: in.Delegate, Scope: in.Scope, ProjectID: optional(place.projectID),
 		InitiativeID: optional(place.initiativeID), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, Classification: place.resource.Classification,
@@ -76,7 +78,7 @@ func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *co
 	slices.Sort(row.Permissions)
 	row.Permissions = slices.Compact(row.Permissions)
 	var err error
-	if row.StartsAt, row.EndsAt, err = delegationTimes(c.Now, in.From, in.Until); err != nil {
+	if row.StartsAt, row.EndsAt, err = parseDelegationTimes(c.Now, in.From, in.Until); err != nil {
 		return nil, err
 	}
 	if err := s.requireDelegatable(ctx, c, &row, place.resource); err != nil {
@@ -86,15 +88,15 @@ func (s *Service) createDelegation(ctx context.Context, c *executor.Call, in *co
 		return nil, err
 	}
 	recordDelegation(c, &row, "delegation.created", contract.EventDelegationCreated)
-	return row.delegation(c.Now), nil
+	return row.toDelegation(c.Now), nil
 }
 
-// delegationTimes reads when a delegation begins, which is now where from is empty,
-// and when it ends. The policies decide whether these times are allowed.
-func delegationTimes(now time.Time, from, until string) (starts, ends time.Time, err error) {
+// parseDelegationTimes parses the start and end of a delegation; an empty from means
+// now. Whether these times are allowed is decided by the policies.
+func parseDelegationTimes(now time.Time, from, until string) (starts, ends time.Time, err error) {
 	starts = now
 	if from != "" {
-		// The contract's format has been checked.
+		// Unreachable for requests: the contract checks the format.
 		if starts, err = time.Parse(time.RFC3339, from); err != nil {
 			return starts, ends, fault.Validation("from", "The field from must be a timestamp such as 2027-03-31T17:00:00Z.")
 		}
@@ -105,22 +107,23 @@ func delegationTimes(now time.Time, from, until string) (starts, ends time.Time,
 	return starts.UTC().Truncate(time.Microsecond), ends.UTC().Truncate(time.Microsecond), nil
 }
 
-// requireDelegatable asks the policies whether this can be delegated: to this user, here, for
-// this time, beside what the delegate has already.
+// requireDelegatable returns an error if the policies deny the delegation: they check
+// both users, the scope, the permissions, the times and the number of delegations
+// that the delegate already has.
 func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *delegationRow, place authz.Resource) error {
-	delegator, err := s.candidate(ctx, c, string(r.DelegatorID))
+	delegator, err := s.loadCandidate(ctx, c, string(r.DelegatorID))
 	if err != nil {
 		return err
 	}
-	delegate, err := s.candidate(ctx, c, string(r.DelegateID))
+	delegate, err := s.loadCandidate(ctx, c, string(r.DelegateID))
 	if err != nil {
 		return err
 	}
-	received, err := delegationsReceived(ctx, c, r)
+	received, err := countReceivedDelegations(ctx, c, r)
 	if err != nil {
 		return err
 	}
-	// One that the directory does not know is told from the other all the same.
+	// The directory returns no id for an unknown user. The policies need both ids.
 	delegator.ID, delegate.ID = string(r.DelegatorID), string(r.DelegateID)
 	v, err := c.Evaluate(ctx, authz.Delegate{
 		Actor: c.Actor.Subject, Delegator: delegator, Delegate: delegate, Permissions: r.Permissions, Resource: place,
@@ -132,8 +135,8 @@ func (s *Service) requireDelegatable(ctx context.Context, c *executor.Call, r *d
 	return verdictError(v, err, "", place.Type)
 }
 
-// recordDelegation tells of a delegation: who, for whom, where and what. Entries
-// of authority are critical.
+// recordDelegation adds the audit entry and the event of a change. The entry is
+// critical because it changes what a user is authorized to do.
 func recordDelegation(c *executor.Call, r *delegationRow, action, event string) {
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "delegation", ResourceID: string(r.ID), Critical: true, Classification: r.Classification,
@@ -142,7 +145,7 @@ func recordDelegation(c *executor.Call, r *delegationRow, action, event string) 
 			"permissions": r.Permissions, "from": r.StartsAt, "until": r.EndsAt,
 		},
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "delegation", AggregateID: r.ID, Payload: r.delegation(c.Now)})
+	c.Emit(executor.Event{Type: event, AggregateType: "delegation", AggregateID: r.ID, Payload: r.toDelegation(c.Now)})
 }
 
 func (s *Service) getDelegationHandler() executor.Handler[contract.DelegationIn, contract.Delegation, delegationRow] {
@@ -152,7 +155,7 @@ func (s *Service) getDelegationHandler() executor.Handler[contract.DelegationIn,
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(_ context.Context, c *executor.Call, _ *contract.DelegationIn, row delegationRow) (*contract.Delegation, error) {
-			return row.delegation(c.Now), nil
+			return row.toDelegation(c.Now), nil
 		},
 	}
 }
@@ -168,13 +171,13 @@ func (s *Service) revokeDelegationHandler() executor.Handler[contract.Delegation
 				if err := authorizeUnchanged(ctx, c, contract.PermDelegationsRead, row.resource(c.Tenant)); err != nil {
 					return nil, err
 				}
-				return row.delegation(c.Now), nil
+				return row.toDelegation(c.Now), nil
 			}
 			if err := revokeDelegation(ctx, c, &row); err != nil {
 				return nil, err
 			}
 			recordDelegation(c, &row, "delegation.revoked", contract.EventDelegationRevoked)
-			return row.delegation(c.Now), nil
+			return row.toDelegation(c.Now), nil
 		},
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// listDelegations gives a page of the delegations that the filter lets through, the
-// newest first: an id tells when it was made. The page's cursor is the last one's.
+// listDelegations returns a page of the delegations that the filter allows, newest
+// first. It orders by id, because ids are time-ordered; the cursor is the last id.
 func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *contract.ListDelegationsIn, f authz.Filter) (*op.Page[contract.Delegation], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListDelegations.Name, c.Tenant, 1)
 	if err != nil {
@@ -30,15 +30,15 @@ func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *con
 	if in.Delegate != "" {
 		st.add(` AND d.delegate_id = `, st.arg(in.Delegate))
 	}
-	moment := func() string { return st.arg(c.Now) + `::timestamptz` }
+	nowArg := func() string { return st.arg(c.Now) + `::timestamptz` }
 	switch in.State {
 	case contract.DelegationScheduled:
-		st.add(` AND d.revoked_at IS NULL AND d.starts_at > `, moment())
+		st.add(` AND d.revoked_at IS NULL AND d.starts_at > `, nowArg())
 	case contract.DelegationActive:
-		now := moment()
+		now := nowArg()
 		st.add(` AND d.revoked_at IS NULL AND d.starts_at <= `, now, ` AND d.ends_at > `, now)
 	case contract.DelegationExpired:
-		st.add(` AND d.revoked_at IS NULL AND d.ends_at <= `, moment())
+		st.add(` AND d.revoked_at IS NULL AND d.ends_at <= `, nowArg())
 	case contract.DelegationRevoked:
 		st.add(` AND d.revoked_at IS NOT NULL`)
 	}
@@ -59,7 +59,7 @@ func (s *Service) listDelegations(ctx context.Context, c *executor.Call, in *con
 		page.NextCursor = op.NewCursor(contract.ListDelegations.Name, c.Tenant, string(rows[len(rows)-1].ID))
 	}
 	for i := range rows {
-		page.Items = append(page.Items, *rows[i].delegation(c.Now))
+		page.Items = append(page.Items, *rows[i].toDelegation(c.Now))
 	}
 	return page, nil
 }

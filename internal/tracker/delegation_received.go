@@ -8,8 +8,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// ReceivedDelegations answers other modules about delegations. It needs nothing
-// of the module but its pool, so a process that serves other modules has one too.
+// ReceivedDelegations implements contract.Delegations for other modules. It only needs
+// a pool, so that a process that does not run the tracker module can use it too.
 type ReceivedDelegations struct{ Pool *postgres.Pool }
 
 var _ contract.Delegations = ReceivedDelegations{}

@@ -15,14 +15,14 @@ import (
 	"parapet/internal/principal"
 )
 
-// Delegations is where the gate of the tracker finds what its callers may do on
-// behalf of others.
+// Delegations provides the tracker's executor with the active delegations to a caller.
 type Delegations struct{}
 
 var _ executor.Delegations = Delegations{}
 
-// What is in force at this moment, with the projects that an initiative holds now.
-// The text is the same for the same delegations.
+// Returns the active delegations to user $1 in tenant $2 as JSON text, with the
+// current projects of each initiative; empty if there are none. The order is fixed, so
+// that equal delegations have equal texts and fingerprints.
 const activeDelegationsSQL = `
 SELECT coalesce(json_agg(json_build_object(
            'id', d.id, 'delegator', d.delegator_id, 'scope', lower(d.scope), 'permissions', d.permissions,
@@ -31,13 +31,13 @@ SELECT coalesce(json_agg(json_build_object(
                WHEN 'INITIATIVE' THEN (SELECT coalesce(json_agg(p.id ORDER BY p.id), '[]') FROM projects.projects p
                                        WHERE p.tenant_id = $2 AND p.initiative_id = d.initiative_id)
                ELSE '[]' END,
-           'initiatives', CASE d.scope WHEN 'INITIATIVE' THEN json_build_array(d.initiative_id) ELSE '[]' END) ORDER BY d.id)::text, '') AS lent
+           'initiatives', CASE d.scope WHEN 'INITIATIVE' THEN json_build_array(d.initiative_id) ELSE '[]' END) ORDER BY d.id)::text, '') AS delegations
 FROM projects.delegations d
 WHERE d.tenant_id = $2 AND d.delegate_id = $1 AND d.revoked_at IS NULL AND d.starts_at <= now() AND d.ends_at > now()`
 
-const fingerprintSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END FROM (` + activeDelegationsSQL + `) f`
+const fingerprintSQL = `SELECT CASE delegations WHEN '' THEN '' ELSE md5(delegations) END FROM (` + activeDelegationsSQL + `) f`
 
-const activeDelegationListSQL = `SELECT CASE lent WHEN '' THEN '' ELSE md5(lent) END AS fingerprint, lent FROM (` + activeDelegationsSQL + `) f`
+const activeDelegationListSQL = `SELECT CASE delegations WHEN '' THEN '' ELSE md5(delegations) END AS fingerprint, delegations FROM (` + activeDelegationsSQL + `) f`
 
 // FingerprintSQL implements executor.Delegations.
 func (Delegations) FingerprintSQL() string { return fingerprintSQL }
@@ -45,19 +45,19 @@ func (Delegations) FingerprintSQL() string { return fingerprintSQL }
 // Active implements executor.Delegations.
 func (Delegations) Active(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error) {
 	var found principal.Delegations
-	var lent string
-	if err := q.QueryRow(ctx, activeDelegationListSQL, user, tenant).Scan(&found.Fingerprint, &lent); err != nil || lent == "" {
+	var delegationsJSON string
+	if err := q.QueryRow(ctx, activeDelegationListSQL, user, tenant).Scan(&found.Fingerprint, &delegationsJSON); err != nil || delegationsJSON == "" {
 		return principal.Delegations{}, err
 	}
-	if err := json.Unmarshal([]byte(lent), &found.Active); err != nil {
+	if err := json.Unmarshal([]byte(delegationsJSON), &found.Active); err != nil {
 		return principal.Delegations{}, fmt.Errorf("tracker: delegations: %w", err)
 	}
 	return found, nil
 }
 
-// delegationType says where the aliases d (delegation), p (its project) and i
-// (its initiative) keep what the policies ask of a delegation. It is its
-// delegator's and its delegate's own.
+// delegationType maps the policy attributes of a delegation to columns of the aliases
+// d (delegation), p (its project) and i (its initiative). The delegator counts as its
+// creator and the delegate as its owner.
 var delegationType = authz.NewRecordType("delegation", authz.Attributes[delegationRow]{
 	Tenant:         authz.TenantColumn[delegationRow]("d.tenant_id"),
 	ID:             authz.NewAttribute("d.id", func(r *delegationRow) string { return string(r.ID) }),
@@ -72,14 +72,15 @@ var delegationColumns = delegationType.Columns()
 
 func delegationConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"delegations_not_to_oneself": fault.Validation("delegate", "Nobody delegates to oneself. Name another user."),
-		"delegations_times_in_order": fault.Validation("until", "A delegation ends after it begins."),
+		"delegations_not_to_oneself": fault.Validation("delegate", "The delegate must be another user than the delegator."),
+		"delegations_times_in_order": fault.Validation("until", "until must be later than from."),
 		"delegations_of_project":     fault.NotFound("project"),
 		"delegations_of_initiative":  fault.NotFound("initiative"),
 	}
 }
 
-// delegationRow is a delegation with what the policies ask of its place.
+// delegationRow is a delegation with the organisation and classification of its
+// project or initiative.
 type delegationRow struct {
 	ID             op.UUID
 	DelegatorID    op.UUID
@@ -120,21 +121,22 @@ func loadDelegation(ctx context.Context, c *executor.Call, sql string, id op.UUI
 	return row, err
 }
 
-// Whoever lends to somebody waits for others who do, so that the bounds hold.
+// Serializes the creation of delegations to the same delegate, so that concurrent
+// requests cannot exceed the limits.
 const lockDelegateSQL = `SELECT pg_advisory_xact_lock(hashtextextended('parapet delegations ' || @tenant::text || ' ' || @delegate::text, 0))`
 
-const receivedSQL = `
+const countReceivedDelegationsSQL = `
 SELECT count(*) FILTER (WHERE d.delegator_id = @delegator), count(*) FROM projects.delegations d
 WHERE d.tenant_id = @tenant AND d.delegate_id = @delegate AND d.revoked_at IS NULL AND d.ends_at > @now`
 
-// delegationsReceived counts what the delegate has already and holds it at that
-// until the transaction ends.
-func delegationsReceived(ctx context.Context, c *executor.Call, r *delegationRow) (authz.Received, error) {
+// countReceivedDelegations counts the delegate's scheduled and active delegations. It
+// locks the delegate, so that the count does not change until the transaction ends.
+func countReceivedDelegations(ctx context.Context, c *executor.Call, r *delegationRow) (authz.Received, error) {
 	var received authz.Received
 	if _, err := c.DB.Exec(ctx, lockDelegateSQL, postgres.Args{"tenant": c.Tenant, "delegate": r.DelegateID}); err != nil {
 		return received, err
 	}
-	err := c.DB.QueryRow(ctx, receivedSQL, postgres.Args{
+	err := c.DB.QueryRow(ctx, countReceivedDelegationsSQL, postgres.Args{
 		"tenant": c.Tenant, "delegator": r.DelegatorID, "delegate": r.DelegateID, "now": c.Now,
 	}).Scan(&received.FromDelegator, &received.Total)
 	return received, err
@@ -163,13 +165,13 @@ func revokeDelegation(ctx context.Context, c *executor.Call, r *delegationRow) e
 	return err
 }
 
-// resource is the delegation as the policies see it.
+// resource converts the delegation to policy input.
 func (r *delegationRow) resource(tenant op.UUID) authz.Resource {
 	return delegationType.Resource(string(tenant), r)
 }
 
-// delegation is the public form, as it is at a moment.
-func (r *delegationRow) delegation(now time.Time) *contract.Delegation {
+// toDelegation converts the row to the API type, with its state at the given time.
+func (r *delegationRow) toDelegation(now time.Time) *contract.Delegation {
 	d := &contract.Delegation{
 		ID: r.ID, DelegatorID: r.DelegatorID, DelegateID: r.DelegateID, Scope: r.Scope, ProjectID: value(r.ProjectID),
 		InitiativeID: value(r.InitiativeID), Permissions: r.Permissions, From: r.StartsAt.UTC(), Until: r.EndsAt.UTC(),

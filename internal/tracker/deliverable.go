@@ -16,21 +16,22 @@ import (
 	"parapet/internal/uid"
 )
 
-// deliverableMoves says which status can follow which. What has no followers is
-// final.
-var deliverableMoves = map[string][]string{
+// deliverableTransitions lists the allowed next statuses of each status. A status
+// without next statuses is final.
+var deliverableTransitions = map[string][]string{
 	contract.DeliverableDraft:       {contract.DeliverableSubmitted},
 	contract.DeliverableSubmitted:   {contract.DeliverableUnderReview},
 	contract.DeliverableUnderReview: {contract.DeliverableAccepted, contract.DeliverableRejected, contract.DeliverableRevised},
 	contract.DeliverableRevised:     {contract.DeliverableSubmitted},
 }
 
-// isDecided tells whether a deliverable stays as it is for good.
-func isDecided(status string) bool { return len(deliverableMoves[status]) == 0 }
+// isFinalDeliverableStatus reports whether a deliverable with this status can no
+// longer be changed.
+func isFinalDeliverableStatus(status string) bool { return len(deliverableTransitions[status]) == 0 }
 
-// errDecided refuses a change of what was decided.
-func errDecided(status string) error {
-	return fault.Conflict("The deliverable is " + status + ", so that it and its criteria stay as they were decided.")
+// finalStatusError is the error for changing a deliverable with a final status.
+func finalStatusError(status string) error {
+	return fault.Conflict("The deliverable is " + status + ". It and its criteria cannot be changed any more.")
 }
 
 func (s *Service) createDeliverableHandler() executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow] {
@@ -58,7 +59,7 @@ func (s *Service) createDeliverable(ctx context.Context, c *executor.Call, in *c
 	for i, text := range in.Criteria {
 		text = strings.TrimSpace(text)
 		if n := utf8.RuneCountInString(text); n == 0 || n > maxCriterionText {
-			return nil, fault.Validation(fmt.Sprintf("criteria.%d", i), fmt.Sprintf("A criterion needs 1 to %d characters.", maxCriterionText))
+			return nil, fault.Validation(fmt.Sprintf("criteria.%d", i), fmt.Sprintf("A criterion must have 1 to %d characters.", maxCriterionText))
 		}
 		criteria[i] = criterionRow{ID: uid.New(), ProjectID: project.ID, DeliverableID: &row.ID, Text: text}
 	}
@@ -67,7 +68,7 @@ func (s *Service) createDeliverable(ctx context.Context, c *executor.Call, in *c
 			return nil, err
 		}
 	}
-	if err := checkTaskOf(ctx, c, project.ID, in.TaskID); err != nil {
+	if err := requireTaskInProject(ctx, c, project.ID, in.TaskID); err != nil {
 		return nil, err
 	}
 	if err := insertDeliverableRow(ctx, c, &row); err != nil {
@@ -82,13 +83,13 @@ func (s *Service) createDeliverable(ctx context.Context, c *executor.Call, in *c
 		map[string]any{"taskId": row.TaskID, "owner": row.OwnerID, "criteria": len(criteria)})
 }
 
-// checkTaskOf refuses a task that is not one of the project that the caller can
-// read. The empty id is fine.
-func checkTaskOf(ctx context.Context, c *executor.Call, project, task op.UUID) error {
+// requireTaskInProject returns an error unless the task id is empty or names a task of
+// the project that the caller can read.
+func requireTaskInProject(ctx context.Context, c *executor.Call, project, task op.UUID) error {
 	if task == "" {
 		return nil
 	}
-	end, err := loadDependencyEnd(ctx, c, "taskId", "task", task)
+	end, err := loadRelatedTask(ctx, c, "taskId", "task", task)
 	if err == nil && end.ProjectID != project {
 		err = fault.Validation("taskId", "The project has no such task.")
 	}
@@ -102,7 +103,7 @@ func (s *Service) getDeliverableHandler() executor.Handler[contract.DeliverableI
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *executor.Call, _ *contract.DeliverableIn, row deliverableRow) (*contract.Deliverable, error) {
-			return row.show(ctx, c)
+			return row.toDeliverable(ctx, c)
 		},
 	}
 }
@@ -118,8 +119,8 @@ func (s *Service) updateDeliverableHandler() executor.Handler[contract.UpdateDel
 }
 
 func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *contract.UpdateDeliverableIn, old deliverableRow) (*contract.Deliverable, error) {
-	if isDecided(old.Status) {
-		return nil, errDecided(old.Status)
+	if isFinalDeliverableStatus(old.Status) {
+		return nil, finalStatusError(old.Status)
 	}
 	row := old
 	if in.Title.Null {
@@ -152,11 +153,11 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 		if err := authorizeUnchanged(ctx, c, contract.PermDeliverablesRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return old.show(ctx, c)
+		return old.toDeliverable(ctx, c)
 	}
-	more := map[string]any{}
+	details := map[string]any{}
 	if slices.Contains(changed, "owner") {
-		more["owner"] = map[string]*op.UUID{"from": old.OwnerID, "to": row.OwnerID}
+		details["owner"] = map[string]*op.UUID{"from": old.OwnerID, "to": row.OwnerID}
 		if row.OwnerID != nil {
 			if err := s.checkAssignable(ctx, c, "owner", *row.OwnerID, row.Classification); err != nil {
 				return nil, err
@@ -164,7 +165,7 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 		}
 	}
 	if slices.Contains(changed, "taskId") {
-		if err := checkTaskOf(ctx, c, row.ProjectID, value(row.TaskID)); err != nil {
+		if err := requireTaskInProject(ctx, c, row.ProjectID, value(row.TaskID)); err != nil {
 			return nil, err
 		}
 	}
@@ -172,25 +173,25 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 	if err := updateDeliverableRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
-	return recordDeliverable(ctx, c, &row, "deliverable.updated", contract.EventDeliverableUpdated, changed, more)
+	return recordDeliverable(ctx, c, &row, "deliverable.updated", contract.EventDeliverableUpdated, changed, details)
 }
 
-// moveDeliverable is an operation that moves a deliverable to a status. names
-// gives the path parts of its input; decide, where there is one, is what else
-// the move does, with what the audit entry says of it.
-func moveDeliverable[In any](to string, names func(*In) (project, id op.UUID, reason string),
-	decide func(ctx context.Context, c *executor.Call, in *In, row *deliverableRow) (map[string]any, error),
+// deliverableTransitionHandler returns the handler of an operation that changes a
+// deliverable's status. ref returns the ids and the reason from the input. apply is
+// optional: it makes further changes and returns details for the audit entry.
+func deliverableTransitionHandler[In any](to string, ref func(*In) (project, id op.UUID, reason string),
+	apply func(ctx context.Context, c *executor.Call, in *In, row *deliverableRow) (map[string]any, error),
 ) executor.Handler[In, contract.Deliverable, deliverableRow] {
 	return executor.Handler[In, contract.Deliverable, deliverableRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *In) (deliverableRow, authz.Resource, error) {
-			project, id, _ := names(in)
+			project, id, _ := ref(in)
 			row, err := loadDeliverable(ctx, c, project, id, true)
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *In, row deliverableRow) (*contract.Deliverable, error) {
-			from, allowed := row.Status, deliverableMoves[row.Status]
+			from, allowed := row.Status, deliverableTransitions[row.Status]
 			if !slices.Contains(allowed, to) {
-				return nil, invalidMoveError(from, to, allowed)
+				return nil, invalidTransitionError(from, to, allowed)
 			}
 			row.Status, row.UpdatedAt = to, c.Now
 			switch to {
@@ -199,30 +200,30 @@ func moveDeliverable[In any](to string, names func(*In) (project, id op.UUID, re
 			case contract.DeliverableUnderReview:
 			default:
 				row.ReviewedBy, row.ReviewedAt = &c.Actor.UserID, &c.Now
-				_, _, row.ReviewReason = names(in)
+				_, _, row.ReviewReason = ref(in)
 			}
-			more := map[string]any{}
-			if decide != nil {
+			details := map[string]any{}
+			if apply != nil {
 				var err error
-				if more, err = decide(ctx, c, in, &row); err != nil {
+				if details, err = apply(ctx, c, in, &row); err != nil {
 					return nil, err
 				}
 			}
-			more["status"] = map[string]string{"from": from, "to": to}
+			details["status"] = map[string]string{"from": from, "to": to}
 			if err := updateDeliverableRow(ctx, c, &row); err != nil {
 				return nil, err
 			}
-			return recordDeliverable(ctx, c, &row, "deliverable.status_changed", contract.EventDeliverableStatusChanged, []string{"status"}, more)
+			return recordDeliverable(ctx, c, &row, "deliverable.status_changed", contract.EventDeliverableStatusChanged, []string{"status"}, details)
 		},
 	}
 }
 
-func invalidMoveError(from, to string, allowed []string) error {
-	remedy := "That is final."
+func invalidTransitionError(from, to string, allowed []string) error {
+	hint := from + " is final."
 	if len(allowed) > 0 {
-		remedy = "From there it can become " + strings.Join(allowed, ", ") + "."
+		hint = "Allowed next statuses: " + strings.Join(allowed, ", ") + "."
 	}
-	return fault.Conflict(fmt.Sprintf("The deliverable is %s and can't become %s. %s", from, to, remedy)).
+	return fault.Conflict(fmt.Sprintf("The deliverable's status cannot change from %s to %s. %s", from, to, hint)).
 		WithDetails(map[string]any{"status": from, "allowed": append([]string{}, allowed...)})
 }
 
@@ -238,13 +239,13 @@ func rejectionRef(in *contract.RejectDeliverableIn) (op.UUID, op.UUID, string) {
 	return in.ProjectID, in.DeliverableID, in.Reason
 }
 
-// requireFailedCriteria marks the criteria that a rejection cites: all of them are the
-// deliverable's own, or nothing is.
-func requireFailedCriteria(ctx context.Context, c *executor.Call, in *contract.RejectDeliverableIn, row *deliverableRow) (map[string]any, error) {
+// markFailedCriteria marks the criteria of a rejection as failed. It returns an error
+// if one of them does not belong to the deliverable.
+func markFailedCriteria(ctx context.Context, c *executor.Call, in *contract.RejectDeliverableIn, row *deliverableRow) (map[string]any, error) {
 	ids := slices.Clone(in.FailedCriteria)
 	for i, id := range ids {
 		if _, err := op.ParseUUID(string(id)); err != nil {
-			return nil, fault.Validation(fmt.Sprintf("failedCriteria.%d", i), "The field failedCriteria must hold ids of criteria.")
+			return nil, fault.Validation(fmt.Sprintf("failedCriteria.%d", i), "failedCriteria must contain ids of criteria.")
 		}
 	}
 	slices.Sort(ids)
@@ -256,7 +257,7 @@ func requireFailedCriteria(ctx context.Context, c *executor.Call, in *contract.R
 		return nil, err
 	}
 	if int(tag.RowsAffected()) != len(ids) {
-		return nil, fault.Validation("failedCriteria", "Each of the failed criteria must be one of this deliverable. Its criteria are in get-deliverable; create-criterion adds one.")
+		return nil, fault.Validation("failedCriteria", "Each failed criterion must belong to this deliverable. get-deliverable lists its criteria; create-criterion adds one.")
 	}
 	return map[string]any{"failedCriteria": ids}, nil
 }

@@ -18,7 +18,8 @@ FROM projects.projects p, LATERAL (
 SELECT * FROM projects.deliverables d
 WHERE d.tenant_id = `
 
-// listDeliverables gives a page of a project's deliverables, the newest id first.
+// listDeliverables returns a page of a project's deliverables, ordered by id, newest
+// first.
 func (s *Service) listDeliverables(ctx context.Context, c *executor.Call, in *contract.ListDeliverablesIn, f authz.Filter) (*op.Page[contract.DeliverableSummary], error) {
 	before, err := readIDCursor(in.Cursor, contract.ListDeliverables.Name, c.Tenant, in.ProjectID)
 	if err != nil {
@@ -49,7 +50,7 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
 			page.NextCursor = op.NewCursor(contract.ListDeliverables.Name, c.Tenant, string(in.ProjectID), string(rows[in.Limit-1].ID))
 		}
 		for i := range rows {
-			page.Items = append(page.Items, rows[i].summary())
+			page.Items = append(page.Items, rows[i].toSummary())
 		}
 	}
 	if len(page.Items) > 0 {
@@ -58,8 +59,8 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
 	return page, requireListPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
 }
 
-// requireListPermission tells an empty list of what is in a project from a project that is not
-// there, or not for the caller.
+// requireListPermission is called for an empty list. It returns an error if the
+// project does not exist or the caller lacks the permission in it.
 func requireListPermission(ctx context.Context, c *executor.Call, permission string, project op.UUID) error {
 	row, err := loadProject(ctx, c, loadProjectSQL, project)
 	if err != nil {
@@ -68,8 +69,8 @@ func requireListPermission(ctx context.Context, c *executor.Call, permission str
 	return c.Decide(ctx, permission, row.newTaskResource(c))
 }
 
-// readIDCursor reads the cursor of a list within a project that is ordered by
-// id; empty is the start.
+// readIDCursor decodes the cursor of a list in a project that is ordered by id. It
+// returns an empty id for the start of the list.
 func readIDCursor(cursor, operation string, tenant, project op.UUID) (op.UUID, error) {
 	keys, err := op.ReadCursor(cursor, operation, tenant, 2)
 	if err != nil || keys == nil {

@@ -12,8 +12,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// deliverableType says where the aliases d (deliverable) and p (its project)
-// keep what the policies ask of a deliverable.
+// deliverableType maps the policy attributes of a deliverable to columns of the
+// aliases d (deliverable) and p (its project).
 var deliverableType = authz.NewRecordType("deliverable", authz.Attributes[deliverableRow]{
 	Tenant:         authz.TenantColumn[deliverableRow]("d.tenant_id"),
 	ID:             authz.NewAttribute("d.id", func(r *deliverableRow) string { return string(r.ID) }),
@@ -35,7 +35,7 @@ func deliverableConstraints() postgres.Constraints {
 	}
 }
 
-// deliverableRow is a deliverable with what its project adds to it.
+// deliverableRow is a deliverable with its project's organisation and classification.
 type deliverableRow struct {
 	ID           op.UUID
 	ProjectID    op.UUID
@@ -71,13 +71,13 @@ const (
 	lockDeliverableSQL = deliverableByIDSQL + ` FOR UPDATE OF d`
 )
 
-// loadDeliverable reads a deliverable of a project, for a change when lock is set.
+// loadDeliverable reads a deliverable of a project. lock also locks it for update.
 func loadDeliverable(ctx context.Context, c *executor.Call, project, id op.UUID, lock bool) (deliverableRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": project, "id": id}
 	var row deliverableRow
 	var err error
 	if lock {
-		row, err = lockAndRead[deliverableRow](ctx, c, lockProject(c, project), query{lockDeliverableSQL, args})
+		row, err = lockAndRead[deliverableRow](ctx, c, lockProjectQuery(c, project), query{lockDeliverableSQL, args})
 	} else {
 		row, err = postgres.One[deliverableRow](ctx, c.DB, deliverableByIDSQL, args)
 	}
@@ -87,13 +87,13 @@ func loadDeliverable(ctx context.Context, c *executor.Call, project, id op.UUID,
 	return row, err
 }
 
-// resource is the deliverable as the policies know it.
+// resource converts the deliverable to policy input.
 func (r *deliverableRow) resource(tenant op.UUID) authz.Resource {
 	return deliverableType.Resource(string(tenant), r)
 }
 
-// summary is the public form of a list.
-func (r *deliverableRow) summary() contract.DeliverableSummary {
+// toSummary converts the row to the API type of lists.
+func (r *deliverableRow) toSummary() contract.DeliverableSummary {
 	return contract.DeliverableSummary{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), Title: r.Title, Status: r.Status, Owner: value(r.OwnerID),
 		DueDate: value(r.DueDate), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
@@ -102,7 +102,7 @@ func (r *deliverableRow) summary() contract.DeliverableSummary {
 	}
 }
 
-// inUTC gives an optional moment in UTC.
+// inUTC converts an optional timestamp to UTC.
 func inUTC(at *time.Time) *time.Time {
 	if at == nil {
 		return nil
@@ -111,14 +111,14 @@ func inUTC(at *time.Time) *time.Time {
 	return &utc
 }
 
-// show is the public form with the criteria as they are now.
-func (r *deliverableRow) show(ctx context.Context, c *executor.Call) (*contract.Deliverable, error) {
-	criteria, err := criteriaOf(ctx, c, r.ProjectID, r.ID)
+// toDeliverable converts the row to the API type and reads its criteria.
+func (r *deliverableRow) toDeliverable(ctx context.Context, c *executor.Call) (*contract.Deliverable, error) {
+	criteria, err := loadCriteria(ctx, c, r.ProjectID, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	return &contract.Deliverable{
-		DeliverableSummary: r.summary(), Description: r.Description, ReviewReason: r.ReviewReason, Criteria: criteria,
+		DeliverableSummary: r.toSummary(), Description: r.Description, ReviewReason: r.ReviewReason, Criteria: criteria,
 	}, nil
 }
 
@@ -153,10 +153,10 @@ func updateDeliverableRow(ctx context.Context, c *executor.Call, r *deliverableR
 
 const deleteDeliverableSQL = `DELETE FROM projects.deliverables d WHERE d.tenant_id = @tenant AND d.id = @id`
 
-// recordDeliverable adds the audit entry and the event of a change, and gives
-// the deliverable's public form.
-func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow, action, event string, changed []string, more map[string]any) (*contract.Deliverable, error) {
-	d, err := r.show(ctx, c)
+// recordDeliverable adds the audit entry and the event of a change and returns the API
+// type.
+func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow, action, event string, changed []string, details map[string]any) (*contract.Deliverable, error) {
+	d, err := r.toDeliverable(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -164,13 +164,14 @@ func recordDeliverable(ctx context.Context, c *executor.Call, r *deliverableRow,
 	if changed != nil {
 		changes["fields"] = changed
 	}
-	for name, v := range more {
+	for name, v := range details {
 		changes[name] = v
 	}
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "deliverable", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	// The answer is redacted for the caller, the event is not.
+	// Copied because the response may be redacted for the caller, but the event must
+	// not be.
 	payload := *d
 	c.Emit(executor.Event{Type: event, AggregateType: "deliverable", AggregateID: r.ID, Payload: &payload, Changed: changed})
 	return d, nil

@@ -18,7 +18,7 @@ import (
 func (s *Service) addDependencyHandler() executor.Handler[contract.AddDependencyIn, contract.Dependency, taskRow] {
 	return executor.Handler[contract.AddDependencyIn, contract.Dependency, taskRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.AddDependencyIn) (taskRow, authz.Resource, error) {
-			// The graph before any task, as an import takes them.
+			// Lock the graph before any task, in the same order as an import.
 			if err := lockGraph(ctx, c, in.ProjectID); err != nil {
 				return taskRow{}, authz.Resource{}, err
 			}
@@ -29,77 +29,78 @@ func (s *Service) addDependencyHandler() executor.Handler[contract.AddDependency
 	}
 }
 
-// addDependency lets the task wait for another one that the caller can read. A
-// dependency that is there already is answered as it is.
+// addDependency makes the task depend on another task that the caller can read. An
+// existing dependency is returned unchanged.
 func addDependency(ctx context.Context, c *executor.Call, in *contract.AddDependencyIn, row taskRow) (*contract.Dependency, error) {
-	end, err := findDependencyEnd(ctx, c, "dependsOn", in.DependsOn)
+	dependsOn, err := resolveRelatedTask(ctx, c, "dependsOn", in.DependsOn)
 	if err != nil {
 		return nil, err
 	}
-	if end == row.ID {
-		return nil, fault.Validation("dependsOn", "A task can't wait for itself.")
+	if dependsOn == row.ID {
+		return nil, fault.Validation("dependsOn", "A task cannot depend on itself.")
 	}
-	there, err := dependencies(ctx, c, &row, contract.DirectionBlockedBy, "", contract.MaxDependencies+1)
+	existing, err := loadDependencies(ctx, c, &row, contract.DirectionBlockedBy, "", contract.MaxDependencies+1)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(there, func(d dependencyRow) bool { return d.TaskID == end }); i >= 0 {
+	if i := slices.IndexFunc(existing, func(d dependencyRow) bool { return d.TaskID == dependsOn }); i >= 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return there[i].show(c, &row, contract.DirectionBlockedBy), nil
+		return existing[i].toDependency(c, &row, contract.DirectionBlockedBy), nil
 	}
-	if len(there) >= contract.MaxDependencies {
-		return nil, fault.Conflict(fmt.Sprintf("The task waits for %d others already. Group them under a task or an epic and wait for that.", contract.MaxDependencies))
+	if len(existing) >= contract.MaxDependencies {
+		return nil, fault.Conflict(fmt.Sprintf("The task already depends on %d tasks, the maximum. Make it depend on a task or an epic that groups them.", contract.MaxDependencies))
 	}
-	g, err := loadGraph(ctx, c, []op.UUID{end})
+	g, err := loadGraph(ctx, c, []op.UUID{dependsOn})
 	if err != nil {
 		return nil, err
 	}
-	if path := g.path(end, row.ID); path != nil {
-		return nil, cycleFault(ctx, c, append([]op.UUID{row.ID}, path...))
+	if path := g.shortestPath(dependsOn, row.ID); path != nil {
+		return nil, cycleError(ctx, c, append([]op.UUID{row.ID}, path...))
 	}
-	made := dependencyLink{ID: uid.New(), TaskID: row.ID, DependsOnID: end}
-	if _, err := insertDependencies(ctx, c, []dependencyLink{made}); err != nil {
+	created := dependencyLink{ID: uid.New(), TaskID: row.ID, DependsOnID: dependsOn}
+	if _, err := insertDependencies(ctx, c, []dependencyLink{created}); err != nil {
 		return nil, err
 	}
-	if err := recordDependency(ctx, c, row.ID, end, "task.dependency_added", contract.EventTaskDependencyAdded); err != nil {
+	if err := recordDependency(ctx, c, row.ID, dependsOn, "task.dependency_added", contract.EventTaskDependencyAdded); err != nil {
 		return nil, err
 	}
-	there, err = dependencies(ctx, c, &row, contract.DirectionBlockedBy, "", contract.MaxDependencies+1)
+	existing, err = loadDependencies(ctx, c, &row, contract.DirectionBlockedBy, "", contract.MaxDependencies+1)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(there, func(d dependencyRow) bool { return d.ID == made.ID })
+	i := slices.IndexFunc(existing, func(d dependencyRow) bool { return d.ID == created.ID })
 	if i < 0 {
-		return nil, fault.Conflict("The other task was deleted meanwhile.")
+		return nil, fault.Conflict("The task in dependsOn was deleted concurrently.")
 	}
-	return there[i].show(c, &row, contract.DirectionBlockedBy), nil
+	return existing[i].toDependency(c, &row, contract.DirectionBlockedBy), nil
 }
 
-// recordDependency tells of a change of what the task waits for.
-func recordDependency(ctx context.Context, c *executor.Call, task, on op.UUID, action, event string) error {
-	rows, err := loadTasks(ctx, c, []op.UUID{task, on})
+// recordDependency adds the audit entry and the event of an added or removed
+// dependency.
+func recordDependency(ctx context.Context, c *executor.Call, task, dependsOn op.UUID, action, event string) error {
+	rows, err := loadTasks(ctx, c, []op.UUID{task, dependsOn})
 	if err != nil {
 		return err
 	}
-	// A task of another project may be hidden from those who read this entry.
-	if other := rows[on]; other == nil || other.ProjectID != rows[task].ProjectID {
-		on = opaqueID(c.Tenant, on)
+	// Readers of this entry may not be allowed to see a task of another project.
+	if other := rows[dependsOn]; other == nil || other.ProjectID != rows[task].ProjectID {
+		dependsOn = opaqueID(c.Tenant, dependsOn)
 	}
-	recordTask(c, rows[task], action, event, []string{"blockedBy"}, map[string]any{"dependsOn": on})
+	recordTask(c, rows[task], action, event, []string{"blockedBy"}, map[string]any{"dependsOn": dependsOn})
 	return nil
 }
 
-// findDependencyEnd gives the id of a task of the tenant by its id or key. One that the
-// caller may not read does not exist, in the same words.
-func findDependencyEnd(ctx context.Context, c *executor.Call, field, name string) (op.UUID, error) {
-	ref, err := parseTaskRef(name)
+// resolveRelatedTask returns the id of a task of the tenant, given by id or key. A task
+// that the caller may not read returns the same error as one that does not exist.
+func resolveRelatedTask(ctx context.Context, c *executor.Call, field, keyOrID string) (op.UUID, error) {
+	ref, err := parseTaskRef(keyOrID)
 	if err != nil {
 		return "", fault.Validation(field, fault.From(err).Message)
 	}
 	if ref.id == "" {
-		id, err := postgres.CollectScalars[op.UUID](ctx, c.DB, taskOfKeySQL, postgres.Args{"tenant": c.Tenant, "prefix": ref.prefix, "number": ref.number})
+		id, err := postgres.CollectScalars[op.UUID](ctx, c.DB, taskIDByKeySQL, postgres.Args{"tenant": c.Tenant, "prefix": ref.prefix, "number": ref.number})
 		if err != nil {
 			return "", err
 		}
@@ -108,13 +109,13 @@ func findDependencyEnd(ctx context.Context, c *executor.Call, field, name string
 		}
 		ref.id = id[0]
 	}
-	end, err := loadDependencyEnd(ctx, c, field, "task", ref.id)
-	return end.ID, err
+	task, err := loadRelatedTask(ctx, c, field, "task", ref.id)
+	return task.ID, err
 }
 
-// cycleFault is the error for a dependency that would create a cycle. It names the keys
-// along the cycle; those of tasks that the caller may not read are redacted.
-func cycleFault(ctx context.Context, c *executor.Call, path []op.UUID) error {
+// cycleError returns the error for a dependency that would create a cycle. It lists the
+// keys of the cycle's tasks; keys of tasks that the caller may not read are redacted.
+func cycleError(ctx context.Context, c *executor.Call, path []op.UUID) error {
 	rows, err := loadTasks(ctx, c, path)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func cycleFault(ctx context.Context, c *executor.Call, path []op.UUID) error {
 			keys[i] = row.key()
 		}
 	}
-	return fault.Conflict("The dependency would create a cycle: " + strings.Join(keys, " waits for ") + ".").
+	return fault.Conflict("The dependency would create a cycle: " + strings.Join(keys, " depends on ") + ".").
 		WithDetails(map[string]any{"cycle": keys})
 }
 
@@ -140,28 +141,28 @@ func (s *Service) removeDependencyHandler() executor.Handler[contract.RemoveDepe
 	}
 }
 
-// removeDependency lets the task no longer wait for another, which is named as
-// list-dependencies shows it.
+// removeDependency removes a dependency of the task. The other task is given by its
+// key or id as list-dependencies shows it, which may be an opaque id.
 func removeDependency(ctx context.Context, c *executor.Call, in *contract.RemoveDependencyIn, row taskRow) (*op.None, error) {
 	ref, err := parseTaskRef(in.DependsOnID)
 	if err != nil {
 		return nil, fault.Validation("dependsOnId", fault.From(err).Message)
 	}
-	there, err := dependencies(ctx, c, &row, contract.DirectionBlockedBy, "", contract.MaxDependencies+1)
+	existing, err := loadDependencies(ctx, c, &row, contract.DirectionBlockedBy, "", contract.MaxDependencies+1)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(there, func(d dependencyRow) bool {
-		shown := d.show(c, &row, contract.DirectionBlockedBy).Task
+	i := slices.IndexFunc(existing, func(d dependencyRow) bool {
+		shown := d.toDependency(c, &row, contract.DirectionBlockedBy).Task
 		return shown.ID == ref.id || (ref.id == "" && shown.Key == taskKey(ref.prefix, ref.number))
 	})
 	if i < 0 {
 		return nil, fault.NotFound("dependency")
 	}
-	if _, err := c.DB.Exec(ctx, deleteDependencySQL, postgres.Args{"tenant": c.Tenant, "task": row.ID, "depends_on": there[i].TaskID}); err != nil {
+	if _, err := c.DB.Exec(ctx, deleteDependencySQL, postgres.Args{"tenant": c.Tenant, "task": row.ID, "depends_on": existing[i].TaskID}); err != nil {
 		return nil, err
 	}
-	return &op.None{}, recordDependency(ctx, c, row.ID, there[i].TaskID, "task.dependency_removed", contract.EventTaskDependencyRemoved)
+	return &op.None{}, recordDependency(ctx, c, row.ID, existing[i].TaskID, "task.dependency_removed", contract.EventTaskDependencyRemoved)
 }
 
 func (s *Service) listDependenciesHandler() executor.Handler[contract.ListDependenciesIn, op.Page[contract.Dependency], taskRow] {
@@ -174,8 +175,8 @@ func (s *Service) listDependenciesHandler() executor.Handler[contract.ListDepend
 	}
 }
 
-// listDependencies gives first what the task waits for, then what waits for it,
-// each in the order in which it was made.
+// listDependencies returns a page of the tasks that the task depends on, followed by
+// the tasks that depend on it, each in order of creation.
 func listDependencies(ctx context.Context, c *executor.Call, in *contract.ListDependenciesIn, row taskRow) (*op.Page[contract.Dependency], error) {
 	name := contract.ListDependencies.Name + " " + in.Direction
 	after, err := op.ReadCursor(in.Cursor, name, c.Tenant, 3)
@@ -197,7 +198,7 @@ func listDependencies(ctx context.Context, c *executor.Call, in *contract.ListDe
 	}
 	page, last := &op.Page[contract.Dependency]{Items: []contract.Dependency{}}, op.UUID("")
 	for _, direction := range directions {
-		rows, err := dependencies(ctx, c, &row, direction, from, in.Limit+1-len(page.Items))
+		rows, err := loadDependencies(ctx, c, &row, direction, from, in.Limit+1-len(page.Items))
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +207,7 @@ func listDependencies(ctx context.Context, c *executor.Call, in *contract.ListDe
 				page.NextCursor = op.NewCursor(name, c.Tenant, string(row.ID), page.Items[in.Limit-1].Direction, string(last))
 				return page, nil
 			}
-			page.Items, last = append(page.Items, *rows[i].show(c, &row, direction)), rows[i].ID
+			page.Items, last = append(page.Items, *rows[i].toDependency(c, &row, direction)), rows[i].ID
 		}
 		from = ""
 	}

@@ -15,11 +15,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// otherColumns are those of a task under the aliases o (the task at the other end)
-// and po (its project).
-var otherColumns = taskTypeOf("o", "po").Columns()
+// relatedTaskColumns are the filter columns of a task with the aliases o (task) and po
+// (its project).
+var relatedTaskColumns = taskTypeOf("o", "po").Columns()
 
-// dependencyRow is a dependency with the task at its other end.
+// dependencyRow is a dependency with the other task.
 type dependencyRow struct {
 	ID        op.UUID
 	CreatedAt time.Time
@@ -31,11 +31,13 @@ type dependencyRow struct {
 	Title          string
 	Status         string
 	StatusCategory string
-	Shown          bool
+	// Shown reports whether the caller may read the other task.
+	Shown bool
 }
 
-// show is the public form; what the caller may not read is redacted.
-func (r *dependencyRow) show(c *executor.Call, task *taskRow, direction string) *contract.Dependency {
+// toDependency converts the row to the API type and redacts a task that the caller may
+// not read.
+func (r *dependencyRow) toDependency(c *executor.Call, task *taskRow, direction string) *contract.Dependency {
 	d := &contract.Dependency{Direction: direction, CreatedAt: r.CreatedAt.UTC()}
 	if !r.Shown {
 		d.Task = contract.TaskRef{ID: opaqueID(c.Tenant, r.TaskID), Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
@@ -48,14 +50,14 @@ func (r *dependencyRow) show(c *executor.Call, task *taskRow, direction string) 
 	return d
 }
 
-// dependencies gives up to limit dependencies of the task in one direction, in
-// the order in which they were made, behind the one named by after.
-func dependencies(ctx context.Context, c *executor.Call, task *taskRow, direction string, after op.UUID, limit int) ([]dependencyRow, error) {
-	mine, other := "task_id", "depends_on_id"
+// loadDependencies returns up to limit dependencies of the task in one direction, in
+// order of creation, starting after the dependency with the id after.
+func loadDependencies(ctx context.Context, c *executor.Call, task *taskRow, direction string, after op.UUID, limit int) ([]dependencyRow, error) {
+	taskColumn, otherColumn := "task_id", "depends_on_id"
 	if direction == contract.DirectionBlocks {
-		mine, other = other, mine
+		taskColumn, otherColumn = otherColumn, taskColumn
 	}
-	f, err := c.Filter(ctx, contract.PermTasksRead, otherColumns)
+	f, err := c.Filter(ctx, contract.PermTasksRead, relatedTaskColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +66,9 @@ func dependencies(ctx context.Context, c *executor.Call, task *taskRow, directio
 	st.add(`
 SELECT d.id, d.created_at, o.id AS task_id, o.project_id, po.prefix, o.number, o.title, o.status, o.status_category, `).filter(f).add(` AS shown
 FROM projects.dependencies d
-JOIN projects.tasks o ON o.tenant_id = `, tenant, ` AND o.id = d.`, other, `
+JOIN projects.tasks o ON o.tenant_id = `, tenant, ` AND o.id = d.`, otherColumn, `
 JOIN projects.projects po ON po.tenant_id = `, tenant, ` AND po.id = o.project_id
-WHERE d.tenant_id = `, tenant, ` AND d.`, mine, ` = `, st.arg(task.ID))
+WHERE d.tenant_id = `, tenant, ` AND d.`, taskColumn, ` = `, st.arg(task.ID))
 	if after != "" {
 		st.add(` AND d.id > `, st.arg(after))
 	}
@@ -74,16 +76,17 @@ WHERE d.tenant_id = `, tenant, ` AND d.`, mine, ` = `, st.arg(task.ID))
 	return postgres.Collect[dependencyRow](ctx, c.DB, st.sql(), st.args...)
 }
 
-const taskOfKeySQL = `
+const taskIDByKeySQL = `
 SELECT t.id FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = p.id
 WHERE p.tenant_id = @tenant AND p.prefix = @prefix AND t.number = @number`
 
-// Whoever makes dependencies holds the tenant's whole graph: two that close a
-// cycle only together would not see each other otherwise.
+// Adding dependencies locks the tenant's whole graph. Otherwise two concurrent
+// transactions could each add a dependency that together form a cycle.
 const lockGraphSQL = `SELECT pg_advisory_xact_lock(hashtextextended('parapet dependencies ' || @tenant::text, 0))`
 
-// lockGraph holds the project and then the graph, before any task.
+// lockGraph locks the project and then the tenant's dependency graph. It must be called
+// before any task is locked.
 func lockGraph(ctx context.Context, c *executor.Call, project op.UUID) error {
 	batch := &pgx.Batch{}
 	batch.Queue(shareLockProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project})
@@ -91,9 +94,9 @@ func lockGraph(ctx context.Context, c *executor.Call, project op.UUID) error {
 	return c.Tx.SendBatch(ctx, batch).Close()
 }
 
-// OFFSET 0 keeps the planner from turning the lookup by task into a join: it
-// expects far too many rows from a recursion, and would read every dependency of
-// the tenant.
+// Returns all dependencies reachable from @from. OFFSET 0 prevents the planner from
+// turning the lookup by task into a join: it overestimates the rows of the recursion
+// and would read every dependency of the tenant.
 const reachableSQL = `
 WITH RECURSIVE reach (id) AS (
     SELECT f.id FROM unnest(@from::uuid[]) AS f (id)
@@ -106,18 +109,17 @@ SELECT d.id, d.task_id, d.depends_on_id FROM reach r
 CROSS JOIN LATERAL (SELECT o.id, o.task_id, o.depends_on_id FROM projects.dependencies o
                     WHERE o.tenant_id = @tenant AND o.task_id = r.id OFFSET 0) d`
 
-// dependencyLink is a dependency as the database has it.
+// dependencyLink is a row of projects.dependencies.
 type dependencyLink struct {
 	ID          op.UUID `json:"id"`
 	TaskID      op.UUID `json:"task_id"`
 	DependsOnID op.UUID `json:"depends_on_id"`
 }
 
-// graph tells what each task waits for.
+// graph maps each task to the tasks that it depends on.
 type graph map[op.UUID][]op.UUID
 
-// loadGraph reads all that these tasks wait for, and what that waits for, to the
-// end.
+// loadGraph reads all direct and indirect dependencies of the tasks.
 func loadGraph(ctx context.Context, c *executor.Call, from []op.UUID) (graph, error) {
 	g := graph{}
 	if len(from) == 0 {
@@ -130,20 +132,21 @@ func loadGraph(ctx context.Context, c *executor.Call, from []op.UUID) (graph, er
 	return g, err
 }
 
-// path gives a shortest way from one task to another, both included, or nil.
-func (g graph) path(from, to op.UUID) []op.UUID {
-	came := map[op.UUID]op.UUID{from: ""}
+// shortestPath returns a shortest path between two tasks, including both, or nil if
+// there is none.
+func (g graph) shortestPath(from, to op.UUID) []op.UUID {
+	predecessor := map[op.UUID]op.UUID{from: ""}
 	for next := []op.UUID{from}; len(next) > 0; next = next[1:] {
 		if next[0] == to {
 			var path []op.UUID
-			for id := to; id != ""; id = came[id] {
+			for id := to; id != ""; id = predecessor[id] {
 				path = append([]op.UUID{id}, path...)
 			}
 			return path
 		}
 		for _, id := range g[next[0]] {
-			if _, seen := came[id]; !seen {
-				came[id] = next[0]
+			if _, seen := predecessor[id]; !seen {
+				predecessor[id] = next[0]
 				next = append(next, id)
 			}
 		}
@@ -158,15 +161,16 @@ FROM jsonb_to_recordset(@edges::jsonb) AS r (id uuid, task_id uuid, depends_on_i
 ON CONFLICT (tenant_id, task_id, depends_on_id) DO NOTHING
 RETURNING task_id`
 
-// insertDependencies gives the task that waits of each one that was not there yet.
+// insertDependencies inserts dependencies and skips existing ones. It returns the
+// dependent task of each inserted dependency.
 func insertDependencies(ctx context.Context, c *executor.Call, edges []dependencyLink) ([]op.UUID, error) {
 	rows, err := json.Marshal(edges)
 	if err != nil {
 		return nil, err
 	}
-	made, err := postgres.CollectScalars[op.UUID](ctx, c.DB, insertDependenciesSQL,
+	inserted, err := postgres.CollectScalars[op.UUID](ctx, c.DB, insertDependenciesSQL,
 		postgres.Args{"tenant": c.Tenant, "edges": rows, "creator": c.Actor.UserID, "now": c.Now})
-	return made, postgres.MapError(err, dependencyConstraints())
+	return inserted, postgres.MapError(err, dependencyConstraints())
 }
 
 func dependencyConstraints() postgres.Constraints {

@@ -15,23 +15,23 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Two titles are alike where they share at least six tenths of the trigrams that
-// either has: pg_trgm's similarity, of titles in lower case and without
-// punctuation.
+// Two titles are similar if they share at least 60 % of their combined trigrams. This
+// is pg_trgm's similarity of the titles in lower case and without punctuation.
 const (
-	alikeNumerator   = 6
-	alikeDenominator = 10
+	similarityNumerator   = 6
+	similarityDenominator = 10
 )
 
-// maxCompared is how many titles that could be alike are compared: the very same one
-// and then the newest, so that a project full of titles like it holds nobody up.
-const maxCompared = 500
+// maxComparedTitles is the maximum number of candidate titles that are compared:
+// identical titles first, then the newest. It bounds the time in a project with many
+// similar titles.
+const maxComparedTitles = 500
 
-// maxDuplicates is how many candidates a refusal and an audit entry name.
+// maxDuplicates is the maximum number of candidates in an error or an audit entry.
 const maxDuplicates = 10
 
-// duplicateCheck is the outcome of the duplicate guard as the audit entry of the
-// creation has it: ids, no titles.
+// duplicateCheck is the result of the duplicate check in the audit entry of the created
+// task. It contains ids but no titles.
 type duplicateCheck struct {
 	Outcome    string              `json:"outcome"`
 	Overridden bool                `json:"overridden"`
@@ -43,21 +43,21 @@ type duplicateEvidence struct {
 	Similarity float64 `json:"similarity"`
 }
 
-// The outcomes of the duplicate guard.
+// The outcomes of the duplicate check.
 const (
 	duplicateNone  = "NONE"
 	duplicateFound = "FOUND"
 )
 
-// guardDuplicate refuses a task whose title is like that of one that is open in
-// the project and that the caller can read, unless the caller allows it. Nothing
-// is locked: of two alike that are created at the same moment, both come to be.
-// A sub-task is never asked about; nil is what no probe found.
-func (s *Service) guardDuplicate(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn, title string, project *projectRow) (*duplicateCheck, error) {
+// checkDuplicates returns a DUPLICATE_TASK error if the project has an open task with a
+// similar title that the caller can read, unless the caller set allowDuplicate. It
+// takes no lock: two concurrent requests can create similar tasks. For sub-tasks, and
+// if the check is disabled, it returns nil.
+func (s *Service) checkDuplicates(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn, title string, project *projectRow) (*duplicateCheck, error) {
 	if s.duplicateGateDisabled || in.ParentTaskID != "" {
 		return nil, nil
 	}
-	found, err := similarTasks(ctx, c, title, project)
+	found, err := findSimilarTasks(ctx, c, title, project)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ type similarRow struct {
 	Title  string
 }
 
-// similarTasks gives the open tasks of the project that the caller can read and
-// whose titles are like this one, the most similar first.
-func similarTasks(ctx context.Context, c *executor.Call, title string, project *projectRow) ([]contract.DuplicateCandidate, error) {
-	mine := trigrams(searchWords(title))
-	query := termsOf(c.Tenant).alike(title)
+// findSimilarTasks returns the open tasks of the project that the caller can read and
+// that have a similar title, most similar first.
+func findSimilarTasks(ctx context.Context, c *executor.Call, title string, project *projectRow) ([]contract.DuplicateCandidate, error) {
+	titleTrigrams := trigrams(searchWords(title))
+	query := termsOf(c.Tenant).similarTitleQuery(title)
 	if query == "" {
 		return nil, nil
 	}
@@ -105,20 +105,20 @@ FROM projects.projects p
 JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.project_id = p.id
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.status_category NOT IN ('DONE', 'CANCELLED')
   AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, of, `, `, st.arg(query), `::text::tsquery) hit) AND `).filter(f).add(`
-ORDER BY (t.title = `, st.arg(title), `::text) DESC, t.number DESC LIMIT `, strconv.Itoa(maxCompared))
+ORDER BY (t.title = `, st.arg(title), `::text) DESC, t.number DESC LIMIT `, strconv.Itoa(maxComparedTitles))
 	rows, err := postgres.Collect[similarRow](ctx, c.DB, st.sql(), st.args...)
 	if err != nil {
 		return nil, err
 	}
 	var found []contract.DuplicateCandidate
 	for _, r := range rows {
-		shared, either := overlap(mine, trigrams(searchWords(r.Title)))
-		if shared*alikeDenominator < either*alikeNumerator {
+		shared, union := countOverlap(titleTrigrams, trigrams(searchWords(r.Title)))
+		if shared*similarityDenominator < union*similarityNumerator {
 			continue
 		}
 		found = append(found, contract.DuplicateCandidate{
 			ID: r.ID, Key: taskKey(project.Prefix, r.Number), Title: r.Title,
-			Similarity: math.Round(100*float64(shared)/float64(either)) / 100,
+			Similarity: math.Round(100*float64(shared)/float64(union)) / 100,
 		})
 	}
 	slices.SortFunc(found, func(a, b contract.DuplicateCandidate) int {
@@ -127,8 +127,8 @@ ORDER BY (t.title = `, st.arg(title), `::text) DESC, t.number DESC LIMIT `, strc
 	return found[:min(len(found), maxDuplicates)], nil
 }
 
-// overlap counts what two sorted sets share, and what either of them has.
-func overlap(a, b []string) (shared, either int) {
+// countOverlap returns the sizes of the intersection and the union of two sorted sets.
+func countOverlap(a, b []string) (shared, union int) {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch strings.Compare(a[i], b[j]) {
 		case 0:
@@ -144,17 +144,17 @@ func overlap(a, b []string) (shared, either int) {
 	return shared, len(a) + len(b) - shared
 }
 
-// alike is the tsquery that every title like this one answers to, and few
-// others do; empty for a title without a word. Such a title has at least six
-// tenths of these trigrams, so that it can't lack all of any set that is larger
-// than the rest: the rarest make that set. The titles in the index may be in
-// either of two cases, see lowerASCII.
-func (t terms) alike(title string) string {
+// similarTitleQuery returns a tsquery that matches all titles similar to this one and
+// few others; empty for a title without words. A similar title has at least 60 % of
+// these trigrams, so it has at least one of any 40 % of them plus one. The query uses
+// the rarest such set. Titles are indexed with either of two lower-case conversions;
+// see lowerASCII.
+func (t terms) similarTitleQuery(title string) string {
 	var parts []string
 	for _, text := range []string{strings.ToLower(title), lowerASCII(title)} {
 		set := trigrams(splitWords(text))
 		slices.SortStableFunc(set, func(a, b string) int { return cmp.Compare(trigramFrequency(a), trigramFrequency(b)) })
-		needed := (len(set)*alikeNumerator + alikeDenominator - 1) / alikeDenominator
+		needed := (len(set)*similarityNumerator + similarityDenominator - 1) / similarityDenominator
 		for _, trigram := range set[:min(len(set), len(set)-needed+1)] {
 			parts = append(parts, t.term("t", trigram))
 		}
@@ -163,11 +163,12 @@ func (t terms) alike(title string) string {
 	return strings.Join(slices.Compact(parts), " | ")
 }
 
-// lettersByFrequency are a space and the letters of English text, the most common
-// first. It decides how much is read, never what is found.
+// lettersByFrequency lists the space and the letters of English text, most common
+// first. The order affects only the number of rows read, not the result.
 const lettersByFrequency = " etaoinsrhldcumfpgwybvkxjqz"
 
-// trigramFrequency grows with how common the characters of a trigram are.
+// trigramFrequency returns a score that is higher the more common the characters of the
+// trigram are.
 func trigramFrequency(trigram string) int {
 	sum := 0
 	for _, r := range trigram {

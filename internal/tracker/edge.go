@@ -11,9 +11,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// An edge binds a task to an epic of the tenant or to a parent of its own
-// project. The other end is held while the edge is made, so that it cannot stop
-// being what it has to be meanwhile.
+// Reads the task that becomes the epic or the parent of a task, or that a task depends
+// on. It locks that task, so that its type, project and parent don't change before the
+// relation is stored.
 const relatedTaskSQL = `
 SELECT t.id, t.project_id, t.issue_type, t.parent_task_id, t.created_by, t.assignee_id, p.organisation_id, p.classification
 FROM projects.tasks t
@@ -32,7 +32,7 @@ type relatedTaskRow struct {
 	Classification string
 }
 
-// resource is the task at the other end as the policies know it.
+// resource converts the related task to policy input.
 func (r *relatedTaskRow) resource(tenant op.UUID) authz.Resource {
 	task := taskRow{
 		ID: r.ID, ProjectID: r.ProjectID, OrganisationID: r.OrganisationID, CreatedBy: r.CreatedBy, AssigneeID: r.AssigneeID,
@@ -41,41 +41,42 @@ func (r *relatedTaskRow) resource(tenant op.UUID) authz.Resource {
 	return task.resource(tenant)
 }
 
-// loadDependencyEnd reads the other end of an edge. One that the caller may not read does
-// not exist, in the same words.
-func loadDependencyEnd(ctx context.Context, c *executor.Call, field, noun string, id op.UUID) (relatedTaskRow, error) {
-	nothing := fault.Validation(field, "There is no such "+noun+".")
-	end, err := postgres.One[relatedTaskRow](ctx, c.DB, relatedTaskSQL, postgres.Args{"tenant": c.Tenant, "id": id})
+// loadRelatedTask reads and locks the task that a request relates another task to. A
+// task that the caller may not read returns the same error as one that does not exist.
+// field and noun are used in that error.
+func loadRelatedTask(ctx context.Context, c *executor.Call, field, noun string, id op.UUID) (relatedTaskRow, error) {
+	notFound := fault.Validation(field, "There is no such "+noun+".")
+	row, err := postgres.One[relatedTaskRow](ctx, c.DB, relatedTaskSQL, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
-		return end, nothing
+		return row, notFound
 	}
 	if err != nil {
-		return end, err
+		return row, err
 	}
-	if err := c.Decide(ctx, contract.PermTasksRead, end.resource(c.Tenant)); err != nil {
-		return end, nothing.WithCause(err)
+	if err := c.Decide(ctx, contract.PermTasksRead, row.resource(c.Tenant)); err != nil {
+		return row, notFound.WithCause(err)
 	}
-	return end, nil
+	return row, nil
 }
 
-// setEpic puts the task under an epic, or takes it out with the empty id.
+// setEpic sets the epic of the task; an empty id removes it from its epic.
 func setEpic(ctx context.Context, c *executor.Call, r *taskRow, epic op.UUID) error {
 	r.EpicID, r.EpicProjectID = optional(epic), nil
 	if epic == "" {
 		return nil
 	}
 	if r.IssueType == contract.TypeEpic {
-		return fault.Validation("epicId", "An epic belongs to no epic.")
+		return fault.Validation("epicId", "An epic cannot belong to another epic.")
 	}
-	end, err := loadDependencyEnd(ctx, c, "epicId", "epic", epic)
+	epicRow, err := loadRelatedTask(ctx, c, "epicId", "epic", epic)
 	if err != nil {
 		return err
 	}
-	if end.IssueType != contract.TypeEpic {
-		return fault.Validation("epicId", "That task is not an epic.")
+	if epicRow.IssueType != contract.TypeEpic {
+		return fault.Validation("epicId", "The task in epicId is not an epic.")
 	}
-	if end.ProjectID != r.ProjectID {
-		r.EpicProjectID = &end.ProjectID
+	if epicRow.ProjectID != r.ProjectID {
+		r.EpicProjectID = &epicRow.ProjectID
 	}
 	return nil
 }
@@ -86,8 +87,8 @@ SELECT EXISTS (SELECT 1 FROM projects.tasks t
 
 const hasChildrenSQL = `SELECT EXISTS (SELECT 1 FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.epic_id = @id)`
 
-// setParent makes the task a sub-task, or a task of its own with the empty id. A
-// sub-task has no sub-tasks.
+// setParent makes the task a sub-task of the parent; an empty id makes it a top-level
+// task. Sub-tasks cannot have sub-tasks.
 func setParent(ctx context.Context, c *executor.Call, r *taskRow, parent op.UUID) error {
 	r.ParentTaskID = optional(parent)
 	if parent == "" {
@@ -95,49 +96,50 @@ func setParent(ctx context.Context, c *executor.Call, r *taskRow, parent op.UUID
 	}
 	switch {
 	case parent == r.ID:
-		return fault.Validation("parentTaskId", "A task can't be its own sub-task.")
+		return fault.Validation("parentTaskId", "A task cannot be its own sub-task.")
 	case r.IssueType == contract.TypeEpic:
-		return fault.Validation("parentTaskId", "An epic is no sub-task.")
+		return fault.Validation("parentTaskId", "An epic cannot be a sub-task.")
 	}
-	end, err := loadDependencyEnd(ctx, c, "parentTaskId", "task", parent)
+	parentRow, err := loadRelatedTask(ctx, c, "parentTaskId", "task", parent)
 	switch {
 	case err != nil:
 		return err
-	case end.ProjectID != r.ProjectID:
-		return fault.Validation("parentTaskId", "A sub-task belongs to the project of its parent.")
-	case end.IssueType == contract.TypeEpic:
-		return fault.Validation("parentTaskId", "An epic has no sub-tasks; name it in epicId.")
-	case end.ParentTaskID != nil:
-		return fault.Validation("parentTaskId", "A sub-task has no sub-tasks of its own.")
+	case parentRow.ProjectID != r.ProjectID:
+		return fault.Validation("parentTaskId", "The parent is in another project. A sub-task must be in its parent's project.")
+	case parentRow.IssueType == contract.TypeEpic:
+		return fault.Validation("parentTaskId", "The parent is an epic. Use epicId to add the task to an epic.")
+	case parentRow.ParentTaskID != nil:
+		return fault.Validation("parentTaskId", "The parent is a sub-task. A sub-task cannot have sub-tasks.")
 	}
-	has, err := exists(ctx, c, hasSubTasksSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "id": r.ID})
-	if err == nil && has {
-		err = fault.Conflict("The task has sub-tasks, so that it can't become one.")
+	hasRows, err := queryExists(ctx, c, hasSubTasksSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "id": r.ID})
+	if err == nil && hasRows {
+		err = fault.Conflict("The task has sub-tasks, so it cannot become a sub-task.")
 	}
 	return err
 }
 
-// checkRetype refuses a change of kind that would break an edge.
-func checkRetype(ctx context.Context, c *executor.Call, r, old *taskRow) error {
+// checkIssueTypeChange returns an error if the new issue type conflicts with the task's
+// sub-tasks or children.
+func checkIssueTypeChange(ctx context.Context, c *executor.Call, r, old *taskRow) error {
 	if old.IssueType == contract.TypeEpic {
-		has, err := exists(ctx, c, hasChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID})
-		if err == nil && has {
-			err = fault.Conflict("The epic has children, so that it must stay an epic.")
+		hasRows, err := queryExists(ctx, c, hasChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID})
+		if err == nil && hasRows {
+			err = fault.Conflict("The epic has children, so its type cannot change.")
 		}
 		return err
 	}
 	if r.IssueType == contract.TypeEpic {
-		has, err := exists(ctx, c, hasSubTasksSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "id": r.ID})
-		if err == nil && has {
-			err = fault.Conflict("The task has sub-tasks, so that it can't become an epic.")
+		hasRows, err := queryExists(ctx, c, hasSubTasksSQL, postgres.Args{"tenant": c.Tenant, "project": r.ProjectID, "id": r.ID})
+		if err == nil && hasRows {
+			err = fault.Conflict("The task has sub-tasks, so it cannot become an epic.")
 		}
 		return err
 	}
 	return nil
 }
 
-func exists(ctx context.Context, c *executor.Call, sql string, args postgres.Args) (bool, error) {
-	var there bool
-	err := c.DB.QueryRow(ctx, sql, args).Scan(&there)
-	return there, err
+func queryExists(ctx context.Context, c *executor.Call, sql string, args postgres.Args) (bool, error) {
+	var found bool
+	err := c.DB.QueryRow(ctx, sql, args).Scan(&found)
+	return found, err
 }

@@ -14,8 +14,8 @@ import (
 
 const epicByIDSQL = taskSelect + ` AND t.id = @id AND t.issue_type = 'EPIC'`
 
-// loadEpic reads an epic of the tenant, for a caller who can read it. Whatever
-// else has the id is not there: the id alone, without a project, tells nothing.
+// loadEpic reads an epic of the tenant. It returns NOT_FOUND if the id is not that of an
+// epic or if the caller may not read the epic.
 func loadEpic(ctx context.Context, c *executor.Call, id op.UUID) (taskRow, error) {
 	row, err := postgres.One[taskRow](ctx, c.DB, epicByIDSQL, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
@@ -30,8 +30,7 @@ func loadEpic(ctx context.Context, c *executor.Call, id op.UUID) (taskRow, error
 	return row, nil
 }
 
-// epicChildRow is a child as the list reads it, and whether the caller may see
-// more than that it is there.
+// epicChildRow is a child of an epic. Shown reports whether the caller may read it.
 type epicChildRow struct {
 	ID             op.UUID
 	ProjectID      op.UUID
@@ -48,15 +47,15 @@ type epicChildRow struct {
 	Shown          bool
 }
 
-// The page of children is cut before anything is read beside them, so that the
-// index of epics alone decides how much is read.
+// listEpicChildren uses this with a subquery that limits the page before the join, so
+// that only the page's rows are read.
 const epicChildrenSelect = `
 SELECT t.id, t.project_id, t.number, p.prefix, t.title, t.status, t.status_category, t.issue_type, t.priority, t.progress,
        t.assignee_id, t.due_date::text AS due_date, `
 
-// listEpicChildren gives a page of an epic's children in all projects of the
-// tenant, by project and number. None is left out: those that the filter does
-// not let through are masked.
+// listEpicChildren returns a page of an epic's children in all projects of the tenant,
+// ordered by project and number. Children that the filter rejects are masked, not
+// omitted.
 func (s *Service) listEpicChildren(ctx context.Context, c *executor.Call, in *contract.ListEpicChildrenIn, f authz.Filter) (*op.Page[contract.EpicChild], error) {
 	from, err := readChildCursor(c, in)
 	if err != nil {
@@ -84,7 +83,7 @@ ORDER BY t.project_id, t.number`)
 	page := &op.Page[contract.EpicChild]{Items: make([]contract.EpicChild, 0, len(rows))}
 	for i := range rows[:min(len(rows), in.Limit)] {
 		r := &rows[i]
-		page.Items = append(page.Items, r.child(c.Tenant, epic.ProjectID))
+		page.Items = append(page.Items, r.toEpicChild(c.Tenant, epic.ProjectID))
 		from.skip++
 		if r.Shown {
 			from = childCursor{project: r.ProjectID, number: r.Number}
@@ -96,8 +95,8 @@ ORDER BY t.project_id, t.number`)
 	return page, nil
 }
 
-// child is the public form.
-func (r *epicChildRow) child(tenant, epicProject op.UUID) contract.EpicChild {
+// toEpicChild converts the row to the API type.
+func (r *epicChildRow) toEpicChild(tenant, epicProject op.UUID) contract.EpicChild {
 	if !r.Shown {
 		return contract.EpicChild{ID: opaqueID(tenant, r.ID), Key: contract.Redacted, Title: contract.Redacted, IsCrossProject: true}
 	}
@@ -108,15 +107,16 @@ func (r *epicChildRow) child(tenant, epicProject op.UUID) contract.EpicChild {
 	}
 }
 
-// childCursor is where a page begins: behind the last child that the caller
-// could read, and so many masked ones. A cursor is no secret, so that it must
-// not name a child that is masked.
+// childCursor is the start of a page: the last child that the caller could read, plus
+// the number of masked children to skip after it. The client can decode the cursor, so
+// it must not contain a masked child.
 type childCursor struct {
 	project op.UUID
 	number  int64
 	skip    int64
 }
 
+// text encodes the cursor for the client.
 func (k childCursor) text(tenant, epic op.UUID) string {
 	return op.NewCursor(contract.ListEpicChildren.Name, tenant, string(epic), string(k.project),
 		strconv.FormatInt(k.number, 10), strconv.FormatInt(k.skip, 10))

@@ -12,9 +12,9 @@ import (
 	"parapet/internal/op"
 )
 
-// exportItems gives a page of the project's tasks as items, by number: what an
-// import made of an item becomes that item again, as far as the task is still
-// what the item said.
+// exportItems returns a page of the project's tasks as import items, ordered by number.
+// For an imported task it restores the item's original values as far as the task still
+// corresponds to them.
 func (s *Service) exportItems(ctx context.Context, c *executor.Call, in *contract.ExportItemsIn, f authz.Filter) (*op.Page[contract.ImportItem], error) {
 	after, err := readExportCursor(c, in)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) exportItems(ctx context.Context, c *executor.Call, in *contrac
 	page := &op.Page[contract.ImportItem]{Items: []contract.ImportItem{}}
 	var rows []exportRow
 	if !f.None() {
-		if rows, err = exportPage(ctx, c, project.ID, f, after, in.Limit+1); err != nil {
+		if rows, err = loadExportPage(ctx, c, project.ID, f, after, in.Limit+1); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func (s *Service) exportItems(ctx context.Context, c *executor.Call, in *contrac
 		rows = rows[:in.Limit]
 		page.NextCursor = op.NewCursor(contract.ExportItems.Name, c.Tenant, string(in.ProjectID), strconv.FormatInt(rows[in.Limit-1].Number, 10))
 	}
-	items, err := exported(ctx, c, &project, rows)
+	items, err := toImportItems(ctx, c, &project, rows)
 	page.Items = items
 	return page, err
 }
@@ -55,8 +55,8 @@ func readExportCursor(c *executor.Call, in *contract.ExportItemsIn) (int64, erro
 	return number, nil
 }
 
-// exported gives the items of these tasks of the project, with their links.
-func exported(ctx context.Context, c *executor.Call, project *projectRow, rows []exportRow) ([]contract.ImportItem, error) {
+// toImportItems converts the tasks to import items with their links.
+func toImportItems(ctx context.Context, c *executor.Call, project *projectRow, rows []exportRow) ([]contract.ImportItem, error) {
 	links, err := loadExportLinks(ctx, c, project.ID, rows)
 	if err != nil {
 		return nil, err
@@ -64,15 +64,16 @@ func exported(ctx context.Context, c *executor.Call, project *projectRow, rows [
 	items := make([]contract.ImportItem, len(rows))
 	statuses := project.statuses()
 	for i := range rows {
-		items[i] = rows[i].item(statuses)
-		items[i].Dependencies = links.of(&rows[i])
+		items[i] = rows[i].toImportItem(statuses)
+		items[i].Dependencies = links.forTask(&rows[i])
 	}
 	return items, nil
 }
 
-// item is the task in the form of an import, without its links. A word of the
-// source's stands where it still means what the task has; else the task's own.
-func (r *exportRow) item(statuses []contract.Status) contract.ImportItem {
+// toImportItem converts the task to an import item without links. For an imported task
+// it returns the source's value of each field that still maps to the task's value, and
+// otherwise the task's value.
+func (r *exportRow) toImportItem(statuses []contract.Status) contract.ImportItem {
 	created := r.CreatedAt.UTC()
 	item := contract.ImportItem{ID: string(r.ID), Title: r.Title, Description: r.Description, CreatedAt: &created}
 	source := importSource{}
@@ -91,7 +92,7 @@ func (r *exportRow) item(statuses []contract.Status) contract.ImportItem {
 		item.Status = source.Status
 	}
 	switch {
-	case sameStatus && r.closedBySource(&source):
+	case sameStatus && r.hasSourceClosedAt(&source):
 		item.ClosedAt = source.ClosedAt
 	case r.CompletedAt != nil:
 		at := r.CompletedAt.UTC()
@@ -103,12 +104,13 @@ func (r *exportRow) item(statuses []contract.Status) contract.ImportItem {
 	if name, err := mapPriority(source.Priority); imported && err == nil && name == r.Priority {
 		item.Priority = source.Priority
 	}
-	r.typeAndLabels(&item, &source)
+	r.restoreTypeAndLabels(&item, &source)
 	return item
 }
 
-// closedBySource tells whether the task ended, or did not, when its item says so.
-func (r *exportRow) closedBySource(source *importSource) bool {
+// hasSourceClosedAt reports whether the task's completion time is the one that the
+// import set from the source, so that the source's value is still valid.
+func (r *exportRow) hasSourceClosedAt(source *importSource) bool {
 	switch {
 	case r.CompletedAt == nil:
 		return true
@@ -119,63 +121,64 @@ func (r *exportRow) closedBySource(source *importSource) bool {
 	}
 }
 
-// typeAndLabels undo what an import makes of a kind that tasks do not have: the
-// label that stands for it.
-func (r *exportRow) typeAndLabels(item *contract.ImportItem, source *importSource) {
-	kind, known := mapType(source.IssueType)
-	mark := importLabel + source.IssueType
-	if r.SourceID == nil || kind != r.IssueType || (!known && !slices.Contains(r.Labels, mark)) {
+// restoreTypeAndLabels sets the item's type and labels. An import converts an unknown
+// type into a label; this reverses the conversion.
+func (r *exportRow) restoreTypeAndLabels(item *contract.ImportItem, source *importSource) {
+	issueType, known := mapType(source.IssueType)
+	typeLabel := importLabel + source.IssueType
+	if r.SourceID == nil || issueType != r.IssueType || (!known && !slices.Contains(r.Labels, typeLabel)) {
 		item.IssueType, item.Labels = strings.ToLower(r.IssueType), r.Labels
 		return
 	}
 	item.IssueType, item.Labels = source.IssueType, r.Labels
 	labels := source.Labels
 	if !known {
-		labels = append(slices.Clone(labels), mark)
-		item.Labels = slices.DeleteFunc(slices.Clone(r.Labels), func(l string) bool { return l == mark })
+		labels = append(slices.Clone(labels), typeLabel)
+		item.Labels = slices.DeleteFunc(slices.Clone(r.Labels), func(l string) bool { return l == typeLabel })
 	}
 	if mapped, err := checkLabels(labels); err == nil && slices.Equal(mapped, r.Labels) {
 		item.Labels = source.Labels
 	}
 }
 
-// exportLinks is what a page of tasks is tied to within the project.
+// exportLinks holds the links of a page of tasks within the project.
 type exportLinks struct {
-	// sources are the links of each item, in their order.
-	sources map[string][]sourceLink
-	// waits is what each task waits for; names are the tasks' own ids as items.
-	waits map[op.UUID][]op.UUID
-	names map[op.UUID]string
+	// linksByItemID holds the imported links by item id, in their original order.
+	linksByItemID map[string][]sourceLink
+	// dependsOn holds the ids of the tasks that each task depends on.
+	dependsOn map[op.UUID][]op.UUID
+	// itemIDs holds the item ids of the linked tasks.
+	itemIDs map[op.UUID]string
 }
 
-// of gives the links of a task's item: those that it came with and that still
-// are so or never became anything, and then what was tied here.
-func (l *exportLinks) of(r *exportRow) []contract.ImportDependency {
-	made := map[contract.ImportDependency]bool{}
-	var own []contract.ImportDependency
-	tie := func(kind string, ids ...op.UUID) {
+// forTask returns the links of a task's item: first the imported links that still exist
+// or were never applied, then the links that were added to the task afterwards.
+func (l *exportLinks) forTask(r *exportRow) []contract.ImportDependency {
+	remaining := map[contract.ImportDependency]bool{}
+	var current []contract.ImportDependency
+	addCurrent := func(linkType string, ids ...op.UUID) {
 		for _, id := range ids {
-			d := contract.ImportDependency{DependsOnID: l.names[id], Type: kind}
-			if d.DependsOnID != "" && !made[d] {
-				made[d] = true
-				own = append(own, d)
+			d := contract.ImportDependency{DependsOnID: l.itemIDs[id], Type: linkType}
+			if d.DependsOnID != "" && !remaining[d] {
+				remaining[d] = true
+				current = append(current, d)
 			}
 		}
 	}
-	tie(contract.LinkBlocks, l.waits[r.ID]...)
-	tie(contract.LinkParentChild, value(r.EpicID), value(r.ParentTaskID))
+	addCurrent(contract.LinkBlocks, l.dependsOn[r.ID]...)
+	addCurrent(contract.LinkParentChild, value(r.EpicID), value(r.ParentTaskID))
 	var links []contract.ImportDependency
 	if r.SourceID != nil {
-		for _, s := range l.sources[*r.SourceID] {
+		for _, s := range l.linksByItemID[*r.SourceID] {
 			d := contract.ImportDependency{DependsOnID: s.DependsOnID, Type: s.Type}
-			if made[d] || !s.Applied {
+			if remaining[d] || !s.Applied {
 				links = append(links, d)
 			}
-			delete(made, d)
+			delete(remaining, d)
 		}
 	}
-	for _, d := range own {
-		if made[d] {
+	for _, d := range current {
+		if remaining[d] {
 			links = append(links, d)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// exportRow is a task with what the import remembers of its item, if it was one.
+// exportRow is a task with its stored import item; SourceID, Source and ImportedAt are
+// nil if the task was not imported.
 type exportRow struct {
 	ID           op.UUID
 	Number       int64
@@ -40,9 +41,8 @@ JOIN projects.tasks t ON t.tenant_id = p.tenant_id AND t.project_id = p.id
 LEFT JOIN projects.import_items i ON i.tenant_id = t.tenant_id AND i.project_id = t.project_id AND i.task_id = t.id
 WHERE p.tenant_id = `
 
-// exportPage walks the index of numbers from the cursor and stops when the page
-// is full.
-func exportPage(ctx context.Context, c *executor.Call, project op.UUID, f authz.Filter, after int64, limit int) ([]exportRow, error) {
+// loadExportPage reads up to limit tasks with a number greater than after.
+func loadExportPage(ctx context.Context, c *executor.Call, project op.UUID, f authz.Filter, after int64, limit int) ([]exportRow, error) {
 	st := &statement{}
 	tenant, of := st.arg(c.Tenant), st.arg(project)
 	st.add(exportSelect, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of,
@@ -51,7 +51,8 @@ func exportPage(ctx context.Context, c *executor.Call, project op.UUID, f authz.
 	return postgres.Collect[exportRow](ctx, c.DB, st.sql(), st.args...)
 }
 
-// sourceLink is a link that an item came with.
+// sourceLink is a link of an imported item. Applied reports whether it was stored as a
+// relation of the item's task.
 type sourceLink struct {
 	SourceID    string
 	DependsOnID string
@@ -64,17 +65,17 @@ SELECT l.source_id, l.depends_on_id, l.type, l.applied_at IS NOT NULL AS applied
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = ANY(@sources::text[])
 ORDER BY l.source_id, l.position`
 
-const waitsOfTasksSQL = `
+const dependenciesOfTasksSQL = `
 SELECT d.id, d.task_id, d.depends_on_id FROM projects.dependencies d
 WHERE d.tenant_id = @tenant AND d.task_id = ANY(@ids::uuid[])
 ORDER BY d.task_id, d.id`
 
-// loadExportLinks reads what these tasks are tied to. Only tasks of the project
-// have a name in an item, and only those that the caller can read.
+// loadExportLinks reads the links of the tasks. It resolves only linked tasks of the
+// same project that the caller can read.
 func loadExportLinks(ctx context.Context, c *executor.Call, project op.UUID, rows []exportRow) (*exportLinks, error) {
-	l := &exportLinks{sources: map[string][]sourceLink{}, waits: map[op.UUID][]op.UUID{}, names: map[op.UUID]string{}}
+	l := &exportLinks{linksByItemID: map[string][]sourceLink{}, dependsOn: map[op.UUID][]op.UUID{}, itemIDs: map[op.UUID]string{}}
 	var sources []string
-	var ids, others []op.UUID
+	var ids, linked []op.UUID
 	for _, r := range rows {
 		ids = append(ids, r.ID)
 		if r.SourceID != nil {
@@ -82,7 +83,7 @@ func loadExportLinks(ctx context.Context, c *executor.Call, project op.UUID, row
 		}
 		for _, id := range []*op.UUID{r.EpicID, r.ParentTaskID} {
 			if id != nil {
-				others = append(others, *id)
+				linked = append(linked, *id)
 			}
 		}
 	}
@@ -91,20 +92,20 @@ func loadExportLinks(ctx context.Context, c *executor.Call, project op.UUID, row
 		return nil, err
 	}
 	for _, s := range links {
-		l.sources[s.SourceID] = append(l.sources[s.SourceID], s)
+		l.linksByItemID[s.SourceID] = append(l.linksByItemID[s.SourceID], s)
 	}
-	waits, err := postgres.Collect[dependencyLink](ctx, c.DB, waitsOfTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	waits, err := postgres.Collect[dependencyLink](ctx, c.DB, dependenciesOfTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range waits {
-		l.waits[d.TaskID] = append(l.waits[d.TaskID], d.DependsOnID)
-		others = append(others, d.DependsOnID)
+		l.dependsOn[d.TaskID] = append(l.dependsOn[d.TaskID], d.DependsOnID)
+		linked = append(linked, d.DependsOnID)
 	}
-	if len(others) == 0 {
+	if len(linked) == 0 {
 		return l, nil
 	}
-	f, err := c.Filter(ctx, contract.PermTasksRead, otherColumns)
+	f, err := c.Filter(ctx, contract.PermTasksRead, relatedTaskColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +116,14 @@ SELECT o.id, coalesce(i.source_id, o.id::text) AS name
 FROM projects.tasks o
 JOIN projects.projects po ON po.tenant_id = `, tenant, ` AND po.id = o.project_id
 LEFT JOIN projects.import_items i ON i.tenant_id = `, tenant, ` AND i.project_id = `, of, ` AND i.task_id = o.id
-WHERE o.tenant_id = `, tenant, ` AND o.project_id = `, of, ` AND o.id = ANY(`, st.arg(others), `::uuid[]) AND `).filter(f)
-	type named struct {
+WHERE o.tenant_id = `, tenant, ` AND o.project_id = `, of, ` AND o.id = ANY(`, st.arg(linked), `::uuid[]) AND `).filter(f)
+	type taskName struct {
 		ID   op.UUID
 		Name string
 	}
-	names, err := postgres.Collect[named](ctx, c.DB, st.sql(), st.args...)
+	names, err := postgres.Collect[taskName](ctx, c.DB, st.sql(), st.args...)
 	for _, n := range names {
-		l.names[n.ID] = n.Name
+		l.itemIDs[n.ID] = n.Name
 	}
 	return l, err
 }

@@ -39,7 +39,7 @@ func text(t testing.TB, v any) string {
 	return string(b)
 }
 
-// read gives items in the form of a request.
+// read converts items in the form of a request.
 func read(t testing.TB, items any) []fields {
 	t.Helper()
 	var list []fields

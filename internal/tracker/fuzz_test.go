@@ -49,14 +49,14 @@ func FuzzFieldValue(f *testing.F) {
 		}
 		for _, kind := range []string{contract.FieldNumber, contract.FieldDate, contract.FieldBoolean, contract.FieldChoice, contract.FieldText} {
 			row := &fieldRow{Type: kind, Options: []string{"red", "blue"}}
-			value, problem := row.read(text)
+			value, problem := row.parseValue(text)
 			if problem != "" {
 				if value != "" {
 					t.Fatalf("%s %q: %q beside %q", kind, text, value, problem)
 				}
 				continue
 			}
-			if again, problem := row.read(value); problem != "" || again != value {
+			if again, problem := row.parseValue(value); problem != "" || again != value {
 				t.Fatalf("%s %q became %q, and that %q (%s)", kind, text, value, again, problem)
 			}
 		}

@@ -23,7 +23,7 @@ func addGate(ctx context.Context, c *executor.Call, in *contract.CreateGateIn, p
 	if _, err := p.at(in.StageID); err != nil {
 		return nil, fault.Validation("stageId", "The project has no such stage.")
 	}
-	criteria, err := checkCriteria(in.Criteria)
+	criteria, err := trimGateCriteria(in.Criteria)
 	if err != nil {
 		return nil, err
 	}
@@ -38,23 +38,23 @@ func addGate(ctx context.Context, c *executor.Call, in *contract.CreateGateIn, p
 		return nil, err
 	}
 	p.recordGate(c, &row, "gate.created", contract.EventGateCreated, nil, map[string]any{"stageId": row.StageID})
-	return p.gate(&row), nil
+	return p.toGate(&row), nil
 }
 
-// maxCriterion is the length in characters of the longest criterion of a gate.
-const maxCriterion = 500
+// maxGateCriterion is the maximum length of a gate's criterion in characters.
+const maxGateCriterion = 500
 
-// checkCriteria gives a gate's criteria, trimmed; never nil.
-func checkCriteria(given []string) ([]string, error) {
+// trimGateCriteria validates the criteria of a gate and returns them trimmed, never nil.
+func trimGateCriteria(given []string) ([]string, error) {
 	criteria := make([]string, 0, len(given))
 	for i, text := range given {
 		text = strings.TrimSpace(text)
 		at := fmt.Sprintf("criteria.%d", i)
 		switch {
-		case text == "" || utf8.RuneCountInString(text) > maxCriterion:
-			return nil, fault.Validation(at, fmt.Sprintf("A criterion needs 1 to %d characters.", maxCriterion))
+		case text == "" || utf8.RuneCountInString(text) > maxGateCriterion:
+			return nil, fault.Validation(at, fmt.Sprintf("A criterion must have 1 to %d characters.", maxGateCriterion))
 		case slices.Contains(criteria, text):
-			return nil, fault.Validation(at, "The criterion is named twice.")
+			return nil, fault.Validation(at, "duplicate criterion")
 		}
 		criteria = append(criteria, text)
 	}
@@ -78,7 +78,7 @@ func changeGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn
 		return nil, fault.Validation("name", "The field name can't be blank.")
 	}
 	if in.Criteria.Set {
-		if row.Criteria, err = checkCriteria(in.Criteria.Or(nil)); err != nil {
+		if row.Criteria, err = trimGateCriteria(in.Criteria.Or(nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -93,14 +93,14 @@ func changeGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn
 		if err := authorizeUnchanged(ctx, c, contract.PermStagesRead, p.project.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return p.gate(row), nil
+		return p.toGate(row), nil
 	}
 	row.UpdatedAt = c.Now
 	if err := updateGateRow(ctx, c, row); err != nil {
 		return nil, err
 	}
 	p.recordGate(c, row, "gate.updated", contract.EventGateUpdated, changed, map[string]any{})
-	return p.gate(row), nil
+	return p.toGate(row), nil
 }
 
 func (s *Service) deleteGateHandler() executor.Handler[contract.DeleteGateIn, op.None, projectRow] {
@@ -123,9 +123,8 @@ func (s *Service) reviewGateHandler() executor.Handler[contract.ReviewGateIn, co
 	return pipelineHandler(func(in *contract.ReviewGateIn) op.UUID { return in.ProjectID }, castVote)
 }
 
-// castVote writes the caller's vote and does what it does: PASS and WAIVE pass the
-// gate and start the stage behind it, in the same transaction; FAIL and HOLD mark
-// the gate and leave the stages.
+// castVote stores the caller's vote and updates the gate's status. PASS and WAIVE also
+// start the next stage in the same transaction; FAIL and HOLD do not change stages.
 func castVote(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, p *pipeline) (*contract.GateReviewOutcome, error) {
 	if in.Vote == contract.VoteWaive {
 		if err := c.Decide(ctx, contract.PermGatesWaive, p.project.resource(c.Tenant)); err != nil {
@@ -140,21 +139,21 @@ func castVote(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, 
 	if in.Vote == contract.VoteWaive && reason == "" {
 		return nil, fault.Validation("reason", "reason is required when the vote is WAIVE")
 	}
-	findings, err := row.checkFindings(in.Criteria)
+	findings, err := row.encodeFindings(in.Criteria)
 	if err != nil {
 		return nil, err
 	}
 	review := reviewRow{
 		GateID: row.ID, ReviewerID: c.Actor.UserID, ID: uid.New(), Vote: in.Vote, Reason: reason, Criteria: findings, ReviewedAt: c.Now,
 	}
-	changes := map[string]any{"vote": in.Vote, "stageId": row.StageID, "status": map[string]string{"from": row.Status, "to": statusAfter(in.Vote)}}
-	if former := p.replace(&review); former != "" {
-		changes["replaced"] = former
+	changes := map[string]any{"vote": in.Vote, "stageId": row.StageID, "status": map[string]string{"from": row.Status, "to": gateStatusAfterVote(in.Vote)}}
+	if replaced := p.replaceReview(&review); replaced != "" {
+		changes["replaced"] = replaced
 	}
 	if err := putReview(ctx, c, &review); err != nil {
 		return nil, err
 	}
-	row.Status, row.DecidedAt, row.UpdatedAt = statusAfter(in.Vote), &c.Now, c.Now
+	row.Status, row.DecidedAt, row.UpdatedAt = gateStatusAfterVote(in.Vote), &c.Now, c.Now
 	if err := updateGateRow(ctx, c, row); err != nil {
 		return nil, err
 	}
@@ -165,11 +164,11 @@ func castVote(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, 
 			return nil, err
 		}
 	}
-	out.Gate = *p.gate(row)
+	out.Gate = *p.toGate(row)
 	return out, nil
 }
 
-func statusAfter(vote string) string {
+func gateStatusAfterVote(vote string) string {
 	switch vote {
 	case contract.VoteFail:
 		return contract.GateFailed
@@ -180,17 +179,18 @@ func statusAfter(vote string) string {
 	}
 }
 
-// checkFindings gives what was found of the gate's criteria as it is stored.
-func (r *gateRow) checkFindings(findings []contract.GateFinding) (json.RawMessage, error) {
+// encodeFindings validates the findings of a vote against the gate's criteria and
+// returns them as JSON for storage.
+func (r *gateRow) encodeFindings(findings []contract.GateFinding) (json.RawMessage, error) {
 	seen := map[string]bool{}
 	for i := range findings {
 		at := fmt.Sprintf("criteria.%d.criterion", i)
 		findings[i].Criterion = strings.TrimSpace(findings[i].Criterion)
 		switch text := findings[i].Criterion; {
 		case !slices.Contains(r.Criteria, text):
-			return nil, fault.Validation(at, "The gate has no such criterion. Name one of its criteria by its text.")
+			return nil, fault.Validation(at, "The gate has no such criterion. Give the exact text of one of its criteria.")
 		case seen[text]:
-			return nil, fault.Validation(at, "The criterion is named twice.")
+			return nil, fault.Validation(at, "duplicate criterion")
 		default:
 			seen[text] = true
 		}
@@ -201,22 +201,22 @@ func (r *gateRow) checkFindings(findings []contract.GateFinding) (json.RawMessag
 	return json.Marshal(findings)
 }
 
-// replace puts a vote among those that count and gives the reviewer's former one,
-// whose id it keeps.
-func (p *pipeline) replace(review *reviewRow) (former string) {
+// replaceReview adds a review to the pipeline. If the reviewer already reviewed the
+// gate, it replaces that review, reuses its id and returns its vote.
+func (p *pipeline) replaceReview(review *reviewRow) (oldVote string) {
 	p.reviews = slices.DeleteFunc(p.reviews, func(r reviewRow) bool {
-		mine := r.GateID == review.GateID && r.ReviewerID == review.ReviewerID
-		if mine {
-			former, review.ID = r.Vote, r.ID
+		isReplaced := r.GateID == review.GateID && r.ReviewerID == review.ReviewerID
+		if isReplaced {
+			oldVote, review.ID = r.Vote, r.ID
 		}
-		return mine
+		return isReplaced
 	})
 	p.reviews = append(p.reviews, *review)
-	return former
+	return oldVote
 }
 
-// startNextStage starts the stage behind a gate, unless there is none or it is under
-// way already.
+// startNextStage starts the stage after the gate. It returns nil if there is none or if
+// it is not planned any more.
 func (p *pipeline) startNextStage(ctx context.Context, c *executor.Call, row *gateRow) (*contract.Stage, error) {
 	i, err := p.at(row.StageID)
 	if err != nil || i+1 >= len(p.stages) || p.stages[i+1].Status != contract.StagePlanned {
@@ -225,8 +225,8 @@ func (p *pipeline) startNextStage(ctx context.Context, c *executor.Call, row *ga
 	return p.progress(ctx, c, &p.stages[i+1], row)
 }
 
-// recordGate adds the audit entry and the event of a change. The entry of a vote
-// keeps it when a later one has replaced it.
+// recordGate adds the audit entry and the event of a change. The audit entry preserves a
+// vote that is replaced later.
 func (p *pipeline) recordGate(c *executor.Call, r *gateRow, action, event string, changed []string, changes map[string]any) {
 	changes["projectId"] = p.project.ID
 	if changed != nil {
@@ -235,5 +235,5 @@ func (p *pipeline) recordGate(c *executor.Call, r *gateRow, action, event string
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "gate", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "gate", AggregateID: r.ID, Payload: p.gate(r), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "gate", AggregateID: r.ID, Payload: p.toGate(r), Changed: changed})
 }

@@ -46,8 +46,8 @@ JOIN projects.gate_reviews r ON r.tenant_id = @tenant AND r.gate_id = g.id
 WHERE g.tenant_id = @tenant AND g.project_id = @project
 ORDER BY r.reviewed_at, r.id`
 
-// executor is a executor's public form, with its votes.
-func (p *pipeline) gate(r *gateRow) *contract.Gate {
+// toGate converts the row to the API type with its reviews.
+func (p *pipeline) toGate(r *gateRow) *contract.Gate {
 	g := &contract.Gate{
 		ID: r.ID, ProjectID: r.ProjectID, StageID: r.StageID, Name: r.Name, Criteria: r.Criteria, Status: r.Status,
 		DecidedAt: utc(r.DecidedAt), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
@@ -58,17 +58,17 @@ func (p *pipeline) gate(r *gateRow) *contract.Gate {
 	}
 	for i := range p.reviews {
 		if v := &p.reviews[i]; v.GateID == r.ID {
-			g.Reviews = append(g.Reviews, v.review())
+			g.Reviews = append(g.Reviews, v.toGateReview())
 		}
 	}
 	return g
 }
 
-func (r *reviewRow) review() contract.GateReview {
+func (r *reviewRow) toGateReview() contract.GateReview {
 	review := contract.GateReview{
 		ID: r.ID, Reviewer: r.ReviewerID, Vote: r.Vote, Reason: r.Reason, Criteria: []contract.GateFinding{}, ReviewedAt: r.ReviewedAt.UTC(),
 	}
-	// The column holds what this program wrote.
+	// encodeFindings wrote the column, so it is valid JSON.
 	_ = json.Unmarshal(r.Criteria, &review.Criteria)
 	return review
 }
@@ -104,7 +104,7 @@ func deleteGateRow(ctx context.Context, c *executor.Call, id op.UUID) error {
 	return err
 }
 
-// A reviewer's vote takes the place of the former one.
+// Replaces an existing review of the same reviewer.
 const putReviewSQL = `
 INSERT INTO projects.gate_reviews (tenant_id, gate_id, reviewer_id, id, vote, reason, criteria, reviewed_at)
 VALUES (@tenant, @gate, @reviewer, @id, @vote, @reason, @criteria, @now)

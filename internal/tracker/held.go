@@ -10,25 +10,24 @@ import (
 	"parapet/internal/postgres"
 )
 
-// query is a statement with its arguments.
+// query is an SQL statement with its arguments.
 type query struct {
 	sql  string
 	args postgres.Args
 }
 
-// lockProject is the statement that holds a project against its deletion and a
-// change of it.
-func lockProject(c *executor.Call, project op.UUID) query {
+// lockProjectQuery returns the query that locks a project against deletion and change.
+func lockProjectQuery(c *executor.Call, project op.UUID) query {
 	return query{shareLockProjectSQL, postgres.Args{"tenant": c.Tenant, "project": project}}
 }
 
-// lockAndRead reads one row for a change, behind a statement that holds its project
-// and gives nothing: so everybody takes the project first. Both travel at once,
-// and the row is read with what the project is by then.
-func lockAndRead[Row any](ctx context.Context, c *executor.Call, hold, read query) (Row, error) {
+// lockAndRead executes the lock query, which locks the row's project, and then reads one
+// row. All writers lock the project first, which prevents deadlocks. Both queries are
+// sent in one batch; the read sees the project as it is after the lock was granted.
+func lockAndRead[Row any](ctx context.Context, c *executor.Call, lock, read query) (Row, error) {
 	var none Row
 	batch := &pgx.Batch{}
-	batch.Queue(hold.sql, hold.args)
+	batch.Queue(lock.sql, lock.args)
 	batch.Queue(read.sql, read.args)
 	results := c.Tx.SendBatch(ctx, batch)
 	defer func() { _ = results.Close() }()

@@ -44,7 +44,7 @@ func TestCycleCheck_AgreesWithASearchForEachLink(t *testing.T) {
 			if !onlyOwn && r.IntN(2) == 0 {
 				task, other = other, task
 			}
-			closes := search.path(other, task) != nil
+			closes := search.shortestPath(other, task) != nil
 			if got := check.closesCycle(task, other); got != closes {
 				t.Fatalf("seed %d: closes is %t, want %t", seed, got, closes)
 			}

@@ -45,7 +45,7 @@ func findImportOwn(ctx context.Context, c *executor.Call, project *projectRow, t
 	if err != nil {
 		return err
 	}
-	items, err := exported(ctx, c, project, rows)
+	items, err := toImportItems(ctx, c, project, rows)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (b *importBatch) lockGraph(ctx context.Context, c *executor.Call, project *
 			}
 		}
 	}
-	waiting, err := exists(ctx, c, waitingLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID, "sources": b.sources})
+	waiting, err := queryExists(ctx, c, waitingLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID, "sources": b.sources})
 	if err != nil || !waiting {
 		return err
 	}

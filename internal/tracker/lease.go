@@ -86,7 +86,7 @@ func (s *Service) leaseHolder(ctx context.Context, c *executor.Call, in *contrac
 		}
 		return c.Actor.UserID, err
 	}
-	return s.actingAgent(ctx, c, in.Agent, project.newTaskResource(c))
+	return s.resolveActingAgent(ctx, c, in.Agent, project.newTaskResource(c))
 }
 
 // recordLease gives the task as it is now, and tells of what was done with it.
@@ -155,7 +155,7 @@ func requireLease(ctx context.Context, c *executor.Call, row *taskRow, lease op.
 	if err != nil || claim.ID != lease || !claim.ExpiresAt.After(c.Now) {
 		return claim, fault.Conflict("The lease has ended: it lapsed, it was given back, or the task left progress or changed hands. Take another task with claim-next-ready.")
 	}
-	return claim, requireCanRelease(ctx, c, claim.HolderID, row.resource(c.Tenant))
+	return claim, requireCanReleaseLease(ctx, c, claim.HolderID, row.resource(c.Tenant))
 }
 
 // returnTask returns a claimed task to the ready set: the status that it was taken
@@ -205,7 +205,7 @@ func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID)
 // returnLeasesExpiredBefore does so ahead of a read, in a transaction of the module's
 // own: a read writes nothing itself.
 func (s *Service) returnLeasesExpiredBefore(ctx context.Context, c *executor.Call, project op.UUID) error {
-	lapsed, err := exists(ctx, c, anyExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": project, "now": c.Now})
+	lapsed, err := queryExists(ctx, c, anyExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": project, "now": c.Now})
 	if err != nil || !lapsed {
 		return err
 	}

@@ -89,7 +89,7 @@ func projectStats(ctx context.Context, c *executor.Call, row *projectRow) (*cont
 	stats := &contract.ProjectStats{}
 	of := func() postgres.Args { return postgres.Args{"tenant": c.Tenant, "project": row.ID} }
 	count := func(permission string) error {
-		return evaluateCustom(ctx, c, "project", authz.CountRecords{Actor: c.Actor.Subject, Permission: permission, Resource: row.resource(c.Tenant)})
+		return evaluateCustomDecision(ctx, c, "project", authz.CountRecords{Actor: c.Actor.Subject, Permission: permission, Resource: row.resource(c.Tenant)})
 	}
 	err := count(contract.PermTasksRead)
 	switch {

@@ -25,7 +25,7 @@ func (s *Service) promoteIssueHandler() executor.Handler[contract.PromoteIssueIn
 }
 
 func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contract.PromoteIssueIn, issue issueRow) (*contract.Task, error) {
-	if err := evaluateCustom(ctx, c, "issue", authz.PromoteIssue{Actor: c.Actor.Subject, Resource: issue.resource(c.Tenant)}); err != nil {
+	if err := evaluateCustomDecision(ctx, c, "issue", authz.PromoteIssue{Actor: c.Actor.Subject, Resource: issue.resource(c.Tenant)}); err != nil {
 		return nil, err
 	}
 	project, err := loadProject(ctx, c, loadProjectSQL, issue.ProjectID)
@@ -54,7 +54,7 @@ func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contrac
 	var assignee *authz.Candidate
 	if row.AssigneeID != nil {
 		// Who had the issue may have left, or lost its clearance, since.
-		assignee, err = s.assignable(ctx, c, "assignee", *row.AssigneeID, project.Classification)
+		assignee, err = s.loadAssignable(ctx, c, "assignee", *row.AssigneeID, project.Classification)
 		if fault.HasCode(err, fault.CodeValidation) {
 			row.AssigneeID, err = nil, nil
 		}

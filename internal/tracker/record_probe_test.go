@@ -105,7 +105,7 @@ WHERE k.tenant_id = @tenant`
 	}
 	out := &Records{}
 	for _, r := range rows {
-		o := &criterionOf{criterion: r}
+		o := &criterionWithParent{criterion: r}
 		if r.DeliverableID != nil {
 			d, err := loadDeliverable(ctx, c, r.ProjectID, *r.DeliverableID, false)
 			if err != nil {

@@ -185,7 +185,7 @@ func (s *Service) beginAsSystem(ctx context.Context, c *executor.Call, run *runR
 	case isOver(task.StatusCategory):
 		return nil, run.end(ctx, c, contract.RunCancelled, runOver)
 	}
-	agent, err := s.candidate(ctx, c, string(run.AgentID))
+	agent, err := s.loadCandidate(ctx, c, string(run.AgentID))
 	if err != nil {
 		return nil, err
 	}

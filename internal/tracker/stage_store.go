@@ -116,7 +116,7 @@ func (p *pipeline) stage(r *stageRow) *contract.Stage {
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if g := p.gateAfter(r.ID); g != nil {
-		s.Gate = p.gate(g)
+		s.Gate = p.toGate(g)
 	}
 	return s
 }

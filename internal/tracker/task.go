@@ -63,11 +63,11 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 	row.move(c, status)
 	var assignee *authz.Candidate
 	if in.Assignee != "" {
-		if assignee, err = s.assignable(ctx, c, "assignee", in.Assignee, project.Classification); err != nil {
+		if assignee, err = s.loadAssignable(ctx, c, "assignee", in.Assignee, project.Classification); err != nil {
 			return nil, err
 		}
 	}
-	check, err := s.guardDuplicate(ctx, c, in, row.Title, &project)
+	check, err := s.checkDuplicates(ctx, c, in, row.Title, &project)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +130,10 @@ func (s *Service) getTaskHandler() executor.Handler[contract.GetTaskIn, contract
 		Do: func(ctx context.Context, c *executor.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
 			task := row.show(ctx, c)
 			var err error
-			if task.CustomFields, err = valuesOf(ctx, c, &row); err != nil {
+			if task.CustomFields, err = loadFieldValues(ctx, c, &row); err != nil {
 				return nil, err
 			}
-			return task, hydrate(ctx, c, &row, in.DecisionRequestID, task)
+			return task, addDecisionRequest(ctx, c, &row, in.DecisionRequestID, task)
 		},
 	}
 }
@@ -154,7 +154,7 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 		return nil, err
 	}
 	if row.IssueType != old.IssueType {
-		if err := checkRetype(ctx, c, &row, &old); err != nil {
+		if err := checkIssueTypeChange(ctx, c, &row, &old); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +189,7 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 	var assignee *authz.Candidate
 	if row.AssigneeID != nil && value(row.AssigneeID) != value(old.AssigneeID) {
 		var err error
-		if assignee, err = s.assignable(ctx, c, "assignee", *row.AssigneeID, row.Classification); err != nil {
+		if assignee, err = s.loadAssignable(ctx, c, "assignee", *row.AssigneeID, row.Classification); err != nil {
 			return nil, err
 		}
 	}

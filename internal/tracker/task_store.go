@@ -156,7 +156,7 @@ func loadTask(ctx context.Context, c *executor.Call, project op.UUID, name strin
 	}
 	var row taskRow
 	if lock {
-		row, err = lockAndRead[taskRow](ctx, c, lockProject(c, project), query{sql + lockTask, args})
+		row, err = lockAndRead[taskRow](ctx, c, lockProjectQuery(c, project), query{sql + lockTask, args})
 	} else {
 		row, err = postgres.One[taskRow](ctx, c.DB, sql, args)
 	}
