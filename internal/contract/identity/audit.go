@@ -9,71 +9,71 @@ import (
 // AuditEntry is one entry of the tenant's audit chain. It never changes.
 type AuditEntry struct {
 	ID             op.UUID   `json:"id" doc:"The entry's id."`
-	Seq            int64     `json:"seq" doc:"The entry's place in the tenant's chain, from 1."`
+	Seq            int64     `json:"seq" doc:"The entry's position in the tenant's audit chain, starting at 1."`
 	TenantID       op.UUID   `json:"tenantId,omitempty" doc:"The tenant."`
-	ActorID        op.UUID   `json:"actorId,omitempty" doc:"Who acted."`
-	OnBehalfOf     op.UUID   `json:"onBehalfOf,omitempty" doc:"The user for whom the actor acted."`
-	ActorType      string    `json:"actorType" doc:"What kind of actor it was."`
-	Action         string    `json:"action" doc:"What was done."`
-	ResourceType   string    `json:"resourceType" doc:"To what kind of record."`
-	ResourceID     string    `json:"resourceId,omitempty" doc:"To which record."`
-	Module         string    `json:"module" doc:"The module that did it."`
-	Changes        any       `json:"changes,omitempty" doc:"What changed."`
-	CorrelationID  op.UUID   `json:"correlationId" doc:"The request: its x-request-id."`
-	CreatedAt      time.Time `json:"createdAt" doc:"When it was done, by the server's clock."`
-	Classification *string   `json:"classification,omitempty" doc:"The classification of what was done: any text. Absent is none."`
-	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"What the request was made with. Absent when there was no credential, as in a login and in the system's own work."`
+	ActorID        op.UUID   `json:"actorId,omitempty" doc:"The user who performed the action."`
+	OnBehalfOf     op.UUID   `json:"onBehalfOf,omitempty" doc:"The user on whose behalf the actor performed the action."`
+	ActorType      string    `json:"actorType" doc:"The actor's type."`
+	Action         string    `json:"action" doc:"The action."`
+	ResourceType   string    `json:"resourceType" doc:"The type of the record that the action was performed on."`
+	ResourceID     string    `json:"resourceId,omitempty" doc:"The id of the record that the action was performed on."`
+	Module         string    `json:"module" doc:"The module that performed the action."`
+	Changes        any       `json:"changes,omitempty" doc:"The changed fields and values."`
+	CorrelationID  op.UUID   `json:"correlationId" doc:"The x-request-id of the request."`
+	CreatedAt      time.Time `json:"createdAt" doc:"When the action was performed, by the server's clock."`
+	Classification *string   `json:"classification,omitempty" doc:"The classification of the action: any text. Absent when the action has none."`
+	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"The kind of credential that authenticated the request. Absent when there was no credential: for a login and for the system's own work."`
 	CredentialID   op.UUID   `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
-	Hash           string    `json:"hash" doc:"The entry's hash in hex: it covers the hash before it and every column."`
+	Hash           string    `json:"hash" doc:"The entry's hash in hex. It covers the previous entry's hash and every column of this entry."`
 }
 
-// ListAuditEntriesIn selects entries.
+// ListAuditEntriesIn filters the audit entries.
 type ListAuditEntriesIn struct {
-	ActorID       op.UUID `query:"actorId" doc:"Of this actor only."`
-	Action        string  `query:"action" maxLength:"200" doc:"Of this action only."`
-	ResourceType  string  `query:"resourceType" maxLength:"200" doc:"About this kind of record only."`
-	ResourceID    string  `query:"resourceId" maxLength:"200" doc:"About this record only."`
-	Module        string  `query:"module" maxLength:"100" doc:"By this module only."`
-	CorrelationID op.UUID `query:"correlationId" doc:"Of this request only."`
-	CredentialID  op.UUID `query:"credentialId" doc:"By this credential only: a session's id or an API key's jti."`
-	From          string  `query:"from" format:"date-time" doc:"At or after this time."`
-	Until         string  `query:"until" format:"date-time" doc:"Before this time."`
-	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor        string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	ActorID       op.UUID `query:"actorId" doc:"Only entries of this actor."`
+	Action        string  `query:"action" maxLength:"200" doc:"Only entries with this action."`
+	ResourceType  string  `query:"resourceType" maxLength:"200" doc:"Only entries about this type of record."`
+	ResourceID    string  `query:"resourceId" maxLength:"200" doc:"Only entries about this record."`
+	Module        string  `query:"module" maxLength:"100" doc:"Only entries of this module."`
+	CorrelationID op.UUID `query:"correlationId" doc:"Only entries of this request (its x-request-id)."`
+	CredentialID  op.UUID `query:"credentialId" doc:"Only entries made with this credential: a session's id or an API key's jti."`
+	From          string  `query:"from" format:"date-time" doc:"Only entries at or after this time."`
+	Until         string  `query:"until" format:"date-time" doc:"Only entries before this time."`
+	Limit         int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor        string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
 // ListAuditEntries lists audit entries.
 var ListAuditEntries = op.New[ListAuditEntriesIn, op.Page[AuditEntry]](op.Spec{
 	Name: "list-audit-entries", Module: Module, Method: "GET", Path: "/api/audit/entries", Permission: "audit.read", Grant: "audit.read.own", Effect: op.Read,
 	Summary: "List audit entries",
-	Description: "Those that the caller's scopes admit: audit.read.own, .organisation and .tenant admit entries that are unclassified or UNCLASSIFIED, " +
-		"audit.read.classified admits all. Newest first.",
+	Description: "Returns the entries that the caller's scopes allow, newest first. audit.read.own, .organisation and .tenant cover entries whose classification " +
+		"is absent or UNCLASSIFIED; audit.read.classified covers all entries.",
 })
 
-// DecisionEntry is one line of the decision log.
+// DecisionEntry is one entry of the decision log.
 type DecisionEntry struct {
-	ID             op.UUID   `json:"id" doc:"The line's id."`
-	DecidedAt      time.Time `json:"decidedAt" doc:"When it was decided."`
-	ActorID        string    `json:"actorId" doc:"Who asked."`
-	Rule           string    `json:"rule" doc:"The rule that was asked."`
-	Permission     string    `json:"permission,omitempty" doc:"What was asked for, where the rule is about a permission."`
-	Module         string    `json:"module" doc:"The module that asked."`
-	Input          any       `json:"input" doc:"What the policies were asked, without the subject: ids and codes. Other text is masked."`
-	Allow          bool      `json:"allow" doc:"The answer."`
-	Hidden         bool      `json:"hidden" doc:"Whether the caller was told that the record does not exist."`
-	Reasons        []string  `json:"reasons" doc:"Why not: codes that policies/README.md explains."`
-	Revision       string    `json:"revision" doc:"The revision of the policies that answered."`
-	RequestID      string    `json:"requestId" doc:"The request: its x-request-id."`
-	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"What the request was made with. Absent when there was no credential, as in the system's own work."`
+	ID             op.UUID   `json:"id" doc:"The entry's id."`
+	DecidedAt      time.Time `json:"decidedAt" doc:"When the policies decided."`
+	ActorID        string    `json:"actorId" doc:"The id of the user that the decision is about."`
+	Rule           string    `json:"rule" doc:"The policy rule that was evaluated."`
+	Permission     string    `json:"permission,omitempty" doc:"The permission that was checked, if the rule checks one."`
+	Module         string    `json:"module" doc:"The module that requested the decision."`
+	Input          any       `json:"input" doc:"The input of the policies without the subject: ids and codes. Other text is masked."`
+	Allow          bool      `json:"allow" doc:"Whether the policies allowed the request."`
+	Hidden         bool      `json:"hidden" doc:"Whether the caller received NOT_FOUND, so that the response does not reveal that the record exists."`
+	Reasons        []string  `json:"reasons" doc:"The reason codes of a denial; policies/README.md explains them."`
+	Revision       string    `json:"revision" doc:"The revision of the policies that decided."`
+	RequestID      string    `json:"requestId" doc:"The x-request-id of the request."`
+	CredentialKind string    `json:"credentialKind,omitempty" enum:"session|api_key" doc:"The kind of credential that authenticated the request. Absent when there was no credential: for the system's own work."`
 	CredentialID   op.UUID   `json:"credentialId,omitempty" doc:"The session's id or the API key's jti."`
 	SubjectDigest  string    `json:"subjectDigest,omitempty" doc:"SHA-256 (hex) of the subject's snapshot, which get-decision returns. Equal for subjects with equal roles, scopes, clearance and caveats. Absent when there was no subject."`
 }
 
-// Decision is a line of the decision log with the subject of the decision.
+// Decision is an entry of the decision log with the subject of the decision.
 type Decision struct {
 	DecisionEntry
-	Subject       any    `json:"subject,omitempty" doc:"The subject as the policies saw it: input is what the token and the tenant's records said, subject what the policies made of it. Absent unless subjectStatus is VERIFIED."`
-	SubjectStatus string `json:"subjectStatus,omitempty" enum:"VERIFIED|ALTERED" doc:"VERIFIED when the stored snapshot has the digest subjectDigest. ALTERED when somebody has changed it. Absent without a digest."`
+	Subject       any    `json:"subject,omitempty" doc:"The subject of the decision: its field input is what the token and the tenant's records contained, its field subject is what the policies computed from it. Absent unless subjectStatus is VERIFIED."`
+	SubjectStatus string `json:"subjectStatus,omitempty" enum:"VERIFIED|ALTERED" doc:"VERIFIED: the stored snapshot matches subjectDigest. ALTERED: it does not match; somebody changed it. Absent when there is no digest."`
 }
 
 // The values of Decision.SubjectStatus.
@@ -82,32 +82,32 @@ const (
 	SubjectAltered  = "ALTERED"
 )
 
-// DecisionIn names a line of the decision log.
+// DecisionIn is the input of GetDecision.
 type DecisionIn struct {
 	DecisionID op.UUID `path:"decisionId" doc:"The decision's id."`
 }
 
-// GetDecision returns one line of the decision log.
+// GetDecision returns one entry of the decision log.
 var GetDecision = op.New[DecisionIn, Decision](op.Spec{
 	Name: "get-decision", Module: Module, Method: "GET", Path: "/api/decisions/{decisionId}", Permission: "decision_log.read", Effect: op.Read,
-	Summary:     "Get a decision of the policies",
-	Description: "With the subject that the policies saw: with its input and the same revision of the policies the decision can be evaluated again.",
+	Summary:     "Get a policy decision",
+	Description: "Includes the subject of the decision. Its input, evaluated by the same policy revision, gives the same decision again.",
 })
 
-// ListDecisionsIn selects decisions.
+// ListDecisionsIn filters the decision log.
 type ListDecisionsIn struct {
-	ActorID      op.UUID `query:"actorId" doc:"Of this actor only."`
-	Permission   string  `query:"permission" maxLength:"100" doc:"About this permission only."`
-	Allow        *bool   `query:"allow" doc:"With this answer only."`
-	RequestID    string  `query:"requestId" maxLength:"100" doc:"Of this request only."`
-	CredentialID op.UUID `query:"credentialId" doc:"By this credential only: a session's id or an API key's jti."`
-	Limit        int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor       string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	ActorID      op.UUID `query:"actorId" doc:"Only decisions about this user."`
+	Permission   string  `query:"permission" maxLength:"100" doc:"Only decisions about this permission."`
+	Allow        *bool   `query:"allow" doc:"true: only allowed; false: only denied."`
+	RequestID    string  `query:"requestId" maxLength:"100" doc:"Only decisions of this request (its x-request-id)."`
+	CredentialID op.UUID `query:"credentialId" doc:"Only decisions for this credential: a session's id or an API key's jti."`
+	Limit        int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor       string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
 // ListDecisions lists the decision log.
 var ListDecisions = op.New[ListDecisionsIn, op.Page[DecisionEntry]](op.Spec{
 	Name: "list-decisions", Module: Module, Method: "GET", Path: "/api/decisions", Permission: "decision_log.read", Effect: op.Read,
-	Summary:     "List the policies' decisions",
+	Summary:     "List policy decisions",
 	Description: "Newest first. The log is written asynchronously: a decision appears within seconds, and some may be missing if the server was overloaded.",
 })

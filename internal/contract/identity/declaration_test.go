@@ -10,23 +10,23 @@ import (
 	"parapet/internal/op"
 )
 
-// directory are the operations of the directory, by which the module binds them.
+// directory lists the operations on the directory.
 var directory = identity.DirectoryOperations()
 
-func TestDirectoryOperationsAreWellFormed(t *testing.T) {
+func TestDirectoryOperations_AreValidOpenAPIAndBelongToTheModule(t *testing.T) {
 	t.Parallel()
 	if _, err := op.OpenAPI("Parapet", "test", directory); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range directory {
 		if o.Module != identity.Module {
-			t.Errorf("%s belongs to the module %q", o.Name, o.Module)
+			t.Errorf("%s: got module %q, want %q", o.Name, o.Module, identity.Module)
 		}
 	}
 }
 
-// An operation that is declared and not listed would have no route.
-func TestDirectoryListsEveryOperationOfItsFiles(t *testing.T) {
+// An operation that DirectoryOperations omits would have no route.
+func TestDirectoryOperations_ListsEveryDeclaredOperation(t *testing.T) {
 	t.Parallel()
 	listed := len(directory)
 	declared := 0
@@ -42,17 +42,17 @@ func TestDirectoryListsEveryOperationOfItsFiles(t *testing.T) {
 		}
 	}
 	if listed != declared {
-		t.Errorf("%d operations are declared, DirectoryOperations lists %d", declared, listed)
+		t.Errorf("DirectoryOperations lists %d operations, want all %d that are declared", listed, declared)
 	}
 }
 
-// No path may write what authorization keys on.
-func TestNoInputTakesAnIntegrationKey(t *testing.T) {
+// Authorization depends on the integration key, so no API operation may set it.
+func TestDirectoryOperations_DoNotAcceptAnIntegrationKey(t *testing.T) {
 	t.Parallel()
 	for _, o := range directory {
 		for _, f := range o.Fields {
 			if f.Name == "integrationKey" || f.Name == "integration_key" {
-				t.Errorf("%s takes %s", o.Name, f.Name)
+				t.Errorf("%s accepts the field %s", o.Name, f.Name)
 			}
 		}
 	}

@@ -6,40 +6,41 @@ import (
 	"parapet/internal/op"
 )
 
-// Directory is what other modules may ask of the directory. The identity module
-// implements it; answers are live.
+// Directory is the interface through which other modules read the directory. The
+// identity module implements it. Every call queries the database; nothing is cached.
 type Directory interface {
-	// Candidate gives what the directory knows of a user whom work is to be given
-	// to, or who is to be spoken for: by id, any member of the tenant; by e-mail
-	// address, one at home in it. The zero Candidate is nobody, and stands for
-	// another tenant's as well.
+	// Candidate returns a user to whom work may be assigned or whose authority may be
+	// delegated. An id finds any member of the tenant. An e-mail address finds only a
+	// user whose home tenant it is. The zero Candidate means that there is no such user
+	// or that it belongs to another tenant.
 	Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (Candidate, error)
-	// OrganisationExists tells whether the tenant has this organisation.
+	// OrganisationExists reports whether the organisation exists in the tenant.
 	OrganisationExists(ctx context.Context, tenant, organisation op.UUID) (bool, error)
 }
 
-// Candidate is a member of a tenant, whatever its state: the policies decide what
-// fits.
+// Candidate is a member of a tenant in any status. The policies decide whether it is
+// eligible.
 type Candidate struct {
 	ID       op.UUID
 	TenantID op.UUID
 	Kind     string
-	// Status is the user's, Membership that of its membership in the tenant.
+	// Status is the user's status; Membership is the status of its membership in the tenant.
 	Status     string
 	Membership string
-	// Clearance is the membership's; empty when there is none.
+	// Clearance is that of the membership; empty when it has none.
 	Clearance string
-	// Roles are all that the user holds in the tenant, in any scope.
+	// Roles are all roles that the user holds in the tenant, in any scope.
 	Roles []CandidateRole
-	// AgentsAllowed tells whether the tenant runs agents.
+	// AgentsAllowed reports whether agents may run in the tenant.
 	AgentsAllowed bool
 }
 
-// CandidateRole is a role that a candidate holds, with what it grants now.
+// CandidateRole is a role that a candidate holds, with the permissions that it grants now.
 type CandidateRole struct {
 	Name string
 	Kind string
-	// Scope is tenant, organisation or project; ScopeID names the latter two.
+	// Scope is tenant, organisation or project. ScopeID is the id of the organisation or
+	// the project; empty for the scope tenant.
 	Scope   string
 	ScopeID string
 	Grants  []string

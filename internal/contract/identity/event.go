@@ -6,62 +6,62 @@ import (
 	"parapet/internal/op"
 )
 
-// EventRecord is one domain event of the tenant, without its payload, which has
-// the classification of the record that it is about.
+// EventRecord is one domain event of the tenant. It omits the payload, because the
+// payload has the classification of the record that it describes.
 type EventRecord struct {
 	ID            op.UUID    `json:"id" doc:"The event's id."`
 	Type          string     `json:"type" doc:"<area>.<entity>.<past-tense verb>."`
 	TenantID      op.UUID    `json:"tenantId" doc:"The tenant."`
-	AggregateType string     `json:"aggregateType" doc:"What kind of record it is about."`
-	AggregateID   string     `json:"aggregateId" doc:"Which record it is about."`
-	Sequence      int64      `json:"sequence" doc:"Rises with each event of a record."`
-	OccurredAt    time.Time  `json:"occurredAt" doc:"When it happened."`
-	ActorID       op.UUID    `json:"actorId,omitempty" doc:"Who did it."`
-	CorrelationID op.UUID    `json:"correlationId" doc:"The request: its x-request-id."`
-	DispatchedAt  *time.Time `json:"dispatchedAt,omitempty" doc:"When it was handed to its subscribers."`
+	AggregateType string     `json:"aggregateType" doc:"The type of the record that the event is about."`
+	AggregateID   string     `json:"aggregateId" doc:"The id of the record that the event is about."`
+	Sequence      int64      `json:"sequence" doc:"The event's sequence number. Later events of the same record have higher numbers."`
+	OccurredAt    time.Time  `json:"occurredAt" doc:"When the event happened."`
+	ActorID       op.UUID    `json:"actorId,omitempty" doc:"The user who caused the event."`
+	CorrelationID op.UUID    `json:"correlationId" doc:"The x-request-id of the request."`
+	DispatchedAt  *time.Time `json:"dispatchedAt,omitempty" doc:"When the event was delivered to its subscribers."`
 }
 
-// ListEventsIn selects events.
+// ListEventsIn filters the events.
 type ListEventsIn struct {
-	Type          string `query:"type" maxLength:"200" doc:"Of this type only."`
-	AggregateType string `query:"aggregateType" maxLength:"100" doc:"About this kind of record only."`
-	AggregateID   string `query:"aggregateId" maxLength:"100" doc:"About this record only."`
-	Limit         int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor        string `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	Type          string `query:"type" maxLength:"200" doc:"Only events of this type."`
+	AggregateType string `query:"aggregateType" maxLength:"100" doc:"Only events about this type of record."`
+	AggregateID   string `query:"aggregateId" maxLength:"100" doc:"Only events about this record."`
+	Limit         int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor        string `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
 // ListEvents lists the tenant's domain events.
 var ListEvents = op.New[ListEventsIn, op.Page[EventRecord]](op.Spec{
 	Name: "list-events", Module: Module, Method: "GET", Path: "/api/events", Permission: "events.read", Effect: op.Read,
 	Summary:     "List the tenant's domain events",
-	Description: "Newest first, for as long as they are kept. Payloads are for subscribers and are not shown.",
+	Description: "Newest first. Events are deleted after the retention period. Payloads are delivered to subscribers only and are not returned.",
 })
 
-// Notification is something that a person, or every administrator, should know.
+// Notification informs one user or all administrators of the tenant about an event.
 type Notification struct {
 	ID        op.UUID    `json:"id" doc:"The notification's id."`
-	EventID   op.UUID    `json:"eventId" doc:"The event that it comes from."`
-	Audience  string     `json:"audience" enum:"USER|ADMINISTRATORS" doc:"Whom it is for."`
+	EventID   op.UUID    `json:"eventId" doc:"The event that caused the notification."`
+	Audience  string     `json:"audience" enum:"USER|ADMINISTRATORS" doc:"Who receives it: one user or all administrators of the tenant."`
 	Type      string     `json:"type" doc:"The event's type."`
-	Subject   string     `json:"subject" doc:"The record that it is about, as <type>:<id>."`
-	CreatedAt time.Time  `json:"createdAt" doc:"When it was made."`
+	Subject   string     `json:"subject" doc:"The record that the event is about, as <type>:<id>."`
+	CreatedAt time.Time  `json:"createdAt" doc:"When the notification was created."`
 	ReadAt    *time.Time `json:"readAt,omitempty" doc:"When it was marked as read."`
 }
 
-// ListNotificationsIn selects notifications.
+// ListNotificationsIn selects a page of notifications.
 type ListNotificationsIn struct {
-	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor string `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
 // ListNotifications lists the caller's notifications.
 var ListNotifications = op.New[ListNotificationsIn, op.Page[Notification]](op.Spec{
 	Name: "list-notifications", Module: Module, Method: "GET", Path: "/api/notifications", Permission: "tenant.read", Effect: op.Read,
-	Summary:     "List one's own notifications",
-	Description: "And, for an administrator, those for the tenant's administrators. Newest first.",
+	Summary:     "List your notifications",
+	Description: "Newest first. An administrator also sees the notifications for the tenant's administrators.",
 })
 
-// NotificationIn names a notification.
+// NotificationIn is the input of MarkNotificationRead.
 type NotificationIn struct {
 	NotificationID op.UUID `path:"notificationId" doc:"The notification's id."`
 }
@@ -70,5 +70,5 @@ type NotificationIn struct {
 var MarkNotificationRead = op.New[NotificationIn, op.None](op.Spec{
 	Name: "mark-notification-read", Module: Module, Method: "POST", Path: "/api/notifications/{notificationId}/read", Permission: "tenant.read", Effect: op.Write, Status: 204,
 	Summary:     "Mark a notification as read",
-	Description: "One that is for administrators is read for all of them. Marking it again changes nothing.",
+	Description: "A notification for administrators is then marked as read for all of them. Marking it again changes nothing.",
 })

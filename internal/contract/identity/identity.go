@@ -1,7 +1,6 @@
-// Package identity is the contract of the identity module: its operations, the
-// public form of its resources, and the events that it emits. It holds no logic
-// beyond that.
+// Package identity is the contract of the identity module: its operations, the JSON
+// types of its resources, and the events that it emits. It contains no logic.
 package identity
 
-// Module is the module's name, as policies, audit entries and settings know it.
+// Module is the module's name in policies, audit entries and settings.
 const Module = "identity"

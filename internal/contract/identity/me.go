@@ -6,73 +6,73 @@ import (
 	"parapet/internal/op"
 )
 
-// MeIn is empty: the caller is the credential's owner.
+// MeIn is empty: the credential identifies the caller.
 type MeIn struct{}
 
-// MeOut is who is calling, and as what.
+// MeOut describes the caller and its credential.
 type MeOut struct {
-	User           Person    `json:"user" doc:"The owner of the credential."`
-	TenantID       op.UUID   `json:"tenantId" doc:"The tenant that the request is meant for."`
+	User           Person    `json:"user" doc:"The user who owns the credential."`
+	TenantID       op.UUID   `json:"tenantId" doc:"The tenant that the request acts in."`
 	TenantSlug     string    `json:"tenantSlug" doc:"The tenant's short name."`
-	TenantName     string    `json:"tenantName" doc:"The tenant's name: untrusted text."`
+	TenantName     string    `json:"tenantName" doc:"The tenant's name: user-generated text (untrusted)."`
 	TenantType     string    `json:"tenantType" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
 	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in the tenant."`
-	Roles          []string  `json:"roles" doc:"The roles in effect, in any scope."`
-	Clearance      string    `json:"clearance" doc:"The clearance in effect."`
+	Roles          []string  `json:"roles" doc:"The effective roles, in any scope."`
+	Clearance      string    `json:"clearance" doc:"The effective clearance."`
 	TokenKind      string    `json:"tokenKind" enum:"session|api_key" doc:"The kind of the credential."`
 	TokenTenantID  op.UUID   `json:"tokenTenantId" doc:"The tenant that the credential is bound to."`
 	TokenID        op.UUID   `json:"tokenId" doc:"The credential's jti."`
 	ExpiresAt      time.Time `json:"expiresAt" doc:"When the credential expires."`
 }
 
-// Me tells who is calling.
+// Me returns the caller and its credential.
 var Me = op.New[MeIn, MeOut](op.Spec{
 	Name: "me", Module: Module, Method: "GET", Path: "/api/auth/me", Access: op.Authenticated, Effect: op.Read,
 	Summary: "Show the current user",
 })
 
-// PermissionsOut is what the caller may do.
+// PermissionsOut lists the caller's permissions.
 type PermissionsOut struct {
-	TenantID    op.UUID               `json:"tenantId" doc:"The tenant that the permissions hold in."`
-	Permissions []EffectivePermission `json:"permissions" doc:"The permissions in effect, by name."`
+	TenantID    op.UUID               `json:"tenantId" doc:"The tenant that the permissions apply to."`
+	Permissions []EffectivePermission `json:"permissions" doc:"The effective permissions, ordered by name."`
 }
 
-// EffectivePermission is one permission with the scopes that it holds in.
+// EffectivePermission is one permission with the scopes that it applies to.
 type EffectivePermission struct {
-	Name          string    `json:"name" doc:"The permission's name. The suffix .own limits it to what the caller created or owns."`
-	Description   string    `json:"description" doc:"What it allows."`
-	Tenant        bool      `json:"tenant" doc:"Whether it holds in the whole tenant."`
-	Organisations []op.UUID `json:"organisations" doc:"The organisations that it holds in, where it is not tenant-wide."`
-	Projects      []op.UUID `json:"projects" doc:"The projects that it holds in, where it is not tenant-wide."`
+	Name          string    `json:"name" doc:"The permission's name. The suffix .own limits it to records that the caller created or owns."`
+	Description   string    `json:"description" doc:"What the permission allows."`
+	Tenant        bool      `json:"tenant" doc:"Whether the permission applies to the whole tenant."`
+	Organisations []op.UUID `json:"organisations" doc:"The organisations that the permission applies to, if it is not tenant-wide."`
+	Projects      []op.UUID `json:"projects" doc:"The projects that the permission applies to, if it is not tenant-wide."`
 }
 
-// Permissions tells what the caller may do.
+// Permissions returns the caller's effective permissions.
 var Permissions = op.New[MeIn, PermissionsOut](op.Spec{
 	Name: "permissions", Module: Module, Method: "GET", Path: "/api/auth/permissions", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "Show the current user's permissions",
-	Description: "The effective permissions in the request's tenant, with their scopes, worked out by the policies.",
+	Description: "Returns the effective permissions in the request's tenant with their scopes, as the policies compute them.",
 })
 
-// OrganisationsOut is where the credential can act.
+// OrganisationsOut lists the organisations that the credential can act in.
 type OrganisationsOut struct {
-	Items    []OrganisationChoice `json:"items" doc:"The organisations, the default first."`
-	Degraded bool                 `json:"degraded" doc:"True when the lookup failed: the list may lack some, or all."`
+	Items    []OrganisationChoice `json:"items" doc:"The organisations, with the default first."`
+	Degraded bool                 `json:"degraded" doc:"True when the lookup failed. The list is then incomplete or empty."`
 }
 
-// OrganisationChoice is one organisation, or a tenant in which the user belongs
-// to none. Either id selects it, in x-act-as-org or by --org.
+// OrganisationChoice is one organisation, or a tenant that the user belongs to without
+// an organisation. x-act-as-org and --org accept either id.
 type OrganisationChoice struct {
 	OrganisationID op.UUID `json:"organisationId,omitempty" doc:"The organisation's id."`
-	Name           string  `json:"name" doc:"The organisation's name: untrusted text."`
-	TenantID       op.UUID `json:"tenantId" doc:"The paired tenant's id."`
+	Name           string  `json:"name" doc:"The organisation's name: user-generated text (untrusted)."`
+	TenantID       op.UUID `json:"tenantId" doc:"The id of the organisation's tenant."`
 	TenantSlug     string  `json:"tenantSlug" doc:"The tenant's short name."`
-	TenantName     string  `json:"tenantName" doc:"The tenant's name: untrusted text."`
-	Default        bool    `json:"default" doc:"Whether it is the one that a request without a selector acts in."`
+	TenantName     string  `json:"tenantName" doc:"The tenant's name: user-generated text (untrusted)."`
+	Default        bool    `json:"default" doc:"Whether a request without x-act-as-org acts in this organisation."`
 }
 
-// ListOrgs tells where the credential can act.
+// ListOrgs lists the organisations that the credential can act in.
 var ListOrgs = op.New[MeIn, OrganisationsOut](op.Spec{
 	Name: "list-orgs", Module: Module, Method: "GET", Path: "/api/auth/organisations", Access: op.Authenticated, Effect: op.Read,
 	Summary:     "List the organisations that the credential can act in",
-	Description: "Every organisation with its paired tenant, the default marked. An empty list with degraded true says nothing.",
+	Description: "Lists every organisation with its tenant and marks the default. If degraded is true, the lookup failed and the list is incomplete or empty.",
 })

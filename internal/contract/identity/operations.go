@@ -11,7 +11,7 @@ func Operations() []*op.Operation {
 	return slices.Concat(CredentialOperations(), DirectoryOperations())
 }
 
-// CredentialOperations lists the operations on sessions, the caller and keys.
+// CredentialOperations lists the operations on sessions, the caller's account and API keys.
 func CredentialOperations() []*op.Operation {
 	return []*op.Operation{
 		Login.Operation, Logout.Operation, ChangePassword.Operation, ChangeEmail.Operation,

@@ -6,7 +6,7 @@ import (
 	"parapet/internal/op"
 )
 
-// Organisation actions and events.
+// Audit actions and event types of organisations.
 const (
 	ActionOrganisationCreated = "organisation.created"
 	ActionOrganisationUpdated = "organisation.updated"
@@ -18,21 +18,21 @@ const (
 // Organisation is a company that takes part in a tenant.
 type Organisation struct {
 	ID                 op.UUID   `json:"id" doc:"The organisation's id."`
-	TenantID           op.UUID   `json:"tenantId" doc:"The paired tenant's id: the tenant that the organisation acts in."`
-	Name               string    `json:"name" doc:"The organisation's name, unique in the tenant: untrusted text."`
-	Type               string    `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"What the organisation is in the tenant."`
-	VerificationStatus string    `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"How far the organisation was verified."`
+	TenantID           op.UUID   `json:"tenantId" doc:"The tenant that the organisation belongs to."`
+	Name               string    `json:"name" doc:"The organisation's name, unique in the tenant: user-generated text (untrusted)."`
+	Type               string    `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
+	VerificationStatus string    `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`
 	CreatedAt          time.Time `json:"createdAt" doc:"When the organisation was created."`
 	UpdatedAt          time.Time `json:"updatedAt" doc:"When the organisation last changed."`
 }
 
-// ListOrganisationsIn selects organisations.
+// ListOrganisationsIn filters the organisations.
 type ListOrganisationsIn struct {
-	Search             string `query:"search" maxLength:"200" empty:"true" doc:"Part of the name."`
-	Type               string `query:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"Of this type only."`
-	VerificationStatus string `query:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"Of this verification status only."`
-	Limit              int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor             string `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	Search             string `query:"search" maxLength:"200" empty:"true" doc:"Only organisations whose name contains this text."`
+	Type               string `query:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"Only organisations of this type."`
+	VerificationStatus string `query:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"Only organisations with this verification status."`
+	Limit              int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor             string `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
 // ListOrganisations lists the tenant's organisations.
@@ -42,22 +42,22 @@ var ListOrganisations = op.New[ListOrganisationsIn, op.Page[Organisation]](op.Sp
 	Description: "Ordered by name.",
 })
 
-// OrganisationIn names an organisation.
+// OrganisationIn is the input of GetOrganisation.
 type OrganisationIn struct {
 	OrganisationID op.UUID `path:"organisationId" doc:"The organisation's id."`
 }
 
-// GetOrganisation shows an organisation.
+// GetOrganisation returns an organisation.
 var GetOrganisation = op.New[OrganisationIn, Organisation](op.Spec{
 	Name: "get-organisation", Module: Module, Method: "GET", Path: "/api/organisations/{organisationId}", Permission: "organisation.read", Effect: op.Read,
 	Summary: "Show an organisation",
 })
 
-// CreateOrganisationIn is a new organisation.
+// CreateOrganisationIn is the input of CreateOrganisation.
 type CreateOrganisationIn struct {
 	Name               string `json:"name" required:"true" maxLength:"200" doc:"The name, unique in the tenant."`
-	Type               string `json:"type" default:"CUSTOMER" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"What the organisation is in the tenant."`
-	VerificationStatus string `json:"verificationStatus" default:"UNVERIFIED" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"How far the organisation was verified."`
+	Type               string `json:"type" default:"CUSTOMER" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
+	VerificationStatus string `json:"verificationStatus" default:"UNVERIFIED" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`
 }
 
 // CreateOrganisation adds an organisation to the tenant.
@@ -66,12 +66,12 @@ var CreateOrganisation = op.New[CreateOrganisationIn, Organisation](op.Spec{
 	Summary: "Create an organisation",
 })
 
-// UpdateOrganisationIn changes an organisation.
+// UpdateOrganisationIn is the input of UpdateOrganisation.
 type UpdateOrganisationIn struct {
 	OrganisationID     op.UUID        `path:"organisationId" doc:"The organisation's id."`
 	Name               op.Opt[string] `json:"name" minLength:"1" maxLength:"200" doc:"The name, unique in the tenant."`
-	Type               op.Opt[string] `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"What the organisation is in the tenant."`
-	VerificationStatus op.Opt[string] `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"How far the organisation was verified."`
+	Type               op.Opt[string] `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
+	VerificationStatus op.Opt[string] `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`
 }
 
 // UpdateOrganisation changes an organisation.

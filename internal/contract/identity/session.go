@@ -6,7 +6,7 @@ import (
 	"parapet/internal/op"
 )
 
-// Session actions, as the audit log names them.
+// Audit actions and event types of sessions, passwords and addresses.
 const (
 	ActionSessionCreated  = "session.created"
 	ActionSessionRefused  = "session.refused"
@@ -18,118 +18,118 @@ const (
 	ActionAddressChanged  = "user.address_changed"
 
 	EventPasswordChanged = "directory.user.password_changed"
-	// EventResetStarted asks for a link to be sent: its aggregate is the reset.
+	// EventResetStarted requests that a link is sent. Its aggregate is the password reset.
 	EventResetStarted = "directory.password_reset.started"
-	// EventResetRequested is without a tenant: somebody who says to hold accounts of
-	// an address asks for links. Its payload is a ResetRequest.
+	// EventResetRequested is emitted when somebody without a session requests reset links
+	// for an e-mail address. It belongs to no tenant. Its payload is a ResetRequest.
 	EventResetRequested = "directory.password_reset.requested"
 )
 
-// LoginIn is what a person logs in with.
+// LoginIn is the input of Login.
 type LoginIn struct {
 	Email    string  `json:"email" required:"true" minLength:"3" maxLength:"254" doc:"The account's e-mail address."`
 	Password string  `json:"password" required:"true" maxLength:"1024" doc:"The account's password."`
-	TenantID op.UUID `json:"tenantId" doc:"The tenant to act in; the account's own tenant unless told."`
+	TenantID op.UUID `json:"tenantId" doc:"The tenant to act in. Default: the account's home tenant."`
 }
 
-// LoginOut is a session. The token works as a Bearer too.
+// LoginOut is a new session. Its token is also accepted as a bearer token.
 type LoginOut struct {
 	Token     string    `json:"token" doc:"The session token. It is also set as a cookie."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"When the session ends."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"The session token. The response also sets it as a cookie."`
 	TenantID  op.UUID   `json:"tenantId" doc:"The tenant that the session is bound to."`
-	User      Person    `json:"user" doc:"Who logged in."`
+	User      Person    `json:"user" doc:"The user who logged in."`
 }
 
-// SessionCookie is the session that a browser keeps.
+// SessionCookie returns the cookie that the response sets.
 func (o *LoginOut) SessionCookie() (token string, expires time.Time) { return o.Token, o.ExpiresAt }
 
-// Person is a user as the credential operations show it.
+// Person is a user as the session and account operations return it.
 type Person struct {
 	ID             op.UUID `json:"id" doc:"The user's id."`
-	Email          string  `json:"email" doc:"For display; nothing is decided by it."`
-	DisplayName    string  `json:"displayName" doc:"For display; nothing is decided by it."`
+	Email          string  `json:"email" doc:"For display only; not used for authorization."`
+	DisplayName    string  `json:"displayName" doc:"For display only; not used for authorization."`
 	PrincipalKind  string  `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
-	IntegrationKey string  `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal stands for."`
+	IntegrationKey string  `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal represents."`
 	Status         string  `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status."`
-	Clearance      string  `json:"clearance,omitempty" doc:"The clearance in the tenant."`
+	Clearance      string  `json:"clearance,omitempty" doc:"The user's clearance in the tenant."`
 }
 
-// Login begins a session.
+// Login creates a session.
 var Login = op.New[LoginIn, LoginOut](op.Spec{
 	Name: "login", Module: Module, Method: "POST", Path: "/api/auth/login", Access: op.Public, Effect: op.Write, Secret: true,
 	Summary: "Log in with e-mail address and password",
-	Description: "Gives a session of 12 hours, as a token and as a cookie. A wrong address and a wrong password are the same answer. " +
-		"Attempts are throttled by account and by address.",
+	Description: "Creates a session of 12 hours and returns it as a token and as a cookie. A wrong address and a wrong password return the same error. " +
+		"Attempts are limited per account and per client address.",
 })
 
-// LogoutIn is empty: the session is the one that the request comes with.
+// LogoutIn is empty: the session of the request is revoked.
 type LogoutIn struct{}
 
-// LogoutOut takes the browser's cookie away.
+// LogoutOut deletes the browser's session cookie.
 type LogoutOut struct{}
 
-// SessionCookie is none.
+// SessionCookie returns an empty cookie.
 func (o *LogoutOut) SessionCookie() (token string, expires time.Time) { return "", time.Time{} }
 
-// Logout ends the session that asks for it.
+// Logout revokes the session of the request.
 var Logout = op.New[LogoutIn, LogoutOut](op.Spec{
 	Name: "logout", Module: Module, Method: "POST", Path: "/api/auth/logout", Access: op.Authenticated, Effect: op.Write, Status: 204,
 	Summary:     "Log out",
-	Description: "Revokes the session that the request comes with. An API key is revoked by its own route.",
+	Description: "Revokes the session of the request. To revoke an API key, use revoke-key.",
 })
 
-// ChangePasswordIn is the old password and the new one.
+// ChangePasswordIn is the input of ChangePassword.
 type ChangePasswordIn struct {
-	CurrentPassword string `json:"currentPassword" required:"true" maxLength:"1024" doc:"The password until now."`
-	NewPassword     string `json:"newPassword" required:"true" minLength:"12" maxLength:"256" doc:"The new password: 12 characters or more, not the account's own name."`
+	CurrentPassword string `json:"currentPassword" required:"true" maxLength:"1024" doc:"The current password."`
+	NewPassword     string `json:"newPassword" required:"true" minLength:"12" maxLength:"256" doc:"The new password: at least 12 characters, and not based on the account's e-mail address."`
 }
 
-// ChangePassword sets one's own password.
+// ChangePassword changes the caller's password.
 var ChangePassword = op.New[ChangePasswordIn, op.None](op.Spec{
 	Name: "change-password", Module: Module, Method: "PUT", Path: "/api/auth/password", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
-	Summary:     "Change one's own password",
-	Description: "By session alone, in the account's own tenant. Every other session of the account ends.",
+	Summary:     "Change your password",
+	Description: "Requires a session in the account's home tenant. Revokes every other session of the account.",
 })
 
-// ChangeEmailIn is the address to set and the password that proves the holder.
+// ChangeEmailIn is the input of ChangeEmail.
 type ChangeEmailIn struct {
-	Email           string `json:"email" required:"true" format:"email" minLength:"3" maxLength:"254" doc:"The new address, or the present one to confirm it."`
+	Email           string `json:"email" required:"true" format:"email" minLength:"3" maxLength:"254" doc:"The new address, or the current address to confirm it."`
 	CurrentPassword string `json:"currentPassword" required:"true" maxLength:"1024" doc:"The account's password."`
 }
 
-// ChangeEmail sets or confirms one's own e-mail address.
+// ChangeEmail changes or confirms the caller's e-mail address.
 var ChangeEmail = op.New[ChangeEmailIn, op.None](op.Spec{
 	Name: "change-email", Module: Module, Method: "PUT", Path: "/api/auth/email", Access: op.Authenticated, Effect: op.Write, Status: 204, Secret: true,
-	Summary: "Change or confirm one's own e-mail address",
-	Description: "By session alone, in the account's own tenant. Links for a password reset go only to an address that the holder has set or confirmed: " +
-		"after an administrator has changed it, confirm it here with the same address.",
+	Summary: "Change or confirm your e-mail address",
+	Description: "Requires a session in the account's home tenant. Password reset links are sent only to an address that the account's user has set or confirmed. " +
+		"After an administrator has changed the address, confirm it by sending the same address.",
 })
 
-// RequestPasswordResetIn names the account by its address.
+// RequestPasswordResetIn is the input of RequestPasswordReset.
 type RequestPasswordResetIn struct {
 	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" doc:"The account's e-mail address."`
 }
 
-// RequestPasswordReset asks for a link to set a new password.
+// RequestPasswordReset sends links to set a new password.
 var RequestPasswordReset = op.New[RequestPasswordResetIn, op.None](op.Spec{
 	Name: "request-password-reset", Module: Module, Method: "POST", Path: "/api/auth/password-reset-request", Access: op.Public, Effect: op.Write, Status: 202,
-	Summary: "Ask for a link to set a new password",
-	Description: "Sends a link to each active account of the address, one for each tenant that administers one. The answer is the same whether or not there is an account. " +
-		"Attempts are throttled by address and by client.",
+	Summary: "Request a link to set a new password",
+	Description: "Sends one link for each active account with this address; accounts in different home tenants can share an address. The response is the same " +
+		"whether or not there is an account. Attempts are limited per address and per client.",
 })
 
-// ResetPasswordIn is the token of a link and the new password.
+// ResetPasswordIn is the input of ResetPassword.
 type ResetPasswordIn struct {
-	Token       string `json:"token" required:"true" maxLength:"200" doc:"The token in the link."`
-	NewPassword string `json:"newPassword" required:"true" minLength:"12" maxLength:"256" doc:"The new password: 12 characters or more, not the account's own name."`
+	Token       string `json:"token" required:"true" maxLength:"200" doc:"The token from the link."`
+	NewPassword string `json:"newPassword" required:"true" minLength:"12" maxLength:"256" doc:"The new password: at least 12 characters, and not based on the account's e-mail address."`
 }
 
-// ResetPassword sets a new password by the token of a link.
+// ResetPassword sets a new password with the token of a reset link.
 var ResetPassword = op.New[ResetPasswordIn, op.None](op.Spec{
 	Name: "reset-password", Module: Module, Method: "POST", Path: "/api/auth/password-reset", Access: op.Public, Effect: op.Write, Status: 204, Secret: true,
 	Summary: "Set a new password with the token of a reset link",
-	Description: "A token is good once, for 30 minutes. Every session of the account ends, in every tenant. An unknown, used or expired token is one and the same error. " +
-		"Attempts are throttled by client.",
+	Description: "A token works once and expires after 30 minutes. Revokes every session of the account, in every tenant. An unknown, a used and an expired token " +
+		"return the same error. Attempts are limited per client.",
 })
 
 // ResetRequest is the payload of EventResetRequested.

@@ -6,7 +6,7 @@ import (
 	"parapet/internal/op"
 )
 
-// User actions and events.
+// Audit actions and event types of users.
 const (
 	ActionUserCreated          = "user.created"
 	ActionUserUpdated          = "user.updated"
@@ -22,31 +22,31 @@ const (
 	EventUserDeleted   = "directory.user.deleted"
 )
 
-// The kinds of a principal.
+// Values of User.PrincipalKind.
 const (
 	KindHuman   = "HUMAN"
 	KindService = "SERVICE"
 	KindAgent   = "AGENT"
 )
 
-// The statuses of a user.
+// Values of User.Status.
 const (
 	UserActive    = "ACTIVE"
 	UserSuspended = "SUSPENDED"
 	UserDeleted   = "DELETED"
 )
 
-// User is a person, an integration's principal or a synthetic agent, as a
+// User is a person, an integration's service principal or a synthetic agent, as a
 // member of the tenant.
 type User struct {
 	ID               op.UUID        `json:"id" doc:"The user's id."`
 	HomeTenantID     op.UUID        `json:"homeTenantId" doc:"The tenant that administers the user's record."`
 	PrincipalKind    string         `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
-	IntegrationKey   string         `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal stands for; nothing can write it."`
-	Email            string         `json:"email" doc:"The address; display-only for a SERVICE principal."`
-	DisplayName      string         `json:"displayName" doc:"The name that is shown: untrusted text."`
+	IntegrationKey   string         `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal represents. No operation can change it."`
+	Email            string         `json:"email" doc:"The e-mail address; for display only if the user is a SERVICE principal."`
+	DisplayName      string         `json:"displayName" doc:"The display name: user-generated text (untrusted)."`
 	Status           string         `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status, the same in every tenant."`
-	Clearance        string         `json:"clearance,omitempty" doc:"The highest tier that the user may read in this tenant; absent means UNCLASSIFIED."`
+	Clearance        string         `json:"clearance,omitempty" doc:"The highest classification that the user may read in this tenant; absent means UNCLASSIFIED."`
 	OrganisationID   op.UUID        `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in this tenant."`
 	MembershipStatus string         `json:"membershipStatus" enum:"ACTIVE|SUSPENDED|REMOVED" doc:"The status of the user's membership in this tenant."`
 	Roles            []AssignedRole `json:"roles" doc:"The roles that the user holds in this tenant, with their scopes."`
@@ -54,141 +54,141 @@ type User struct {
 	UpdatedAt        time.Time      `json:"updatedAt" doc:"When the user last changed."`
 }
 
-// AssignedRole is a role as a user holds it.
+// AssignedRole is a role that a user holds in a scope.
 type AssignedRole struct {
 	AssignmentID op.UUID `json:"assignmentId" doc:"The assignment's id."`
 	RoleID       op.UUID `json:"roleId" doc:"The role's id."`
 	Role         string  `json:"role" doc:"The role's name."`
-	Scope        string  `json:"scope" enum:"tenant|organisation|project" doc:"Where it holds."`
-	ScopeID      op.UUID `json:"scopeId,omitempty" doc:"The organisation or the project that it holds in."`
+	Scope        string  `json:"scope" enum:"tenant|organisation|project" doc:"The kind of scope that the role is held in."`
+	ScopeID      op.UUID `json:"scopeId,omitempty" doc:"The id of the organisation or the project; absent for the scope tenant."`
 }
 
-// ListUsersIn selects users.
+// ListUsersIn filters the users.
 type ListUsersIn struct {
-	Search         string  `query:"search" maxLength:"200" empty:"true" doc:"Part of the name or of the address."`
-	PrincipalKind  string  `query:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"Of this kind only."`
-	Status         string  `query:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"With this status only."`
-	OrganisationID op.UUID `query:"organisationId" doc:"Of this organisation only."`
-	Limit          int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor         string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	Search         string  `query:"search" maxLength:"200" empty:"true" doc:"Only users whose name or address contains this text."`
+	PrincipalKind  string  `query:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"Only users of this kind."`
+	Status         string  `query:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"Only users with this status."`
+	OrganisationID op.UUID `query:"organisationId" doc:"Only users of this organisation."`
+	Limit          int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor         string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
 // ListUsers lists the tenant's users.
 var ListUsers = op.New[ListUsersIn, op.Page[User]](op.Spec{
 	Name: "list-users", Module: Module, Method: "GET", Path: "/api/users", Permission: "user.read", Effect: op.Read,
 	Summary:     "List the tenant's users",
-	Description: "People, service principals and agents, with every membership status. Ordered by address.",
+	Description: "Lists people, service principals and agents with any membership status, ordered by address.",
 })
 
-// UserIn names a user.
+// UserIn is the input of the operations on one user.
 type UserIn struct {
 	UserID op.UUID `path:"userId" doc:"The user's id."`
 }
 
-// GetUser shows a user.
+// GetUser returns a user.
 var GetUser = op.New[UserIn, User](op.Spec{
 	Name: "get-user", Module: Module, Method: "GET", Path: "/api/users/{userId}", Permission: "user.read", Effect: op.Read,
 	Summary: "Show a user",
 })
 
-// CreateUserIn is a new person or agent.
+// CreateUserIn is the input of CreateUser.
 type CreateUserIn struct {
-	PrincipalKind  string   `json:"principalKind" default:"HUMAN" doc:"HUMAN or AGENT. Service principals are provisioned, not created here."`
-	Email          string   `json:"email" required:"true" format:"email" minLength:"3" maxLength:"254" doc:"The address, unique in the tenant; agent+<class>@<domain> for an agent and for nobody else."`
-	DisplayName    string   `json:"displayName" required:"true" maxLength:"200" doc:"The name that is shown."`
-	Password       string   `json:"password" maxLength:"256" doc:"A first password of 12 characters or more, for a person; without it there is no login by password."`
-	OrganisationID op.UUID  `json:"organisationId" doc:"The organisation that the user belongs to; none unless told."`
-	Clearance      string   `json:"clearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest tier that the user may read."`
-	Roles          []string `json:"roles" required:"true" minLength:"1" maxLength:"20" doc:"The names of the roles that the user holds in the whole tenant: at least one."`
+	PrincipalKind  string   `json:"principalKind" default:"HUMAN" doc:"HUMAN or AGENT. Service principals are created by provisioning."`
+	Email          string   `json:"email" required:"true" format:"email" minLength:"3" maxLength:"254" doc:"The address, unique in the tenant. An agent's address has the form agent+<class>@<domain>, which nobody else may use."`
+	DisplayName    string   `json:"displayName" required:"true" maxLength:"200" doc:"The display name."`
+	Password       string   `json:"password" maxLength:"256" doc:"A first password of at least 12 characters, for a person only. Without it the person cannot log in with a password."`
+	OrganisationID op.UUID  `json:"organisationId" doc:"The organisation that the user belongs to. Default: none."`
+	Clearance      string   `json:"clearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest classification that the user may read."`
+	Roles          []string `json:"roles" required:"true" minLength:"1" maxLength:"20" doc:"The names of the roles that the user gets for the whole tenant: at least one."`
 }
 
-// CreateUser makes a user at home in the tenant, with its membership.
+// CreateUser creates a user whose home tenant is the current one, with its membership.
 var CreateUser = op.New[CreateUserIn, User](op.Spec{
 	Name: "create-user", Module: Module, Method: "POST", Path: "/api/users", Permission: "user.create", Effect: op.Write, Status: 201,
 	Summary:     "Create a user",
-	Description: "A person or a synthetic agent, with a membership in the tenant and its roles (needs role.assign as well, and every permission that they grant).",
+	Description: "Creates a person or a synthetic agent with a membership in the tenant and its roles. Also requires role.assign and every permission that the roles grant.",
 })
 
-// UpdateUserIn changes a user.
+// UpdateUserIn is the input of UpdateUser.
 type UpdateUserIn struct {
 	UserID      op.UUID        `path:"userId" doc:"The user's id."`
-	Email       op.Opt[string] `json:"email" format:"email" minLength:"3" maxLength:"254" doc:"The address; by the home tenant only."`
-	DisplayName op.Opt[string] `json:"displayName" minLength:"1" maxLength:"200" doc:"The name that is shown; by the home tenant only."`
-	Password    op.Opt[string] `json:"password" maxLength:"256" doc:"Not accepted: only the holder sets the password of an account. Use reset-user-password."`
-	Clearance   op.Opt[string] `json:"clearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest tier that the user may read in this tenant; null for none."`
+	Email       op.Opt[string] `json:"email" format:"email" minLength:"3" maxLength:"254" doc:"The address. Only the home tenant can change it."`
+	DisplayName op.Opt[string] `json:"displayName" minLength:"1" maxLength:"200" doc:"The display name. Only the home tenant can change it."`
+	Password    op.Opt[string] `json:"password" maxLength:"256" doc:"Not accepted: only the user can set the password. Use reset-user-password to send a reset link."`
+	Clearance   op.Opt[string] `json:"clearance" enum:"UNCLASSIFIED|INTERNAL|RESTRICTED|CONFIDENTIAL|SECRET" doc:"The highest classification that the user may read in this tenant; null removes the clearance."`
 }
 
-// UpdateUser changes a user.
+// UpdateUser changes a user's name, address or clearance.
 var UpdateUser = op.New[UpdateUserIn, User](op.Spec{
 	Name: "update-user", Module: Module, Method: "PATCH", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Write,
 	Summary: "Change a user's name, address or clearance",
-	Description: "Name and address belong to the user's record, which the home tenant administers; the clearance to the membership in this tenant. " +
-		"Changing an address needs everything that the account holds, in every tenant and by delegation, and leaves the address unconfirmed: " +
-		"no reset link goes to it before the holder has confirmed it with change-email. Nobody raises their own clearance.",
+	Description: "Name and address are part of the user's record, which only the home tenant can change; the clearance is part of the membership in this tenant. " +
+		"To change an address, the caller must hold everything that the account holds, in every tenant and by delegation. The new address is unconfirmed: " +
+		"no reset link is sent to it until the user confirms it with change-email. Nobody can raise their own clearance.",
 })
 
-// PasswordResetStarted says what happens next.
+// PasswordResetStarted is the output of ResetUserPassword.
 type PasswordResetStarted struct {
 	UserID    op.UUID   `json:"userId" doc:"The user."`
-	Email     string    `json:"email" doc:"The address that the link goes to."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"When the attempt to send the link is given up. The link itself is good for 30 minutes after it was sent."`
+	Email     string    `json:"email" doc:"The address that the link is sent to."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When the server stops trying to send the link. The link itself expires 30 minutes after it was sent."`
 }
 
 // ResetUserPassword sends a user a link to set a new password.
 var ResetUserPassword = op.New[UserIn, PasswordResetStarted](op.Spec{
 	Name: "reset-user-password", Module: Module, Method: "POST", Path: "/api/users/{userId}/password-reset", Permission: "user.update", Effect: op.Write, Status: 202,
 	Summary: "Send a user a link to set a new password",
-	Description: "By the home tenant, to the account's own address. Nobody but its reader learns the link. It is rejected while an address that an administrator has set " +
-		"is not confirmed by the holder. The present password stays good until the link is used.",
+	Description: "Requires the user's home tenant. The link is sent to the account's address and is not returned. The request is rejected while the address was set by an " +
+		"administrator and the user has not confirmed it. The current password works until the link is used.",
 })
 
-// SwitchUserIn names a user and says why.
+// SwitchUserIn is the input of SuspendUser and ActivateUser.
 type SwitchUserIn struct {
 	UserID op.UUID `path:"userId" doc:"The user's id."`
-	Reason string  `json:"reason" maxLength:"500" doc:"Why, for the audit log."`
+	Reason string  `json:"reason" maxLength:"500" doc:"Why the user is suspended or activated, for the audit log."`
 }
 
-// SuspendUser stops a user in every tenant.
+// SuspendUser suspends a user in every tenant.
 var SuspendUser = op.New[SwitchUserIn, User](op.Spec{
 	Name: "suspend-user", Module: Module, Method: "POST", Path: "/api/users/{userId}/suspend", Permission: "user.update", Effect: op.Write,
 	Summary:     "Suspend a user",
-	Description: "By the home tenant. The user's sessions end; keys are rejected until the user is active again.",
+	Description: "Requires the user's home tenant. Revokes the user's sessions. Its keys are rejected until the user is active again.",
 })
 
-// ActivateUser lets a suspended user act again.
+// ActivateUser activates a suspended user.
 var ActivateUser = op.New[SwitchUserIn, User](op.Spec{
 	Name: "activate-user", Module: Module, Method: "POST", Path: "/api/users/{userId}/activate", Permission: "user.update", Effect: op.Write,
 	Summary:     "Activate a suspended user",
-	Description: "By the home tenant. It restores what the user holds, so it needs all of that, in every tenant and by delegation. A deleted agent stays deleted.",
+	Description: "Requires the user's home tenant. The caller must hold everything that the user holds, in every tenant and by delegation. A deleted agent cannot be activated.",
 })
 
-// DeleteUser takes a synthetic agent out of use.
+// DeleteUser permanently disables a synthetic agent.
 var DeleteUser = op.New[UserIn, User](op.Spec{
 	Name: "delete-user", Module: Module, Method: "DELETE", Path: "/api/users/{userId}", Permission: "user.update", Effect: op.Destroy,
 	Summary:     "Delete a synthetic agent",
-	Description: "For good, but its record stays. People are suspended, or their membership removed; they are not deleted.",
+	Description: "Disables the agent permanently; its record is kept. People cannot be deleted: suspend them or remove their membership.",
 })
 
-// ListPeopleIn selects people.
+// ListPeopleIn filters the people.
 type ListPeopleIn struct {
-	Search         string  `query:"search" maxLength:"200" empty:"true" doc:"Part of the name or of the address."`
-	OrganisationID op.UUID `query:"organisationId" doc:"The organisation; the caller's own unless told, and the whole tenant for a caller who belongs to none."`
-	Limit          int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many at most."`
-	Cursor         string  `query:"cursor" maxLength:"1024" doc:"Where the page starts."`
+	Search         string  `query:"search" maxLength:"200" empty:"true" doc:"Only people whose name or address contains this text."`
+	OrganisationID op.UUID `query:"organisationId" doc:"Only people of this organisation. Default: the caller's own organisation, or the whole tenant if the caller belongs to none."`
+	Limit          int     `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of items to return."`
+	Cursor         string  `query:"cursor" maxLength:"1024" doc:"The nextCursor of the previous page; omit it for the first page."`
 }
 
-// Colleague is a member as everybody may see them.
+// Colleague is a member of the tenant with the fields that every member may read.
 type Colleague struct {
 	ID             op.UUID `json:"id" doc:"The user's id."`
-	DisplayName    string  `json:"displayName" doc:"The name that is shown: untrusted text."`
+	DisplayName    string  `json:"displayName" doc:"The display name: user-generated text (untrusted)."`
 	Email          string  `json:"email" doc:"The address."`
 	PrincipalKind  string  `json:"principalKind" enum:"HUMAN|AGENT" doc:"A person or a synthetic agent."`
 	OrganisationID op.UUID `json:"organisationId,omitempty" doc:"The organisation that the person belongs to in this tenant."`
 }
 
-// ListPeople lists the people of the acting organisation.
+// ListPeople lists the people of the caller's organisation.
 var ListPeople = op.New[ListPeopleIn, op.Page[Colleague]](op.Spec{
 	Name: "list-people", Module: Module, Method: "GET", Path: "/api/people", Permission: "user.read", Effect: op.Read,
-	Summary:     "List the people of the acting organisation",
-	Description: "ACTIVE members of the caller's organisation (of the tenant, for a caller who belongs to none), agents included. Ordered by name.",
+	Summary:     "List the people of the caller's organisation",
+	Description: "Lists the ACTIVE members, agents included, of the caller's organisation (of the tenant, if the caller belongs to none). Ordered by name.",
 })
