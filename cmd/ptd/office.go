@@ -80,7 +80,7 @@ func newOffice(p *program) *cobra.Command {
 	return cmd
 }
 
-func createOffice(ctx context.Context, url string, in contract.CreateTenantIn, log *slog.Logger) (made identity.Office, err error) {
+func createOffice(ctx context.Context, url string, in contract.CreateTenantIn, log *slog.Logger) (made identity.ProgrammeOffice, err error) {
 	engine, err := authz.New(ctx, authz.Config{Logger: log})
 	if err != nil {
 		return made, err
@@ -96,7 +96,7 @@ func createOffice(ctx context.Context, url string, in contract.CreateTenantIn, l
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		by := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: clock.System{}.Now()}
-		made, err = by.Office(ctx, in)
+		made, err = by.CreateProgrammeOffice(ctx, in)
 		return err
 	})
 	return made, err

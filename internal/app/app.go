@@ -95,7 +95,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	a.registry.MustRegister(newCollector(a), a.checkpoints, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
-	}, func() float64 { return float64(tokens.VerifiedByPrevious()) }))
+	}, func() float64 { return float64(tokens.PreviousSecretUses()) }))
 	if a.operations, err = a.modules(ctx, tokens); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 	a.notices = postgres.NewNotifications(url, a.log)
 	a.checker, err = principal.New(principal.Config{
 		Pool: a.pools.byRole[postgres.RoleAuth], Tokens: tokens, Policies: a.engine, Log: a.log,
-		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, Notices: a.notices,
+		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, Notifications: a.notices,
 	})
 	return err
 }

@@ -26,7 +26,7 @@ func Preflight(ctx context.Context, cfg Config) error {
 }
 
 func newKeyring(cfg Config) (*token.Keyring, error) {
-	return token.New(token.Config{Secret: cfg.JWTSecret, Previous: cfg.JWTPrevious})
+	return token.New(token.Config{Secret: cfg.JWTSecret, PreviousSecret: cfg.JWTPrevious})
 }
 
 // listen opens the address of the HTTP API.

@@ -23,9 +23,9 @@ var stays = []stay{
 		what:   "Kind and content of a credential",
 		reason: "The principal check compares a token with its record before there is a subject that a policy could decide about.",
 		places: []string{
-			"internal/principal/checker.go check: claims.Kind == token.APIKey",
-			"internal/principal/checker.go sameSnapshot: a.Clearance == b.Clearance",
-			"internal/principal/record.go belongsTo: r.PrincipalKind != claims.PrincipalKind",
+			"internal/principal/checker.go checkCredential: claims.Kind == token.APIKey",
+			"internal/principal/checker.go equalClaims: a.Clearance == b.Clearance",
+			"internal/principal/record.go validateClaims: r.PrincipalKind != claims.PrincipalKind",
 			"internal/principal/record.go readRecord: claims.Kind == token.Session",
 		},
 	},
@@ -33,9 +33,9 @@ var stays = []stay{
 		what:   "Which cached data a change concerns",
 		reason: "It drops or keeps cached data, and grants nothing.",
 		places: []string{
-			"internal/principal/run.go Changed: switch(resourceType)",
-			`internal/principal/run.go apply: n.Kind == "api_key"`,
-			`internal/principal/run.go apply: n.Kind == "session"`,
+			"internal/principal/run.go Invalidate: switch(resourceType)",
+			`internal/principal/run.go applyNotification: n.Kind == "api_key"`,
+			`internal/principal/run.go applyNotification: n.Kind == "session"`,
 		},
 	},
 	{
@@ -44,16 +44,16 @@ var stays = []stay{
 		places: []string{
 			"internal/identity/grant.go grantPermission: slices.Contains(r.Permissions, in.Permission)",
 			"internal/identity/grant.go revokePermission: slices.Index(r.Permissions, in.Permission)",
-			"internal/identity/membership.go updateMembership: m.Clearance != was.Clearance",
-			"internal/identity/user.go updateUser: u.Clearance != was.Clearance",
+			"internal/identity/membership.go updateMembership: m.Clearance != old.Clearance",
+			"internal/identity/user.go updateUser: u.Clearance != old.Clearance",
 		},
 	},
 	{
 		what:   "Which fields a kind of user has",
 		reason: "Validation: an agent's address has a form of its own, only a person has a password. The form of a record says nothing about who may write it.",
 		places: []string{
-			"internal/identity/seed.go User: in.Kind != contract.KindAgent",
-			"internal/identity/seed.go User: in.Kind != contract.KindHuman",
+			"internal/identity/seed.go EnsureUser: in.Kind != contract.KindAgent",
+			"internal/identity/seed.go EnsureUser: in.Kind != contract.KindHuman",
 			"internal/identity/user.go checkEmail: kind == contract.KindAgent",
 			"internal/identity/user.go checkEmail: kind == contract.KindHuman",
 			"internal/identity/user.go checkEmail: kind == contract.KindService",
@@ -65,7 +65,7 @@ var stays = []stay{
 		what:   "What provisioning creates and repairs",
 		reason: "An operator runs it without a caller, as the owner of the database. It writes what the policy data says.",
 		places: []string{
-			"internal/identity/provision.go profileRole: role.Kind != globalRole",
+			"internal/identity/provision.go ensureProfileRole: role.Kind != globalRole",
 			"internal/identity/provision.go repairAgents: a.Kind != contract.KindAgent",
 		},
 	},

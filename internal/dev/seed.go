@@ -79,11 +79,11 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		by := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: clock.System{}.Now()}
 		for _, h := range seedTenants() {
-			tenant, err := by.Tenant(ctx, identity.SeedTenant{Slug: h.slug, Name: h.name, Type: h.kind, Office: places[office].tenant})
+			tenant, err := by.EnsureTenant(ctx, identity.SeedTenant{Slug: h.slug, Name: h.name, Type: h.kind, Office: places[office].tenant})
 			if err != nil {
 				return err
 			}
-			organisation, err := by.Organisation(ctx, tenant, h.organisation)
+			organisation, err := by.EnsureOrganisation(ctx, tenant, h.organisation)
 			if err != nil {
 				return err
 			}
@@ -93,11 +93,11 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 			}
 		}
 		home := places[office]
-		guest, err := by.User(ctx, identity.SeedUser{Tenant: home.tenant, Email: address(visitor, office), Kind: authz.KindHuman})
+		guest, err := by.EnsureUser(ctx, identity.SeedUser{Tenant: home.tenant, Email: address(visitor, office), Kind: authz.KindHuman})
 		if err != nil {
 			return err
 		}
-		return by.Member(ctx, identity.SeedMember{Tenant: places[visitedTenant].tenant, User: guest, Organisation: places[visitedTenant].organisation, Clearance: "INTERNAL", Roles: []string{visitorRole}})
+		return by.EnsureMembership(ctx, identity.SeedMembership{Tenant: places[visitedTenant].tenant, User: guest, Organisation: places[visitedTenant].organisation, Clearance: "INTERNAL", Roles: []string{visitorRole}})
 	})
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant, organisation op.UUID, s secrets) error {
 	for _, u := range demoUsers() {
 		email := address(u.name, h.slug)
-		if _, err := by.User(ctx, identity.SeedUser{
+		if _, err := by.EnsureUser(ctx, identity.SeedUser{
 			Tenant: tenant, Organisation: organisation, Email: email, DisplayName: u.display, Kind: authz.KindHuman,
 			Password: s.password(email), Clearance: u.clearance, Roles: []string{u.role},
 		}); err != nil {
@@ -123,7 +123,7 @@ func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant,
 		}
 	}
 	for _, u := range agents() {
-		if _, err := by.User(ctx, identity.SeedUser{
+		if _, err := by.EnsureUser(ctx, identity.SeedUser{
 			Tenant: tenant, Organisation: organisation, Email: address(u.name, h.slug), DisplayName: u.display, Kind: authz.KindAgent,
 			Clearance: u.clearance, Roles: []string{u.role}, Suspended: u.suspended,
 		}); err != nil {

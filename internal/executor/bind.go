@@ -10,16 +10,16 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Handler is the code of an operation on one resource. Load finds the resource
-// and says what the policies need to know of it; for a creation it describes
-// the record to be. Do runs only after the decision was an allow.
+// Handler implements an operation on one resource. Load reads the resource and returns
+// its attributes for the policies; for a create operation it returns the attributes of
+// the new record. Do runs only if the policies allow the operation.
 type Handler[In, Out, R any] struct {
 	Load func(ctx context.Context, c *Call, in *In) (R, authz.Resource, error)
 	Do   func(ctx context.Context, c *Call, in *In, resource R) (*Out, error)
-	// Returned finds the record that an answer shows, where Load does not find that
-	// one: the record that a creation has made, or the task that a claim has found.
-	// An answer that is kept for an idempotency key is given again only if the
-	// operation's permission is still allowed for this record. Nil where Load finds it.
+	// Returned loads the record in the response when it is not the one that Load loads:
+	// the record that a create operation has created, or the task that acquire-task has
+	// found. A response stored for an idempotency key is returned again only if the
+	// operation's permission is still allowed for this record. Nil if Load loads it.
 	Returned func(ctx context.Context, c *Call, out *Out) (authz.Resource, error)
 }
 
@@ -34,27 +34,27 @@ func Handle[In, Out, R any](m *Module, o op.Op[In, Out], h Handler[In, Out, R]) 
 		if err := c.Decide(ctx, o.Permission, resource); err != nil {
 			return nil, err
 		}
-		c.decided = &resource
+		c.decidedResource = &resource
 		return h.Do(ctx, c, in, r)
 	}
 	if !o.Effect.Changes() {
 		return bind(m, o, (*Call).requirePermission, do)
 	}
 	return bind(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		return runIdempotent(ctx, c, in, do, h.authorizeAgain)
+		return runIdempotent(ctx, c, in, do, h.reauthorize)
 	})
 }
 
-// authorizeAgain decides anew about an answer that was kept: about the record of
-// the request as it is now, and about the record that the answer shows. was is what
-// was decided about when the answer was made.
-func (h *Handler[In, Out, R]) authorizeAgain(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error {
+// reauthorize decides whether a stored response may be returned again. It checks the
+// operation's permission for the request's record in its current state and for the
+// record in the response. previous is the resource of the original decision.
+func (h *Handler[In, Out, R]) reauthorize(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error {
 	_, resource, err := h.Load(ctx, c, in)
 	if err != nil {
-		if was == nil || !wasCompleted[Out](err) {
+		if previous == nil || !wasCompleted[Out](err) {
 			return err
 		}
-		resource = *was
+		resource = *previous
 	}
 	if err := c.Decide(ctx, c.operation.Permission, resource); err != nil {
 		return err
@@ -68,19 +68,19 @@ func (h *Handler[In, Out, R]) authorizeAgain(ctx context.Context, c *Call, in *I
 	return c.Decide(ctx, c.operation.Permission, resource)
 }
 
-// wasCompleted tells whether an error says no more than that the request was carried out
-// before: its record has gone, and the answer shows nothing of it, or the record's
-// state does not admit the request twice.
+// wasCompleted reports whether err only means that the request was carried out before:
+// either the record is deleted and the response is empty, or the record's state does
+// not allow the same change twice.
 func wasCompleted[Out any](err error) bool {
 	err = postgres.MapError(err)
-	if _, empty := any((*Out)(nil)).(*op.None); empty && fault.HasCode(err, fault.CodeNotFound) {
+	if _, isEmpty := any((*Out)(nil)).(*op.None); isEmpty && fault.HasCode(err, fault.CodeNotFound) {
 		return true
 	}
 	return fault.HasCode(err, fault.CodeConflict) || fault.HasCode(err, fault.CodeValidation)
 }
 
-// List binds an operation that gives many resources: the handler must put the
-// filter into its WHERE clause.
+// List binds an operation that returns many resources. The handler must add the filter
+// to the WHERE clause of its query.
 func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do func(ctx context.Context, c *Call, in *In, f authz.Filter) (*Out, error)) op.Bound {
 	m.requireAccess(o.Operation, op.Permitted)
 	return bind(m, o, (*Call).requirePermission, func(ctx context.Context, c *Call, in *In) (*Out, error) {
@@ -93,26 +93,25 @@ func List[In, Out any](m *Module, o op.Op[In, Out], columns *authz.Columns, do f
 	})
 }
 
-// Authenticated binds an operation that needs a live credential and no permission, or
-// whose decision is a question of its own that the handler asks. The caveats of
-// the token are held against it all the same. No answer is kept for an idempotency
-// key: the handler runs and decides again, so it must do nothing the second time.
+// Authenticated binds an operation that requires a valid credential but no permission,
+// or whose handler evaluates a custom decision. The caveats of the token are checked in
+// either case. No response is stored for an idempotency key: the handler runs again, so
+// repeating it must have no further effect.
 func Authenticated[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.requireAccess(o.Operation, op.Authenticated)
 	return bind(m, o, (*Call).requireCaveats, do)
 }
 
-// CustomDecision binds an operation that has a permission but whose decision is a
-// question of its own, such as the issuing of a key: the handler asks it. The
-// caller must hold the permission in some scope unless the policies resolve it
-// elsewhere, which the handler's question does. No answer is kept, as for Open.
+// CustomDecision binds an operation that has a permission and whose handler evaluates a
+// custom decision, for example to issue a key. The executor checks nothing before the
+// handler runs. No response is stored for an idempotency key, as for Authenticated.
 func CustomDecision[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	m.requireAccess(o.Operation, op.Permitted)
 	return bind(m, o, nil, do)
 }
 
-// Public binds an operation that anybody may call. It has no tenant and no
-// transaction of the executor's.
+// Public binds an operation that requires no credential. The executor sets no tenant
+// and begins no transaction for it.
 func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Context, in *In) (*Out, error)) op.Bound {
 	m.requireAccess(o.Operation, op.Public)
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
@@ -130,19 +129,19 @@ func Public[In, Out any](m *Module, o op.Op[In, Out], do func(ctx context.Contex
 	}}
 }
 
-// requireAccess refuses to bind an operation in a way that its declaration does not
-// allow: a program that does so must not start.
+// requireAccess panics if the operation declares another access or another module than
+// it is bound with, so that a wrong binding stops the program at start.
 func (m *Module) requireAccess(o *op.Operation, access op.Access) {
 	if o.Access != access {
-		panic(fmt.Sprintf("executor: %s is bound with another access than it declares", o.Name))
+		panic(fmt.Sprintf("executor: operation %s must be bound with the access that it declares", o.Name))
 	}
 	if o.Module != m.cfg.Module {
-		panic(fmt.Sprintf("executor: %s belongs to the module %s, not to %s", o.Name, o.Module, m.cfg.Module))
+		panic(fmt.Sprintf("executor: operation %s belongs to module %s, not to %s", o.Name, o.Module, m.cfg.Module))
 	}
 }
 
-// bind erases the operation's types and wraps its code. The guard, where there is
-// one, comes before everything, the answer kept for an idempotency key included.
+// bind adds the executor's work to an operation and erases its types. The guard, if
+// there is one, runs first, even before a stored response is looked up.
 func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Context) error, do func(ctx context.Context, c *Call, in *In) (*Out, error)) op.Bound {
 	return op.Bound{Operation: o.Operation, Call: func(ctx context.Context, in any) (any, error) {
 		typed, ok := in.(*In)
@@ -151,7 +150,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		}
 		var out *Out
 		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
-			c.requested = requested(o.Operation, typed)
+			c.requestedResource = requestedResource(o.Operation, typed)
 			if guard != nil {
 				if err := guard(c, ctx); err != nil {
 					return err

@@ -16,10 +16,10 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// through gives the house a module whose connections go through a link.
-func (h *house) through(link *pgtest.Link) *house {
+// withLink returns a copy of the fixture whose module connects through link.
+func (h *fixture) withLink(link *pgtest.Link) *fixture {
 	h.t.Helper()
-	other := &house{t: h.t, db: h.db, owner: h.owner, engine: h.engine, tenant: h.tenant, user: h.user, granted: h.granted, clearance: h.clearance}
+	other := &fixture{t: h.t, db: h.db, owner: h.owner, engine: h.engine, tenant: h.tenant, user: h.user, permissions: h.permissions, clearance: h.clearance}
 	pool := h.db.PoolWith(h.t, postgres.Config{URL: link.URL(h.t, h.db.RoleURL(postgres.RoleTracker)), MaxConns: 4})
 	other.module = executor.New(executor.Config{
 		Module: "tracker", Pool: pool, Engine: h.engine, Principals: other, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
@@ -27,8 +27,8 @@ func (h *house) through(link *pgtest.Link) *house {
 	return other
 }
 
-// recording is a change that records so many audit entries and events.
-func (h *house) recording(n int) op.Bound {
+// recordingOperation returns a change operation that records n audit entries and n events.
+func (h *fixture) recordingOperation(n int) op.Bound {
 	return executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
@@ -43,56 +43,57 @@ func (h *house) recording(n int) op.Bound {
 	})
 }
 
-// A process that is paused right after it has sent its audit entries blocks nobody:
-// COMMIT was sent with them. The mark stands in the audit entry and not in the event.
-func TestPausedAfterAppend_OtherWritersGoOn(t *testing.T) {
+// The audit entries and COMMIT are sent together, so a process that is paused after
+// sending them does not block other writers. The pattern occurs in the audit entry only,
+// not in the event.
+func TestExecutor_WhenPausedAfterSendingAuditEntries_OtherWritersProceed(t *testing.T) {
 	t.Parallel()
-	for name, entries := range map[string]int{"one entry": 1, "critical entries": 3, "bulk": 300} {
+	for name, entries := range map[string]int{"one entry": 1, "critical entries": 3, "bulk change": 300} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			link := h.db.NewLink(t)
-			paused := h.through(link)
-			// The statements are prepared by now, as in a server that runs.
-			if _, err := paused.recording(entries).Call(h.caller(""), &thingIn{"first"}); err != nil {
+			paused := h.withLink(link)
+			// Prepare the statements first, as in a running server.
+			if _, err := paused.recordingOperation(entries).Call(h.callerContext(""), &thingIn{"first"}); err != nil {
 				t.Fatal(err)
 			}
-			sprung, release := link.PauseAfter("resource_type\":\"thing\",\"seq")
+			patternSeen, release := link.PauseAfter("resource_type\":\"thing\",\"seq")
 			t.Cleanup(release)
 			ended := make(chan error, 1)
-			caller := h.caller("")
+			caller := h.callerContext("")
 			go func() {
-				_, err := paused.recording(entries).Call(caller, &thingIn{"paused"})
+				_, err := paused.recordingOperation(entries).Call(caller, &thingIn{"paused"})
 				ended <- err
 			}()
-			<-sprung
-			ctx, cancel := context.WithTimeout(h.caller(""), 5*time.Second)
+			<-patternSeen
+			ctx, cancel := context.WithTimeout(h.callerContext(""), 5*time.Second)
 			defer cancel()
-			if _, err := h.change().Call(ctx, &thingIn{"other"}); err != nil {
-				t.Fatalf("another writer of the tenant: %v", err)
+			if _, err := h.changeOperation().Call(ctx, &thingIn{"other"}); err != nil {
+				t.Fatalf("another writer in the tenant: got error %v, want none", err)
 			}
 			release()
 			if err := <-ended; err != nil {
-				t.Errorf("the paused writer: %v", err)
+				t.Errorf("paused writer: got error %v, want none", err)
 			}
 			if n := h.count(entriesSQL); n != 2*entries+1 {
-				t.Errorf("%d entries, want %d", n, 2*entries+1)
+				t.Errorf("got %d audit entries, want %d", n, 2*entries+1)
 			}
 		})
 	}
 }
 
-// A process that is paused earlier in its transaction holds its rows for the idle
-// timeout at most, and finds its transaction ended when it wakes.
-func TestPausedInTransaction_ServerEndsIt(t *testing.T) {
+// A process that is paused inside its transaction holds its row locks for at most the
+// idle timeout. When it resumes, its transaction has been ended by the server.
+func TestExecutor_WhenPausedInTransaction_ServerEndsTransaction(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	var timeout string
 	err := h.db.Pool(t, postgres.RoleTracker).InTx(t.Context(), string(h.tenant), nil, func(tx *postgres.Tx) error {
 		return tx.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&timeout)
 	})
 	if d, perr := time.ParseDuration(timeout); err != nil || perr != nil || d != postgres.IdleTimeout || d > 10*time.Second {
-		t.Fatalf("the server waits for %q, %v, want %s", timeout, err, postgres.IdleTimeout)
+		t.Fatalf("idle_in_transaction_session_timeout: got %q, %v, want %s", timeout, err, postgres.IdleTimeout)
 	}
 	wake, began := make(chan struct{}), make(chan int, 1)
 	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
@@ -101,7 +102,7 @@ func TestPausedInTransaction_ServerEndsIt(t *testing.T) {
 		},
 		Do: func(ctx context.Context, c *executor.Call, _ *thingIn, _ string) (*thingOut, error) {
 			var pid int
-			// The server's timeout, but sooner.
+			// Shorten the server's timeout so that the test is fast.
 			err := c.Tx.QueryRow(ctx, `SELECT pg_backend_pid() FROM set_config('idle_in_transaction_session_timeout', '1ms', true)`).Scan(&pid)
 			if err != nil {
 				return nil, err
@@ -113,7 +114,7 @@ func TestPausedInTransaction_ServerEndsIt(t *testing.T) {
 		},
 	})
 	ended := make(chan error, 1)
-	caller := h.caller("")
+	caller := h.callerContext("")
 	go func() {
 		_, err := b.Call(caller, &thingIn{"paused"})
 		ended <- err
@@ -126,69 +127,69 @@ func TestPausedInTransaction_ServerEndsIt(t *testing.T) {
 	}
 	close(wake)
 	if err := <-ended; !fault.HasCode(err, fault.CodeUnavailable) {
-		t.Errorf("got %v, want UNAVAILABLE: nothing was committed", err)
+		t.Errorf("got error %v, want UNAVAILABLE, because nothing was committed", err)
 	}
 	if n := h.count(entriesSQL); n != 0 {
-		t.Errorf("%d entries, want none", n)
+		t.Errorf("got %d audit entries, want none", n)
 	}
 }
 
-// A response to COMMIT that is lost does not become an error where the server can
-// be asked: the change was made, and the caller gets its answer.
-func TestLostCommitResponse_OutcomeIsLookedUp(t *testing.T) {
+// When the response to COMMIT is lost but the server can be queried, the executor finds
+// out that the change was committed and returns its response.
+func TestExecutor_WhenCommitResponseIsLost_LooksUpTheOutcome(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]bool{"connection cut": true, "deadline": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			link := h.db.NewLink(t)
-			lossy := h.through(link)
-			if _, err := lossy.recording(1).Call(h.caller(""), &thingIn{"first"}); err != nil {
+			lossy := h.withLink(link)
+			if _, err := lossy.recordingOperation(1).Call(h.callerContext(""), &thingIn{"first"}); err != nil {
 				t.Fatal(err)
 			}
-			caller, cancel := context.WithCancel(h.caller(""))
+			caller, cancel := context.WithCancel(h.callerContext(""))
 			defer cancel()
-			sprung, release := link.LoseResponseTo("resource_type\":\"thing\",\"seq")
+			patternSeen, release := link.LoseResponseTo("resource_type\":\"thing\",\"seq")
 			t.Cleanup(release)
 			go func() {
-				<-sprung
+				<-patternSeen
 				if cut {
 					release()
 					return
 				}
 				cancel()
 			}()
-			out, err := lossy.recording(1).Call(caller, &thingIn{"lost"})
+			out, err := lossy.recordingOperation(1).Call(caller, &thingIn{"lost"})
 			if err != nil || out.(*thingOut).Name != "lost" {
-				t.Errorf("got %v, %v, want the answer of the change that was made", out, err)
+				t.Errorf("got %v, %v, want the response of the committed change", out, err)
 			}
 			if n := h.count(entriesSQL); n != 2 {
-				t.Errorf("%d entries, want 2", n)
+				t.Errorf("got %d audit entries, want 2", n)
 			}
 		})
 	}
 }
 
-// Where the server cannot be asked either, the outcome is unknown, never "try
-// again": only a request with an idempotency key can be repeated.
-func TestLostCommitResponse_UnknownOutcome(t *testing.T) {
+// When the server cannot be queried either, the error says that the outcome is unknown.
+// Only a request with an idempotency key may be repeated.
+func TestExecutor_WhenCommitOutcomeCannotBeLookedUp_ReturnsOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	for name, key := range map[string]string{"without a key": "", "with a key": "k1"} {
+	for name, key := range map[string]string{"without an idempotency key": "", "with an idempotency key": "k1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			link := h.db.NewLink(t)
-			lossy := h.through(link)
-			if _, err := lossy.recording(1).Call(h.caller(""), &thingIn{"first"}); err != nil {
+			lossy := h.withLink(link)
+			if _, err := lossy.recordingOperation(1).Call(h.callerContext(""), &thingIn{"first"}); err != nil {
 				t.Fatal(err)
 			}
-			sprung, release := link.LoseResponseTo("resource_type\":\"thing\",\"seq")
+			patternSeen, release := link.LoseResponseTo("resource_type\":\"thing\",\"seq")
 			go func() {
-				<-sprung
+				<-patternSeen
 				link.Close()
 				release()
 			}()
-			_, err := lossy.recording(1).Call(h.caller(key), &thingIn{"lost"})
+			_, err := lossy.recordingOperation(1).Call(h.callerContext(key), &thingIn{"lost"})
 			f := fault.From(err)
 			if f.Code != fault.CodeOutcomeUnknown || f.RetryAfter != 0 || f.Details[fault.DetailRetryable] != (key != "") {
 				t.Errorf("got %+v, want OUTCOME_UNKNOWN, retryable: %v", f, key != "")

@@ -1,11 +1,13 @@
-// Package executor owns the one wrapper around every operation: live tenant context,
-// transaction in the tenant, load, decision, the business rule, and one commit
-// that holds the change, its audit entries and its events.
+// Package executor runs every operation: it checks the tenant context, opens the
+// transaction, loads the resource, evaluates the policies, calls the handler, and
+// commits the change together with its audit entries and events.
 //
-// It promises that no handler runs for a caller whose membership or tenant is
-// not live at that moment, that no handler of a Permitted operation gets past a
-// decision that is not an allow, and that a change without its audit entry and
-// its event does not exist. A handler holds its business rule and nothing else.
+// Guarantees:
+//   - No handler runs for a caller whose membership or tenant is not active at that time.
+//   - No handler of a Permitted operation proceeds unless the policies allow it.
+//   - A change, its audit entries and its events are committed together or not at all.
+//
+// A handler contains the business rule only.
 package executor
 
 import (
@@ -26,63 +28,63 @@ import (
 	"parapet/internal/principal"
 )
 
-// Principals gives a principal anew when the grants of its tenant or the
-// delegations that it received have changed.
+// Principals rebuilds a principal after the grants of its tenant or the delegations
+// that it received have changed.
 type Principals interface {
-	Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error)
+	Refresh(ctx context.Context, p *principal.Principal, live principal.LiveState) (*principal.Principal, error)
 }
 
-// changeListener is what Principals may be as well: told at once what this process has
-// changed, which the database's notice tells the others a moment later. So who
-// revokes a credential finds it refused with the very next request.
-type changeListener interface {
-	Changed(resourceType string, id op.UUID)
+// cacheInvalidator is an optional interface of Principals. The executor calls it right
+// after a commit, so that this process rejects a revoked credential on the next request.
+// Other processes learn of the change from the database's notification.
+type cacheInvalidator interface {
+	Invalidate(resourceType string, id op.UUID)
 }
 
-// Engine is what the executor asks of the policies.
+// Engine is the part of the policy engine that the executor uses.
 type Engine interface {
 	authz.Decider
 	Revision() string
 	RecordList(actor *authz.Subject, permission, module, requestID string, f authz.Filter)
 }
 
-// Config is what a module's executor is made of.
+// Config configures the executor of a module.
 type Config struct {
-	// Module is the module's name, which policies and audit entries know it by.
+	// Module is the module's name in policies and audit entries.
 	Module     string
 	Pool       *postgres.Pool
 	Engine     Engine
 	Principals Principals
 	Clock      clock.Clock
 	Log        *slog.Logger
-	// HashKey is a secret of the installation: requests that named an
-	// idempotency key are remembered by a hash with it.
+	// HashKey is a secret of the installation. It keys the hash that is stored for each
+	// request with an idempotency key.
 	HashKey []byte
-	// PreviousHashKey is the secret before, while it is being replaced; nil is none.
+	// PreviousHashKey is the replaced secret during a rotation; nil if there is none.
 	PreviousHashKey []byte
-	// Timeout is the deadline of a call, from its first wait for a connection to its
-	// commit; zero means none. A call that waits for something else to happen has it
-	// for each look at the database.
+	// Timeout is the deadline of a call, from waiting for a connection to the commit;
+	// zero means none. A call that waits for another event has this deadline for each of
+	// its database queries.
 	Timeout time.Duration
-	// Delegations finds what callers may do on behalf of others; nil in a module
-	// that nothing is delegated in.
+	// Delegations reads the delegations that callers received; nil in a module without
+	// delegations.
 	Delegations Delegations
 }
 
-// Delegations is where a module keeps them.
+// Delegations reads the active delegations of a user.
 type Delegations interface {
-	// FingerprintSQL is a statement that gives the fingerprint of the delegations in
-	// force of the user $1 in the tenant $2, which is empty where there are none. It
-	// travels with every statement, so that one that ends, or begins, is felt at once.
+	// FingerprintSQL returns a SELECT for the fingerprint of the active delegations of
+	// user $1 in tenant $2; the fingerprint is empty if there are none. It is evaluated
+	// with every statement, so a new or ended delegation takes effect immediately.
 	FingerprintSQL() string
-	// Active reads them with their fingerprint.
+	// Active returns the active delegations with their fingerprint.
 	Active(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principal.Delegations, error)
 }
 
-// Module executes the operations of one module: every operation is bound through it.
+// Module executes the operations of one module. Every operation must be bound to it.
 type Module struct {
 	cfg Config
-	// contextSQL is what every statement is checked by.
+	// contextSQL checks the tenant context; it is sent with every statement.
 	contextSQL string
 }
 
@@ -95,52 +97,51 @@ func New(cfg Config) *Module {
 	return &Module{cfg: cfg, contextSQL: `SELECT c.*, (` + fingerprint + `) FROM (` + TenantContextSQL + `) c`}
 }
 
-// Call is one operation under way, as its handler sees it.
+// Call is one execution of an operation. Handlers receive it.
 type Call struct {
-	// Actor is the caller; nil in a Public operation alone.
+	// Actor is the caller. It is nil in RunAsSystem.
 	Actor  *principal.Principal
 	Tenant op.UUID
-	// Now is the moment of the call: all that it writes carries the same.
+	// Now is the time of the call. Everything that the call writes has this timestamp.
 	Now time.Time
-	// DB runs statements in the tenant: a Reader for reads, the transaction for
-	// changes.
+	// DB runs statements in the tenant: a Reader for reads, the transaction for changes.
 	DB postgres.Querier
-	// Tx is the transaction of a change; nil in a read.
+	// Tx is the transaction of a change; nil for a read.
 	Tx *postgres.Tx
 
-	module    *Module
-	operation *op.Operation
-	checked   bool
-	// decided is what the operation's own permission was decided about.
-	decided *authz.Resource
-	// requested names the record that the request is for, as the request does.
-	requested authz.Resource
-	// delegatorID is whose authority the operation needed, where the caller's own did not
-	// do.
+	module        *Module
+	operation     *op.Operation
+	tenantChecked bool
+	// decidedResource is the resource for which the operation's permission was allowed.
+	decidedResource *authz.Resource
+	// requestedResource identifies the record as the request names it.
+	requestedResource authz.Resource
+	// delegatorID is the user whose delegation allowed the operation; empty if the
+	// caller's own permissions were sufficient.
 	delegatorID op.UUID
 	records
-	// otherTenants is what the call records in other tenants.
+	// otherTenants holds what the call records in other tenants.
 	otherTenants map[op.UUID]*records
 }
 
-// errStale says that the tenant's grants, or the delegations, are not those the
-// principal was made with: what was decided on the way must be decided anew.
+// errStale means that the tenant's grants or the caller's delegations have changed since
+// the principal was built. The call must be retried with a refreshed principal.
 var errStale = errors.New("executor: the grants have changed")
 
-// attempts bounds how often a call starts anew because grants change under it.
-const attempts = 4
+// maxAttempts bounds how often a call is retried.
+const maxAttempts = 4
 
-// TenantContextSQL reads the live state of one user in one tenant.
+// TenantContextSQL selects the current state of user $1 in tenant $2.
 const TenantContextSQL = `SELECT membership_status, tenant_enabled, tenant_type, grants_revision FROM identity.tenant_context($1, $2)`
 
-// tenantState is what a call's statements found to be so.
+// tenantState is the state that the statements of a call have read.
 type tenantState struct {
 	revision              int64
 	delegationFingerprint string
 }
 
-// tenantCheck travels with the call's statements and refuses a tenant context that is
-// not live. It remembers the live revision for a refresh.
+// tenantCheck returns a check that runs with each statement of the call and rejects a
+// tenant context that is not active. It stores the current revision for a refresh.
 func (c *Call) tenantCheck(found *tenantState) *postgres.Check {
 	return &postgres.Check{
 		SQL:  c.module.contextSQL,
@@ -160,7 +161,7 @@ func (c *Call) tenantCheck(found *tenantState) *postgres.Check {
 			if status != "ACTIVE" || !enabled {
 				return fault.ForbiddenTenant()
 			}
-			c.checked = true
+			c.tenantChecked = true
 			if found.revision != c.Actor.Revision || (c.module.cfg.Delegations != nil && found.delegationFingerprint != c.Actor.DelegationFingerprint) {
 				return errStale
 			}
@@ -169,12 +170,12 @@ func (c *Call) tenantCheck(found *tenantState) *postgres.Check {
 	}
 }
 
-// refresh gives the principal anew for what was found to be live.
+// refresh rebuilds the principal for the tenant state that was found.
 func (m *Module) refresh(ctx context.Context, p *principal.Principal, found tenantState) (*principal.Principal, error) {
-	now := principal.Live{Revision: found.revision}
+	now := principal.LiveState{Revision: found.revision}
 	if found.delegationFingerprint != "" && m.cfg.Delegations != nil {
 		var err error
-		// Read anew, with their own fingerprint: they may have changed once more.
+		// Read again with their current fingerprint: they may have changed once more.
 		if now.Delegations, err = m.cfg.Delegations.Active(ctx, m.cfg.Pool.Read(string(p.Tenant), nil), p.Tenant, p.UserID); err != nil {
 			return nil, postgres.MapError(err)
 		}
@@ -182,16 +183,15 @@ func (m *Module) refresh(ctx context.Context, p *principal.Principal, found tena
 	return m.cfg.Principals.Refresh(ctx, p, now)
 }
 
-// run carries out one attempt after the other until the principal's permissions
-// are those that the database holds at the moment of the call.
+// run executes f until the principal's permissions match those in the database.
 func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Context, c *Call) error) error {
-	p := principal.From(ctx)
+	p := principal.FromContext(ctx)
 	if p == nil || p.Subject == nil {
 		return fault.Unauthorized()
 	}
 	ctx, cancel := m.deadline(ctx, o)
 	defer cancel()
-	for range attempts {
+	for range maxAttempts {
 		found := tenantState{p.Revision, p.DelegationFingerprint}
 		c := &Call{Actor: p, Tenant: p.Tenant, Now: m.cfg.Clock.Now(), module: m, operation: o}
 		err := errStale
@@ -203,8 +203,8 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 			}
 		}
 		if isRetryable(err) && ctx.Err() == nil {
-			// The database gave way to another transaction: nothing of this one
-			// is there, so it can begin again.
+			// The database aborted this transaction in favour of another one, so
+			// nothing was written and the call can be retried.
 			continue
 		}
 		if !errors.Is(err, errStale) {
@@ -216,13 +216,13 @@ func (m *Module) run(ctx context.Context, o *op.Operation, f func(ctx context.Co
 		}
 		p = fresh
 	}
-	return fault.Unavailable(fmt.Errorf("executor: %s: it kept colliding with other changes", o.Name))
+	return fault.Unavailable(fmt.Errorf("executor: operation %s: gave up after %d attempts because of concurrent changes", o.Name, maxAttempts))
 }
 
-// bulkFactor is how many times as long as others a bulk operation may take.
+// bulkFactor multiplies the timeout for bulk operations.
 const bulkFactor = 3
 
-// deadline bounds a call, so that a database that does not answer is answered for.
+// deadline bounds a call, so that the caller gets an answer if the database does not respond.
 func (m *Module) deadline(ctx context.Context, o *op.Operation) (context.Context, context.CancelFunc) {
 	switch {
 	case m.cfg.Timeout <= 0:
@@ -234,25 +234,25 @@ func (m *Module) deadline(ctx context.Context, o *op.Operation) (context.Context
 	}
 }
 
-// isRetryable tells a deadlock and a failed serialization from other errors (SQLSTATE
+// isRetryable reports whether err is a deadlock or a serialization failure (SQLSTATE
 // class 40).
 func isRetryable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001")
 }
 
-// read runs a handler whose every statement carries the check. A handler that
-// ran none, because it was refused before or needs none, is checked at its end,
-// so that no answer rests on a tenant context or on grants that are not live.
+// read runs a handler with a tenant check on every statement. If the handler ran no
+// statement, the check runs afterwards, so that no response depends on an outdated
+// tenant context or outdated grants.
 func (m *Module) read(ctx context.Context, c *Call, found *tenantState, f func(context.Context, *Call) error) error {
 	reader := m.cfg.Pool.Read(string(c.Tenant), c.tenantCheck(found))
 	c.DB = reader
-	err := f(principal.With(ctx, c.Actor), c)
+	err := f(principal.NewContext(ctx, c.Actor), c)
 	if fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
-		// There is no connection, or no time: the check would wait for the same.
+		// There is no connection or no time left, so the check would fail as well.
 		return err
 	}
-	if !c.checked {
+	if !c.tenantChecked {
 		if _, cerr := reader.Exec(ctx, `SELECT 1`); cerr != nil {
 			return cerr
 		}
@@ -260,8 +260,8 @@ func (m *Module) read(ctx context.Context, c *Call, found *tenantState, f func(c
 	return err
 }
 
-// change runs a handler in one transaction that holds the change, its audit
-// entries and its events, or nothing.
+// change runs a handler in one transaction with the change, its audit entries and its
+// events.
 func (m *Module) change(ctx context.Context, c *Call, found *tenantState, f func(context.Context, *Call) error) error {
 	begin := m.cfg.Pool.Begin
 	if c.operation.Bulk {
@@ -273,28 +273,28 @@ func (m *Module) change(ctx context.Context, c *Call, found *tenantState, f func
 	}
 	defer tx.Rollback()
 	c.DB, c.Tx = tx, tx
-	if err := f(principal.With(ctx, c.Actor), c); err != nil {
+	if err := f(principal.NewContext(ctx, c.Actor), c); err != nil {
 		return err
 	}
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
-	c.notifyListener()
+	c.invalidateCaches()
 	return nil
 }
 
-// notifyListener tells this process at once what the call has changed.
-func (c *Call) notifyListener() {
-	if h, ok := c.module.cfg.Principals.(changeListener); ok {
+// invalidateCaches drops the cached data of this process that the call has changed.
+func (c *Call) invalidateCaches() {
+	if cache, ok := c.module.cfg.Principals.(cacheInvalidator); ok {
 		for _, n := range c.auditEntries {
-			h.Changed(n.ResourceType, op.UUID(n.ResourceID))
+			cache.Invalidate(n.ResourceType, op.UUID(n.ResourceID))
 		}
 	}
 }
 
-// Decide asks whether the caller may do with the resource what permission
-// names. A nil error is an allow. What the caller may not know of does not
-// exist for it.
+// Decide evaluates whether the caller has the permission for the resource. It returns
+// nil if it is allowed, NOT_FOUND if the resource is not visible to the caller, and
+// otherwise a denial with its reasons.
 func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) error {
 	d, err := c.module.cfg.Engine.Decide(ctx, authz.Input{
 		Permission: permission, Effect: c.effect(), Module: c.module.cfg.Module,
@@ -313,15 +313,15 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	}
 }
 
-// rememberDelegator remembers on whose behalf something was allowed: by the operation's own
-// permission, or else by the first that needed another's.
+// rememberDelegator stores on whose behalf something was allowed: for the operation's own
+// permission, or else for the first permission that needed a delegation.
 func (c *Call) rememberDelegator(b *authz.OnBehalf, permission string) {
 	if b != nil && (c.delegatorID == "" || permission == c.operation.Permission) {
 		c.delegatorID = op.UUID(b.Delegator)
 	}
 }
 
-// grantableName is the name that a refusal gives for a permission: one that can be
+// grantableName returns the permission name that a denial shows: one that can be
 // granted.
 func (c *Call) grantableName(permission string) string {
 	if permission == c.operation.Permission {
@@ -330,7 +330,7 @@ func (c *Call) grantableName(permission string) string {
 	return permission
 }
 
-// Filter gives the condition on rows that the caller may see by permission.
+// Filter returns the condition for the rows that the caller may see with the permission.
 func (c *Call) Filter(ctx context.Context, permission string, columns *authz.Columns) (authz.Filter, error) {
 	return c.module.cfg.Engine.Filter(ctx, permission, c.Actor.Subject, columns)
 }
@@ -342,25 +342,25 @@ func (c *Call) Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verd
 	return v, err
 }
 
-// requirePermission refuses a caller who has the operation's permission in no scope at all.
-// The refusal is a decision like any other, so that the decision log has it. It names
-// the record that was requested, of which nothing else is known: it was not loaded.
+// requirePermission denies a caller who has the operation's permission in no scope. The
+// denial is evaluated by the policies like any other, so it appears in the decision log.
+// The resource was not loaded: the log contains only what the request says about it.
 func (c *Call) requirePermission(ctx context.Context) error {
 	permission := c.operation.Permission
 	if permission == "" || c.Actor.Subject.Holds(permission) {
 		return nil
 	}
-	r := c.requested
-	r.Tenant, r.Classification = string(c.Tenant), unclassified
+	r := c.requestedResource
+	r.Tenant, r.Classification = string(c.Tenant), defaultClassification
 	err := c.Decide(ctx, permission, r)
 	if err == nil {
-		// The two answers of the policies contradict each other.
+		// The policies allowed what the subject's permissions exclude.
 		return fault.Forbidden(c.grantableName(permission))
 	}
 	return err
 }
 
-// requireCaveats refuses a token whose caveats leave no room for an operation that needs no
+// requireCaveats denies a token whose caveats exclude an operation that requires no
 // permission.
 func (c *Call) requireCaveats(ctx context.Context) error {
 	v, err := c.Evaluate(ctx, authz.AuthenticatedAccess{Actor: c.Actor.Subject, Effect: c.effect(), Module: c.module.cfg.Module})
@@ -374,7 +374,7 @@ func (c *Call) requireCaveats(ctx context.Context) error {
 	}
 }
 
-// effect is the operation's effect in the policies' words.
+// effect returns the operation's effect as the policies name it.
 func (c *Call) effect() authz.Effect {
 	if c.operation.Effect.Changes() {
 		return authz.Write
@@ -382,15 +382,15 @@ func (c *Call) effect() authz.Effect {
 	return authz.Read
 }
 
-// unclassified is the tier of what has no classification.
-const unclassified = "UNCLASSIFIED"
+// defaultClassification is the classification of records that have none.
+const defaultClassification = "UNCLASSIFIED"
 
-// SubjectIn gives the caller as a subject of another tenant, as if the same
-// credential asked there by x-act-as-org. revision is that tenant's.
-func (c *Call) SubjectIn(ctx context.Context, tenant op.UUID, revision int64) (*authz.Subject, error) {
-	there := *c.Actor
-	there.Tenant = tenant
-	p, err := c.module.cfg.Principals.Refresh(ctx, &there, principal.Live{Revision: revision})
+// SubjectInTenant returns the caller's subject in another tenant, as if the request had
+// named that tenant in x-act-as-org. revision is the revision of that tenant.
+func (c *Call) SubjectInTenant(ctx context.Context, tenant op.UUID, revision int64) (*authz.Subject, error) {
+	actor := *c.Actor
+	actor.Tenant = tenant
+	p, err := c.module.cfg.Principals.Refresh(ctx, &actor, principal.LiveState{Revision: revision})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type thingIn struct {
 
 type thingOut struct {
 	Name string `json:"name" doc:"A name."`
-	Run  int64  `json:"run" doc:"Which run of the handler made the answer."`
+	Run  int64  `json:"run" doc:"The number of the handler's run that created the response."`
 }
 
 func changeThing() op.Op[thingIn, thingOut] {
@@ -39,39 +39,39 @@ func readThing() op.Op[struct{}, thingOut] {
 	return op.New[struct{}, thingOut](op.Spec{Name: "read-thing", Module: "tracker", Method: "GET", Path: "/api/things", Permission: "tasks.read", Effect: op.Read, Summary: "Reads a thing."})
 }
 
-// house is a tenant with one person in a database of its own.
-type house struct {
+// fixture is a tenant with one user in its own database.
+type fixture struct {
 	t            *testing.T
 	db           *pgtest.DB
 	owner        *postgres.Pool
 	engine       *authz.Engine
 	module       *executor.Module
 	tenant, user op.UUID
-	granted      []string
+	permissions  []string
 	caveats      []string
-	// kind and roles are the token's; a session with the role Crew unless set.
+	// kind and roles are the token's. The default is a session with the role Crew.
 	kind      string
 	roles     []string
 	pool      *postgres.Pool
 	clearance string
 	refreshed atomic.Int64
 	runs      atomic.Int64
-	decided   *decided
+	decisions *decisionRecorder
 }
 
-// decided keeps the records of the decision log.
-type decided struct {
+// decisionRecorder stores the records of the decision log.
+type decisionRecorder struct {
 	mu      sync.Mutex
 	records []authz.DecisionRecord
 }
 
-func (d *decided) Record(r authz.DecisionRecord) {
+func (d *decisionRecorder) Record(r authz.DecisionRecord) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.records = append(d.records, r)
 }
 
-func (d *decided) last() authz.DecisionRecord {
+func (d *decisionRecorder) last() authz.DecisionRecord {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.records) == 0 {
@@ -80,15 +80,15 @@ func (d *decided) last() authz.DecisionRecord {
 	return d.records[len(d.records)-1]
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := pgtest.New(t)
-	kept := &decided{}
-	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler), Sink: kept})
+	recorder := &decisionRecorder{}
+	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler), Sink: recorder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, db: db, owner: db.Owner(t), engine: engine, decided: kept, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", granted: []string{"task.update", "tasks.read"}}
+	h := &fixture{t: t, db: db, owner: db.Owner(t), engine: engine, decisions: recorder, tenant: uid.New(), user: uid.New(), clearance: "INTERNAL", permissions: []string{"task.update", "tasks.read"}}
 	h.exec(`INSERT INTO identity.tenants (id, slug, name, type) VALUES ($1, 'acme', 'Acme', 'STANDARD')`, h.tenant)
 	h.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, 'HUMAN', 'a@acme.example', 'A', 'ACTIVE')`, h.user, h.tenant)
 	h.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status, clearance) VALUES ($1, $2, 'ACTIVE', 'INTERNAL')`, h.tenant, h.user)
@@ -100,14 +100,14 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *fixture) exec(sql string, args ...any) {
 	h.t.Helper()
 	if _, err := h.owner.Exec(h.t.Context(), sql, args...); err != nil {
 		h.t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-func (h *house) count(sql string) int {
+func (h *fixture) count(sql string) int {
 	h.t.Helper()
 	var n int
 	if err := h.owner.QueryRow(h.t.Context(), sql).Scan(&n); err != nil {
@@ -116,15 +116,15 @@ func (h *house) count(sql string) int {
 	return n
 }
 
-// Refresh makes the principal anew from what the house grants now.
-func (h *house) Refresh(ctx context.Context, p *principal.Principal, live principal.Live) (*principal.Principal, error) {
+// Refresh rebuilds the principal with the fixture's current permissions.
+func (h *fixture) Refresh(ctx context.Context, p *principal.Principal, live principal.LiveState) (*principal.Principal, error) {
 	h.refreshed.Add(1)
 	subject, err := h.engine.Subject(ctx, authz.SubjectInput{
 		Token:  authz.Token{Kind: cmp.Or(h.kind, authz.TokenSession), Tenant: string(h.tenant), Roles: append([]string{"Crew"}, h.roles...), Clearance: h.clearance, Caveats: h.caveats},
 		Tenant: string(h.tenant), TenantType: "STANDARD",
 		User:   authz.User{ID: string(h.user), Kind: authz.KindHuman},
 		Stored: authz.Stored{Clearance: "INTERNAL", Assignments: []authz.Assignment{{Role: "Crew", Scope: authz.ScopeTenant}}},
-		Roles:  map[string][]string{"Crew": h.granted},
+		Roles:  map[string][]string{"Crew": h.permissions},
 	})
 	if err != nil {
 		return nil, err
@@ -134,23 +134,23 @@ func (h *house) Refresh(ctx context.Context, p *principal.Principal, live princi
 	return &fresh, nil
 }
 
-// caller is a request of the person's, with the permissions of this moment.
-func (h *house) caller(key string) context.Context {
+// callerContext returns the context of a request of the user, with its current permissions.
+func (h *fixture) callerContext(key string) context.Context {
 	h.t.Helper()
 	var revision int64
 	if err := h.owner.QueryRow(h.t.Context(), `SELECT grants_revision FROM identity.tenants WHERE id = $1`, h.tenant).Scan(&revision); err != nil {
 		h.t.Fatal(err)
 	}
-	p, err := h.Refresh(h.t.Context(), &principal.Principal{UserID: h.user, Tenant: h.tenant, TokenTenant: h.tenant, Kind: authz.KindHuman}, principal.Live{Revision: revision})
+	p, err := h.Refresh(h.t.Context(), &principal.Principal{UserID: h.user, Tenant: h.tenant, TokenTenant: h.tenant, Kind: authz.KindHuman}, principal.LiveState{Revision: revision})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.refreshed.Store(0)
 	ctx := op.WithRequest(h.t.Context(), op.Request{ID: string(uid.Random()), IdempotencyKey: key})
-	return principal.With(ctx, p)
+	return principal.NewContext(ctx, p)
 }
 
-func (h *house) resource(in *thingIn) authz.Resource {
+func (h *fixture) resource(in *thingIn) authz.Resource {
 	r := authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "UNCLASSIFIED"}
 	switch in.Name {
 	case "foreign":
@@ -161,7 +161,7 @@ func (h *house) resource(in *thingIn) authz.Resource {
 	return r
 }
 
-func (h *house) change() op.Bound {
+func (h *fixture) changeOperation() op.Bound {
 	return executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
@@ -178,10 +178,10 @@ func (h *house) change() op.Bound {
 	})
 }
 
-func (h *house) read() op.Bound {
+func (h *fixture) listOperation() op.Bound {
 	return executor.List(h.module, readThing(), authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("t.tenant_id"), "resource.classification": authz.Literal("UNCLASSIFIED")}),
 		func(context.Context, *executor.Call, *struct{}, authz.Filter) (*thingOut, error) {
-			// It runs no statement of its own: the executor must check all the same.
+			// The handler runs no statement; the executor must check the tenant anyway.
 			return &thingOut{Name: "read"}, nil
 		})
 }
@@ -191,69 +191,69 @@ const (
 	eventsSQL  = `SELECT count(*) FROM events.outbox`
 )
 
-func TestAChangeHasItsEntryAndItsEvent(t *testing.T) {
+func TestExecutor_CommitsChangeWithAuditEntryAndEvent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	b := h.change()
-	if _, err := b.Call(h.caller(""), &thingIn{"plain"}); err != nil {
+	h := newFixture(t)
+	b := h.changeOperation()
+	if _, err := b.Call(h.callerContext(""), &thingIn{"plain"}); err != nil {
 		t.Fatal(err)
 	}
 	if n, m := h.count(entriesSQL), h.count(eventsSQL); n != 1 || m != 1 {
-		t.Fatalf("%d entries and %d events, want one of each", n, m)
+		t.Fatalf("got %d audit entries and %d events, want one of each", n, m)
 	}
-	if _, err := b.Call(h.caller(""), &thingIn{"critical"}); err != nil {
+	if _, err := b.Call(h.callerContext(""), &thingIn{"critical"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := h.count(`SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created'`); n != 1 {
-		t.Fatalf("%d audit.entry.created, want one for the critical entry alone", n)
+		t.Fatalf("got %d audit.entry.created events, want one, for the critical entry", n)
 	}
-	if _, err := b.Call(h.caller(""), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
-		t.Fatalf("got %v", err)
+	if _, err := b.Call(h.callerContext(""), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Fatalf("change that fails: got %v, want CONFLICT", err)
 	}
 	if n, m := h.count(entriesSQL), h.count(eventsSQL); n != 2 || m != 3 {
-		t.Fatalf("a change that failed left %d entries and %d events", n-2, m-3)
+		t.Fatalf("failed change: got %d audit entries and %d events, want none", n-2, m-3)
 	}
 	if n := h.count(fmt.Sprintf(`SELECT count(*) FROM audit.entries WHERE actor_id = '%s' AND tenant_id = '%s' AND module = 'tracker'`, h.user, h.tenant)); n != 2 {
-		t.Fatal("an entry must say who, where and in which module")
+		t.Fatal("audit entries: want actor, tenant and module to be set")
 	}
 }
 
-func TestDenials(t *testing.T) {
+func TestExecutor_DeniedCallDoesNotRunHandler(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, c := range []struct {
 		name string
 		code fault.Code
 	}{{"foreign", fault.CodeNotFound}, {"secret", fault.CodeNotFound}} {
-		if _, err := h.change().Call(h.caller(""), &thingIn{c.name}); !fault.HasCode(err, c.code) {
+		if _, err := h.changeOperation().Call(h.callerContext(""), &thingIn{c.name}); !fault.HasCode(err, c.code) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.code)
 		}
 	}
-	h.granted = []string{"tasks.read"}
-	_, err := h.change().Call(h.caller(""), &thingIn{"plain"})
+	h.permissions = []string{"tasks.read"}
+	_, err := h.changeOperation().Call(h.callerContext(""), &thingIn{"plain"})
 	if f := fault.From(err); f.Code != fault.CodeForbidden || f.Permission != "task.update" {
-		t.Errorf("got %v, want FORBIDDEN that names task.update", err)
+		t.Errorf("without the permission: got %v, want FORBIDDEN that names task.update", err)
 	}
-	if _, err := h.change().Call(op.WithRequest(t.Context(), op.Request{}), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeUnauthorized) {
-		t.Errorf("nobody: got %v, want UNAUTHORIZED", err)
+	if _, err := h.changeOperation().Call(op.WithRequest(t.Context(), op.Request{}), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeUnauthorized) {
+		t.Errorf("no credential: got %v, want UNAUTHORIZED", err)
 	}
 	if h.runs.Load() != 0 || h.count(entriesSQL) != 0 {
-		t.Error("a denied call must not run")
+		t.Error("denied calls: want no run of the handler and no audit entry")
 	}
 }
 
-func TestTheTenantContextIsLive(t *testing.T) {
+func TestExecutor_WhenMembershipOrTenantIsInactive_ReturnsGenericForbidden(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, c := range []struct{ note, spoil, mend string }{
-		{"suspended", `UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`},
-		{"disabled", `UPDATE identity.tenants SET disabled_at = now()`, `UPDATE identity.tenants SET disabled_at = NULL`},
+		{"membership suspended", `UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`},
+		{"tenant disabled", `UPDATE identity.tenants SET disabled_at = now()`, `UPDATE identity.tenants SET disabled_at = NULL`},
 	} {
-		ctx := h.caller("")
+		ctx := h.callerContext("")
 		h.exec(c.spoil)
 		for _, call := range []func() error{
-			func() error { _, err := h.read().Call(ctx, &struct{}{}); return err },
-			func() error { _, err := h.change().Call(ctx, &thingIn{"plain"}); return err },
+			func() error { _, err := h.listOperation().Call(ctx, &struct{}{}); return err },
+			func() error { _, err := h.changeOperation().Call(ctx, &thingIn{"plain"}); return err },
 		} {
 			f := fault.From(call())
 			if f == nil || f.Code != fault.CodeForbidden || f.Permission != "" || f.Message != fault.ForbiddenTenant().Message {
@@ -261,43 +261,43 @@ func TestTheTenantContextIsLive(t *testing.T) {
 			}
 		}
 		h.exec(c.mend)
-		if _, err := h.read().Call(h.caller(""), &struct{}{}); err != nil {
-			t.Errorf("%s and mended: %v", c.note, err)
+		if _, err := h.listOperation().Call(h.callerContext(""), &struct{}{}); err != nil {
+			t.Errorf("%s, then active again: got %v, want no error", c.note, err)
 		}
 	}
 }
 
-func TestGrantsAreLive(t *testing.T) {
+func TestExecutor_AppliesChangedGrantsImmediately(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	held := h.caller("")
-	h.granted = nil
+	h := newFixture(t)
+	before := h.callerContext("")
+	h.permissions = nil
 	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
 	for _, call := range []func() error{
-		func() error { _, err := h.read().Call(held, &struct{}{}); return err },
-		func() error { _, err := h.change().Call(held, &thingIn{"plain"}); return err },
+		func() error { _, err := h.listOperation().Call(before, &struct{}{}); return err },
+		func() error { _, err := h.changeOperation().Call(before, &thingIn{"plain"}); return err },
 	} {
 		if err := call(); !fault.HasCode(err, fault.CodeForbidden) {
-			t.Errorf("a permission that was taken away still works: %v", err)
+			t.Errorf("revoked permission: got %v, want FORBIDDEN", err)
 		}
 	}
-	lacking := h.caller("")
-	h.granted = []string{"tasks.read", "task.update"}
+	lacking := h.callerContext("")
+	h.permissions = []string{"tasks.read", "task.update"}
 	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
-	if _, err := h.read().Call(lacking, &struct{}{}); err != nil {
-		t.Errorf("a permission that was given does not work: %v", err)
+	if _, err := h.listOperation().Call(lacking, &struct{}{}); err != nil {
+		t.Errorf("list with a new permission: got %v, want no error", err)
 	}
-	if _, err := h.change().Call(lacking, &thingIn{"plain"}); err != nil {
-		t.Errorf("a permission that was given does not work for a change: %v", err)
+	if _, err := h.changeOperation().Call(lacking, &thingIn{"plain"}); err != nil {
+		t.Errorf("change with a new permission: got %v, want no error", err)
 	}
 	if h.refreshed.Load() == 0 {
-		t.Error("nothing was refreshed")
+		t.Error("the principal was not refreshed")
 	}
 }
 
-func TestADeadlockBeginsAgain(t *testing.T) {
+func TestExecutor_RetriesAfterDeadlock(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	var tries atomic.Int64
 	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
@@ -312,14 +312,14 @@ func TestADeadlockBeginsAgain(t *testing.T) {
 			return &thingOut{Name: name}, nil
 		},
 	})
-	if _, err := b.Call(h.caller(""), &thingIn{"plain"}); err != nil || tries.Load() != 3 || h.count(entriesSQL) != 1 {
-		t.Fatalf("%v after %d tries, %d entries", err, tries.Load(), h.count(entriesSQL))
+	if _, err := b.Call(h.callerContext(""), &thingIn{"plain"}); err != nil || tries.Load() != 3 || h.count(entriesSQL) != 1 {
+		t.Fatalf("got %v after %d tries with %d audit entries, want success after 3 tries with 1", err, tries.Load(), h.count(entriesSQL))
 	}
 }
 
-func TestCaveatsHoldWithoutAPermission(t *testing.T) {
+func TestAuthenticated_ChecksCaveats(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	show := executor.Authenticated(h.module, op.New[struct{}, thingOut](op.Spec{Name: "show-self", Module: "tracker", Method: "GET", Path: "/api/self", Access: op.Authenticated, Effect: op.Read, Summary: "Shows."}),
 		func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return &thingOut{}, nil })
 	alter := executor.Authenticated(h.module, op.New[struct{}, thingOut](op.Spec{Name: "alter-self", Module: "tracker", Method: "POST", Path: "/api/self", Access: op.Authenticated, Effect: op.Write, Summary: "Alters."}),
@@ -342,29 +342,29 @@ func TestCaveatsHoldWithoutAPermission(t *testing.T) {
 			if note == "alter" {
 				b = alter
 			}
-			_, err := b.Call(h.caller(""), &struct{}{})
+			_, err := b.Call(h.callerContext(""), &struct{}{})
 			if (err == nil) != want || (err != nil && !fault.HasCode(err, fault.CodeForbidden)) {
-				t.Errorf("%s with %v: %v", note, c.caveats, err)
+				t.Errorf("%s with caveats %v: got %v, want allowed = %t", note, c.caveats, err, want)
 			}
 		}
 	}
 }
 
-func TestBindRefusesOtherAccess(t *testing.T) {
+func TestBind_PanicsWhenAccessDiffersFromDeclaration(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for note, bind := range map[string]func(){
-		"open": func() {
+		"Authenticated": func() {
 			executor.Authenticated(h.module, readThing(), func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
 		},
-		"public": func() {
+		"Public": func() {
 			executor.Public(h.module, readThing(), func(context.Context, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
 		},
 	} {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s: a Permitted operation was bound without its decision", note)
+					t.Errorf("%s: bound a Permitted operation, want a panic", note)
 				}
 			}()
 			bind()

@@ -16,7 +16,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// MaxIdempotencyKey is the length in characters of the longest key that is taken.
+// MaxIdempotencyKey is the maximum length of an idempotency key in characters.
 const MaxIdempotencyKey = 255
 
 const insertKeySQL = `
@@ -24,7 +24,7 @@ INSERT INTO events.idempotency_keys (tenant_id, actor_id, operation, key, reques
 VALUES (@tenant, @actor, @operation, @key, @hash, @now)
 ON CONFLICT DO NOTHING`
 
-const storedReplySQL = `
+const selectReplySQL = `
 SELECT request_hash, response, resource FROM events.idempotency_keys
 WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
 
@@ -32,34 +32,34 @@ const storeReplySQL = `
 UPDATE events.idempotency_keys SET response = @response, resource = @resource
 WHERE tenant_id = @tenant AND actor_id = @actor AND operation = @operation AND key = @key`
 
-// validateIdempotencyKey refuses an idempotency key that cannot be used.
+// validateIdempotencyKey rejects an invalid idempotency key, and any key for an
+// operation that returns a secret.
 func (c *Call) validateIdempotencyKey(ctx context.Context) error {
 	key := op.RequestOf(ctx).IdempotencyKey
 	if key == "" || !c.operation.Effect.Changes() {
 		return nil
 	}
 	if c.operation.Secret {
-		return fault.Validation("Idempotency-Key", "This operation gives out a secret once and can't be repeated by key.")
+		return fault.Validation("Idempotency-Key", "This operation returns a secret only once, so it does not accept an idempotency key.")
 	}
 	if !utf8.ValidString(key) {
-		return fault.Validation("Idempotency-Key", "The key is not valid UTF-8.")
+		return fault.Validation("Idempotency-Key", "The idempotency key must be valid UTF-8.")
 	}
 	if utf8.RuneCountInString(key) > MaxIdempotencyKey {
-		return fault.Validation("Idempotency-Key", fmt.Sprintf("The key has more than %d characters.", MaxIdempotencyKey))
+		return fault.Validation("Idempotency-Key", fmt.Sprintf("The idempotency key must have at most %d characters.", MaxIdempotencyKey))
 	}
 	return nil
 }
 
-// runIdempotent runs a handler at most once for each idempotency key of the caller's.
-// The key is claimed and its answer kept in the transaction of the change, so
-// that both are there or neither is; a second call that comes meanwhile waits
-// for the first. The answer of an operation that gives out a secret is not kept.
+// runIdempotent runs a handler at most once for each idempotency key of the caller. The
+// key and the response are stored in the transaction of the change, so both are
+// committed or neither is. A concurrent call with the same key waits for the first one.
 //
-// A kept answer is bound to the tenant, the caller and the credential's narrowing,
-// and authorize decides anew, with the policies, grants and records of now, whether
-// the caller may have it again.
+// A stored response is bound to the tenant, the caller and the credential's narrowing.
+// authorize decides whether the caller may receive it again, with the current policies,
+// grants and records.
 func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(context.Context, *Call, *In) (*Out, error),
-	authorize func(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error,
+	authorize func(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error,
 ) (*Out, error) {
 	key := op.RequestOf(ctx).IdempotencyKey
 	if key == "" {
@@ -81,7 +81,7 @@ func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(co
 		return nil, err
 	}
 	if tag.RowsAffected() == 0 {
-		return storedReply(ctx, c, in, hash, args(nil), authorize)
+		return replayStoredReply(ctx, c, in, hash, args(nil), authorize)
 	}
 	out, err := do(ctx, c, in)
 	if err != nil {
@@ -92,8 +92,8 @@ func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(co
 		return nil, err
 	}
 	var resource []byte
-	if c.decided != nil {
-		if resource, err = json.Marshal(c.decided); err != nil {
+	if c.decidedResource != nil {
+		if resource, err = json.Marshal(c.decidedResource); err != nil {
 			return nil, err
 		}
 	}
@@ -101,12 +101,12 @@ func runIdempotent[In, Out any](ctx context.Context, c *Call, in *In, do func(co
 	return out, err
 }
 
-func storedReply[In, Out any](ctx context.Context, c *Call, in *In, hash string, args postgres.Args,
-	authorize func(ctx context.Context, c *Call, in *In, out *Out, was *authz.Resource) error,
+func replayStoredReply[In, Out any](ctx context.Context, c *Call, in *In, hash string, args postgres.Args,
+	authorize func(ctx context.Context, c *Call, in *In, out *Out, previous *authz.Resource) error,
 ) (*Out, error) {
 	var stored string
 	var response, resource []byte
-	if err := c.DB.QueryRow(ctx, storedReplySQL, args).Scan(&stored, &response, &resource); err != nil {
+	if err := c.DB.QueryRow(ctx, selectReplySQL, args).Scan(&stored, &response, &resource); err != nil {
 		return nil, err
 	}
 	if stored != hash && c.module.cfg.PreviousHashKey != nil {
@@ -116,29 +116,28 @@ func storedReply[In, Out any](ctx context.Context, c *Call, in *In, hash string,
 		}
 	}
 	if stored != hash {
-		return nil, fault.Conflict("The Idempotency-Key was used for another request, or with a credential of another kind, other roles or other caveats. Use a new key.")
+		return nil, fault.Conflict("The idempotency key was already used for a different request, or with a credential of a different kind, roles or caveats. Use a new key.")
 	}
 	var out Out
 	if err := json.Unmarshal(response, &out); err != nil {
 		return nil, err
 	}
-	var was *authz.Resource
+	var previous *authz.Resource
 	if resource != nil {
-		was = &authz.Resource{}
-		if err := json.Unmarshal(resource, was); err != nil {
+		previous = &authz.Resource{}
+		if err := json.Unmarshal(resource, previous); err != nil {
 			return nil, err
 		}
 	}
-	if err := authorize(ctx, c, in, &out, was); err != nil {
+	if err := authorize(ctx, c, in, &out, previous); err != nil {
 		return nil, err
 	}
 	return &out, nil
 }
 
-// requestHash tells one request from another: by what a client would send, in which a
-// field that is absent is not one that is null, and by the narrowing of its
-// credential. It is keyed, because an input may hold a password that a plain hash
-// would let be guessed.
+// requestHash returns a hash of what the client sent and of the narrowing of its
+// credential. An absent field and a null field give different hashes. The hash is keyed,
+// because the input may contain a password that could be guessed from a plain hash.
 func (c *Call) requestHash(in any, key []byte) (string, error) {
 	wire, err := c.operation.Write(in)
 	if err != nil {

@@ -15,70 +15,70 @@ import (
 	"parapet/internal/uid"
 )
 
-func TestIdempotencyKeys(t *testing.T) {
+func TestIdempotencyKey_RunsHandlerOnceAndReplaysResponse(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	b := h.change()
+	h := newFixture(t)
+	b := h.changeOperation()
 	var group sync.WaitGroup
-	answers := make([]*thingOut, 8)
-	for i := range answers {
-		ctx := h.caller("the-key")
+	responses := make([]*thingOut, 8)
+	for i := range responses {
+		ctx := h.callerContext("the-key")
 		group.Go(func() {
 			out, err := b.Call(ctx, &thingIn{"plain"})
 			if err != nil {
-				t.Errorf("call %d: %v", i, err)
+				t.Errorf("call %d: got error %v, want none", i, err)
 				return
 			}
-			answers[i] = out.(*thingOut)
+			responses[i] = out.(*thingOut)
 		})
 	}
 	group.Wait()
 	if h.runs.Load() != 1 || h.count(entriesSQL) != 1 || h.count(eventsSQL) != 1 {
-		t.Fatalf("%d runs, want one", h.runs.Load())
+		t.Fatalf("got %d runs of the handler, want 1 with one audit entry and one event", h.runs.Load())
 	}
-	for _, a := range answers {
-		if a == nil || *a != *answers[0] {
-			t.Fatalf("the answers differ: %+v", answers)
+	for _, a := range responses {
+		if a == nil || *a != *responses[0] {
+			t.Fatalf("got different responses %+v, want the same for each call", responses)
 		}
 	}
-	if _, err := b.Call(h.caller("the-key"), &thingIn{"other"}); !fault.HasCode(err, fault.CodeConflict) {
-		t.Errorf("a key for another request: got %v, want CONFLICT", err)
+	if _, err := b.Call(h.callerContext("the-key"), &thingIn{"other"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("same key for another request: got %v, want CONFLICT", err)
 	}
-	if _, err := b.Call(h.caller("next"), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
-		t.Errorf("got %v", err)
+	if _, err := b.Call(h.callerContext("next"), &thingIn{"fails"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("change that fails: got %v, want CONFLICT", err)
 	}
 	for _, key := range []string{"\xff\xfe", strings.Repeat("k", executor.MaxIdempotencyKey+1)} {
-		_, err := b.Call(h.caller(key), &thingIn{"plain"})
+		_, err := b.Call(h.callerContext(key), &thingIn{"plain"})
 		if f := fault.From(err); err == nil || f.Code != fault.CodeValidation || f.Field != "Idempotency-Key" {
-			t.Errorf("the key %.8q: got %v, want a VALIDATION that names it", key, err)
+			t.Errorf("key %.8q: got %v, want VALIDATION for the field Idempotency-Key", key, err)
 		}
 	}
 	if n := h.count(`SELECT count(*) FROM events.idempotency_keys`); n != 1 {
-		t.Errorf("a change that failed must leave no key: %d kept", n)
+		t.Errorf("got %d stored keys, want 1: a failed change stores none", n)
 	}
 	for _, caveat := range []string{"read-only", "project:" + string(uid.New()), "module:tracker"} {
 		h.caveats = []string{caveat}
-		if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeConflict) {
-			t.Errorf("the answer that was kept for a credential without caveats, with %s: got %v, want CONFLICT", caveat, err)
+		if _, err := b.Call(h.callerContext("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeConflict) {
+			t.Errorf("response stored without caveats, requested with caveat %s: got %v, want CONFLICT", caveat, err)
 		}
 	}
 	h.caveats = nil
 	h.clearance = "UNCLASSIFIED"
-	if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeConflict) {
-		t.Errorf("the kept answer with less clearance: got %v, want CONFLICT", err)
+	if _, err := b.Call(h.callerContext("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeConflict) {
+		t.Errorf("stored response with lower clearance: got %v, want CONFLICT", err)
 	}
-	h.clearance, h.granted = "INTERNAL", nil
+	h.clearance, h.permissions = "INTERNAL", nil
 	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
-	if _, err := b.Call(h.caller("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeForbidden) {
-		t.Errorf("a kept answer needs the permission all the same: got %v", err)
+	if _, err := b.Call(h.callerContext("the-key"), &thingIn{"plain"}); !fault.HasCode(err, fault.CodeForbidden) {
+		t.Errorf("stored response without the permission: got %v, want FORBIDDEN", err)
 	}
 }
 
-// A kept answer is decided about anew: with the grants of now, and the record as it
-// is now. A change that takes nothing away changes nothing.
-func TestIdempotencyKey_AnswerIsAuthorizedAnew(t *testing.T) {
+// A stored response is returned again only if the current grants allow it for the
+// current state of the record. Additional permissions make no difference.
+func TestIdempotencyKey_ReauthorizesStoredResponse(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	bump := func() { h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`) }
 	record := authz.Resource{Type: "thing", Tenant: string(h.tenant), Project: string(uid.New()), Classification: "INTERNAL"}
 	var loadFails, returnedFails error
@@ -92,110 +92,111 @@ func TestIdempotencyKey_AnswerIsAuthorizedAnew(t *testing.T) {
 		},
 		Returned: func(_ context.Context, _ *executor.Call, out *thingOut) (authz.Resource, error) {
 			if out.Name != "x" {
-				t.Errorf("Returned was given %+v", out)
+				t.Errorf("Returned: got response %+v, want the name x", out)
 			}
 			return returned, returnedFails
 		},
 	})
 	call := func(note string, code fault.Code) {
 		t.Helper()
-		out, err := b.Call(h.caller("key"), &thingIn{"x"})
+		out, err := b.Call(h.callerContext("key"), &thingIn{"x"})
 		switch {
 		case code == "" && (err != nil || out.(*thingOut).Run != 1):
-			t.Errorf("%s: %+v, %v, want the kept answer", note, out, err)
+			t.Errorf("%s: got %+v, %v, want the stored response", note, out, err)
 		case code != "" && !fault.HasCode(err, code):
-			t.Errorf("%s: %+v, %v, want %s", note, out, err, code)
+			t.Errorf("%s: got %+v, %v, want %s", note, out, err, code)
 		}
 	}
-	call("first", "")
-	call("the same", "")
-	h.granted = []string{"task.update", "tasks.read", "projects.read"}
+	call("first call", "")
+	call("repeated call", "")
+	h.permissions = []string{"task.update", "tasks.read", "projects.read"}
 	bump()
-	call("one more permission", "")
+	call("with an additional permission", "")
 	record.Classification = "SECRET"
-	call("the record of the request is above the clearance now", fault.CodeNotFound)
+	call("the request's record is now above the clearance", fault.CodeNotFound)
 	record.Classification, returned.Classification = "INTERNAL", "SECRET"
-	call("the record of the answer is above the clearance now", fault.CodeNotFound)
+	call("the response's record is now above the clearance", fault.CodeNotFound)
 	returned.Classification, returnedFails = "INTERNAL", fault.NotFound("thing")
-	call("the record of the answer has gone", fault.CodeNotFound)
+	call("the response's record is deleted", fault.CodeNotFound)
 	returnedFails, loadFails = nil, fault.NotFound("thing")
-	call("the record of the request has gone", fault.CodeNotFound)
+	call("the request's record is deleted", fault.CodeNotFound)
 	loadFails = fault.Conflict("It was done before.")
-	call("the request is not possible twice", "")
+	call("Load returns CONFLICT because the change was made before", "")
 	loadFails = fault.Forbidden("task.update")
-	call("the record of the request is denied", fault.CodeForbidden)
-	loadFails, h.granted = nil, []string{"tasks.read"}
+	call("Load returns FORBIDDEN", fault.CodeForbidden)
+	loadFails, h.permissions = nil, []string{"tasks.read"}
 	bump()
-	call("the permission is gone", fault.CodeForbidden)
-	h.granted = []string{"task.update"}
+	call("the permission was revoked", fault.CodeForbidden)
+	h.permissions = []string{"task.update"}
 	h.kind = authz.TokenAPIKey
 	bump()
-	call("another kind of credential", fault.CodeConflict)
+	call("with another kind of credential", fault.CodeConflict)
 	h.kind, h.roles = "", []string{"Crew", "Boss"}
-	call("another snapshot of roles", fault.CodeConflict)
+	call("with other roles in the token", fault.CodeConflict)
 	h.roles = nil
-	call("all is as it was", "")
+	call("with the original credential and permissions", "")
 	if h.runs.Load() != 1 {
-		t.Errorf("%d runs, want one", h.runs.Load())
+		t.Errorf("got %d runs of the handler, want 1", h.runs.Load())
 	}
 }
 
-// After a deletion there is no record to decide about: the one of the deletion is.
-func TestIdempotencyKey_DeletionIsAuthorizedAnew(t *testing.T) {
+// After a deletion there is no record to load, so the stored resource is used to
+// authorize the repeated request.
+func TestIdempotencyKey_ReauthorizesRepeatedDeletion(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	remove := op.New[thingIn, op.None](op.Spec{Name: "delete-thing", Module: "tracker", Method: "POST", Path: "/api/things/delete", Permission: "task.update", Effect: op.Destroy, Status: 204, Summary: "Deletes a thing."})
-	gone := false
+	deleted := false
 	b := executor.Handle(h.module, remove, executor.Handler[thingIn, op.None, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
-			if gone {
+			if deleted {
 				return "", authz.Resource{}, fault.NotFound("thing")
 			}
 			return in.Name, authz.Resource{Type: "thing", Tenant: string(h.tenant), Classification: "INTERNAL"}, nil
 		},
 		Do: func(context.Context, *executor.Call, *thingIn, string) (*op.None, error) {
-			gone = true
+			deleted = true
 			return &op.None{}, nil
 		},
 	})
 	for range 3 {
-		if _, err := b.Call(h.caller("key"), &thingIn{"x"}); err != nil {
-			t.Fatalf("the deletion is repeated: %v", err)
+		if _, err := b.Call(h.callerContext("key"), &thingIn{"x"}); err != nil {
+			t.Fatalf("repeated deletion: got %v, want no error", err)
 		}
 	}
-	if _, err := b.Call(h.caller("other"), &thingIn{"x"}); !fault.HasCode(err, fault.CodeNotFound) {
-		t.Errorf("another deletion of what is gone: %v", err)
+	if _, err := b.Call(h.callerContext("other"), &thingIn{"x"}); !fault.HasCode(err, fault.CodeNotFound) {
+		t.Errorf("deletion with another key: got %v, want NOT_FOUND", err)
 	}
-	h.granted = []string{"tasks.read"}
+	h.permissions = []string{"tasks.read"}
 	h.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
-	if _, err := b.Call(h.caller("key"), &thingIn{"x"}); !fault.HasCode(err, fault.CodeForbidden) {
-		t.Errorf("the deletion is repeated without the permission: %v", err)
+	if _, err := b.Call(h.callerContext("key"), &thingIn{"x"}); !fault.HasCode(err, fault.CodeForbidden) {
+		t.Errorf("repeated deletion without the permission: got %v, want FORBIDDEN", err)
 	}
 }
 
-// A key that was used before the signing secret was replaced still finds its answer.
-func TestIdempotencyKey_OutlivesARotationOfTheSecret(t *testing.T) {
+// A response stored before the signing secret was replaced is found during the rotation.
+func TestIdempotencyKey_FindsResponseDuringSecretRotation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, c := range []struct {
 		note          string
 		key, previous []byte
 		code          fault.Code
 	}{
-		{"before", []byte("old"), nil, ""},
-		{"during", []byte("new"), []byte("old"), ""},
-		{"after", []byte("new"), nil, fault.CodeConflict},
+		{"before the rotation", []byte("old"), nil, ""},
+		{"during the rotation", []byte("new"), []byte("old"), ""},
+		{"after the rotation", []byte("new"), nil, fault.CodeConflict},
 	} {
 		h.module = executor.New(executor.Config{
 			Module: "tracker", Pool: h.pool, Engine: h.engine, Principals: h, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 			HashKey: c.key, PreviousHashKey: c.previous,
 		})
-		_, err := h.change().Call(h.caller("the-key"), &thingIn{"plain"})
+		_, err := h.changeOperation().Call(h.callerContext("the-key"), &thingIn{"plain"})
 		if (c.code == "") != (err == nil) || (err != nil && !fault.HasCode(err, c.code)) {
-			t.Errorf("%s: %v", c.note, err)
+			t.Errorf("%s: got error %v, want code %q", c.note, err, c.code)
 		}
 	}
 	if h.runs.Load() != 1 {
-		t.Errorf("%d runs, want one", h.runs.Load())
+		t.Errorf("got %d runs of the handler, want 1", h.runs.Load())
 	}
 }

@@ -16,56 +16,55 @@ import (
 	"parapet/internal/uid"
 )
 
-// AuditEntry is what a handler says for the audit log. The executor adds who, by which
-// credential, when, where and the correlation id.
+// AuditEntry is an audit entry as a handler records it. The executor adds the actor, the
+// credential, the time, the tenant and the correlation id.
 type AuditEntry struct {
-	// Action is a verb in the past tense behind its noun: task.updated.
+	// Action is <noun>.<past-tense verb>, for example task.updated.
 	Action       string
 	ResourceType string
 	ResourceID   string
-	// Changes is any value that marshals to JSON, or nil: ids and codes, never a
-	// secret, never an address.
+	// Changes is any value that marshals to JSON, or nil. It contains ids and codes,
+	// never a secret and never an address.
 	Changes any
-	// Critical writes the event audit.entry.created as well.
+	// Critical also emits the event audit.entry.created.
 	Critical bool
-	// Classification is that of the resource, where it has one.
+	// Classification is that of the resource; empty if it has none.
 	Classification string
 }
 
-// Event is what a handler tells the other parts of the product. The executor adds
-// the envelope.
+// Event is a domain event as a handler emits it. The executor adds the envelope.
 type Event struct {
 	// Type is <area>.<entity>.<past-tense verb>.
 	Type          string
 	AggregateType string
 	AggregateID   op.UUID
-	// Payload is the changed resource's public form.
+	// Payload is the changed resource as the API returns it.
 	Payload any
-	// Changed are the names of the fields that an update changed.
+	// Changed lists the fields that an update changed.
 	Changed []string
-	// Notify are the users whom it concerns, for the feed of notifications.
+	// Notify lists the users who get a notification of the event.
 	Notify []op.UUID
 }
 
-// Record adds an entry to the audit log, written with the change.
+// Record adds an audit entry, which is committed with the change.
 func (c *Call) Record(n AuditEntry) { c.auditEntries = append(c.auditEntries, n) }
 
-// Emit adds an event to the outbox, written with the change.
+// Emit adds an event to the outbox, which is committed with the change.
 func (c *Call) Emit(e Event) { c.events = append(c.events, e) }
 
-// RecordIn adds an entry to the audit chain of another tenant. Whoever calls it
-// has decided before that the caller may act there.
-func (c *Call) RecordIn(tenant op.UUID, n AuditEntry) {
-	c.recordsIn(tenant).auditEntries = append(c.recordsIn(tenant).auditEntries, n)
+// RecordInTenant adds an audit entry in another tenant. The caller must have checked
+// that the actor may act in that tenant.
+func (c *Call) RecordInTenant(tenant op.UUID, n AuditEntry) {
+	c.recordsInTenant(tenant).auditEntries = append(c.recordsInTenant(tenant).auditEntries, n)
 }
 
-// EmitIn adds an event to another tenant's outbox, under the same condition.
-func (c *Call) EmitIn(tenant op.UUID, e Event) {
-	c.recordsIn(tenant).events = append(c.recordsIn(tenant).events, e)
+// EmitInTenant adds an event to another tenant's outbox, under the same condition.
+func (c *Call) EmitInTenant(tenant op.UUID, e Event) {
+	c.recordsInTenant(tenant).events = append(c.recordsInTenant(tenant).events, e)
 }
 
-// recordsIn is what the call records in another tenant.
-func (c *Call) recordsIn(tenant op.UUID) *records {
+// recordsInTenant returns what the call records in another tenant.
+func (c *Call) recordsInTenant(tenant op.UUID) *records {
 	if c.otherTenants == nil {
 		c.otherTenants = make(map[op.UUID]*records)
 	}
@@ -77,19 +76,19 @@ func (c *Call) recordsIn(tenant op.UUID) *records {
 	return r
 }
 
-// records are the audit entries and events of a call in one tenant.
+// records holds the audit entries and events of a call in one tenant.
 type records struct {
 	auditEntries []AuditEntry
 	events       []Event
 }
 
-// earlyEventCount is from how many events on they are sent ahead of the final batch.
-// Nobody waits for the rows of the outbox, so that they need not be in it.
+// earlyEventCount is the number of events from which they are sent before the final
+// batch. Rows of the outbox are not locked for other writers, so they can be sent early.
 const earlyEventCount = 9
 
-// commit sends the events, the audit entries and COMMIT in one round trip, because
-// the audit chain's head is locked from the first entry to the commit: the server
-// must not wait for this process in between.
+// commit sends the events, the audit entries and COMMIT in one round trip. The head of
+// the audit chain is locked from the first entry to the commit, so the server must not
+// wait for this process in between.
 func (c *Call) commit(ctx context.Context) error {
 	entries, published, err := c.buildRecords(ctx, c.Tenant, &c.records)
 	if err != nil {
@@ -102,14 +101,14 @@ func (c *Call) commit(ctx context.Context) error {
 	} else if err := events.Queue(c.Tx.Final(), published); err != nil {
 		return err
 	}
-	// The chains of other tenants come first, in one order for all.
+	// Lock the chains of other tenants first and in sorted order, to avoid deadlocks.
 	others := slices.Sorted(maps.Keys(c.otherTenants))
 	for _, tenant := range others {
 		entries, published, err := c.buildRecords(ctx, tenant, c.otherTenants[tenant])
 		if err != nil {
 			return err
 		}
-		if err := c.queueIn(tenant, entries, published); err != nil {
+		if err := c.queueRecordsInTenant(tenant, entries, published); err != nil {
 			return err
 		}
 	}
@@ -128,8 +127,8 @@ func (c *Call) commit(ctx context.Context) error {
 	return err
 }
 
-// queueIn adds the records of another tenant to the final batch.
-func (c *Call) queueIn(tenant op.UUID, entries []audit.Entry, published []events.Event) error {
+// queueRecordsInTenant adds the records of another tenant to the final batch.
+func (c *Call) queueRecordsInTenant(tenant op.UUID, entries []audit.Entry, published []events.Event) error {
 	final := c.Tx.Final()
 	if err := c.Tx.QueueTenant(final, string(tenant)); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (c *Call) queueIn(tenant op.UUID, entries []audit.Entry, published []events
 	return audit.Queue(final, entries)
 }
 
-// buildRecords gives the notes and events of a tenant their envelopes.
+// buildRecords adds the envelope to the audit entries and events of a tenant.
 func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]audit.Entry, []events.Event, error) {
 	correlation := op.UUID(op.RequestID(ctx))
 	if correlation == "" {
@@ -151,13 +150,13 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]
 	if c.Actor != nil {
 		actor, kind, credential = c.Actor.UserID, actorType(c.Actor.Kind), c.Actor.Credential()
 	}
-	var told []events.Event
+	var published []events.Event
 	for _, e := range r.events {
-		payload, err := payloadOf(e, r.classificationOf(e.AggregateID))
+		payload, err := newPayload(e, r.classificationOf(e.AggregateID))
 		if err != nil {
 			return nil, nil, fmt.Errorf("executor: event %s: %w", e.Type, err)
 		}
-		told = append(told, events.Event{
+		published = append(published, events.Event{
 			ID: uid.New(), Type: e.Type, TenantID: tenant, AggregateType: e.AggregateType, AggregateID: string(e.AggregateID),
 			OccurredAt: c.Now, ActorID: actor, CorrelationID: correlation, Payload: payload,
 		})
@@ -176,29 +175,28 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]
 		if n.Critical {
 			var created events.Event
 			entry, created = audit.Critical(entry)
-			told = append(told, created)
+			published = append(published, created)
 		}
 		entries = append(entries, entry)
 	}
-	return entries, told, nil
+	return entries, published, nil
 }
 
-// classificationOf is that of the audit entry about the same record. It is empty
-// where there is no such entry, and who may see the event is then decided by its
-// type: see the list of events in internal/identity.
+// classificationOf returns the classification in the audit entry about the same record.
+// It is empty if there is no such entry; the list of events in internal/identity then
+// decides by the event's type who may see it.
 func (r *records) classificationOf(aggregate op.UUID) string {
 	for _, n := range r.auditEntries {
 		if n.ResourceID == string(aggregate) {
-			return cmp.Or(n.Classification, unclassified)
+			return cmp.Or(n.Classification, defaultClassification)
 		}
 	}
 	return ""
 }
 
-// payloadOf is the changed resource's public form and, for an update, the names
-// of the fields that changed, whom it concerns, and the record's classification,
-// by which events are shown.
-func payloadOf(e Event, classification string) (json.RawMessage, error) {
+// newPayload marshals the event's resource, the changed fields, the users to notify and
+// the record's classification, which decides who may see the event.
+func newPayload(e Event, classification string) (json.RawMessage, error) {
 	payload := struct {
 		Resource       any       `json:"resource,omitempty"`
 		Changed        []string  `json:"changed,omitempty"`
@@ -208,10 +206,10 @@ func payloadOf(e Event, classification string) (json.RawMessage, error) {
 	return json.Marshal(payload)
 }
 
-// actorSystem is the audit log's word for the product itself.
+// actorSystem is the actor type of the system in the audit log.
 const actorSystem = "system"
 
-// actorType is the audit log's word for a principal kind.
+// actorType returns the audit log's actor type for a principal kind.
 func actorType(kind string) string {
 	switch kind {
 	case authz.KindService:

@@ -9,10 +9,11 @@ import (
 	"parapet/internal/op"
 )
 
-// requested names the record that a request is for, before anything is loaded: the last
-// part of its path, or else the first id in its input. Only type, id and key are set.
-func requested(o *op.Operation, in any) authz.Resource {
-	none := authz.Resource{Type: "any"}
+// requestedResource returns the record that a request names, before anything is loaded:
+// the last parameter of its path, or else the first id in its input. Only Type, ID and
+// Key are set.
+func requestedResource(o *op.Operation, in any) authz.Resource {
+	unknown := authz.Resource{Type: "any"}
 	input := reflect.ValueOf(in).Elem()
 	parts := o.PathParts()
 	for i := range o.Fields {
@@ -32,10 +33,11 @@ func requested(o *op.Operation, in any) authz.Resource {
 			return authz.Resource{Type: resourceTypeOf(f.Name), Key: value.String()}
 		}
 	}
-	return none
+	return unknown
 }
 
-// resourceTypeOf gives the type of record that a field names: timeEntryId is a time_entry.
+// resourceTypeOf returns the resource type that a field names, for example time_entry
+// for timeEntryId.
 func resourceTypeOf(field string) string {
 	var noun strings.Builder
 	for _, r := range strings.TrimSuffix(field, "Id") {

@@ -62,7 +62,7 @@ func newTestAPI(t *testing.T, log io.Writer, change func(*Config)) *API {
 		Operations: []op.Bound{
 			{Operation: echo.Operation, Call: func(ctx context.Context, in any) (any, error) {
 				r := op.RequestOf(ctx)
-				if principal.From(ctx) == nil {
+				if principal.FromContext(ctx) == nil {
 					return nil, errors.New("no principal")
 				}
 				e := in.(*echoIn)

@@ -36,7 +36,7 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 				a.writeError(c, err)
 				return
 			}
-			ctx = principal.With(ctx, who)
+			ctx = principal.NewContext(ctx, who)
 		}
 		body, err := readBody(c.Request, hasBody, b.MaxBody)
 		if err != nil {

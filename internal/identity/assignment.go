@@ -36,7 +36,7 @@ var assignmentType = authz.NewRecordType("assignment", authz.Attributes[contract
 	Project: authz.NewAttribute("(CASE WHEN a.scope = 'project' THEN a.scope_id END)",
 		func(a *contract.RoleAssignment) string { return scopeID(a, contract.ScopeProject) }),
 	Owner:          authz.NewAttribute("a.user_id", func(a *contract.RoleAssignment) string { return string(a.UserID) }),
-	Classification: authz.FixedAttribute[contract.RoleAssignment](unclassified),
+	Classification: authz.FixedAttribute[contract.RoleAssignment](directoryClassification),
 })
 
 // scopeID is the id that the assignment's scope has if it is one of this kind.
@@ -63,7 +63,7 @@ func listAssignments(ctx context.Context, c *executor.Call, in *contract.ListAss
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in.Limit, func(a contract.RoleAssignment) string {
+	return newPage(items, in.Limit, func(a contract.RoleAssignment) string {
 		return op.NewCursor(contract.ListAssignments.Name, c.Tenant, op.CursorTime(a.CreatedAt), string(a.ID))
 	}), nil
 }
@@ -101,7 +101,7 @@ func (s *Service) assignRole(ctx context.Context, c *executor.Call, _ *contract.
 	if g.user.MembershipStatus == contract.MembershipRemoved || g.user.Status == contract.UserDeleted {
 		return nil, fault.Conflict("The user is no member of the tenant any more.")
 	}
-	err := s.decideGive(ctx, c, authz.GiveAuthority{
+	err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{
 		RecipientID: string(g.user.ID), RecipientKind: g.user.PrincipalKind, RoleKinds: []string{g.role.Kind},
 		Grants: []authz.Grant{{Permissions: g.role.Permissions, Scope: a.Scope, ScopeID: string(a.ScopeID)}},
 	})
@@ -111,7 +111,7 @@ func (s *Service) assignRole(ctx context.Context, c *executor.Call, _ *contract.
 	if err := insertAssignment(ctx, c.DB, c.Tenant, a); err != nil {
 		return nil, err
 	}
-	assignmentChanged(c, a, contract.ActionRoleAssigned, contract.EventRoleAssigned)
+	recordAssignmentChange(c, a, contract.ActionRoleAssigned, contract.EventRoleAssigned)
 	return &a, nil
 }
 
@@ -161,29 +161,29 @@ func (s *Service) unassignRole(ctx context.Context, c *executor.Call, _ *contrac
 	if err := deleteAssignment(ctx, c.DB, c.Tenant, a.ID); err != nil {
 		return nil, err
 	}
-	assignmentChanged(c, a.RoleAssignment, contract.ActionRoleUnassigned, contract.EventRoleUnassigned)
+	recordAssignmentChange(c, a.RoleAssignment, contract.ActionRoleUnassigned, contract.EventRoleUnassigned)
 	return &op.None{}, nil
 }
 
-func assignmentChanged(c *executor.Call, a contract.RoleAssignment, action, event string) {
+func recordAssignmentChange(c *executor.Call, a contract.RoleAssignment, action, event string) {
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "user", ResourceID: string(a.UserID), Critical: true,
-		Changes: changeRecord{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
+		Changes: auditChanges{"assignment": a.ID, "role": a.RoleID, "roleName": a.Role, "scope": a.Scope, "scopeId": a.ScopeID},
 	})
 	c.Emit(executor.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
 }
 
-// recipient is who gets roles and a clearance with a new membership.
-type recipient struct {
+// newMember is who gets roles and a clearance with a new membership.
+type newMember struct {
 	id        op.UUID
 	kind      string
 	clearance string
 }
 
-// rolesToGive finds the roles that a new member gets in the whole of a tenant, and
+// loadRolesToAssign finds the roles that a new member gets in the whole of a tenant, and
 // asks whether the caller may give them and the clearance.
-func (s *Service) rolesToGive(ctx context.Context, c *executor.Call, tenant op.UUID, to recipient, names []string) ([]grantingRole, error) {
-	if err := c.Decide(ctx, contract.AssignRole.Permission, tenantWide(c, "role")); err != nil {
+func (s *Service) loadRolesToAssign(ctx context.Context, c *executor.Call, tenant op.UUID, to newMember, names []string) ([]grantingRole, error) {
+	if err := c.Decide(ctx, contract.AssignRole.Permission, tenantResource(c, "role")); err != nil {
 		return nil, err
 	}
 	roles, err := selectRolesByName(ctx, c.DB, tenant, names)
@@ -198,9 +198,9 @@ func (s *Service) rolesToGive(ctx context.Context, c *executor.Call, tenant op.U
 	ask := authz.GiveAuthority{RecipientID: string(to.id), RecipientKind: to.kind, ClearanceTo: to.clearance}
 	for _, r := range roles {
 		ask.RoleKinds = append(ask.RoleKinds, r.Kind)
-		ask.Grants = append(ask.Grants, r.tenantWide()...)
+		ask.Grants = append(ask.Grants, r.tenantGrants()...)
 	}
-	err = s.decideGive(ctx, c, ask)
+	err = s.decideGiveAuthority(ctx, c, ask)
 	if f := fault.From(err); f != nil && f.Code == fault.CodeConflict {
 		// Of a new member the field is what is wrong.
 		return nil, fault.Validation("roles", f.Message)

@@ -23,9 +23,9 @@ func selectAssignments(
 	ctx context.Context, q postgres.Querier, tenant op.UUID, in *contract.ListAssignmentsIn, after time.Time, afterID op.UUID, f authz.Filter,
 ) ([]contract.RoleAssignment, error) {
 	items, err := postgres.Collect[contract.RoleAssignment](ctx, q, selectAssignmentsSQL+f.SQL()+` ORDER BY a.created_at, a.id LIMIT @limit`,
-		filtered(postgres.Args{"tenant": tenant, "role": in.RoleID, "after": after, "after_id": afterID, "limit": in.Limit + 1}, f))
+		withFilterArgs(postgres.Args{"tenant": tenant, "role": in.RoleID, "after": after, "after_id": afterID, "limit": in.Limit + 1}, f))
 	for i := range items {
-		inUTC(&items[i].CreatedAt)
+		convertToUTC(&items[i].CreatedAt)
 	}
 	return items, err
 }
@@ -42,7 +42,7 @@ func selectAssignment(ctx context.Context, q postgres.Querier, tenant, role, id 
 	if postgres.IsNoRows(err) {
 		return a, fault.NotFound("assignment")
 	}
-	inUTC(&a.CreatedAt)
+	convertToUTC(&a.CreatedAt)
 	return a, err
 }
 

@@ -29,10 +29,10 @@ func (s *Service) recordOperations() []op.Bound {
 		}),
 		executor.List(s.executor, contract.ListEvents, eventColumns, listEvents),
 		executor.Handle(s.executor, contract.ListNotifications, executor.Handler[contract.ListNotificationsIn, op.Page[contract.Notification], struct{}]{
-			Load: loadFeed[contract.ListNotificationsIn], Do: listNotifications,
+			Load: loadNotificationFeed[contract.ListNotificationsIn], Do: listNotifications,
 		}),
 		executor.Handle(s.executor, contract.MarkNotificationRead, executor.Handler[contract.NotificationIn, op.None, struct{}]{
-			Load: loadFeed[contract.NotificationIn], Do: markNotificationRead,
+			Load: loadNotificationFeed[contract.NotificationIn], Do: markNotificationRead,
 		}),
 	}
 }
@@ -60,11 +60,11 @@ const auditWhereSQL = `
   AND `
 
 func listAuditEntries(ctx context.Context, c *executor.Call, in *contract.ListAuditEntriesIn, f authz.Filter) (*op.Page[contract.AuditEntry], error) {
-	from, err := moment("from", in.From)
+	from, err := parseTimestamp("from", in.From)
 	if err != nil {
 		return nil, err
 	}
-	until, err := moment("until", in.Until)
+	until, err := parseTimestamp("until", in.Until)
 	if err != nil {
 		return nil, err
 	}
@@ -80,17 +80,17 @@ func listAuditEntries(ctx context.Context, c *executor.Call, in *contract.ListAu
 	page := &op.Page[contract.AuditEntry]{Items: make([]contract.AuditEntry, len(lines)), NextCursor: next}
 	for i, l := range lines {
 		page.Items[i] = contract.AuditEntry{
-			ID: l.ID, Seq: l.Seq, TenantID: orEmpty(l.TenantID), ActorID: orEmpty(l.ActorID), OnBehalfOf: orEmpty(l.OnBehalfOf),
-			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: orEmpty(l.ResourceID), Module: l.Module,
-			Changes: asJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
-			Classification: l.Classification, CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
+			ID: l.ID, Seq: l.Seq, TenantID: valueOrZero(l.TenantID), ActorID: valueOrZero(l.ActorID), OnBehalfOf: valueOrZero(l.OnBehalfOf),
+			ActorType: l.ActorType, Action: l.Action, ResourceType: l.ResourceType, ResourceID: valueOrZero(l.ResourceID), Module: l.Module,
+			Changes: rawJSON(l.Changes), CorrelationID: l.CorrelationID, CreatedAt: l.CreatedAt.UTC(),
+			Classification: l.Classification, CredentialKind: valueOrZero(l.CredentialKind), CredentialID: valueOrZero(l.CredentialID), Hash: hex.EncodeToString(l.Hash),
 		}
 	}
 	return page, nil
 }
 
-// moment reads an optional point in time.
-func moment(field, text string) (*time.Time, error) {
+// parseTimestamp reads an optional point in time.
+func parseTimestamp(field, text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -101,16 +101,16 @@ func moment(field, text string) (*time.Time, error) {
 	return &t, nil
 }
 
-// asJSON gives stored JSON as what it is, number for number; none is nothing.
-func asJSON(text json.RawMessage) any {
+// rawJSON gives stored JSON as what it is, number for number; none is nothing.
+func rawJSON(text json.RawMessage) any {
 	if len(text) == 0 {
 		return nil
 	}
 	return jsontext.Value(text)
 }
 
-// orEmpty gives the zero value for none.
-func orEmpty[T any](p *T) T {
+// valueOrZero gives the zero value for none.
+func valueOrZero[T any](p *T) T {
 	if p == nil {
 		var none T
 		return none

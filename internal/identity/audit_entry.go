@@ -13,9 +13,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// auditNote is an audit entry of work that does not go through the executor: login,
+// systemAuditEntry is an audit entry of work that does not go through the executor: login,
 // which has no principal yet, and what an operator runs.
-type auditNote struct {
+type systemAuditEntry struct {
 	Tenant       op.UUID
 	Actor        op.UUID
 	ActorType    string
@@ -30,7 +30,7 @@ type auditNote struct {
 
 // queueAudit puts entries into a batch: the final one of the transaction of what
 // they record.
-func queueAudit(ctx context.Context, batch *pgx.Batch, notes ...auditNote) error {
+func queueAudit(ctx context.Context, batch *pgx.Batch, notes ...systemAuditEntry) error {
 	var entries []audit.Entry
 	var critical []events.Event
 	for _, n := range notes {
@@ -57,7 +57,7 @@ func queueAudit(ctx context.Context, batch *pgx.Batch, notes ...auditNote) error
 
 // appendAudit writes entries of what an operator runs. The chain's head is locked
 // until the operator's transaction ends.
-func appendAudit(ctx context.Context, tx events.Batcher, notes ...auditNote) error {
+func appendAudit(ctx context.Context, tx events.Batcher, notes ...systemAuditEntry) error {
 	batch := &pgx.Batch{}
 	if err := queueAudit(ctx, batch, notes...); err != nil {
 		return err

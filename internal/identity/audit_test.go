@@ -26,16 +26,16 @@ import (
 // UNCLASSIFIED entries for own, organisation and tenant, all of them for classified.
 func TestAuditEntriesByScope(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
 	outsider := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
 		"email": "out@acme.example", "displayName": "Out", "roles": []string{"Member"}, "organisationId": other.ID,
 	})})
-	ownID, own := r.person("own", "audit.read.own")
-	_, organisation := r.person("organisation", "audit.read.organisation")
-	_, tenant := r.person("tenant", "audit.read.tenant")
-	_, classified := r.person("classified", "audit.read.classified")
+	ownID, own := r.addPerson("own", "audit.read.own")
+	_, organisation := r.addPerson("organisation", "audit.read.organisation")
+	_, tenant := r.addPerson("tenant", "audit.read.tenant")
+	_, classified := r.addPerson("classified", "audit.read.classified")
 	// One entry by each actor and of each classification: none, the plain one, tiers,
 	// and texts that are no tier, whatever they look like.
 	plain, tiers := "UNCLASSIFIED", []*string{nil}
@@ -64,7 +64,7 @@ func TestAuditEntriesByScope(t *testing.T) {
 		for _, e := range page.Items {
 			got[e.Action]++
 			all++
-			seen[fmt.Sprint(e.Classification == nil, orNone(e.Classification))] = true
+			seen[fmt.Sprint(e.Classification == nil, textOrNone(e.Classification))] = true
 		}
 		return got, all, len(seen)
 	}
@@ -99,7 +99,7 @@ func TestAuditEntriesByScope(t *testing.T) {
 	}
 }
 
-func orNone(text *string) string {
+func textOrNone(text *string) string {
 	if text == nil {
 		return "none"
 	}
@@ -108,7 +108,7 @@ func orNone(text *string) string {
 
 func TestAuditEntriesAreFoundAndPaged(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	var ids []op.UUID
 	for _, name := range []string{"One", "Two", "Three"} {
@@ -149,7 +149,7 @@ func TestAuditEntriesAreFoundAndPaged(t *testing.T) {
 // of the same person is not among it.
 func TestListAuditEntries_NamesTheCredential(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	session := r.login("admin@acme.example")
 	me := must[contract.MeOut](r, "me", request{token: session})
 	key := must[contract.IssuedKey](r, "issue-key", request{token: session, body: body(fields{"label": "leaked"})})
@@ -195,7 +195,7 @@ func TestListAuditEntries_NamesTheCredential(t *testing.T) {
 // told where it was changed.
 func TestGetDecision_ReturnsTheSubject(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, stranger := r.login("admin@acme.example"), r.login("admin@globex.example")
 	const document = `{"subject":{"grants":{}}}`
 	digest := sha256.Sum256([]byte(document))
@@ -210,7 +210,7 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 	with, without := put(digest[:]), put(nil)
 	get := func(id op.UUID) *contract.Decision {
 		t.Helper()
-		return must[contract.Decision](r, "get-decision", in(admin, "decisionId", id, nil))
+		return must[contract.Decision](r, "get-decision", pathRequest(admin, "decisionId", id, nil))
 	}
 	d := get(with)
 	if text, err := json.Marshal(d.Subject); err != nil || string(text) != document || d.SubjectStatus != contract.SubjectVerified ||
@@ -221,13 +221,13 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 		t.Errorf("without a subject: %+v", d)
 	}
 	for name, call := range map[string]request{
-		"unknown": in(admin, "decisionId", uid.New(), nil), "another tenant's": in(stranger, "decisionId", with, nil),
+		"unknown": pathRequest(admin, "decisionId", uid.New(), nil), "another tenant's": pathRequest(stranger, "decisionId", with, nil),
 	} {
 		if _, err := r.call("get-decision", call); !fault.HasCode(err, fault.CodeNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	r.refused("get-decision", in(r.login("member@acme.example"), "decisionId", with, nil), fault.CodeForbidden, "decision_log.read")
+	r.wantFault("get-decision", pathRequest(r.login("member@acme.example"), "decisionId", with, nil), fault.CodeForbidden, "decision_log.read")
 
 	r.exec(`ALTER TABLE audit.decision_subjects DROP CONSTRAINT decision_subjects_digest_is_the_documents`)
 	r.exec(`UPDATE audit.decision_subjects SET document = '{"subject":{"grants":{"task.update":{"tenant":true}}}}'`)
@@ -238,7 +238,7 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 
 func TestDecisionsAreListed(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	for _, tenant := range []op.UUID{r.acme.id, r.globex.id} {
 		r.exec(`INSERT INTO audit.decisions
@@ -254,10 +254,10 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', false, '{"n":1}',
 	}
 	// Held in a narrower scope it reads nothing: the log is the tenant's.
 	role := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Log", "permissions": []string{"decision_log.read", "events.read"}})})
-	id, _ := r.person("clerk")
-	must[contract.RoleAssignment](r, "assign-role", in(admin, "roleId", role.ID, fields{"userId": id, "scope": "organisation", "scopeId": r.acme.organisation}))
+	id, _ := r.addPerson("clerk")
+	must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", role.ID, fields{"userId": id, "scope": "organisation", "scopeId": r.acme.organisation}))
 	clerk := r.login("clerk@acme.example")
-	r.refused("list-decisions", request{token: clerk}, fault.CodeForbidden, "decision_log.read")
+	r.wantFault("list-decisions", request{token: clerk}, fault.CodeForbidden, "decision_log.read")
 	if page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: clerk}); len(page.Items) != 0 {
 		t.Errorf("an organisation's clerk reads %d events of the tenant", len(page.Items))
 	}
@@ -265,7 +265,7 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', false, '{"n":1}',
 
 func TestEventsAreListed(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "One"})})
 	page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: admin, query: map[string][]string{"aggregateId": {string(o.ID)}}})
@@ -281,7 +281,7 @@ func TestEventsAreListed(t *testing.T) {
 // An event names its record, so it is shown to those who may read the record's tier.
 func TestEventsAreListedByClassification(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	project := uid.New()
 	for _, payload := range []string{`{"classification":"UNCLASSIFIED"}`, `{"classification":"CONFIDENTIAL"}`, `{"classification":"SECRET"}`, `{}`} {
 		r.exec(`INSERT INTO events.outbox (tenant_id, id, type, aggregate_type, aggregate_id, occurred_at, correlation_id, payload)
@@ -298,7 +298,7 @@ VALUES ($1, $2, 'projects.task.updated', 'task', $3, now(), $4, $5::text::jsonb)
 
 func TestNotifications(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	add := func(tenant op.UUID, audience string, user *op.UUID) op.UUID {
 		id := uid.New()
 		r.exec(`INSERT INTO events.notifications (tenant_id, id, event_id, audience, user_id, type, subject, payload, created_at)
@@ -318,11 +318,11 @@ VALUES ($1, $2, $3, $4, $5, 'directory.user.updated', 'user:x', '{}', now())`, t
 	if got := list(admin); len(got) != 1 || got[0].ID != all {
 		t.Errorf("the administrator's: %+v", got)
 	}
-	must[op.None](r, "mark-notification-read", in(token, "notificationId", own, nil))
+	must[op.None](r, "mark-notification-read", pathRequest(token, "notificationId", own, nil))
 	if got := list(token); got[0].ReadAt == nil {
 		t.Error("it is not marked as read")
 	}
 	for _, id := range []op.UUID{all, other, uid.New()} {
-		r.refused("mark-notification-read", in(token, "notificationId", id, nil), fault.CodeNotFound, "There is no such notification.")
+		r.wantFault("mark-notification-read", pathRequest(token, "notificationId", id, nil), fault.CodeNotFound, "There is no such notification.")
 	}
 }

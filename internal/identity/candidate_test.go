@@ -12,7 +12,7 @@ import (
 // is the same as another tenant's.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	ask := func(tenant op.UUID, name string) contract.Candidate {
 		t.Helper()
 		c, err := r.service.Candidate(t.Context(), tenant, name)

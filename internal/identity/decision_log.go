@@ -18,7 +18,7 @@ import (
 // narrower scope holds a part of it. Of its lines the caller reads those about records
 // up to its clearance: the ids of a record tell that it exists.
 func loadDecisionLog[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
-	return struct{}{}, tenantWide(c, "decision log"), nil
+	return struct{}{}, tenantResource(c, "decision log"), nil
 }
 
 func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecisionsIn, _ struct{}) (*op.Page[contract.DecisionEntry], error) {
@@ -43,8 +43,8 @@ func listDecisions(ctx context.Context, c *executor.Call, in *contract.ListDecis
 func decisionEntry(l *decisionlog.Line) contract.DecisionEntry {
 	return contract.DecisionEntry{
 		ID: l.ID, DecidedAt: l.DecidedAt.UTC(), ActorID: l.ActorID, Rule: l.Rule, Permission: l.Permission, Module: l.Module,
-		Input: asJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
-		CredentialKind: orEmpty(l.CredentialKind), CredentialID: orEmpty(l.CredentialID), SubjectDigest: hex.EncodeToString(l.SubjectDigest),
+		Input: rawJSON(l.Input), Allow: l.Allow, Hidden: l.Hidden, Reasons: l.Reasons, Revision: l.Revision, RequestID: l.RequestID,
+		CredentialKind: valueOrZero(l.CredentialKind), CredentialID: valueOrZero(l.CredentialID), SubjectDigest: hex.EncodeToString(l.SubjectDigest),
 	}
 }
 
@@ -71,6 +71,6 @@ func (s *Service) getDecision(ctx context.Context, c *executor.Call, in *contrac
 		out.SubjectStatus = contract.SubjectAltered
 		return out, nil
 	}
-	out.Subject, out.SubjectStatus = asJSON(snapshot.Document), contract.SubjectVerified
+	out.Subject, out.SubjectStatus = rawJSON(snapshot.Document), contract.SubjectVerified
 	return out, nil
 }

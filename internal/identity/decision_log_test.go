@@ -13,9 +13,9 @@ import (
 // clearance alone.
 func TestDecisions_AreShownUpToTheClearanceOfTheReader(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	_, clerk := r.person("clerk", "decision_log.read") // INTERNAL
-	admin := r.login("admin@acme.example")             // SECRET
+	r := newFixture(t, fixtureOptions{})
+	_, clerk := r.addPerson("clerk", "decision_log.read") // INTERNAL
+	admin := r.login("admin@acme.example")                // SECRET
 	for name, c := range map[string]struct {
 		input string
 		shown bool
@@ -38,7 +38,7 @@ VALUES ($1, $2, now(), $3, 'access', $4, 'tracker', false, $5, false, '{}', 'r',
 			if (len(page.Items) == 1) != shown {
 				t.Errorf("%s: the %s is shown %d decisions", name, who, len(page.Items))
 			}
-			_, err := r.call("get-decision", in(token, "decisionId", id, nil))
+			_, err := r.call("get-decision", pathRequest(token, "decisionId", id, nil))
 			if shown && err != nil || !shown && !fault.HasCode(err, fault.CodeNotFound) {
 				t.Errorf("%s: the %s gets %v", name, who, err)
 			}

@@ -12,7 +12,7 @@ import (
 // Each operation is refused to somebody; one that is not listed here fails.
 func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	service := r.provision(r.acme)["spec-wiki-sync"]
 	member, guest := r.login("member@acme.example"), r.login("guest@acme.example")
 	key := must[contract.IssuedKey](r, "issue-key", request{token: member, body: body(fields{"label": "x"})})
@@ -25,8 +25,8 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 	}{
 		"login":             {request{body: body(fields{"email": "member@acme.example", "password": "wrong"})}, fault.CodeUnauthorized, ""},
 		"logout":            {request{token: key.Token}, fault.CodeConflict, "API key"},
-		"change-password":   {request{token: key.Token, body: body(fields{"currentPassword": pass, "newPassword": "another long secret"})}, fault.CodeForbidden, "session"},
-		"change-email":      {request{token: key.Token, body: body(fields{"currentPassword": pass, "email": "x@acme.example"})}, fault.CodeForbidden, "session"},
+		"change-password":   {request{token: key.Token, body: body(fields{"currentPassword": testPassword, "newPassword": "another long secret"})}, fault.CodeForbidden, "session"},
+		"change-email":      {request{token: key.Token, body: body(fields{"currentPassword": testPassword, "email": "x@acme.example"})}, fault.CodeForbidden, "session"},
 		"reset-password":    {request{body: body(fields{"token": "x", "newPassword": "another long secret"})}, fault.CodeValidation, "unknown, used or expired"},
 		"me":                {away, fault.CodeForbidden, "not allowed"},
 		"permissions":       {away, fault.CodeForbidden, "not allowed"},
@@ -45,12 +45,12 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 			t.Errorf("%s is refused to nobody", o.Name)
 			continue
 		}
-		r.refused(o.Name, d.request, d.code, d.says)
+		r.wantFault(o.Name, d.request, d.code, d.says)
 		if o.Access != op.Public {
 			for _, text := range []string{"", "x", key.Token + "x", key.Token[:len(key.Token)-1]} {
 				q := d.request
 				q.token = text
-				r.refused(o.Name, q, fault.CodeUnauthorized, "")
+				r.wantFault(o.Name, q, fault.CodeUnauthorized, "")
 			}
 		}
 	}
@@ -61,13 +61,13 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 // operation in it by another tenant's credential.
 func TestNobodyActsInADisabledTenant(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["admin"])
 	admin, guest := r.login("admin@acme.example"), r.login("admin@globex.example")
 	must[contract.MeOut](r, "me", request{token: guest, actAs: string(r.acme.organisation)})
 	r.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, r.acme.id)
-	r.refused("me", request{token: admin}, fault.CodeUnauthorized, "TENANT_DISABLED")
-	r.refused("me", request{token: guest, actAs: string(r.acme.organisation)}, fault.CodeForbidden, "not allowed")
+	r.wantFault("me", request{token: admin}, fault.CodeUnauthorized, "TENANT_DISABLED")
+	r.wantFault("me", request{token: guest, actAs: string(r.acme.organisation)}, fault.CodeForbidden, "not allowed")
 	must[contract.MeOut](r, "me", request{token: guest})
 	r.exec(`UPDATE identity.tenants SET disabled_at = NULL WHERE id = $1`, r.acme.id)
 	must[contract.MeOut](r, "me", request{token: admin})

@@ -7,8 +7,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// unclassified is the tier of what the directory keeps: it has no other.
-const unclassified = "UNCLASSIFIED"
+// directoryClassification is the tier of what the directory keeps: it has no other.
+const directoryClassification = "UNCLASSIFIED"
 
 // directoryOperations are those on tenants, organisations, users, memberships,
 // roles and grants, and those that read the audit log, the decision log, the
@@ -26,27 +26,27 @@ func (s *Service) directoryOperations() []op.Bound {
 	return all
 }
 
-// tenantWide is a resource of the acting tenant that lies in no organisation
+// tenantGrants is a resource of the acting tenant that lies in no organisation
 // and in no project: only what is held in the whole tenant reaches it.
-func tenantWide(c *executor.Call, kind string) authz.Resource {
-	return authz.Resource{Type: kind, Tenant: string(c.Tenant), Classification: unclassified}
+func tenantResource(c *executor.Call, kind string) authz.Resource {
+	return authz.Resource{Type: kind, Tenant: string(c.Tenant), Classification: directoryClassification}
 }
 
-// changeRecord is what an audit entry says of a change: ids, codes and names of
+// auditChanges is what an audit entry says of a change: ids, codes and names of
 // fields, never a secret and never an address.
-type changeRecord map[string]any
+type auditChanges map[string]any
 
-// because adds the reason that a caller gave.
-func (ch changeRecord) because(reason string) changeRecord {
+// withReason adds the reason that a caller gave.
+func (ch auditChanges) withReason(reason string) auditChanges {
 	if reason != "" {
 		ch["reason"] = reason
 	}
 	return ch
 }
 
-// pageOf cuts a page out of items, of which one more was asked for than the page
+// newPage cuts a page out of items, of which one more was asked for than the page
 // takes; after gives the cursor that stands behind an item.
-func pageOf[T any](items []T, limit int, after func(T) string) *op.Page[T] {
+func newPage[T any](items []T, limit int, after func(T) string) *op.Page[T] {
 	p := &op.Page[T]{Items: items}
 	if len(items) > limit {
 		p.Items = items[:limit]
@@ -64,7 +64,7 @@ func cursorKeys(c *executor.Call, o *op.Operation, cursor string) (key string, i
 	}
 	id, err = op.ParseUUID(keys[1])
 	if err != nil {
-		return "", "", wrongCursorError(err)
+		return "", "", invalidCursorError(err)
 	}
 	return keys[0], id, nil
 }
@@ -86,13 +86,13 @@ func cursorID(c *executor.Call, o *op.Operation, cursor string) (op.UUID, error)
 	}
 	id, err := op.ParseUUID(keys[0])
 	if err != nil {
-		return "", wrongCursorError(err)
+		return "", invalidCursorError(err)
 	}
 	return id, nil
 }
 
-// filtered adds the policy's condition to a statement's arguments.
-func filtered(args postgres.Args, f authz.Filter) postgres.Args {
+// withFilterArgs adds the policy's condition to a statement's arguments.
+func withFilterArgs(args postgres.Args, f authz.Filter) postgres.Args {
 	f.AddTo(args)
 	return args
 }

@@ -16,20 +16,20 @@ import (
 	"parapet/internal/uid"
 )
 
-// office adds northwind, a PROGRAMME_OFFICE tenant that administers acme and not
+// addOffice adds northwind, a PROGRAMME_OFFICE tenant that administers acme and not
 // globex.
-func (r *realm) office() house {
+func (r *fixture) addOffice() testTenant {
 	r.t.Helper()
-	h := house{people: map[string]op.UUID{}}
+	h := testTenant{people: map[string]op.UUID{}}
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
-		if h.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: "northwind", Name: "Northwind", Type: "PROGRAMME_OFFICE"}); err != nil {
+		if h.id, err = s.EnsureTenant(ctx, identity.SeedTenant{Slug: "northwind", Name: "Northwind", Type: "PROGRAMME_OFFICE"}); err != nil {
 			return err
 		}
 		for name, role := range map[string]string{"admin": "Admin", "member": "Member"} {
-			h.people[name], err = s.User(ctx, identity.SeedUser{
-				Tenant: h.id, Email: name + "@northwind.example", DisplayName: name, Kind: "HUMAN", Password: pass, Clearance: "SECRET", Roles: []string{role},
+			h.people[name], err = s.EnsureUser(ctx, identity.SeedUser{
+				Tenant: h.id, Email: name + "@northwind.example", DisplayName: name, Kind: "HUMAN", Password: testPassword, Clearance: "SECRET", Roles: []string{role},
 			})
 			if err != nil {
 				return err
@@ -42,44 +42,44 @@ func (r *realm) office() house {
 }
 
 // roleID gives the id of a tenant's role.
-func (r *realm) roleID(tenant op.UUID, name string) op.UUID {
+func (r *fixture) roleID(tenant op.UUID, name string) op.UUID {
 	r.t.Helper()
-	return op.UUID(one[string](r, `SELECT id::text FROM identity.roles WHERE tenant_id = $1 AND name = $2`, tenant, name))
+	return op.UUID(queryValue[string](r, `SELECT id::text FROM identity.roles WHERE tenant_id = $1 AND name = $2`, tenant, name))
 }
 
-// person adds a member of acme, with a role of its own that grants these
+// addPerson adds a member of acme, with a role of its own that grants these
 // permissions in the whole tenant, and gives its id and a session.
-func (r *realm) person(name string, permissions ...string) (op.UUID, string) {
+func (r *fixture) addPerson(name string, permissions ...string) (op.UUID, string) {
 	r.t.Helper()
-	return r.personIn(r.acme, name, permissions...)
+	return r.addPersonIn(r.acme, name, permissions...)
 }
 
-// personIn is person for a member of another tenant.
-func (r *realm) personIn(h house, name string, permissions ...string) (op.UUID, string) {
+// addPersonIn is person for a member of another tenant.
+func (r *fixture) addPersonIn(h testTenant, name string, permissions ...string) (op.UUID, string) {
 	r.t.Helper()
 	role := uid.New()
 	r.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, $3)`, h.id, role, name+"'s role")
 	for _, p := range permissions {
 		r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, $3)`, h.id, role, p)
 	}
-	return r.holderIn(h, name, name+"'s role")
+	return r.addPersonWithRoleIn(h, name, name+"'s role")
 }
 
-// holder adds a member of acme who holds a role that is there.
-func (r *realm) holder(name, role string) (op.UUID, string) {
+// addPersonWithRole adds a member of acme who holds a role that is there.
+func (r *fixture) addPersonWithRole(name, role string) (op.UUID, string) {
 	r.t.Helper()
-	return r.holderIn(r.acme, name, role)
+	return r.addPersonWithRoleIn(r.acme, name, role)
 }
 
-// holderIn is holder for a member of another tenant.
-func (r *realm) holderIn(h house, name, role string) (op.UUID, string) {
+// addPersonWithRoleIn is holder for a member of another tenant.
+func (r *fixture) addPersonWithRoleIn(h testTenant, name, role string) (op.UUID, string) {
 	r.t.Helper()
 	var id op.UUID
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
-		id, err = s.User(ctx, identity.SeedUser{
-			Tenant: h.id, Organisation: h.organisation, Email: name + "@acme.example", DisplayName: name, Kind: "HUMAN", Password: pass,
+		id, err = s.EnsureUser(ctx, identity.SeedUser{
+			Tenant: h.id, Organisation: h.organisation, Email: name + "@acme.example", DisplayName: name, Kind: "HUMAN", Password: testPassword,
 			Clearance: "INTERNAL", Roles: []string{role},
 		})
 		return err
@@ -87,23 +87,23 @@ func (r *realm) holderIn(h house, name, role string) (op.UUID, string) {
 	return id, r.login(name + "@acme.example")
 }
 
-// critical tells whether acme's chain holds an entry of this action about the
+// hasCriticalEntry tells whether acme's chain holds an entry of this action about the
 // record, and whether the event of a critical one went with it.
-func (r *realm) critical(tenant op.UUID, action string, resource op.UUID) bool {
+func (r *fixture) hasCriticalEntry(tenant op.UUID, action string, resource op.UUID) bool {
 	r.t.Helper()
-	return one[bool](r, `
+	return queryValue[bool](r, `
 SELECT EXISTS (SELECT 1 FROM audit.entries WHERE tenant_id = $1 AND action = $2 AND resource_id = $3)
    AND EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = 'audit.entry.created')`, tenant, action, string(resource))
 }
 
-// told tells whether the outbox holds an event of this type about the record.
-func (r *realm) told(tenant op.UUID, event string, aggregate op.UUID) bool {
+// hasEvent tells whether the outbox holds an event of this type about the record.
+func (r *fixture) hasEvent(tenant op.UUID, event string, aggregate op.UUID) bool {
 	r.t.Helper()
-	return one[bool](r, `SELECT EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = $2 AND aggregate_id = $3)`, tenant, event, string(aggregate))
+	return queryValue[bool](r, `SELECT EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = $2 AND aggregate_id = $3)`, tenant, event, string(aggregate))
 }
 
-// bodies are the bodies that every operation of the directory accepts.
-func bodies() map[string]string {
+// requestBodies are the requestBodies that every operation of the directory accepts.
+func requestBodies() map[string]string {
 	id := string(uid.New())
 	return map[string]string{
 		"create-tenant": body(fields{"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "a@fresh.example", "adminName": "A"}),
@@ -119,7 +119,7 @@ func bodies() map[string]string {
 
 // requestFor makes an acceptable request of an operation, about this id.
 func requestFor(o *op.Operation, token string, id op.UUID) request {
-	q := request{token: token, path: map[string]string{}, body: bodies()[o.Name]}
+	q := request{token: token, path: map[string]string{}, body: requestBodies()[o.Name]}
 	for _, part := range o.PathParts() {
 		q.path[part] = string(id)
 	}
@@ -130,7 +130,7 @@ func requestFor(o *op.Operation, token string, id op.UUID) request {
 // anything is looked up.
 func TestDirectoryDeniesWhoHoldsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	nobody := r.login("platform@acme.example")
 	for _, o := range contract.DirectoryOperations() {
 		if _, bound := r.bound[o.Name]; !bound {
@@ -138,7 +138,7 @@ func TestDirectoryDeniesWhoHoldsNothing(t *testing.T) {
 			continue
 		}
 		for _, id := range []op.UUID{r.acme.people["member"], uid.New()} {
-			r.refused(o.Name, requestFor(o, nobody, id), fault.CodeForbidden, o.Permission)
+			r.wantFault(o.Name, requestFor(o, nobody, id), fault.CodeForbidden, o.Permission)
 		}
 	}
 }
@@ -146,11 +146,11 @@ func TestDirectoryDeniesWhoHoldsNothing(t *testing.T) {
 // A record of another tenant and one that does not exist are the same answer.
 func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	foreign := map[string]op.UUID{
 		"tenantId": r.globex.id, "organisationId": r.globex.organisation, "userId": r.globex.people["member"], "roleId": r.roleID(r.globex.id, "Member"),
-		"assignmentId": op.UUID(one[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 LIMIT 1`, r.globex.id)),
+		"assignmentId": op.UUID(queryValue[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 LIMIT 1`, r.globex.id)),
 	}
 	asked := 0
 	for _, o := range contract.DirectoryOperations() {
@@ -190,11 +190,11 @@ func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
 	// Ids in bodies and queries tell no more than those in paths.
 	member := r.roleID(r.acme.id, "Member")
 	for _, user := range []op.UUID{r.globex.people["member"], uid.New()} {
-		r.refused("assign-role", request{token: admin, path: map[string]string{"roleId": string(member)}, body: body(fields{"userId": user})}, fault.CodeNotFound, "There is no such user.")
-		r.refused("create-membership", request{token: admin, body: body(fields{"userId": user, "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
+		r.wantFault("assign-role", request{token: admin, path: map[string]string{"roleId": string(member)}, body: body(fields{"userId": user})}, fault.CodeNotFound, "There is no such user.")
+		r.wantFault("create-membership", request{token: admin, body: body(fields{"userId": user, "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
 	}
 	for _, organisation := range []op.UUID{r.globex.organisation, uid.New()} {
-		r.refused("create-user", request{token: admin, body: body(fields{
+		r.wantFault("create-user", request{token: admin, body: body(fields{
 			"email": "new@acme.example", "displayName": "N", "roles": []string{"Member"}, "organisationId": organisation,
 		})}, fault.CodeValidation, "The tenant has no such organisation.")
 	}
@@ -203,7 +203,7 @@ func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
 // What an answer shows of a user is no secret.
 func TestNoAnswerHoldsAPasswordHash(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	for _, name := range []string{"list-users", "list-people", "get-user", "list-memberships"} {
 		out, err := r.call(name, requestFor(r.bound[name].Operation, admin, r.acme.people["member"]))
@@ -226,35 +226,35 @@ func TestNoAnswerHoldsAPasswordHash(t *testing.T) {
 // A page holds what it can hold, and all pages together hold everything once.
 func TestDirectoryListsInPages(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	for i := range 5 {
 		name := string(rune('A'+i)) + " organisation"
 		must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": name})})
 	}
-	pagesOf[contract.Organisation](r, "list-organisations", admin, 6, func(o contract.Organisation) op.UUID { return o.ID })
-	pagesOf[contract.User](r, "list-users", admin, len(people), func(u contract.User) op.UUID { return u.ID })
-	pagesOf[contract.Colleague](r, "list-people", admin, len(people), func(p contract.Colleague) op.UUID { return p.ID })
-	pagesOf[contract.Membership](r, "list-memberships", admin, len(people), func(m contract.Membership) op.UUID { return m.UserID })
-	pagesOf[contract.Role](r, "list-roles", admin, len(r.engine.Catalogue().Roles), func(r contract.Role) op.UUID { return r.ID })
-	events := one[int](r, `SELECT count(*)::int FROM events.outbox WHERE tenant_id = $1`, r.acme.id)
-	pagesOf[contract.EventRecord](r, "list-events", admin, events, func(e contract.EventRecord) op.UUID { return e.ID })
+	checkPages[contract.Organisation](r, "list-organisations", admin, 6, func(o contract.Organisation) op.UUID { return o.ID })
+	checkPages[contract.User](r, "list-users", admin, len(people), func(u contract.User) op.UUID { return u.ID })
+	checkPages[contract.Colleague](r, "list-people", admin, len(people), func(p contract.Colleague) op.UUID { return p.ID })
+	checkPages[contract.Membership](r, "list-memberships", admin, len(people), func(m contract.Membership) op.UUID { return m.UserID })
+	checkPages[contract.Role](r, "list-roles", admin, len(r.engine.Catalogue().Roles), func(r contract.Role) op.UUID { return r.ID })
+	events := queryValue[int](r, `SELECT count(*)::int FROM events.outbox WHERE tenant_id = $1`, r.acme.id)
+	checkPages[contract.EventRecord](r, "list-events", admin, events, func(e contract.EventRecord) op.UUID { return e.ID })
 	for _, name := range []string{"list-events", "list-notifications"} {
-		r.refused(name, request{token: admin, query: map[string][]string{"cursor": {op.NewCursor(name, r.acme.id, "b")}}}, fault.CodeValidation, "cursor")
+		r.wantFault(name, request{token: admin, query: map[string][]string{"cursor": {op.NewCursor(name, r.acme.id, "b")}}}, fault.CodeValidation, "cursor")
 	}
 	for _, cursor := range []string{"x", "AAAA", op.NewCursor("list-users", r.globex.id, "a", string(uid.New())), op.NewCursor("list-users", r.acme.id, "a", "b")} {
-		r.refused("list-users", request{token: admin, query: map[string][]string{"cursor": {cursor}}}, fault.CodeValidation, "cursor")
+		r.wantFault("list-users", request{token: admin, query: map[string][]string{"cursor": {cursor}}}, fault.CodeValidation, "cursor")
 	}
 	for _, limit := range []string{"0", "201", "-1", "x"} {
-		r.refused("list-users", request{token: admin, query: map[string][]string{"limit": {limit}}}, fault.CodeValidation, "limit")
+		r.wantFault("list-users", request{token: admin, query: map[string][]string{"limit": {limit}}}, fault.CodeValidation, "limit")
 	}
 }
 
 // The lists that only an office has, or that are about one record.
 func TestFurtherListsInPages(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	r.office()
+	r := newFixture(t, fixtureOptions{})
+	r.addOffice()
 	office := r.login("admin@northwind.example")
 	first := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: office, query: map[string][]string{"limit": {"1"}}})
 	second := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: office, query: map[string][]string{"limit": {"1"}, "cursor": {first.NextCursor}}})
@@ -263,9 +263,9 @@ func TestFurtherListsInPages(t *testing.T) {
 	}
 	admin := r.login("admin@acme.example")
 	role := r.roleID(r.acme.id, "Member")
-	must[contract.RoleAssignment](r, "assign-role", in(admin, "roleId", role, fields{"userId": r.acme.people["guest"]}))
+	must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", role, fields{"userId": r.acme.people["guest"]}))
 	seen := map[op.UUID]bool{}
-	q := in(admin, "roleId", role, nil)
+	q := pathRequest(admin, "roleId", role, nil)
 	q.query = map[string][]string{"limit": {"1"}}
 	for range 3 {
 		page := must[op.Page[contract.RoleAssignment]](r, "list-assignments", q)
@@ -279,10 +279,10 @@ func TestFurtherListsInPages(t *testing.T) {
 		t.Errorf("holders: %v", seen)
 	}
 	q.query = map[string][]string{"cursor": {op.NewCursor("list-assignments", r.acme.id, "no moment", string(role))}}
-	r.refused("list-assignments", q, fault.CodeValidation, "cursor")
+	r.wantFault("list-assignments", q, fault.CodeValidation, "cursor")
 }
 
-func pagesOf[T any](r *realm, name, token string, want int, id func(T) op.UUID) {
+func checkPages[T any](r *fixture, name, token string, want int, id func(T) op.UUID) {
 	r.t.Helper()
 	seen := map[op.UUID]bool{}
 	cursor := ""

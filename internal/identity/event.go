@@ -39,7 +39,7 @@ func listEvents(ctx context.Context, c *executor.Call, in *contract.ListEventsIn
 		return nil, err
 	}
 	items, err := postgres.Collect[contract.EventRecord](ctx, c.DB, selectEventsSQL+f.SQL()+` ORDER BY o.id DESC LIMIT @limit`,
-		filtered(postgres.Args{
+		withFilterArgs(postgres.Args{
 			"tenant": c.Tenant, "before": before, "type": in.Type, "aggregate_type": in.AggregateType, "aggregate_id": in.AggregateID,
 			"limit": in.Limit + 1,
 		}, f))
@@ -47,17 +47,17 @@ func listEvents(ctx context.Context, c *executor.Call, in *contract.ListEventsIn
 		return nil, err
 	}
 	for i := range items {
-		inUTC(&items[i].OccurredAt, items[i].DispatchedAt)
+		convertToUTC(&items[i].OccurredAt, items[i].DispatchedAt)
 	}
-	return pageOf(items, in.Limit, func(e contract.EventRecord) string {
+	return newPage(items, in.Limit, func(e contract.EventRecord) string {
 		return op.NewCursor(contract.ListEvents.Name, c.Tenant, string(e.ID))
 	}), nil
 }
 
-// loadFeed asks for the caller's notifications as a whole: a key that is bound to
+// loadNotificationFeed asks for the caller's notifications as a whole: a key that is bound to
 // one project has no part of them.
-func loadFeed[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
-	return struct{}{}, tenantWide(c, "notification"), nil
+func loadNotificationFeed[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
+	return struct{}{}, tenantResource(c, "notification"), nil
 }
 
 func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListNotificationsIn, _ struct{}) (*op.Page[contract.Notification], error) {
@@ -65,7 +65,7 @@ func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListN
 	if err != nil {
 		return nil, err
 	}
-	administrator, err := readsForAdministrators(ctx, c)
+	administrator, err := canReadAdministratorNotifications(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +79,16 @@ func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListN
 			ID: n.ID, EventID: n.EventID, Audience: n.Audience, Type: n.Type, Subject: n.Subject,
 			CreatedAt: n.CreatedAt, ReadAt: n.ReadAt,
 		}
-		inUTC(&items[i].CreatedAt, items[i].ReadAt)
+		convertToUTC(&items[i].CreatedAt, items[i].ReadAt)
 	}
-	return pageOf(items, in.Limit, func(n contract.Notification) string {
+	return newPage(items, in.Limit, func(n contract.Notification) string {
 		return op.NewCursor(contract.ListNotifications.Name, c.Tenant, string(n.ID))
 	}), nil
 }
 
-// readsForAdministrators asks whether the caller reads the notifications for the
+// canReadAdministratorNotifications asks whether the caller reads the notifications for the
 // tenant's administrators.
-func readsForAdministrators(ctx context.Context, c *executor.Call) (bool, error) {
+func canReadAdministratorNotifications(ctx context.Context, c *executor.Call) (bool, error) {
 	v, err := c.Evaluate(ctx, authz.AdministratorNotifications{Actor: c.Actor.Subject})
 	return v.Allow, err
 }
@@ -96,7 +96,7 @@ func readsForAdministrators(ctx context.Context, c *executor.Call) (bool, error)
 // markNotificationRead changes nothing that anybody else has to know of, so that
 // there is neither an audit entry nor an event.
 func markNotificationRead(ctx context.Context, c *executor.Call, in *contract.NotificationIn, _ struct{}) (*op.None, error) {
-	administrator, err := readsForAdministrators(ctx, c)
+	administrator, err := canReadAdministratorNotifications(ctx, c)
 	if err != nil {
 		return nil, err
 	}

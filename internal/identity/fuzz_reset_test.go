@@ -7,14 +7,14 @@ import (
 
 // The token of a reset link has one spelling. A text of another form names no reset.
 func FuzzResetToken(f *testing.F) {
-	f.Add(resetToken{noSessionID, noSessionID, make([]byte, 32)}.String())
+	f.Add(resetToken{nilUUID, nilUUID, make([]byte, 32)}.String())
 	f.Add("")
 	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 64)) + "=")
 	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 63)) + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		token := parseResetToken(text)
 		if token.secret == nil {
-			if token.tenant != noSessionID || token.id != noSessionID {
+			if token.tenant != nilUUID || token.id != nilUUID {
 				t.Fatalf("%q names %+v", text, token)
 			}
 			return

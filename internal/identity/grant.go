@@ -28,7 +28,7 @@ func (s *Service) grantOperations() []op.Bound {
 		}),
 		executor.Handle(s.executor, contract.ListPermissions, executor.Handler[contract.ListPermissionsIn, op.Page[contract.Permission], struct{}]{
 			Load: func(_ context.Context, c *executor.Call, _ *contract.ListPermissionsIn) (struct{}, authz.Resource, error) {
-				return struct{}{}, tenantWide(c, "permission"), nil
+				return struct{}{}, tenantResource(c, "permission"), nil
 			},
 			Do: s.listPermissions,
 		}),
@@ -53,7 +53,7 @@ func (s *Service) grantPermission(ctx context.Context, c *executor.Call, in *con
 	if slices.Contains(r.Permissions, in.Permission) {
 		return s.showUnchangedRole(ctx, c, r)
 	}
-	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.GrantToRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.GrantToRole, Actor: c.Actor.Subject, Role: r.policyRole(), Permission: in.Permission})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) grantPermission(ctx context.Context, c *executor.Call, in *con
 		return nil, err
 	}
 	r.Permissions = slices.Sorted(slices.Values(append(slices.Clone(r.Permissions), in.Permission)))
-	return s.grantChanged(c, r, in.Permission, contract.ActionPermissionGranted), nil
+	return s.recordGrantChange(c, r, in.Permission, contract.ActionPermissionGranted), nil
 }
 
 func (s *Service) revokePermission(ctx context.Context, c *executor.Call, in *contract.RevokePermissionIn, r grantingRole) (*contract.Role, error) {
@@ -69,7 +69,7 @@ func (s *Service) revokePermission(ctx context.Context, c *executor.Call, in *co
 	if i < 0 {
 		return nil, fault.NotFound("grant")
 	}
-	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.RevokeOfRole, Actor: c.Actor.Subject, Role: r.document(), Permission: in.Permission})
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.RevokeOfRole, Actor: c.Actor.Subject, Role: r.policyRole(), Permission: in.Permission})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
@@ -77,14 +77,14 @@ func (s *Service) revokePermission(ctx context.Context, c *executor.Call, in *co
 		return nil, err
 	}
 	r.Permissions = slices.Delete(slices.Clone(r.Permissions), i, i+1)
-	return s.grantChanged(c, r, in.Permission, contract.ActionPermissionRevoked), nil
+	return s.recordGrantChange(c, r, in.Permission, contract.ActionPermissionRevoked), nil
 }
 
-func (s *Service) grantChanged(c *executor.Call, r grantingRole, permission, action string) *contract.Role {
-	public := s.publicRole(r)
+func (s *Service) recordGrantChange(c *executor.Call, r grantingRole, permission, action string) *contract.Role {
+	public := s.roleToContract(r)
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changeRecord{"role": r.Name, "permission": permission},
+		Changes: auditChanges{"role": r.Name, "permission": permission},
 	})
 	c.Emit(executor.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: []string{"permissions"}})
 	return public
@@ -94,12 +94,12 @@ func unknownPermission(field, name string) error {
 	return fault.Validation(field, fmt.Sprintf("There is no permission %q. list-permissions names them all.", name))
 }
 
-// document is the role as the policies see it.
-func (r grantingRole) document() authz.HeldRole { return authz.HeldRole{Name: r.Name, Kind: r.Kind} }
+// policyRole is the role as the policies see it.
+func (r grantingRole) policyRole() authz.HeldRole { return authz.HeldRole{Name: r.Name, Kind: r.Kind} }
 
-// decideGive asks whether the caller may give what the question says. Whether it
+// decideGiveAuthority asks whether the caller may give what the question says. Whether it
 // holds it is the policies' answer.
-func (s *Service) decideGive(ctx context.Context, c *executor.Call, ask authz.GiveAuthority) error {
+func (s *Service) decideGiveAuthority(ctx context.Context, c *executor.Call, ask authz.GiveAuthority) error {
 	ask.Actor = c.Actor.Subject
 	v, err := c.Evaluate(ctx, ask)
 	return accountFault(v, err)

@@ -15,18 +15,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// document is the account as the policies see it.
-func (a accountState) document() authz.Account {
+// policyRole is the account as the policies see it.
+func (a accountState) policyAccount() authz.Account {
 	return authz.Account{
 		ID: string(a.ID), Kind: a.PrincipalKind, Status: a.Status, Home: string(a.HomeTenantID),
 		HasPassword: a.HasPassword, AddressConfirmed: a.AddressConfirmed,
 	}
 }
 
-// holdings reads what a user holds, in the given tenants or, where none is given,
+// userHoldings reads what a user holds, in the given tenants or, where none is given,
 // in every one, and who the caller is there. With withKeys each active API key of the
 // user is a holding as well: a key keeps the roles that it was issued with.
-func (s *Service) holdings(ctx context.Context, c *executor.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
+func (s *Service) userHoldings(ctx context.Context, c *executor.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	rows, err := readHoldings(ctx, s.deps.Auth, user, c.Actor.UserID)
 	if err != nil {
 		return nil, postgres.MapError(err)
@@ -36,7 +36,7 @@ func (s *Service) holdings(ctx context.Context, c *executor.Call, user op.UUID, 
 		if len(tenants) > 0 && !slices.Contains(tenants, r.TenantID) {
 			continue
 		}
-		h, err := s.holding(ctx, r, user)
+		h, err := s.newHolding(ctx, r, user)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (s *Service) holdings(ctx context.Context, c *executor.Call, user op.UUID, 
 			h.Caller = c.Actor.Subject
 		case r.CallerMembership != "":
 			// Without a subject there the caller holds nothing there.
-			if h.Caller, err = c.SubjectIn(ctx, r.TenantID, r.Revision); err != nil && !fault.HasCode(err, fault.CodeForbidden) {
+			if h.Caller, err = c.SubjectInTenant(ctx, r.TenantID, r.Revision); err != nil && !fault.HasCode(err, fault.CodeForbidden) {
 				return nil, err
 			}
 		}
@@ -75,8 +75,8 @@ func grantsOf(roles []holdingRole) []authz.Grant {
 	return grants
 }
 
-// holding is a row with the delegations that the user received in its tenant.
-func (s *Service) holding(ctx context.Context, r holdingRow, user op.UUID) (authz.Holding, error) {
+// newHolding is a row with the delegations that the user received in its tenant.
+func (s *Service) newHolding(ctx context.Context, r holdingRow, user op.UUID) (authz.Holding, error) {
 	h := authz.Holding{
 		Tenant: string(r.TenantID), Membership: r.Membership, Clearance: r.Clearance, CallerMembership: r.CallerMembership,
 		Grants: grantsOf(r.Roles),
@@ -105,7 +105,7 @@ func (s *Service) authorityDigest(ctx context.Context, user op.UUID) ([]byte, er
 	}
 	var all []authz.Holding
 	for _, r := range rows {
-		h, err := s.holding(ctx, r, user)
+		h, err := s.newHolding(ctx, r, user)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (s *Service) decideAccount(ctx context.Context, c *executor.Call, change au
 	if err != nil {
 		return err
 	}
-	ask := authz.ChangeAccount{Change: change, Actor: c.Actor.Subject, Account: account.document()}
+	ask := authz.ChangeAccount{Change: change, Actor: c.Actor.Subject, Account: account.policyAccount()}
 	switch change {
 	case authz.ChangeAddress:
 		ask.Holdings, err = s.lockedHoldings(ctx, c, user, false)
@@ -141,7 +141,7 @@ func (s *Service) decideAccount(ctx context.Context, c *executor.Call, change au
 		ask.Holdings, err = s.lockedHoldings(ctx, c, user, true, c.Tenant)
 	case authz.SuspendAccount, authz.DeleteAccount, authz.StopMembership:
 		if ask.OtherAdministrators, err = s.countOtherAdministrators(ctx, c, user); err == nil {
-			ask.Roles, err = s.rolesHere(ctx, c, user)
+			ask.Roles, err = s.rolesInTenant(ctx, c, user)
 		}
 	}
 	if err != nil {
@@ -156,11 +156,11 @@ func (s *Service) lockedHoldings(ctx context.Context, c *executor.Call, user op.
 	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
 		return nil, err
 	}
-	return s.holdings(ctx, c, user, withKeys, tenants...)
+	return s.userHoldings(ctx, c, user, withKeys, tenants...)
 }
 
-// rolesHere are the roles that a user holds in the acting tenant.
-func (s *Service) rolesHere(ctx context.Context, c *executor.Call, user op.UUID) ([]authz.HeldRole, error) {
+// rolesInTenant are the roles that a user holds in the acting tenant.
+func (s *Service) rolesInTenant(ctx context.Context, c *executor.Call, user op.UUID) ([]authz.HeldRole, error) {
 	held, err := readHeldRoles(ctx, c.DB, c.Tenant, user)
 	if err != nil {
 		return nil, err

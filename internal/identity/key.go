@@ -45,11 +45,11 @@ func (s *Service) issueServiceKey(ctx context.Context, c *executor.Call, in *con
 		return nil, err
 	}
 	v, err := c.Evaluate(ctx, ask)
-	if err := verdict(v, err, "service principal"); err != nil {
+	if err := verdictError(v, err, "service principal"); err != nil {
 		return nil, err
 	}
-	roles, scopes := snapshot(held, nil)
-	return s.issue(ctx, c, newKey{
+	roles, scopes := tokenRoles(held, nil)
+	return s.createKey(ctx, c, newKey{
 		kind: keyService, label: in.Label, days: v.Days,
 		claims: token.Claims{
 			Subject: target.ID, Roles: roles, RoleScopes: scopes, PrincipalKind: target.Kind, Clearance: target.Clearance, Email: target.Email,
@@ -66,7 +66,7 @@ func (s *Service) issueKey(ctx context.Context, c *executor.Call, in *contract.I
 	v, err := c.Evaluate(ctx, authz.IssueSelfKey{
 		Actor: c.Actor.Subject, ExpiresInDays: in.ExpiresInDays, ActiveKeys: active, Settings: s.deps.Keys,
 	})
-	if err := verdict(v, err, "key"); err != nil {
+	if err := verdictError(v, err, "key"); err != nil {
 		return nil, err
 	}
 	self, held, err := readPrincipal(ctx, c.DB, c.Tenant, c.Actor.UserID)
@@ -75,12 +75,12 @@ func (s *Service) issueKey(ctx context.Context, c *executor.Call, in *contract.I
 	}
 	// A key takes over what its owner may do by this very session: roles that are
 	// stored but not in effect stay out of it.
-	roles, scopes := snapshot(held, c.Actor.Subject.Roles())
+	roles, scopes := tokenRoles(held, c.Actor.Subject.Roles())
 	clearance := self.Clearance
 	if clearance != "" {
 		clearance = c.Actor.Subject.Clearance()
 	}
-	return s.issue(ctx, c, newKey{
+	return s.createKey(ctx, c, newKey{
 		kind: keyPersonal, label: in.Label, days: v.Days,
 		claims: token.Claims{
 			Subject: self.ID, Roles: roles, RoleScopes: scopes, PrincipalKind: self.Kind, Clearance: clearance, Email: self.Email,
@@ -96,8 +96,8 @@ type newKey struct {
 	changes     map[string]any
 }
 
-// issue records the key and signs its token; the one place that does.
-func (s *Service) issue(ctx context.Context, c *executor.Call, n newKey) (*contract.IssuedKey, error) {
+// createKey records the key and signs its token; the one place that does.
+func (s *Service) createKey(ctx context.Context, c *executor.Call, n newKey) (*contract.IssuedKey, error) {
 	claims := n.claims
 	claims.ID, claims.Tenant = uid.New(), c.Tenant
 	claims.IssuedAt = c.Now.Truncate(time.Second)
@@ -157,17 +157,17 @@ func (s *Service) listKeys(ctx context.Context, c *executor.Call, in *contract.L
 			page.NextCursor = op.NewCursor(contract.ListKeys.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.JTI))
 			break
 		}
-		page.Items = append(page.Items, r.public())
+		page.Items = append(page.Items, r.toContract())
 	}
 	return page, nil
 }
 
 func requireListPermission(ctx context.Context, c *executor.Call, ask authz.ListKeys) error {
 	v, err := c.Evaluate(ctx, ask)
-	return verdict(v, err, "service principal")
+	return verdictError(v, err, "service principal")
 }
 
-func keysAfterCursor(cursor string, tenant op.UUID) (*keyPosition, error) {
+func keysAfterCursor(cursor string, tenant op.UUID) (*keyCursor, error) {
 	keys, err := op.ReadCursor(cursor, contract.ListKeys.Name, tenant, 2)
 	if err != nil || keys == nil {
 		return nil, err
@@ -180,7 +180,7 @@ func keysAfterCursor(cursor string, tenant op.UUID) (*keyPosition, error) {
 	if err != nil {
 		return nil, op.WrongCursor()
 	}
-	return &keyPosition{at, jti}, nil
+	return &keyCursor{at, jti}, nil
 }
 
 func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {
@@ -196,7 +196,7 @@ func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.
 		return nil, err
 	}
 	v, err := c.Evaluate(ctx, ask)
-	if err := verdict(v, err, "API key"); err != nil {
+	if err := verdictError(v, err, "API key"); err != nil {
 		return nil, err
 	}
 	reason := strings.TrimSpace(in.Reason)
@@ -212,24 +212,24 @@ func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.
 		if err := requireListPermission(ctx, c, list); err != nil {
 			return nil, err
 		}
-		k := row.public()
+		k := row.toContract()
 		return &k, nil
 	}
 	if err := revokeKeyRow(ctx, c.DB, c.Tenant, row.JTI, c.Actor.UserID, reason, c.Now); err != nil {
 		return nil, err
 	}
 	row.RevokedAt, row.RevokedBy, row.RevokeReason = &c.Now, &c.Actor.UserID, reason
-	k := row.public()
+	k := row.toContract()
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionKeyRevoked, ResourceType: "api_key", ResourceID: string(k.ID), Critical: true,
-		Changes: changeRecord{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.because(reason),
+		Changes: auditChanges{"actor": c.Actor.UserID, "subject": k.Owner, "kind": k.Kind, "serviceOwned": in.ServiceOwned}.withReason(reason),
 	})
 	c.Emit(executor.Event{Type: contract.EventKeyRevoked, AggregateType: "user", AggregateID: k.Owner, Payload: k, Changed: []string{"revokedAt", "revokedBy", "revokeReason"}})
 	return &k, nil
 }
 
-// verdict turns a refusal of the policies into the answer.
-func verdict(v authz.Verdict, err error, noun string) error {
+// verdictError turns a refusal of the policies into the answer.
+func verdictError(v authz.Verdict, err error, noun string) error {
 	if err == nil && v.Allow {
 		return nil
 	}

@@ -31,10 +31,10 @@ type keyRow struct {
 	LastUsedAt   *time.Time
 }
 
-func (r keyRow) public() contract.Key {
+func (r keyRow) toContract() contract.Key {
 	k := contract.Key{
 		ID: r.JTI, JTI: r.JTI, Label: r.Label, Owner: r.OwnerID, TenantID: r.TenantID, Kind: r.Kind, Expiry: r.ExpiresAt.UTC(),
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), RevokedAt: utc(r.RevokedAt), RevokeReason: r.RevokeReason, LastUsedAt: utc(r.LastUsedAt),
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), RevokedAt: toUTC(r.RevokedAt), RevokeReason: r.RevokeReason, LastUsedAt: toUTC(r.LastUsedAt),
 	}
 	if r.RevokedBy != nil {
 		k.RevokedBy = *r.RevokedBy
@@ -42,7 +42,7 @@ func (r keyRow) public() contract.Key {
 	return k
 }
 
-func utc(t *time.Time) *time.Time {
+func toUTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
@@ -173,16 +173,16 @@ WHERE k.tenant_id = @tenant AND k.owner_id = @owner
 ORDER BY k.created_at DESC, k.jti DESC
 LIMIT @most`
 
-// keyPosition is where a page of keys starts: behind this one.
-type keyPosition struct {
-	at  time.Time
-	jti op.UUID
+// keyCursor is where a page of keys starts: behind this one.
+type keyCursor struct {
+	createdAt time.Time
+	jti       op.UUID
 }
 
-func readKeys(ctx context.Context, q postgres.Querier, tenant, owner op.UUID, after *keyPosition, most int) ([]keyRow, error) {
+func readKeys(ctx context.Context, q postgres.Querier, tenant, owner op.UUID, after *keyCursor, most int) ([]keyRow, error) {
 	args := postgres.Args{"tenant": tenant, "owner": owner, "start": after == nil, "before_at": nil, "before_jti": nil, "most": most}
 	if after != nil {
-		args["before_at"], args["before_jti"] = after.at, after.jti
+		args["before_at"], args["before_jti"] = after.createdAt, after.jti
 	}
 	return postgres.Collect[keyRow](ctx, q, listKeysSQL, args)
 }

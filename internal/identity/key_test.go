@@ -18,11 +18,11 @@ import (
 	"parapet/internal/uid"
 )
 
-func days(from, to time.Time) float64 { return to.Sub(from).Hours() / 24 }
+func daysBetween(from, to time.Time) float64 { return to.Sub(from).Hours() / 24 }
 
 func TestServiceKey(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
 	admin := r.login("admin@acme.example")
 	before := r.clock.Now()
@@ -34,7 +34,7 @@ func TestServiceKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := days(claims.IssuedAt, claims.ExpiresAt); d != 90 {
+	if d := daysBetween(claims.IssuedAt, claims.ExpiresAt); d != 90 {
 		t.Errorf("it lives %v days", d)
 	}
 	if claims.ID != k.JTI || claims.Subject != user || claims.Tenant != r.acme.id || claims.PrincipalKind != "SERVICE" ||
@@ -57,14 +57,14 @@ func TestServiceKey(t *testing.T) {
 		t.Errorf("permissions %v", names)
 	}
 	// The entry names both by their ids, and is published.
-	changes := one[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.issued' AND resource_id = $1 AND actor_id = $2`, string(k.ID), r.acme.people["admin"])
+	changes := queryValue[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.issued' AND resource_id = $1 AND actor_id = $2`, string(k.ID), r.acme.people["admin"])
 	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
 		t.Errorf("changes %s", changes)
 	}
-	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->'resource'->>'resourceId' = $1`, string(k.ID)); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->'resource'->>'resourceId' = $1`, string(k.ID)); n != 1 {
 		t.Errorf("%d events of the critical entry", n)
 	}
-	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_issued' AND aggregate_id = $1`, string(user)); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_issued' AND aggregate_id = $1`, string(user)); n != 1 {
 		t.Errorf("%d events of the issue", n)
 	}
 	// No part of the token is kept anywhere.
@@ -74,7 +74,7 @@ func TestServiceKey(t *testing.T) {
 		`SELECT coalesce(string_agg(e::text, ' '), '') FROM audit.entries e`,
 		`SELECT coalesce(string_agg(o::text, ' '), '') FROM events.outbox o`,
 	} {
-		if contains(one[string](r, sql), signature) {
+		if contains(queryValue[string](r, sql), signature) {
 			t.Errorf("the token is in what this finds: %s", sql)
 		}
 	}
@@ -86,7 +86,7 @@ func TestServiceKey(t *testing.T) {
 // The body is strict: what is not label or targetUserId is named.
 func TestKeyBodiesAreStrict(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	admin := r.login("admin@acme.example")
 	for _, c := range []struct{ operation, body, field string }{
@@ -108,16 +108,16 @@ func TestKeyBodiesAreStrict(t *testing.T) {
 		{"issue-key", body(fields{"label": "ci", "expiresInDays": 1e12}), "expiresInDays"},
 		{"issue-key", `{"label":"ci","label":"cd"}`, "label"},
 	} {
-		r.refused(c.operation, request{token: admin, body: c.body}, fault.CodeValidation, c.field)
+		r.wantFault(c.operation, request{token: admin, body: c.body}, fault.CodeValidation, c.field)
 	}
-	if n := one[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
+	if n := queryValue[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
 		t.Errorf("%d keys were issued", n)
 	}
 }
 
 func TestPersonalKeyLifetimes(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	for _, c := range []struct {
 		who      string
 		settings authz.KeySettings
@@ -140,7 +140,7 @@ func TestPersonalKeyLifetimes(t *testing.T) {
 		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, wish: 61, cap: 60},
 		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, wish: 60, days: 60},
 	} {
-		r.serve(realmOptions{keys: c.settings})
+		r.startService(fixtureOptions{keys: c.settings})
 		in := fields{"label": "laptop"}
 		if c.wish != nil {
 			in["expiresInDays"] = c.wish
@@ -159,7 +159,7 @@ func TestPersonalKeyLifetimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := days(claims.IssuedAt, claims.ExpiresAt); got != c.days {
+		if got := daysBetween(claims.IssuedAt, claims.ExpiresAt); got != c.days {
 			t.Errorf("%+v: %v days", c, got)
 		}
 		if k.Kind != "PERSONAL" || k.Owner != r.acme.people[c.who] || claims.Subject != k.Owner {
@@ -171,9 +171,9 @@ func TestPersonalKeyLifetimes(t *testing.T) {
 // A blank expiry is one that is null, or not there.
 func TestBlankExpiry(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	k := must[contract.IssuedKey](r, "issue-key", request{token: r.login("admin@acme.example"), body: `{"label":"laptop","expiresInDays":null}`})
-	if d := days(k.CreatedAt.Truncate(time.Second), k.Expiry); d != 14 {
+	if d := daysBetween(k.CreatedAt.Truncate(time.Second), k.Expiry); d != 14 {
 		t.Errorf("%v days", d)
 	}
 }
@@ -181,7 +181,7 @@ func TestBlankExpiry(t *testing.T) {
 // What a session may not do, the key that it makes may not either.
 func TestPersonalKeyTakesOverWhatIsInEffect(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	session := r.login("member@acme.example")
 	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
 	        SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`, r.acme.id, r.acme.people["member"])
@@ -205,7 +205,7 @@ func TestPersonalKeyTakesOverWhatIsInEffect(t *testing.T) {
 
 func TestServiceKeyRefusals(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	users := r.provision(r.acme)
 	foreign := r.provision(r.globex)["multi-llm-review"]
 	user := users["multi-llm-review"]
@@ -215,14 +215,14 @@ func TestServiceKeyRefusals(t *testing.T) {
 	admin := r.login("admin@acme.example")
 	key := must[contract.IssuedKey](r, "issue-key", request{token: admin, body: body(fields{"label": "laptop"})}).Token
 	const op = "issue-service-key"
-	r.refused(op, ask(key, user), fault.CodeForbidden, "session")
+	r.wantFault(op, ask(key, user), fault.CodeForbidden, "session")
 	for _, who := range []string{"member", "guest", "platform"} {
-		r.refused(op, ask(r.login(who+"@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
+		r.wantFault(op, ask(r.login(who+"@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
 	}
-	r.refused(op, ask(admin, foreign), fault.CodeNotFound, "")
-	r.refused(op, ask(admin, uid.New()), fault.CodeNotFound, "")
-	r.refused(op, ask(admin, r.globex.people["admin"]), fault.CodeNotFound, "")
-	r.refused(op, ask(admin, r.acme.people["member"]), fault.CodeForbidden, "no service principal")
+	r.wantFault(op, ask(admin, foreign), fault.CodeNotFound, "")
+	r.wantFault(op, ask(admin, uid.New()), fault.CodeNotFound, "")
+	r.wantFault(op, ask(admin, r.globex.people["admin"]), fault.CodeNotFound, "")
+	r.wantFault(op, ask(admin, r.acme.people["member"]), fault.CodeForbidden, "no service principal")
 
 	for _, c := range []struct{ change, back, says string }{
 		{`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, "not active"},
@@ -237,7 +237,7 @@ func TestServiceKeyRefusals(t *testing.T) {
 			`UPDATE identity.role_assignments SET scope = 'tenant', scope_id = NULL WHERE user_id = $1`, ""},
 	} {
 		r.exec(c.change, user)
-		r.refused(op, ask(admin, user), fault.CodeConflict, c.says)
+		r.wantFault(op, ask(admin, user), fault.CodeConflict, c.says)
 		r.exec(c.back, user)
 		if _, err := r.call(op, ask(admin, user)); err != nil {
 			t.Errorf("after %s: %v", c.back, err)
@@ -246,27 +246,27 @@ func TestServiceKeyRefusals(t *testing.T) {
 
 	// The permission is that of the stored assignments, at this very moment.
 	r.exec(`DELETE FROM identity.role_assignments WHERE user_id = $1`, r.acme.people["admin"])
-	r.refused(op, ask(admin, user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault(op, ask(admin, user), fault.CodeForbidden, "api_key.issue_for_service")
 }
 
 func TestServiceKeyNeedsNinetyDays(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	for limit, allowed := range map[int]bool{0: true, 89: false, 90: true, 365: true} {
-		r.serve(realmOptions{keys: authz.KeySettings{MaxUserDays: limit}})
+		r.startService(fixtureOptions{keys: authz.KeySettings{MaxUserDays: limit}})
 		q := request{token: r.login("admin@acme.example"), body: body(fields{"label": "ci", "targetUserId": user})}
 		if allowed {
 			must[contract.IssuedKey](r, "issue-service-key", q)
 		} else {
-			r.refused("issue-service-key", q, fault.CodeConflict, "API_KEY_TTL_MAX_USER_DAYS")
+			r.wantFault("issue-service-key", q, fault.CodeConflict, "API_KEY_TTL_MAX_USER_DAYS")
 		}
 	}
 }
 
 func TestListKeys(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	var issued []op.UUID
@@ -302,19 +302,19 @@ func TestListKeys(t *testing.T) {
 	if n := len(must[op.Page[contract.Key]](r, "list-keys", of(admin, user)).Items); n != 1 {
 		t.Errorf("%d keys of the service principal", n)
 	}
-	r.refused("list-keys", of(member, user), fault.CodeForbidden, "api_key.issue_for_service")
-	r.refused("list-keys", of(admin, r.acme.people["member"]), fault.CodeNotFound, "")
-	r.refused("list-keys", of(admin, uid.New()), fault.CodeNotFound, "")
-	r.refused("list-keys", of(r.login("admin@globex.example"), user), fault.CodeNotFound, "")
-	r.refused("list-keys", of(r.login("platform@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
-	r.refused("list-keys", request{token: r.login("platform@acme.example")}, fault.CodeForbidden, "api_key.read.own")
-	r.refused("list-keys", request{token: member, query: url.Values{"cursor": {"x"}}}, fault.CodeValidation, "cursor")
-	r.refused("list-keys", request{token: member, query: url.Values{"serviceUserId": {"x"}}}, fault.CodeValidation, "serviceUserId")
+	r.wantFault("list-keys", of(member, user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault("list-keys", of(admin, r.acme.people["member"]), fault.CodeNotFound, "")
+	r.wantFault("list-keys", of(admin, uid.New()), fault.CodeNotFound, "")
+	r.wantFault("list-keys", of(r.login("admin@globex.example"), user), fault.CodeNotFound, "")
+	r.wantFault("list-keys", of(r.login("platform@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault("list-keys", request{token: r.login("platform@acme.example")}, fault.CodeForbidden, "api_key.read.own")
+	r.wantFault("list-keys", request{token: member, query: url.Values{"cursor": {"x"}}}, fault.CodeValidation, "cursor")
+	r.wantFault("list-keys", request{token: member, query: url.Values{"serviceUserId": {"x"}}}, fault.CodeValidation, "serviceUserId")
 }
 
 func TestRevokeKey(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	own := must[contract.IssuedKey](r, "issue-key", request{token: member, body: body(fields{"label": "laptop"})})
@@ -331,43 +331,43 @@ func TestRevokeKey(t *testing.T) {
 	}
 	const name = "revoke-key"
 	// Only its owner revokes a person's key.
-	r.refused(name, revoke(admin, own.ID, true, "left"), fault.CodeForbidden, "person")
-	r.refused(name, revoke(admin, own.ID, false, "left"), fault.CodeNotFound, "")
+	r.wantFault(name, revoke(admin, own.ID, true, "left"), fault.CodeForbidden, "person")
+	r.wantFault(name, revoke(admin, own.ID, false, "left"), fault.CodeNotFound, "")
 	must[contract.MeOut](r, "me", request{token: own.Token})
 	// A service principal's takes the permission, the path and a reason.
-	r.refused(name, revoke(member, service.ID, true, "left"), fault.CodeForbidden, "api_key.issue_for_service")
-	r.refused(name, revoke(r.login("admin@globex.example"), service.ID, true, "left"), fault.CodeNotFound, "")
-	r.refused(name, revoke(admin, service.ID, false, "left"), fault.CodeNotFound, "")
-	r.refused(name, revoke(admin, service.ID, true, ""), fault.CodeValidation, "reason")
-	r.refused(name, revoke(admin, uid.New(), true, "left"), fault.CodeNotFound, "")
-	r.refused(name, revoke(admin, "not-an-id", true, "left"), fault.CodeValidation, "keyId")
-	r.refused(name, revoke(r.login("platform@acme.example"), own.ID, false, ""), fault.CodeForbidden, "api_key.revoke.own")
+	r.wantFault(name, revoke(member, service.ID, true, "left"), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault(name, revoke(r.login("admin@globex.example"), service.ID, true, "left"), fault.CodeNotFound, "")
+	r.wantFault(name, revoke(admin, service.ID, false, "left"), fault.CodeNotFound, "")
+	r.wantFault(name, revoke(admin, service.ID, true, ""), fault.CodeValidation, "reason")
+	r.wantFault(name, revoke(admin, uid.New(), true, "left"), fault.CodeNotFound, "")
+	r.wantFault(name, revoke(admin, "not-an-id", true, "left"), fault.CodeValidation, "keyId")
+	r.wantFault(name, revoke(r.login("platform@acme.example"), own.ID, false, ""), fault.CodeForbidden, "api_key.revoke.own")
 	must[contract.MeOut](r, "me", request{token: service.Token})
 
 	first := must[contract.Key](r, name, revoke(admin, service.ID, true, "rotated"))
 	if first.RevokedAt == nil || first.RevokedBy != r.acme.people["admin"] || first.RevokeReason != "rotated" {
 		t.Errorf("%+v", first)
 	}
-	r.refused("me", request{token: service.Token}, fault.CodeUnauthorized, "")
+	r.wantFault("me", request{token: service.Token}, fault.CodeUnauthorized, "")
 	again := must[contract.Key](r, name, revoke(admin, service.ID, true, "again"))
 	if !again.RevokedAt.Equal(*first.RevokedAt) || again.RevokeReason != "rotated" {
 		t.Errorf("a revoked key has changed: %+v", again)
 	}
 	entries := `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`
-	if n := one[int](r, entries, string(service.ID)); n != 1 {
+	if n := queryValue[int](r, entries, string(service.ID)); n != 1 {
 		t.Errorf("%d entries of one revocation", n)
 	}
-	changes := one[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`, string(service.ID))
+	changes := queryValue[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`, string(service.ID))
 	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || !contains(changes, `"reason":"rotated"`) || contains(changes, "@") {
 		t.Errorf("changes %s", changes)
 	}
 	// A key revokes itself, with no reason given.
 	must[contract.Key](r, name, revoke(own.Token, own.ID, false, ""))
-	r.refused("me", request{token: own.Token}, fault.CodeUnauthorized, "")
-	if n := one[int](r, entries+` AND NOT changes::jsonb ? 'reason' AND credential_kind = 'api_key' AND credential_id = $1::uuid`, string(own.ID)); n != 1 {
+	r.wantFault("me", request{token: own.Token}, fault.CodeUnauthorized, "")
+	if n := queryValue[int](r, entries+` AND NOT changes::jsonb ? 'reason' AND credential_kind = 'api_key' AND credential_id = $1::uuid`, string(own.ID)); n != 1 {
 		t.Errorf("%d entries say that the key revoked itself for no reason given, want 1", n)
 	}
-	if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_revoked'`); n != 2 {
+	if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_revoked'`); n != 2 {
 		t.Errorf("%d events of two revocations", n)
 	}
 }
@@ -375,35 +375,35 @@ func TestRevokeKey(t *testing.T) {
 // A service principal makes, sees and ends no keys of its own.
 func TestAServicePrincipalHandlesNoKeys(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	key := must[contract.IssuedKey](r, "issue-service-key", request{token: r.login("admin@acme.example"), body: body(fields{"label": "ci", "targetUserId": user})})
-	r.refused("issue-key", request{token: key.Token, body: body(fields{"label": "x"})}, fault.CodeForbidden, "session")
-	r.refused("issue-service-key", request{token: key.Token, body: body(fields{"label": "x", "targetUserId": user})}, fault.CodeForbidden, "session")
-	r.refused("list-keys", request{token: key.Token}, fault.CodeForbidden, "api_key.read.own")
-	r.refused("revoke-key", request{token: key.Token, path: map[string]string{"keyId": string(key.ID)}}, fault.CodeForbidden, "api_key.revoke.own")
-	r.refused("change-password", request{token: key.Token, body: body(fields{"currentPassword": "x", "newPassword": "another long secret"})}, fault.CodeForbidden, "session")
-	r.refused("logout", request{token: key.Token}, fault.CodeConflict, "API key")
+	r.wantFault("issue-key", request{token: key.Token, body: body(fields{"label": "x"})}, fault.CodeForbidden, "session")
+	r.wantFault("issue-service-key", request{token: key.Token, body: body(fields{"label": "x", "targetUserId": user})}, fault.CodeForbidden, "session")
+	r.wantFault("list-keys", request{token: key.Token}, fault.CodeForbidden, "api_key.read.own")
+	r.wantFault("revoke-key", request{token: key.Token, path: map[string]string{"keyId": string(key.ID)}}, fault.CodeForbidden, "api_key.revoke.own")
+	r.wantFault("change-password", request{token: key.Token, body: body(fields{"currentPassword": "x", "newPassword": "another long secret"})}, fault.CodeForbidden, "session")
+	r.wantFault("logout", request{token: key.Token}, fault.CodeConflict, "API key")
 }
 
 // Tenant and membership are live for a key; the record's end is final.
 func TestKeyComesBackWithItsMembership(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	key := must[contract.IssuedKey](r, "issue-key", request{token: r.login("member@acme.example"), body: body(fields{"label": "x"})})
 	r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, r.acme.people["member"])
-	r.refused("me", request{token: key.Token}, fault.CodeUnauthorized, "USER_NOT_IN_TENANT")
+	r.wantFault("me", request{token: key.Token}, fault.CodeUnauthorized, "USER_NOT_IN_TENANT")
 	r.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, r.acme.people["member"])
 	must[contract.MeOut](r, "me", request{token: key.Token})
-	r.clock.add(31 * 24 * time.Hour)
-	r.refused("me", request{token: key.Token}, fault.CodeUnauthorized, "")
+	r.clock.advance(31 * 24 * time.Hour)
+	r.wantFault("me", request{token: key.Token}, fault.CodeUnauthorized, "")
 }
 
 // However many ask at once, a user has no more active keys than the setting says;
 // revoked and expired ones do not count.
 func TestIssueKey_LimitsActivePersonalKeys(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{keys: authz.KeySettings{MaxActivePersonal: 3}})
+	r := newFixture(t, fixtureOptions{keys: authz.KeySettings{MaxActivePersonal: 3}})
 	session := r.login("member@acme.example")
 	issue := request{token: session, body: body(fields{"label": "laptop", "expiresInDays": 2})}
 	var wg sync.WaitGroup
@@ -421,13 +421,13 @@ func TestIssueKey_LimitsActivePersonalKeys(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := one[int](r, `SELECT count(*)::int FROM identity.api_keys`); made != 3 || n != 3 {
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.api_keys`); made != 3 || n != 3 {
 		t.Errorf("%d keys were issued and %d are recorded, want 3", made, n)
 	}
-	r.refused("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
+	r.wantFault("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
 	r.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = (SELECT jti FROM identity.api_keys LIMIT 1)`)
 	must[contract.IssuedKey](r, "issue-key", issue)
-	r.refused("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
+	r.wantFault("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
 	r.exec(`UPDATE identity.api_keys SET created_at = now() - interval '3 days', expires_at = now() - interval '1 day' WHERE revoked_at IS NULL`)
 	must[contract.IssuedKey](r, "issue-key", issue)
 }

@@ -12,14 +12,14 @@ import (
 
 func (s *Service) meOperations() []op.Bound {
 	return []op.Bound{
-		executor.Authenticated(s.executor, contract.Me, s.me),
-		executor.Authenticated(s.executor, contract.Permissions, s.permissions),
+		executor.Authenticated(s.executor, contract.Me, s.showCaller),
+		executor.Authenticated(s.executor, contract.Permissions, s.listCallerPermissions),
 		executor.Authenticated(s.executor, contract.ListOrgs, s.listOrgs),
 	}
 }
 
-func (s *Service) me(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*contract.MeOut, error) {
-	row, err := readMe(ctx, c.DB, c.Tenant, c.Actor.UserID)
+func (s *Service) showCaller(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*contract.MeOut, error) {
+	row, err := readCaller(ctx, c.DB, c.Tenant, c.Actor.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *Service) me(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*
 	return out, nil
 }
 
-func (s *Service) permissions(_ context.Context, c *executor.Call, _ *contract.MeIn) (*contract.PermissionsOut, error) {
+func (s *Service) listCallerPermissions(_ context.Context, c *executor.Call, _ *contract.MeIn) (*contract.PermissionsOut, error) {
 	lines := map[string]string{}
 	for _, p := range s.deps.Policies.Catalogue().Permissions {
 		lines[p.Name] = p.Description
@@ -49,13 +49,13 @@ func (s *Service) permissions(_ context.Context, c *executor.Call, _ *contract.M
 		scopes := c.Actor.Subject.Scopes(name)
 		out.Permissions = append(out.Permissions, contract.EffectivePermission{
 			Name: name, Description: lines[name],
-			Tenant: scopes.Tenant, Organisations: ids(scopes.Organisations), Projects: ids(scopes.Projects),
+			Tenant: scopes.Tenant, Organisations: toUUIDs(scopes.Organisations), Projects: toUUIDs(scopes.Projects),
 		})
 	}
 	return out, nil
 }
 
-func ids(texts []string) []op.UUID {
+func toUUIDs(texts []string) []op.UUID {
 	list := make([]op.UUID, len(texts))
 	for i, t := range texts {
 		list[i] = op.UUID(t)
@@ -67,7 +67,7 @@ func ids(texts []string) []op.UUID {
 // says so: an empty list alone would read as "nowhere".
 func (s *Service) listOrgs(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*contract.OrganisationsOut, error) {
 	out := &contract.OrganisationsOut{Items: []contract.OrganisationChoice{}}
-	rows, err := readChoices(ctx, s.deps.Auth, c.Actor.UserID, c.Actor.TokenTenant)
+	rows, err := readOrganisationChoices(ctx, s.deps.Auth, c.Actor.UserID, c.Actor.TokenTenant)
 	if err != nil {
 		s.deps.Log.WarnContext(ctx, "organisations not looked up", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 		out.Degraded = true

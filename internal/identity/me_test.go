@@ -15,7 +15,7 @@ func contains(text, part string) bool { return strings.Contains(text, part) }
 
 func TestPermissionsTellScopesAndWhatTheyAllow(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	member := r.acme.people["member"]
 	project := uid.New()
 	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope, scope_id)
@@ -50,7 +50,7 @@ func TestPermissionsTellScopesAndWhatTheyAllow(t *testing.T) {
 
 func TestListOrgs(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.acme.people["admin"]
 	first := must[contract.OrganisationsOut](r, "list-orgs", request{token: r.login("admin@acme.example")})
 	if len(first.Items) != 1 || first.Degraded || !first.Items[0].Default || first.Items[0].OrganisationID != r.acme.organisation || first.Items[0].TenantID != r.acme.id {
@@ -88,7 +88,7 @@ func TestListOrgs(t *testing.T) {
 // A service principal is bound to its own tenant, whatever memberships it has.
 func TestListOrgsOfAServicePrincipal(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, user)
 	key := must[contract.IssuedKey](r, "issue-service-key", request{token: r.login("admin@acme.example"), body: body(fields{"label": "ci", "targetUserId": user})})
@@ -96,18 +96,18 @@ func TestListOrgsOfAServicePrincipal(t *testing.T) {
 	if len(out.Items) != 1 || out.Items[0].TenantID != r.acme.id {
 		t.Errorf("%+v", out)
 	}
-	r.refused("me", request{token: key.Token, actAs: string(r.globex.id)}, fault.CodeForbidden, "not allowed")
+	r.wantFault("me", request{token: key.Token, actAs: string(r.globex.id)}, fault.CodeForbidden, "not allowed")
 }
 
 // The tenant context is live: what ends in the target tenant ends at once.
 func TestTenantContextIsLive(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.acme.people["admin"]
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, admin)
 	session := r.login("admin@acme.example")
 	must[contract.MeOut](r, "me", request{token: session, actAs: string(r.globex.id)})
 	r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, admin)
-	r.refused("me", request{token: session, actAs: string(r.globex.id)}, fault.CodeForbidden, "not allowed")
+	r.wantFault("me", request{token: session, actAs: string(r.globex.id)}, fault.CodeForbidden, "not allowed")
 	must[contract.MeOut](r, "me", request{token: session})
 }

@@ -28,7 +28,7 @@ var membershipType = authz.NewRecordType("membership", authz.Attributes[contract
 	ID:             authz.NewAttribute("m.user_id", func(m *contract.Membership) string { return string(m.UserID) }),
 	Organisation:   authz.NewAttribute("m.organisation_id", func(m *contract.Membership) string { return string(m.OrganisationID) }),
 	Owner:          authz.NewAttribute("m.user_id", func(m *contract.Membership) string { return string(m.UserID) }),
-	Classification: authz.FixedAttribute[contract.Membership](unclassified),
+	Classification: authz.FixedAttribute[contract.Membership](directoryClassification),
 })
 
 func listMemberships(ctx context.Context, c *executor.Call, in *contract.ListMembershipsIn, f authz.Filter) (*op.Page[contract.Membership], error) {
@@ -44,7 +44,7 @@ func listMemberships(ctx context.Context, c *executor.Call, in *contract.ListMem
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in.Limit, func(m contract.Membership) string {
+	return newPage(items, in.Limit, func(m contract.Membership) string {
 		return op.NewCursor(contract.ListMemberships.Name, c.Tenant, op.CursorTime(m.CreatedAt), string(m.UserID))
 	}), nil
 }
@@ -61,18 +61,18 @@ type newMembership struct {
 // loadNewMembership finds the tenant to join and the user, both of which the acting
 // tenant is or administers. What it is not and does not administer is not there.
 func loadNewMembership(ctx context.Context, c *executor.Call, in *contract.CreateMembershipIn) (newMembership, authz.Resource, error) {
-	r := tenantWide(c, "membership")
+	r := tenantResource(c, "membership")
 	r.Organisation = string(in.OrganisationID)
 	var j newMembership
 	var err error
-	if j.tenant, err = loadFamilyTenant(ctx, c, in.TenantID); err != nil {
+	if j.tenant, err = loadOwnOrAdministeredTenant(ctx, c, in.TenantID); err != nil {
 		return j, r, err
 	}
 	if j.tenant.ID != c.Tenant {
 		// An organisation of another tenant is no scope of the actor's.
 		r.Organisation = ""
 	}
-	from, err := loadFamilyTenant(ctx, c, in.UserTenantID)
+	from, err := loadOwnOrAdministeredTenant(ctx, c, in.UserTenantID)
 	if err != nil {
 		return j, r, err
 	}
@@ -95,15 +95,15 @@ func loadNewMembership(ctx context.Context, c *executor.Call, in *contract.Creat
 	return j, r, nil
 }
 
-// loadFamilyTenant finds the acting tenant, which no id stands for too, or one
+// loadOwnOrAdministeredTenant finds the acting tenant, which no id stands for too, or one
 // that it administers as a programme office.
-func loadFamilyTenant(ctx context.Context, c *executor.Call, id op.UUID) (contract.Tenant, error) {
+func loadOwnOrAdministeredTenant(ctx context.Context, c *executor.Call, id op.UUID) (contract.Tenant, error) {
 	if id == "" {
 		id = c.Tenant
 	}
 	t, err := selectTenant(ctx, c.DB, c.Tenant, id, false)
 	if err == nil && t.ID != c.Tenant {
-		err = c.Decide(ctx, contract.ListTenants.Permission, inRegistry(t))
+		err = c.Decide(ctx, contract.ListTenants.Permission, registryResource(t))
 	}
 	return t, err
 }
@@ -117,7 +117,7 @@ func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *co
 	var note executor.AuditEntry
 	var told executor.Event
 	err := inTenant(ctx, c, j.tenant.ID, func() error {
-		roles, err := s.rolesToGive(ctx, c, j.tenant.ID, recipient{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
+		roles, err := s.loadRolesToAssign(ctx, c, j.tenant.ID, newMember{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *co
 		}
 		note = executor.AuditEntry{
 			Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
-			Changes: changeRecord{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
+			Changes: auditChanges{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
 		}
 		told = executor.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
 		if j.tenant.ID == c.Tenant {
@@ -153,19 +153,19 @@ func loadMembership(ctx context.Context, c *executor.Call, in *contract.UpdateMe
 
 func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *contract.UpdateMembershipIn, m contract.Membership) (*contract.Membership, error) {
 	if in.Status.Null {
-		return nil, notNull("status")
+		return nil, nullFieldError("status")
 	}
-	was := m
+	old := m
 	m.OrganisationID, m.Status, m.Clearance = in.OrganisationID.Or(m.OrganisationID), in.Status.Or(m.Status), in.Clearance.Or(m.Clearance)
 	var fields []string
-	if m.OrganisationID != was.OrganisationID {
+	if m.OrganisationID != old.OrganisationID {
 		fields = append(fields, "organisationId")
 		// Who may change members of one organisation alone can't push them into another.
 		if err := c.Decide(ctx, contract.UpdateMembership.Permission, membershipType.Resource(string(c.Tenant), &m)); err != nil {
 			return nil, err
 		}
 	}
-	if m.Status != was.Status {
+	if m.Status != old.Status {
 		fields = append(fields, "status")
 		change := authz.StopMembership
 		if m.Status == contract.MembershipActive {
@@ -181,23 +181,23 @@ func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *co
 			return nil, err
 		}
 		c.Record(executor.AuditEntry{
-			Action: contract.ActionMembershipUpdated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: m.Status != was.Status,
-			Changes: changeRecord{"fields": fields, "organisation": m.OrganisationID, "from": was.Status, "to": m.Status}.because(in.Reason),
+			Action: contract.ActionMembershipUpdated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: m.Status != old.Status,
+			Changes: auditChanges{"fields": fields, "organisation": m.OrganisationID, "from": old.Status, "to": m.Status}.withReason(in.Reason),
 		})
 	}
-	if m.Status != contract.MembershipActive && m.Status != was.Status {
-		if err := revokeOtherSessions(ctx, c.DB, c.Tenant, m.UserID, noSessionID, c.Now); err != nil {
+	if m.Status != contract.MembershipActive && m.Status != old.Status {
+		if err := revokeOtherSessions(ctx, c.DB, c.Tenant, m.UserID, nilUUID, c.Now); err != nil {
 			return nil, err
 		}
 	}
-	if m.Clearance != was.Clearance {
+	if m.Clearance != old.Clearance {
 		fields = append(fields, "clearance")
-		if err := s.setClearance(ctx, c, m.UserID, was.Clearance, m.Clearance); err != nil {
+		if err := s.setClearance(ctx, c, m.UserID, old.Clearance, m.Clearance); err != nil {
 			return nil, err
 		}
 	}
 	if len(fields) == 0 {
-		return showUnchanged(ctx, c, contract.ListMemberships.Permission, membershipType.Resource(string(c.Tenant), &was), &was)
+		return showUnchanged(ctx, c, contract.ListMemberships.Permission, membershipType.Resource(string(c.Tenant), &old), &old)
 	}
 	c.Emit(executor.Event{Type: contract.EventMembershipUpdated, AggregateType: "membership", AggregateID: m.UserID, Payload: m, Changed: fields})
 	return &m, nil
@@ -205,7 +205,7 @@ func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *co
 
 // setClearance changes what a member may read, and says so as a critical entry.
 func (s *Service) setClearance(ctx context.Context, c *executor.Call, user op.UUID, from, to string) error {
-	err := s.decideGive(ctx, c, authz.GiveAuthority{RecipientID: string(user), ClearanceFrom: from, ClearanceTo: to})
+	err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{RecipientID: string(user), ClearanceFrom: from, ClearanceTo: to})
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (s *Service) setClearance(ctx context.Context, c *executor.Call, user op.UU
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionUserClearanceChanged, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: changeRecord{"from": from, "to": to},
+		Changes: auditChanges{"from": from, "to": to},
 	})
 	return nil
 }

@@ -26,7 +26,7 @@ func selectMembership(ctx context.Context, q postgres.Querier, tenant, user op.U
 	if postgres.IsNoRows(err) {
 		return m, fault.NotFound("membership")
 	}
-	inUTC(&m.CreatedAt, &m.UpdatedAt)
+	convertToUTC(&m.CreatedAt, &m.UpdatedAt)
 	return m, err
 }
 
@@ -41,11 +41,11 @@ func selectMemberships(
 ) ([]contract.Membership, error) {
 	items, err := postgres.Collect[contract.Membership](ctx, q,
 		selectMembershipSQL+membershipsWhereSQL+f.SQL()+` ORDER BY m.created_at, m.user_id LIMIT @limit`,
-		filtered(postgres.Args{
+		withFilterArgs(postgres.Args{
 			"tenant": tenant, "organisation": in.OrganisationID, "status": in.Status, "after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
 	for i := range items {
-		inUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
+		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
 	}
 	return items, err
 }

@@ -12,8 +12,8 @@ import (
 
 func TestMembershipsAcrossAnOffice(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	office := r.office()
+	r := newFixture(t, fixtureOptions{})
+	office := r.addOffice()
 	admin := r.login("admin@northwind.example")
 	someone := office.people["member"]
 	join := func(more fields) request {
@@ -23,24 +23,24 @@ func TestMembershipsAcrossAnOffice(t *testing.T) {
 		}
 		return request{token: admin, body: body(f)}
 	}
-	r.refused("create-membership", join(fields{"tenantId": r.globex.id}), fault.CodeNotFound, "There is no such tenant.")
-	r.refused("create-membership", join(fields{"tenantId": uid.New()}), fault.CodeNotFound, "There is no such tenant.")
-	r.refused("create-membership", join(fields{"userId": r.globex.people["member"]}), fault.CodeNotFound, "There is no such user.")
-	r.refused("create-membership", join(fields{"userId": r.globex.people["member"], "userTenantId": r.globex.id}), fault.CodeNotFound, "There is no such tenant.")
-	r.refused("create-membership", join(fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
-	r.refused("create-membership", join(fields{"roles": []string{"multi-llm-review"}}), fault.CodeValidation, "roles")
-	r.refused("create-membership", join(fields{"clearance": "X"}), fault.CodeValidation, "clearance")
+	r.wantFault("create-membership", join(fields{"tenantId": r.globex.id}), fault.CodeNotFound, "There is no such tenant.")
+	r.wantFault("create-membership", join(fields{"tenantId": uid.New()}), fault.CodeNotFound, "There is no such tenant.")
+	r.wantFault("create-membership", join(fields{"userId": r.globex.people["member"]}), fault.CodeNotFound, "There is no such user.")
+	r.wantFault("create-membership", join(fields{"userId": r.globex.people["member"], "userTenantId": r.globex.id}), fault.CodeNotFound, "There is no such tenant.")
+	r.wantFault("create-membership", join(fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
+	r.wantFault("create-membership", join(fields{"roles": []string{"multi-llm-review"}}), fault.CodeValidation, "roles")
+	r.wantFault("create-membership", join(fields{"clearance": "X"}), fault.CodeValidation, "clearance")
 
 	m := must[contract.Membership](r, "create-membership", join(nil))
 	if m.TenantID != r.acme.id || m.UserID != someone || m.OrganisationID != r.acme.organisation || m.Status != contract.MembershipActive {
 		t.Errorf("made %+v", m)
 	}
 	for _, tenant := range []op.UUID{office.id, r.acme.id} {
-		if !r.critical(tenant, contract.ActionMembershipCreated, someone) || !r.told(tenant, contract.EventMembershipCreated, someone) {
+		if !r.hasCriticalEntry(tenant, contract.ActionMembershipCreated, someone) || !r.hasEvent(tenant, contract.EventMembershipCreated, someone) {
 			t.Errorf("no critical entry or no event in %s", tenant)
 		}
 	}
-	r.refused("create-membership", join(nil), fault.CodeConflict, "already")
+	r.wantFault("create-membership", join(nil), fault.CodeConflict, "already")
 	// The member of both can act in the other now, with what is stored there.
 	token := r.login("member@northwind.example")
 	if got := must[op.Page[contract.Colleague]](r, "list-people", request{token: token, actAs: string(r.acme.id)}); len(got.Items) == 0 {
@@ -54,54 +54,54 @@ func TestMembershipsAcrossAnOffice(t *testing.T) {
 	}
 	// Who administers acme alone has nobody to take from elsewhere.
 	acme := r.login("admin@acme.example")
-	r.refused("create-membership", request{token: acme, body: body(fields{"userId": office.people["admin"], "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
-	r.refused("create-membership", request{token: acme, body: body(fields{"userId": r.acme.people["member"], "tenantId": office.id, "roles": []string{"Admin"}})}, fault.CodeNotFound, "There is no such tenant.")
+	r.wantFault("create-membership", request{token: acme, body: body(fields{"userId": office.people["admin"], "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
+	r.wantFault("create-membership", request{token: acme, body: body(fields{"userId": r.acme.people["member"], "tenantId": office.id, "roles": []string{"Admin"}})}, fault.CodeNotFound, "There is no such tenant.")
 	// A guest of acme whose home is elsewhere is not the office's to place.
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["member"])
 	stray := fields{"userId": r.globex.people["member"], "userTenantId": r.acme.id, "roles": []string{"Member"}}
-	r.refused("create-membership", request{token: admin, body: body(stray)}, fault.CodeForbidden, "home tenant")
+	r.wantFault("create-membership", request{token: admin, body: body(stray)}, fault.CodeForbidden, "home tenant")
 	// An integration stays where it is.
 	service := r.provision(r.acme)["multi-llm-review"]
-	r.refused("create-membership", request{token: admin, body: body(fields{"userId": service, "userTenantId": r.acme.id, "roles": []string{"Member"}})}, fault.CodeConflict, "bound to its own tenant")
+	r.wantFault("create-membership", request{token: admin, body: body(fields{"userId": service, "userTenantId": r.acme.id, "roles": []string{"Member"}})}, fault.CodeConflict, "bound to its own tenant")
 }
 
 func TestChangedMemberships(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	id := r.acme.people["member"]
 	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
-	m := must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"organisationId": other.ID}))
+	m := must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"organisationId": other.ID}))
 	if m.OrganisationID != other.ID {
 		t.Errorf("moved to %s", m.OrganisationID)
 	}
-	if n := one[int](r, `SELECT count(*)::int FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, id); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, id); n != 1 {
 		t.Errorf("%d memberships of one user", n)
 	}
-	if m = must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"organisationId": nil})); m.OrganisationID != "" {
+	if m = must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"organisationId": nil})); m.OrganisationID != "" {
 		t.Errorf("still in %s", m.OrganisationID)
 	}
-	r.refused("update-membership", in(admin, "userId", id, fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
-	r.refused("update-membership", in(admin, "userId", id, fields{"clearance": "top"}), fault.CodeValidation, "clearance")
-	r.refused("update-membership", in(admin, "userId", id, fields{"status": "GONE"}), fault.CodeValidation, "status")
-	r.refused("update-membership", in(admin, "userId", r.acme.people["admin"], fields{"status": "REMOVED"}), fault.CodeConflict, "themselves")
-	must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"status": "SUSPENDED", "reason": "leave"}))
+	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
+	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"clearance": "top"}), fault.CodeValidation, "clearance")
+	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"status": "GONE"}), fault.CodeValidation, "status")
+	r.wantFault("update-membership", pathRequest(admin, "userId", r.acme.people["admin"], fields{"status": "REMOVED"}), fault.CodeConflict, "themselves")
+	must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"status": "SUSPENDED", "reason": "leave"}))
 	if _, err := r.call("me", request{token: member}); err == nil {
 		t.Error("a suspended member still acts")
 	}
-	if !r.critical(r.acme.id, contract.ActionMembershipUpdated, id) || !r.told(r.acme.id, contract.EventMembershipUpdated, id) {
+	if !r.hasCriticalEntry(r.acme.id, contract.ActionMembershipUpdated, id) || !r.hasEvent(r.acme.id, contract.EventMembershipUpdated, id) {
 		t.Error("no critical entry or no event")
 	}
-	must[contract.Membership](r, "update-membership", in(admin, "userId", id, fields{"status": "ACTIVE"}))
+	must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"status": "ACTIVE"}))
 	r.login("member@acme.example")
 }
 
 // Who may change the members of one organisation can't reach those of another.
 func TestMembershipsInAScope(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
-	lead, _ := r.person("lead")
+	lead, _ := r.addPerson("lead")
 	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
 	outsider := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
 		"email": "out@acme.example", "displayName": "Out", "roles": []string{"Member"}, "organisationId": other.ID,
@@ -109,35 +109,35 @@ func TestMembershipsInAScope(t *testing.T) {
 	role := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{
 		"name": "Lead", "permissions": []string{"membership.read", "membership.update", "user.read"},
 	})})
-	must[contract.RoleAssignment](r, "assign-role", in(admin, "roleId", role.ID, fields{"userId": lead, "scope": "organisation", "scopeId": r.acme.organisation}))
+	must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", role.ID, fields{"userId": lead, "scope": "organisation", "scopeId": r.acme.organisation}))
 	token := r.login("lead@acme.example")
 	member := r.acme.people["member"]
-	must[contract.Membership](r, "update-membership", in(token, "userId", member, fields{"clearance": "UNCLASSIFIED"}))
-	r.refused("update-membership", in(token, "userId", outsider.ID, fields{"clearance": "UNCLASSIFIED"}), fault.CodeForbidden, "membership.update")
-	r.refused("update-membership", in(token, "userId", member, fields{"organisationId": other.ID}), fault.CodeForbidden, "membership.update")
-	r.refused("update-membership", in(token, "userId", member, fields{"organisationId": nil}), fault.CodeForbidden, "membership.update")
+	must[contract.Membership](r, "update-membership", pathRequest(token, "userId", member, fields{"clearance": "UNCLASSIFIED"}))
+	r.wantFault("update-membership", pathRequest(token, "userId", outsider.ID, fields{"clearance": "UNCLASSIFIED"}), fault.CodeForbidden, "membership.update")
+	r.wantFault("update-membership", pathRequest(token, "userId", member, fields{"organisationId": other.ID}), fault.CodeForbidden, "membership.update")
+	r.wantFault("update-membership", pathRequest(token, "userId", member, fields{"organisationId": nil}), fault.CodeForbidden, "membership.update")
 	for _, m := range must[op.Page[contract.Membership]](r, "list-memberships", request{token: token}).Items {
 		if m.UserID == outsider.ID {
 			t.Error("the list shows a member of another organisation")
 		}
-		must[contract.User](r, "get-user", in(token, "userId", m.UserID, nil))
+		must[contract.User](r, "get-user", pathRequest(token, "userId", m.UserID, nil))
 	}
-	r.refused("get-user", in(token, "userId", outsider.ID, nil), fault.CodeForbidden, "user.read")
+	r.wantFault("get-user", pathRequest(token, "userId", outsider.ID, nil), fault.CodeForbidden, "user.read")
 }
 
 // Of two administrators who stop each other at the same moment, one stays.
 func TestTheLastAdministratorStays(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	second, token := r.holder("second", "Admin")
+	r := newFixture(t, fixtureOptions{})
+	second, token := r.addPersonWithRole("second", "Admin")
 	first, admin := r.acme.people["admin"], r.login("admin@acme.example")
 	var wait sync.WaitGroup
 	var errs [2]error
 	wait.Go(func() {
-		_, errs[0] = r.call("update-membership", in(admin, "userId", second, fields{"status": "SUSPENDED"}))
+		_, errs[0] = r.call("update-membership", pathRequest(admin, "userId", second, fields{"status": "SUSPENDED"}))
 	})
 	wait.Go(func() {
-		_, errs[1] = r.call("suspend-user", in(token, "userId", first, fields{}))
+		_, errs[1] = r.call("suspend-user", pathRequest(token, "userId", first, fields{}))
 	})
 	wait.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
@@ -148,6 +148,6 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		left, user = token, second
 	}
 	role := r.roleID(r.acme.id, "Admin")
-	assignment := one[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = $2 AND user_id = $3`, r.acme.id, role, user)
-	r.refused("unassign-role", request{token: left, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "no active Admin")
+	assignment := queryValue[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = $2 AND user_id = $3`, r.acme.id, role, user)
+	r.wantFault("unassign-role", request{token: left, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "no active Admin")
 }

@@ -40,7 +40,7 @@ var organisationType = authz.NewRecordType("organisation", authz.Attributes[cont
 	Tenant:         authz.NewAttribute("o.tenant_id", func(o *contract.Organisation) string { return string(o.TenantID) }),
 	ID:             authz.NewAttribute("o.id", func(o *contract.Organisation) string { return string(o.ID) }),
 	Organisation:   authz.NewAttribute("o.id", func(o *contract.Organisation) string { return string(o.ID) }),
-	Classification: authz.FixedAttribute[contract.Organisation](unclassified),
+	Classification: authz.FixedAttribute[contract.Organisation](directoryClassification),
 })
 
 func listOrganisations(ctx context.Context, c *executor.Call, in *contract.ListOrganisationsIn, f authz.Filter) (*op.Page[contract.Organisation], error) {
@@ -52,7 +52,7 @@ func listOrganisations(ctx context.Context, c *executor.Call, in *contract.ListO
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in.Limit, func(o contract.Organisation) string {
+	return newPage(items, in.Limit, func(o contract.Organisation) string {
 		return op.NewCursor(contract.ListOrganisations.Name, c.Tenant, sortKey(o.Name), string(o.ID))
 	}), nil
 }
@@ -63,7 +63,7 @@ func loadOrganisation(ctx context.Context, c *executor.Call, id op.UUID, lock bo
 }
 
 func loadNewOrganisation(_ context.Context, c *executor.Call, in *contract.CreateOrganisationIn) (contract.Organisation, authz.Resource, error) {
-	name, err := trimmed("name", in.Name)
+	name, err := trimName("name", in.Name)
 	o := contract.Organisation{
 		ID: uid.New(), TenantID: c.Tenant, Name: name, Type: in.Type, VerificationStatus: in.VerificationStatus,
 		CreatedAt: c.Now, UpdatedAt: c.Now,
@@ -77,7 +77,7 @@ func createOrganisation(ctx context.Context, c *executor.Call, _ *contract.Creat
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(o.ID),
-		Changes: changeRecord{"type": o.Type, "verificationStatus": o.VerificationStatus},
+		Changes: auditChanges{"type": o.Type, "verificationStatus": o.VerificationStatus},
 	})
 	c.Emit(executor.Event{Type: contract.EventOrganisationCreated, AggregateType: "organisation", AggregateID: o.ID, Payload: o})
 	return &o, nil
@@ -85,27 +85,27 @@ func createOrganisation(ctx context.Context, c *executor.Call, _ *contract.Creat
 
 func updateOrganisation(ctx context.Context, c *executor.Call, in *contract.UpdateOrganisationIn, o contract.Organisation) (*contract.Organisation, error) {
 	if in.Type.Null {
-		return nil, notNull("type")
+		return nil, nullFieldError("type")
 	}
 	if in.VerificationStatus.Null {
-		return nil, notNull("verificationStatus")
+		return nil, nullFieldError("verificationStatus")
 	}
-	was := o
-	name, err := newName("name", in.Name, o.Name)
+	old := o
+	name, err := changedName("name", in.Name, o.Name)
 	if err != nil {
 		return nil, err
 	}
 	o.Name, o.Type, o.VerificationStatus = name, in.Type.Or(o.Type), in.VerificationStatus.Or(o.VerificationStatus)
 	var fields []string
-	what := changeRecord{}
-	if o.Name != was.Name {
+	what := auditChanges{}
+	if o.Name != old.Name {
 		fields = append(fields, "name")
 	}
-	if o.Type != was.Type {
+	if o.Type != old.Type {
 		fields = append(fields, "type")
 		what["type"] = o.Type
 	}
-	if o.VerificationStatus != was.VerificationStatus {
+	if o.VerificationStatus != old.VerificationStatus {
 		fields = append(fields, "verificationStatus")
 		what["verificationStatus"] = o.VerificationStatus
 	}

@@ -24,7 +24,7 @@ func selectOrganisation(ctx context.Context, q postgres.Querier, tenant, id op.U
 	if postgres.IsNoRows(err) {
 		return o, fault.NotFound("organisation")
 	}
-	inUTC(&o.CreatedAt, &o.UpdatedAt)
+	convertToUTC(&o.CreatedAt, &o.UpdatedAt)
 	return o, err
 }
 
@@ -40,12 +40,12 @@ func selectOrganisations(
 ) ([]contract.Organisation, error) {
 	items, err := postgres.Collect[contract.Organisation](ctx, q,
 		selectOrganisationSQL+organisationsWhereSQL+f.SQL()+` ORDER BY lower(left(o.name, 60)), o.id LIMIT @limit`,
-		filtered(postgres.Args{
+		withFilterArgs(postgres.Args{
 			"tenant": tenant, "search": in.Search, "type": in.Type, "verification": in.VerificationStatus,
 			"after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
 	for i := range items {
-		inUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
+		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
 	}
 	return items, err
 }

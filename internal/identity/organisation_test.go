@@ -11,33 +11,33 @@ import (
 
 func TestOrganisations(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": " Supplier ", "type": "SUPPLIER"})})
 	if o.Name != "Supplier" || o.TenantID != r.acme.id || o.Type != "SUPPLIER" || o.VerificationStatus != "UNVERIFIED" {
 		t.Errorf("made %+v", o)
 	}
-	got := must[contract.Organisation](r, "update-organisation", in(admin, "organisationId", o.ID, fields{"name": "Supplier SpA", "type": "PARTNER", "verificationStatus": "VERIFIED"}))
+	got := must[contract.Organisation](r, "update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "Supplier SpA", "type": "PARTNER", "verificationStatus": "VERIFIED"}))
 	if got.Name != "Supplier SpA" || got.Type != "PARTNER" || got.VerificationStatus != "VERIFIED" {
 		t.Errorf("updated %+v", got)
 	}
-	if read := must[contract.Organisation](r, "get-organisation", in(admin, "organisationId", o.ID, nil)); *read != *got {
+	if read := must[contract.Organisation](r, "get-organisation", pathRequest(admin, "organisationId", o.ID, nil)); *read != *got {
 		t.Errorf("read %+v, the change answered %+v", read, got)
 	}
-	must[contract.Organisation](r, "update-organisation", in(admin, "organisationId", o.ID, fields{"name": "Supplier SpA"}))
-	if n := one[int](r, `SELECT count(*)::int FROM audit.entries WHERE action = $1`, contract.ActionOrganisationUpdated); n != 1 {
+	must[contract.Organisation](r, "update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "Supplier SpA"}))
+	if n := queryValue[int](r, `SELECT count(*)::int FROM audit.entries WHERE action = $1`, contract.ActionOrganisationUpdated); n != 1 {
 		t.Errorf("%d entries for one change", n)
 	}
-	if !r.told(r.acme.id, contract.EventOrganisationCreated, o.ID) || !r.told(r.acme.id, contract.EventOrganisationUpdated, o.ID) {
+	if !r.hasEvent(r.acme.id, contract.EventOrganisationCreated, o.ID) || !r.hasEvent(r.acme.id, contract.EventOrganisationUpdated, o.ID) {
 		t.Error("no events")
 	}
-	r.refused("create-organisation", request{token: admin, body: body(fields{"name": "SUPPLIER spa"})}, fault.CodeConflict, "name")
-	r.refused("update-organisation", in(admin, "organisationId", o.ID, fields{"name": "ACME works"}), fault.CodeConflict, "name")
+	r.wantFault("create-organisation", request{token: admin, body: body(fields{"name": "SUPPLIER spa"})}, fault.CodeConflict, "name")
+	r.wantFault("update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "ACME works"}), fault.CodeConflict, "name")
 	for field, value := range map[string]any{"name": " ", "type": "FRIEND", "verificationStatus": "MAYBE", "tenantId": r.globex.id, "id": o.ID} {
-		r.refused("update-organisation", in(admin, "organisationId", o.ID, fields{field: value}), fault.CodeValidation, field)
+		r.wantFault("update-organisation", pathRequest(admin, "organisationId", o.ID, fields{field: value}), fault.CodeValidation, field)
 	}
 	for _, field := range []string{"name", "type", "verificationStatus"} {
-		r.refused("update-organisation", in(admin, "organisationId", o.ID, fields{field: nil}), fault.CodeValidation, field)
+		r.wantFault("update-organisation", pathRequest(admin, "organisationId", o.ID, fields{field: nil}), fault.CodeValidation, field)
 	}
 	for search, want := range map[string]int{"suppl": 1, "%": 0, "_": 0, "": 2} {
 		page := must[op.Page[contract.Organisation]](r, "list-organisations", request{token: admin, query: map[string][]string{"search": {search}}})
@@ -55,10 +55,10 @@ func TestOrganisations(t *testing.T) {
 // stays one that can be read.
 func TestPagesOfLongNames(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	for _, last := range []string{"一", "二", "三"} {
 		must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": strings.Repeat("長", 199) + last})})
 	}
-	pagesOf[contract.Organisation](r, "list-organisations", admin, 4, func(o contract.Organisation) op.UUID { return o.ID })
+	checkPages[contract.Organisation](r, "list-organisations", admin, 4, func(o contract.Organisation) op.UUID { return o.ID })
 }

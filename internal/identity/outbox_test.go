@@ -13,34 +13,34 @@ import (
 	"parapet/internal/op"
 )
 
-// outbox keeps what is sent, and fails as often as it is told to.
-type outbox struct {
-	mu    sync.Mutex
-	sent  []mail.Message
-	fails int
-	err   error
+// sentMail keeps what is sent, and fails as often as it is told to.
+type recordingSender struct {
+	mu       sync.Mutex
+	messages []mail.Message
+	failures int
+	err      error
 }
 
-func (o *outbox) Send(_ context.Context, m mail.Message) error {
+func (o *recordingSender) Send(_ context.Context, m mail.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.fails > 0 {
-		o.fails--
+	if o.failures > 0 {
+		o.failures--
 		return o.err
 	}
-	o.sent = append(o.sent, m)
+	o.messages = append(o.messages, m)
 	return nil
 }
 
-var linkForm = regexp.MustCompile(`https://parapet\.example/reset-password#([A-Za-z0-9_-]{86})\n`)
+var linkPattern = regexp.MustCompile(`https://parapet\.example/reset-password#([A-Za-z0-9_-]{86})\n`)
 
 // links gives the addresses and tokens of the messages sent so far.
-func (o *outbox) links(t *testing.T) (to, tokens []string) {
+func (o *recordingSender) links(t *testing.T) (to, tokens []string) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, m := range o.sent {
-		found := linkForm.FindStringSubmatch(m.Text)
+	for _, m := range o.messages {
+		found := linkPattern.FindStringSubmatch(m.Text)
 		if found == nil {
 			t.Fatalf("no link in %q", m.Text)
 		}
@@ -49,8 +49,8 @@ func (o *outbox) links(t *testing.T) (to, tokens []string) {
 	return to, tokens
 }
 
-// deliver does what the jobs do with the events about resets, once each.
-func (r *realm) deliver() {
+// runResetJobs does what the jobs do with the events about resets, once each.
+func (r *fixture) runResetJobs() {
 	r.t.Helper()
 	for {
 		done := 0

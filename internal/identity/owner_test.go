@@ -20,11 +20,11 @@ import (
 // too. Seeding and provisioning work all the same.
 func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	role := "owner_" + strings.ReplaceAll(string(uid.Random()), "-", "")[:12]
 	r.exec(`CREATE ROLE ` + role + ` LOGIN NOINHERIT`)
 	t.Cleanup(func() {
-		super := one[string](r, `SELECT current_user::text`)
+		super := queryValue[string](r, `SELECT current_user::text`)
 		r.exec(`REASSIGN OWNED BY ` + role + ` TO ` + super + `; DROP OWNED BY ` + role + `; DROP ROLE ` + role)
 	})
 	r.exec(`GRANT USAGE, CREATE ON SCHEMA identity, audit, events TO ` + role)
@@ -42,7 +42,7 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 	// Without the membership that `ptd migrate` grants, the error names the grant.
 	seedTenant := func(tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
-		_, err := s.Tenant(ctx, identity.SeedTenant{Slug: "early", Name: "Early", Type: "STANDARD"})
+		_, err := s.EnsureTenant(ctx, identity.SeedTenant{Slug: "early", Name: "Early", Type: "STANDARD"})
 		return err
 	}
 	grant := `GRANT parapet_identity TO "` + role + `"`
@@ -50,18 +50,18 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 		t.Errorf("an owner that cannot act as parapet_identity: %v", err)
 	}
 	r.exec(grant)
-	var managed house
+	var managed testTenant
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
-		if managed.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: "managed", Name: "Managed", Type: "STANDARD"}); err != nil {
+		if managed.id, err = s.EnsureTenant(ctx, identity.SeedTenant{Slug: "managed", Name: "Managed", Type: "STANDARD"}); err != nil {
 			return err
 		}
-		if managed.organisation, err = s.Organisation(ctx, managed.id, "Managed"); err != nil {
+		if managed.organisation, err = s.EnsureOrganisation(ctx, managed.id, "Managed"); err != nil {
 			return err
 		}
-		_, err = s.User(ctx, identity.SeedUser{
-			Tenant: managed.id, Organisation: managed.organisation, Email: "a@managed.example", DisplayName: "A", Kind: "HUMAN", Password: pass, Roles: []string{"Admin"},
+		_, err = s.EnsureUser(ctx, identity.SeedUser{
+			Tenant: managed.id, Organisation: managed.organisation, Email: "a@managed.example", DisplayName: "A", Kind: "HUMAN", Password: testPassword, Roles: []string{"Admin"},
 		})
 		return err
 	})
@@ -77,7 +77,7 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 	if err != nil || second.Changed() {
 		t.Fatalf("%+v, %v", second, err)
 	}
-	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1`, managed.id); n < 5 {
+	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1`, managed.id); n < 5 {
 		t.Errorf("%d audit entries", n)
 	}
 	r.login("a@managed.example")
@@ -87,7 +87,7 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 // for the profile as it was and the change comes after, or it is refused.
 func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
 	admin := r.login("admin@acme.example")
 	ctx := t.Context()
@@ -107,7 +107,7 @@ func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
 		_, issueErr = r.call("issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
 	})
 	within(t, 5*time.Second, "the issue waits for the change", func() bool {
-		return one[int](r, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1 AND wait_event_type = 'Lock'`, postgres.RoleIdentity) == 1
+		return queryValue[int](r, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1 AND wait_event_type = 'Lock'`, postgres.RoleIdentity) == 1
 	})
 	if err := change.Commit(ctx); err != nil {
 		t.Fatal(err)
@@ -116,14 +116,14 @@ func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
 	if !fault.HasCode(issueErr, fault.CodeConflict) {
 		t.Errorf("a key for grants that had drifted: %v", issueErr)
 	}
-	if n := one[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
+	if n := queryValue[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
 		t.Errorf("%d keys", n)
 	}
 }
 
 func TestTwoRevocationsAtOnceAreOne(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
 	admin := r.login("admin@acme.example")
 	k := must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
@@ -142,7 +142,7 @@ func TestTwoRevocationsAtOnceAreOne(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked'`); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked'`); n != 1 {
 		t.Errorf("%d audit entries of one revocation", n)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // accounts of the address and, of these, the ones that the proof is good for.
 type provider interface {
 	// tenant is the one to act in, or empty.
-	prove(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error)
+	authenticate(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error)
 }
 
 // account is one user record of an e-mail address.
@@ -51,9 +51,9 @@ ORDER BY coalesce(u.home_tenant_id = nullif(@tenant, '')::uuid, false) DESC,
          u.status = 'ACTIVE' DESC, u.created_at, u.id
 LIMIT @most`
 
-// prove compares the password with the accounts of the address, and with nothing
+// authenticate compares the password with the accounts of the address, and with nothing
 // at the same cost where there are fewer.
-func (p *localProvider) prove(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error) {
+func (p *localProvider) authenticate(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error) {
 	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "tenant": tenant, "most": maxTriedAccounts})
 	if err != nil {
 		return nil, nil, postgres.MapError(err)

@@ -29,7 +29,7 @@ func TestProve_ComparesTheSameNumberOfPasswords(t *testing.T) {
 	for email, accounts := range map[string]int{"nobody@x.example": 0, "one@x.example": 1, "many@x.example": maxTriedAccounts} {
 		counter := &countingVerifier{hasher: hasher}
 		p := &localProvider{accounts: db.Pool(t, postgres.RoleAuth), passwords: counter}
-		known, proven, err := p.prove(t.Context(), email, "not the password", "")
+		known, proven, err := p.authenticate(t.Context(), email, "not the password", "")
 		if err != nil || len(known) != accounts || len(proven) != 0 {
 			t.Errorf("%s: %d known, %d proven, %v", email, len(known), len(proven), err)
 		}

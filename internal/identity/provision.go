@@ -77,7 +77,7 @@ func (p *Provisioner) Run(ctx context.Context, conn *pgx.Conn, tenant, organisat
 		p.Clock = clock.System{}
 	}
 	report := ProvisionReport{Tenant: tenant, Organisation: organisation, Roles: []string{}, Profiles: []ProfileReport{}, Agents: []string{}}
-	steps := p.in(conn, tenant, organisation)
+	steps := p.stepRunner(conn, tenant, organisation)
 	var err error
 	if report.Roles, err = steps(ctx, p.reconcileRoles); err != nil {
 		return report, fmt.Errorf("default roles: %w", err)
@@ -85,7 +85,9 @@ func (p *Provisioner) Run(ctx context.Context, conn *pgx.Conn, tenant, organisat
 	var failed []error
 	for _, profile := range p.Policies.Catalogue().Profiles {
 		done := ProfileReport{IntegrationKey: profile.IntegrationKey, Changes: []string{}}
-		made, err := steps(ctx, func(ctx context.Context, run *provisioning) error { return p.profile(ctx, run, profile, &done) })
+		made, err := steps(ctx, func(ctx context.Context, run *provisioning) error {
+			return p.provisionProfile(ctx, run, profile, &done)
+		})
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", profile.IntegrationKey, err))
 		} else {
@@ -105,50 +107,50 @@ type provisioning struct {
 	tenant       op.UUID
 	organisation op.UUID
 	now          time.Time
-	done         []string
-	notes        []auditNote
+	changes      []string
+	auditEntries []systemAuditEntry
 	events       []events.Event
 }
 
-func (r *provisioning) did(format string, args ...any) {
-	r.done = append(r.done, fmt.Sprintf(format, args...))
+func (r *provisioning) addChange(format string, args ...any) {
+	r.changes = append(r.changes, fmt.Sprintf(format, args...))
 }
 
-// in gives what runs a step in a transaction: the tenant is locked and enabled,
+// pathRequest gives what runs a step pathRequest a transaction: the tenant is locked and enabled,
 // the organisation is one of it; audit entries and events come last, and only of
 // a step that changed something.
-func (p *Provisioner) in(conn *pgx.Conn, tenant, organisation op.UUID) func(context.Context, func(context.Context, *provisioning) error) ([]string, error) {
+func (p *Provisioner) stepRunner(conn *pgx.Conn, tenant, organisation op.UUID) func(context.Context, func(context.Context, *provisioning) error) ([]string, error) {
 	return func(ctx context.Context, step func(context.Context, *provisioning) error) ([]string, error) {
-		run := &provisioning{tenant: tenant, organisation: organisation, now: p.Clock.Now(), done: []string{}}
+		run := &provisioning{tenant: tenant, organisation: organisation, now: p.Clock.Now(), changes: []string{}}
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			run.tx = tx
 			if err := postgres.SetTenant(ctx, tx, string(tenant)); err != nil {
 				return err
 			}
-			if err := run.checkPlace(ctx); err != nil {
+			if err := run.checkTenantAndOrganisation(ctx); err != nil {
 				return err
 			}
 			if err := step(ctx, run); err != nil {
 				return err
 			}
-			if len(run.done) == 0 {
+			if len(run.changes) == 0 {
 				return nil
 			}
-			return asModule(ctx, tx, func() error {
+			return runAsModuleRole(ctx, tx, func() error {
 				if err := events.Append(ctx, tx, run.events); err != nil {
 					return err
 				}
-				return appendAudit(ctx, tx, run.notes...)
+				return appendAudit(ctx, tx, run.auditEntries...)
 			})
 		})
 		if err != nil {
 			return []string{}, err
 		}
-		return run.done, nil
+		return run.changes, nil
 	}
 }
 
-func (r *provisioning) checkPlace(ctx context.Context) error {
+func (r *provisioning) checkTenantAndOrganisation(ctx context.Context) error {
 	enabled, err := lockForProvision(ctx, r.tx, r.tenant)
 	if postgres.IsNoRows(err) {
 		return fault.NotFound("tenant")
@@ -181,28 +183,28 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 				return err
 			}
 			for _, grant := range want.Grants {
-				if err := addGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
+				if err := ensureGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
 					return err
 				}
 			}
-			r.did("role %s created", want.Name)
-			r.noteRole(role.ID, "directory.role.created", map[string]any{"created": true, "grants": want.Grants})
+			r.addChange("role %s created", want.Name)
+			r.auditRole(role.ID, "directory.role.created", map[string]any{"created": true, "grants": want.Grants})
 			continue
 		}
 		if want.Name == p.Policies.Catalogue().AdministratorRole && !slices.Contains(role.Grants, permissionIssueForService) {
-			if err := addGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now); err != nil {
+			if err := ensureGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now); err != nil {
 				return err
 			}
-			r.did("role %s received %s", want.Name, permissionIssueForService)
-			r.noteRole(role.ID, "directory.role.updated", map[string]any{"granted": []string{permissionIssueForService}})
+			r.addChange("role %s received %s", want.Name, permissionIssueForService)
+			r.auditRole(role.ID, "directory.role.updated", map[string]any{"granted": []string{permissionIssueForService}})
 		}
 	}
 	return nil
 }
 
-func (r *provisioning) noteRole(id op.UUID, event string, what map[string]any) {
-	r.notes = append(r.notes, auditNote{
-		Tenant: r.tenant, ActorType: actorOperator, Action: actionReconciled, ResourceType: "role", ResourceID: id, Changes: what, Critical: true,
+func (r *provisioning) auditRole(id op.UUID, event string, what map[string]any) {
+	r.auditEntries = append(r.auditEntries, systemAuditEntry{
+		Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionReconciled, ResourceType: "role", ResourceID: id, Changes: what, Critical: true,
 	})
 	r.emit(event, "role", id)
 }
@@ -214,26 +216,26 @@ func (r *provisioning) emit(event, aggregate string, id op.UUID) {
 	})
 }
 
-// profile makes one service principal be its profile and asks the issuance check
+// provisionProfile makes one service principal be its provisionProfile and asks the issuance check
 // whether it is.
-func (p *Provisioner) profile(ctx context.Context, r *provisioning, profile authz.Profile, report *ProfileReport) error {
-	role, err := r.profileRole(ctx, profile)
+func (p *Provisioner) provisionProfile(ctx context.Context, r *provisioning, profile authz.Profile, report *ProfileReport) error {
+	role, err := r.ensureProfileRole(ctx, profile)
 	if err != nil {
 		return err
 	}
-	user, created, err := r.profileUser(ctx, profile)
+	user, created, err := r.ensureProfileUser(ctx, profile)
 	if err != nil {
 		return err
 	}
 	report.UserID = user
-	dropped, err := dropOtherAssignments(ctx, r.tx, r.tenant, user, role)
+	dropped, err := deleteOtherAssignments(ctx, r.tx, r.tenant, user, role)
 	if err != nil {
 		return err
 	}
 	if dropped > 0 {
-		r.did("%d other role assignments removed", dropped)
+		r.addChange("%d other role assignments removed", dropped)
 	}
-	holds, err := holdsTenantWide(ctx, r.tx, r.tenant, user, role)
+	holds, err := hasTenantWideRole(ctx, r.tx, r.tenant, user, role)
 	if err != nil {
 		return err
 	}
@@ -241,32 +243,32 @@ func (p *Provisioner) profile(ctx context.Context, r *provisioning, profile auth
 		if err := assignTenantWide(ctx, r.tx, r.tenant, user, role, r.now); err != nil {
 			return err
 		}
-		r.did("role %s assigned", profile.Role)
+		r.addChange("role %s assigned", profile.Role)
 	}
-	if err := p.validate(ctx, r, user); err != nil {
+	if err := p.checkKeyIssuance(ctx, r, user); err != nil {
 		return err
 	}
-	if len(r.done) > 0 {
+	if len(r.changes) > 0 {
 		event := "directory.user.updated"
 		if created {
 			event = "directory.user.created"
 		}
 		r.emit(event, "user", user)
-		r.notes = append(r.notes, auditNote{
-			Tenant: r.tenant, ActorType: actorOperator, Action: actionProvisioned, ResourceType: "user", ResourceID: user, Critical: true,
-			Changes: map[string]any{"integrationKey": profile.IntegrationKey, "role": role, "organisation": r.organisation, "done": r.done},
+		r.auditEntries = append(r.auditEntries, systemAuditEntry{
+			Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionProvisioned, ResourceType: "user", ResourceID: user, Critical: true,
+			Changes: map[string]any{"integrationKey": profile.IntegrationKey, "role": role, "organisation": r.organisation, "done": r.changes},
 		})
 	}
 	return nil
 }
 
-// profileRole gives the profile's role with exactly the profile's grants.
-func (r *provisioning) profileRole(ctx context.Context, profile authz.Profile) (op.UUID, error) {
+// ensureProfileRole gives the profile's role with exactly the profile's grants.
+func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Profile) (op.UUID, error) {
 	role, err := findRole(ctx, r.tx, r.tenant, profile.Role)
 	if postgres.IsNoRows(err) {
 		role = roleRow{ID: uid.New(), Kind: globalRole}
 		err = insertRoleRow(ctx, r.tx, r.tenant, role.ID, profile.Role, globalRole, "", r.now)
-		r.did("role %s created", profile.Role)
+		r.addChange("role %s created", profile.Role)
 	}
 	if err != nil {
 		return "", err
@@ -276,27 +278,27 @@ func (r *provisioning) profileRole(ctx context.Context, profile authz.Profile) (
 	}
 	for _, grant := range profile.Grants {
 		if !slices.Contains(role.Grants, grant) {
-			if err := addGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
+			if err := ensureGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
 				return "", err
 			}
-			r.did("role %s received %s", profile.Role, grant)
+			r.addChange("role %s received %s", profile.Role, grant)
 		}
 	}
 	for _, grant := range role.Grants {
 		if !slices.Contains(profile.Grants, grant) {
-			if err := deleteUnknownGrants(ctx, r.tx, r.tenant, role.ID, grant); err != nil {
+			if err := deleteRoleGrant(ctx, r.tx, r.tenant, role.ID, grant); err != nil {
 				return "", err
 			}
-			r.did("role %s lost %s", profile.Role, grant)
+			r.addChange("role %s lost %s", profile.Role, grant)
 		}
 	}
 	return role.ID, nil
 }
 
-// profileUser gives the principal, a member of the organisation. One that an
+// ensureProfileUser gives the principal, a member of the organisation. One that an
 // administrator has suspended stays so: the validation then says that it is not
 // active.
-func (r *provisioning) profileUser(ctx context.Context, profile authz.Profile) (user op.UUID, created bool, err error) {
+func (r *provisioning) ensureProfileUser(ctx context.Context, profile authz.Profile) (user op.UUID, created bool, err error) {
 	row, err := findService(ctx, r.tx, r.tenant, profile.IntegrationKey)
 	if err != nil && !postgres.IsNoRows(err) {
 		return "", false, err
@@ -316,26 +318,26 @@ func (r *provisioning) profileUser(ctx context.Context, profile authz.Profile) (
 		if err != nil {
 			return "", false, err
 		}
-		r.did("principal created")
+		r.addChange("principal created")
 	}
 	switch {
 	case row.Membership == "":
 		if _, err := seedMembership(ctx, r.tx, r.tenant, row.ID, r.organisation, "", r.now); err != nil {
 			return "", false, err
 		}
-		r.did("membership created")
+		r.addChange("membership created")
 	case row.Organisation != string(r.organisation):
 		if err := moveMembership(ctx, r.tx, r.tenant, row.ID, r.organisation, r.now); err != nil {
 			return "", false, err
 		}
-		r.did("membership moved to the organisation")
+		r.addChange("membership moved to the organisation")
 	}
 	return row.ID, created, nil
 }
 
-// validate asks the very question that issuing a key asks, as an administrator
+// checkKeyIssuance asks the very question that issuing a key asks, as an administrator
 // of the tenant with the Admin role as it stands would ask it.
-func (p *Provisioner) validate(ctx context.Context, r *provisioning, user op.UUID) error {
+func (p *Provisioner) checkKeyIssuance(ctx context.Context, r *provisioning, user op.UUID) error {
 	adminRole := p.Policies.Catalogue().AdministratorRole
 	admin, err := findRole(ctx, r.tx, r.tenant, adminRole)
 	if err != nil {
@@ -356,7 +358,7 @@ func (p *Provisioner) validate(ctx context.Context, r *provisioning, user op.UUI
 		return err
 	}
 	v, err := p.Policies.Evaluate(ctx, authz.IssueServiceKey{Actor: subject, Target: servicePrincipal(r.tenant, principal, held)})
-	return verdict(v, err, "service principal")
+	return verdictError(v, err, "service principal")
 }
 
 // repairAgents makes what is an agent by its address one by its record, and
@@ -371,30 +373,30 @@ func (p *Provisioner) repairAgents(ctx context.Context, r *provisioning) error {
 		return fmt.Errorf("role %s: %w", agentRole, err)
 	}
 	for _, a := range agents {
-		before := len(r.done)
+		before := len(r.changes)
 		if a.Kind != contract.KindAgent {
-			if err := makeAgent(ctx, r.tx, r.tenant, a.ID, r.now); err != nil {
+			if err := convertToAgent(ctx, r.tx, r.tenant, a.ID, r.now); err != nil {
 				return err
 			}
-			r.did("%s made an agent", a.ID)
+			r.addChange("%s made an agent", a.ID)
 		}
 		if a.Membership == "" {
 			if _, err := seedMembership(ctx, r.tx, r.tenant, a.ID, r.organisation, "", r.now); err != nil {
 				return err
 			}
-			r.did("%s made a member", a.ID)
+			r.addChange("%s made a member", a.ID)
 		}
 		if !a.HasRole {
 			if err := assignTenantWide(ctx, r.tx, r.tenant, a.ID, role.ID, r.now); err != nil {
 				return err
 			}
-			r.did("%s received the role %s", a.ID, agentRole)
+			r.addChange("%s received the role %s", a.ID, agentRole)
 		}
-		if len(r.done) > before {
+		if len(r.changes) > before {
 			r.emit("directory.user.updated", "user", a.ID)
-			r.notes = append(r.notes, auditNote{
-				Tenant: r.tenant, ActorType: actorOperator, Action: actionAgentsRepaired, ResourceType: "user", ResourceID: a.ID, Critical: true,
-				Changes: map[string]any{"done": r.done[before:]},
+			r.auditEntries = append(r.auditEntries, systemAuditEntry{
+				Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionAgentsRepaired, ResourceType: "user", ResourceID: a.ID, Critical: true,
+				Changes: map[string]any{"done": r.changes[before:]},
 			})
 		}
 	}

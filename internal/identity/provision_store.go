@@ -16,9 +16,9 @@ import (
 // What the owner of the database runs: seeding and provisioning. No application
 // role could: none may write an integration_key.
 
-// actorOperator is the actor type of what an operator does with the database's
+// actorTypeOperator is the actor type of what an operator does with the database's
 // own credentials, where there is no user to name.
-const actorOperator = "operator"
+const actorTypeOperator = "operator"
 
 const ownerSQL = `
 SELECT current_user::text AS name, row_security_active('audit.entries') AS bound,
@@ -34,10 +34,10 @@ type ownerRow struct {
 	ServerVersion int
 }
 
-// asModule runs f with the privileges of the module where row-level security binds
+// runAsModuleRole runs f with the privileges of the module where row-level security binds
 // the owner: the audit log and the outbox take rows from the modules' roles alone.
 // A superuser is not bound.
-func asModule(ctx context.Context, tx pgx.Tx, f func() error) error {
+func runAsModuleRole(ctx context.Context, tx pgx.Tx, f func() error) error {
 	owner, err := postgres.One[ownerRow](ctx, tx, ownerSQL, postgres.Args{"role": postgres.RoleIdentity})
 	if err != nil {
 		return err
@@ -214,39 +214,39 @@ func insertRoleRow(ctx context.Context, q postgres.Querier, tenant, id op.UUID, 
 	return err
 }
 
-const addGrantSQL = `
+const ensureGrantSQL = `
 INSERT INTO identity.role_grants (tenant_id, role_id, permission, created_at)
 VALUES (@tenant, @role, @permission, @now)
 ON CONFLICT DO NOTHING`
 
-func addGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) error {
-	_, err := q.Exec(ctx, addGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
+func ensureGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) error {
+	_, err := q.Exec(ctx, ensureGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
 	return err
 }
 
-const dropGrantSQL = `DELETE FROM identity.role_grants WHERE tenant_id = @tenant AND role_id = @role AND permission = @permission`
+const deleteRoleGrantSQL = `DELETE FROM identity.role_grants WHERE tenant_id = @tenant AND role_id = @role AND permission = @permission`
 
-func deleteUnknownGrants(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string) error {
-	_, err := q.Exec(ctx, dropGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission})
+func deleteRoleGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string) error {
+	_, err := q.Exec(ctx, deleteRoleGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission})
 	return err
 }
 
-const dropOtherAssignmentsSQL = `
+const deleteOtherAssignmentsSQL = `
 DELETE FROM identity.role_assignments
 WHERE tenant_id = @tenant AND user_id = @user AND NOT (role_id = @role AND scope = 'tenant')`
 
-// dropOtherAssignments leaves a user at most the one role, tenant-wide.
-func dropOtherAssignments(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (int64, error) {
-	tag, err := q.Exec(ctx, dropOtherAssignmentsSQL, postgres.Args{"tenant": tenant, "user": user, "role": role})
+// deleteOtherAssignments leaves a user at most the one role, tenant-wide.
+func deleteOtherAssignments(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (int64, error) {
+	tag, err := q.Exec(ctx, deleteOtherAssignmentsSQL, postgres.Args{"tenant": tenant, "user": user, "role": role})
 	return tag.RowsAffected(), err
 }
 
-const holdsTenantWideSQL = `
+const hasTenantWideRoleSQL = `
 SELECT EXISTS (SELECT 1 FROM identity.role_assignments
                WHERE tenant_id = @tenant AND user_id = @user AND role_id = @role AND scope = 'tenant')`
 
-func holdsTenantWide(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (holds bool, err error) {
-	err = q.QueryRow(ctx, holdsTenantWideSQL, postgres.Args{"tenant": tenant, "user": user, "role": role}).Scan(&holds)
+func hasTenantWideRole(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (holds bool, err error) {
+	err = q.QueryRow(ctx, hasTenantWideRoleSQL, postgres.Args{"tenant": tenant, "user": user, "role": role}).Scan(&holds)
 	return holds, err
 }
 
@@ -273,12 +273,12 @@ func findAgents(ctx context.Context, q postgres.Querier, tenant op.UUID) ([]agen
 	return postgres.Collect[agentRow](ctx, q, findAgentsSQL, postgres.Args{"tenant": tenant})
 }
 
-const makeAgentSQL = `
+const convertToAgentSQL = `
 UPDATE identity.users SET principal_kind = 'AGENT', password_hash = NULL, updated_at = @now
 WHERE id = @user AND home_tenant_id = @tenant AND principal_kind = 'HUMAN'`
 
-func makeAgent(ctx context.Context, q postgres.Querier, tenant, user op.UUID, now time.Time) error {
-	_, err := q.Exec(ctx, makeAgentSQL, postgres.Args{"tenant": tenant, "user": user, "now": now})
+func convertToAgent(ctx context.Context, q postgres.Querier, tenant, user op.UUID, now time.Time) error {
+	_, err := q.Exec(ctx, convertToAgentSQL, postgres.Args{"tenant": tenant, "user": user, "now": now})
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // picture is all that provisioning could touch, as text.
-func picture(r *realm) string {
-	return one[string](r, `SELECT concat_ws(E'\n',
+func picture(r *fixture) string {
+	return queryValue[string](r, `SELECT concat_ws(E'\n',
 		(SELECT string_agg(x::text, E'\n' ORDER BY x::text) FROM identity.tenants x),
 		(SELECT string_agg(x::text, E'\n' ORDER BY x::text) FROM identity.users x),
 		(SELECT string_agg(x::text, E'\n' ORDER BY x::text) FROM identity.memberships x),
@@ -26,7 +26,7 @@ func picture(r *realm) string {
 
 func TestProvisionMakesWhatIsRegistered(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	report, err := r.runProvision(r.acme)
 	if err != nil {
 		t.Fatal(err)
@@ -38,20 +38,20 @@ func TestProvisionMakesWhatIsRegistered(t *testing.T) {
 		if !p.Verified || len(p.Changes) == 0 {
 			t.Errorf("%+v", p)
 		}
-		got := one[string](r, `SELECT concat_ws('/', u.principal_kind, u.integration_key, u.status, m.status, m.organisation_id) FROM identity.users u
+		got := queryValue[string](r, `SELECT concat_ws('/', u.principal_kind, u.integration_key, u.status, m.status, m.organisation_id) FROM identity.users u
 			JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id WHERE u.id = $1`, p.UserID)
 		if want := "SERVICE/" + p.IntegrationKey + "/ACTIVE/ACTIVE/" + string(r.acme.organisation); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		// One critical entry a profile, in one transaction with its rows.
-		if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'service_principal.provisioned' AND resource_id = $1 AND tenant_id = $2`, string(p.UserID), r.acme.id); n != 1 {
+		if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'service_principal.provisioned' AND resource_id = $1 AND tenant_id = $2`, string(p.UserID), r.acme.id); n != 1 {
 			t.Errorf("%s: %d audit entries", p.IntegrationKey, n)
 		}
-		if n := one[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.created' AND aggregate_id = $1`, string(p.UserID)); n != 1 {
+		if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.created' AND aggregate_id = $1`, string(p.UserID)); n != 1 {
 			t.Errorf("%s: %d events", p.IntegrationKey, n)
 		}
 	}
-	if one[int](r, `SELECT count(*) FROM identity.users WHERE home_tenant_id = $1 AND principal_kind = 'SERVICE'`, r.globex.id) != 0 {
+	if queryValue[int](r, `SELECT count(*) FROM identity.users WHERE home_tenant_id = $1 AND principal_kind = 'SERVICE'`, r.globex.id) != 0 {
 		t.Error("another tenant got principals")
 	}
 
@@ -77,7 +77,7 @@ func TestProvisionRepairs(t *testing.T) {
 	t.Parallel()
 	const role = `(SELECT id FROM identity.roles WHERE tenant_id = $1 AND name = 'multi-llm-review')`
 	const user = `(SELECT id FROM identity.users WHERE home_tenant_id = $1 AND integration_key = 'multi-llm-review')`
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
 	want := shape(r)
 	for name, damage := range map[string]string{
@@ -114,8 +114,8 @@ func TestProvisionRepairs(t *testing.T) {
 }
 
 // shape is what the tenant's roles and principals are, without ids and moments.
-func shape(r *realm) string {
-	return one[string](r, `SELECT concat_ws(E'\n',
+func shape(r *fixture) string {
+	return queryValue[string](r, `SELECT concat_ws(E'\n',
 		(SELECT string_agg(concat_ws(' ', x.name, x.kind, g.permission), E'\n' ORDER BY x.name, g.permission)
 		 FROM identity.roles x LEFT JOIN identity.role_grants g ON g.tenant_id = x.tenant_id AND g.role_id = x.id WHERE x.tenant_id = $1),
 		(SELECT string_agg(concat_ws(' ', u.integration_key, u.status, m.organisation_id, x.name, a.scope), E'\n' ORDER BY u.integration_key, x.name)
@@ -128,7 +128,7 @@ func shape(r *realm) string {
 // What can't be repaired leaves nothing behind and does not stop the others.
 func TestProvisionRefuses(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
 	r.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE integration_key = 'multi-llm-review'`)
 	r.exec(`DELETE FROM identity.role_assignments a USING identity.users u WHERE u.id = a.user_id AND u.principal_kind = 'SERVICE'`)
@@ -141,7 +141,7 @@ func TestProvisionRefuses(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if n := one[int](r, `SELECT count(*) FROM identity.role_assignments a JOIN identity.users u ON u.id = a.user_id WHERE u.integration_key = 'multi-llm-review'`); n != 0 {
+	if n := queryValue[int](r, `SELECT count(*) FROM identity.role_assignments a JOIN identity.users u ON u.id = a.user_id WHERE u.integration_key = 'multi-llm-review'`); n != 0 {
 		t.Error("a transaction that failed left something behind")
 	}
 	r.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE integration_key = 'multi-llm-review'`)
@@ -153,7 +153,7 @@ func TestProvisionRefuses(t *testing.T) {
 	r.exec(`UPDATE identity.roles SET kind = 'GLOBAL' WHERE name = 'multi-llm-review'`)
 
 	before := picture(r)
-	for name, where := range map[string]house{
+	for name, where := range map[string]testTenant{
 		"no tenant":              {id: uid.New(), organisation: r.acme.organisation},
 		"no organisation":        {id: r.acme.id, organisation: uid.New()},
 		"another's organisation": {id: r.acme.id, organisation: r.globex.organisation},
@@ -173,7 +173,7 @@ func TestProvisionRefuses(t *testing.T) {
 
 func TestProvisionRepairsAgents(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
 	user := func(kind, email, status string) op.UUID {
 		id := uid.New()
@@ -190,7 +190,7 @@ func TestProvisionRepairsAgents(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	state := func(id op.UUID) string {
-		return one[string](r, `SELECT concat_ws('/', u.principal_kind, u.status, m.status, x.name, u.password_hash) FROM identity.users u
+		return queryValue[string](r, `SELECT concat_ws('/', u.principal_kind, u.status, m.status, x.name, u.password_hash) FROM identity.users u
 			LEFT JOIN identity.memberships m ON m.user_id = u.id LEFT JOIN identity.role_assignments a ON a.user_id = u.id
 			LEFT JOIN identity.roles x ON x.tenant_id = a.tenant_id AND x.id = a.role_id WHERE u.id = $1`, id)
 	}
@@ -207,7 +207,7 @@ func TestProvisionRepairsAgents(t *testing.T) {
 // Two operators at once: one makes, the other verifies.
 func TestProvisionAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	reports := make([]identity.ProvisionReport, 3)
 	errs := make([]error, 3)
 	var group sync.WaitGroup
@@ -220,10 +220,10 @@ func TestProvisionAtTheSameTime(t *testing.T) {
 			t.Errorf("run %d: %v", i, err)
 		}
 	}
-	if n := one[int](r, `SELECT count(*) FROM identity.users WHERE principal_kind = 'SERVICE'`); n != 2 {
+	if n := queryValue[int](r, `SELECT count(*) FROM identity.users WHERE principal_kind = 'SERVICE'`); n != 2 {
 		t.Errorf("%d principals", n)
 	}
-	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'service_principal.provisioned'`); n != 2 {
+	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'service_principal.provisioned'`); n != 2 {
 		t.Errorf("%d audit entries", n)
 	}
 	if !slices.ContainsFunc(reports, func(p identity.ProvisionReport) bool { return p.Changed() }) {

@@ -24,12 +24,12 @@ func TestReactivation_NeedsWhatActiveKeysHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRealm(t, realmOptions{})
+			r := newFixture(t, fixtureOptions{})
 			first := r.login("admin@acme.example")
 			must[contract.Role](r, "create-role", request{token: first, body: body(fields{"name": "Helper", "permissions": []string{"tasks.read"}})})
-			_, desk := r.person("desk", "user.read", "user.update", "membership.update", "membership.read", "tasks.read")
+			_, desk := r.addPerson("desk", "user.read", "user.update", "membership.update", "membership.read", "tasks.read")
 			former := must[contract.User](r, "create-user", request{token: first, body: body(fields{
-				"email": "former@acme.example", "displayName": "Former", "roles": []string{"Admin"}, "password": pass,
+				"email": "former@acme.example", "displayName": "Former", "roles": []string{"Admin"}, "password": testPassword,
 			})})
 			must[contract.IssuedKey](r, "issue-key", request{token: r.login("former@acme.example"), body: body(fields{"label": "ci", "expiresInDays": 7})})
 			if c.key != "" {
@@ -48,10 +48,10 @@ func TestReactivation_NeedsWhatActiveKeysHold(t *testing.T) {
 				r.exec(call.stop, former.ID)
 				r.checker.DropAll()
 				if !c.allowed {
-					r.refused(operation, in(desk, "userId", former.ID, call.body), fault.CodeForbidden, "more than you do")
+					r.wantFault(operation, pathRequest(desk, "userId", former.ID, call.body), fault.CodeForbidden, "more than you do")
 					desk = first
 				}
-				if _, err := r.call(operation, in(desk, "userId", former.ID, call.body)); err != nil {
+				if _, err := r.call(operation, pathRequest(desk, "userId", former.ID, call.body)); err != nil {
 					t.Errorf("%s: %v", operation, err)
 				}
 			}

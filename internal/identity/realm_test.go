@@ -35,68 +35,68 @@ var sharedEngine = sync.OnceValues(func() (*authz.Engine, error) {
 
 var sharedHasher = sync.OnceValues(func() (*password.Hasher, error) { return password.New(password.MinParams(), 0) })
 
-// pass is every seeded person's password.
-const pass = "a long enough secret"
+// testPassword is every seeded person's password.
+const testPassword = "a long enough secret"
 
-// hands are a clock that goes on from where it is set, or stands still.
-type hands struct {
+// testClock are a clock that goes on from where it is set, or stands still.
+type testClock struct {
 	ahead   atomic.Int64
 	stopped atomic.Pointer[time.Time]
 }
 
-func (h *hands) Now() time.Time {
+func (h *testClock) Now() time.Time {
 	now := time.Now()
 	if at := h.stopped.Load(); at != nil {
 		now = *at
 	}
 	return now.Add(time.Duration(h.ahead.Load())).UTC().Truncate(time.Microsecond)
 }
-func (h *hands) add(d time.Duration) { h.ahead.Add(int64(d)) }
+func (h *testClock) advance(d time.Duration) { h.ahead.Add(int64(d)) }
 
 // stop keeps the clock from going on by itself, so a slow machine changes nothing.
-func (h *hands) stop() {
+func (h *testClock) stop() {
 	now := time.Now()
 	h.stopped.Store(&now)
 }
 
-// realm is a database with the tenants acme and globex in it and the identity
+// fixture is a database with the tenants acme and globex in it and the identity
 // module over it.
-type realm struct {
+type fixture struct {
 	t         *testing.T
 	db        *pgtest.DB
 	owner     *postgres.Pool
 	auth      *postgres.Pool
 	module    *postgres.Pool
 	tracker   *postgres.Pool
-	outbox    outbox
+	sentMail  recordingSender
 	engine    *authz.Engine
-	clock     *hands
+	clock     *testClock
 	tokens    *token.Keyring
 	checker   *principal.Checker
 	service   *identity.Service
 	bound     map[string]op.Bound
-	acme      house
-	globex    house
+	acme      testTenant
+	globex    testTenant
 	address   string
 	passwords *password.Hasher
 }
 
-// house is a seeded tenant.
-type house struct {
+// addTenant is a seeded tenant.
+type testTenant struct {
 	id, organisation op.UUID
 	people           map[string]op.UUID
 }
 
-type realmOptions struct {
+type fixtureOptions struct {
 	keys     authz.KeySettings
 	throttle identity.Throttle
 	// withoutMail is a server that sends no mail.
 	withoutMail bool
 }
 
-func newRealm(t *testing.T, o realmOptions) *realm {
+func newFixture(t *testing.T, o fixtureOptions) *fixture {
 	t.Helper()
-	r := &realm{t: t, db: pgtest.New(t), clock: &hands{}, address: "192.0.2.1"}
+	r := &fixture{t: t, db: pgtest.New(t), clock: &testClock{}, address: "192.0.2.1"}
 	var err error
 	if r.engine, err = sharedEngine(); err != nil {
 		t.Fatal(err)
@@ -115,16 +115,16 @@ func newRealm(t *testing.T, o realmOptions) *realm {
 	}
 	r.module = r.db.Pool(t, postgres.RoleIdentity)
 	r.tracker = r.db.Pool(t, postgres.RoleTracker)
-	r.serve(o)
-	r.acme, r.globex = r.house("acme"), r.house("globex")
+	r.startService(o)
+	r.acme, r.globex = r.addTenant("acme"), r.addTenant("globex")
 	return r
 }
 
-// serve makes the module with other settings over the same database.
-func (r *realm) serve(o realmOptions) {
+// startService makes the module with other settings over the same database.
+func (r *fixture) startService(o fixtureOptions) {
 	r.t.Helper()
 	var err error
-	var sender mail.Sender = &r.outbox
+	var sender mail.Sender = &r.sentMail
 	if o.withoutMail {
 		sender = nil
 	}
@@ -147,22 +147,22 @@ var people = map[string][2]string{
 	"admin": {"Admin", "SECRET"}, "member": {"Member", "INTERNAL"}, "guest": {"Guest Customer", ""}, "platform": {"PLATFORM_ADMIN", ""},
 }
 
-func (r *realm) house(slug string) house {
+func (r *fixture) addTenant(slug string) testTenant {
 	r.t.Helper()
-	h := house{people: map[string]op.UUID{}}
+	h := testTenant{people: map[string]op.UUID{}}
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
-		if h.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
+		if h.id, err = s.EnsureTenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
 			return err
 		}
-		if h.organisation, err = s.Organisation(ctx, h.id, slug+" works"); err != nil {
+		if h.organisation, err = s.EnsureOrganisation(ctx, h.id, slug+" works"); err != nil {
 			return err
 		}
 		for name, p := range people {
-			h.people[name], err = s.User(ctx, identity.SeedUser{
+			h.people[name], err = s.EnsureUser(ctx, identity.SeedUser{
 				Tenant: h.id, Organisation: h.organisation, Email: name + "@" + slug + ".example", DisplayName: name, Kind: "HUMAN",
-				Password: pass, Clearance: p[1], Roles: []string{p[0]},
+				Password: testPassword, Clearance: p[1], Roles: []string{p[0]},
 			})
 			if err != nil {
 				return err
@@ -173,7 +173,7 @@ func (r *realm) house(slug string) house {
 	return h
 }
 
-func (r *realm) asOwner(f func(ctx context.Context, tx pgx.Tx) error) {
+func (r *fixture) asOwner(f func(ctx context.Context, tx pgx.Tx) error) {
 	r.t.Helper()
 	ctx := context.Background()
 	tx, err := r.owner.Begin(ctx, "", nil)
@@ -189,15 +189,15 @@ func (r *realm) asOwner(f func(ctx context.Context, tx pgx.Tx) error) {
 	}
 }
 
-func (r *realm) exec(sql string, args ...any) {
+func (r *fixture) exec(sql string, args ...any) {
 	r.t.Helper()
 	if _, err := r.owner.Exec(context.Background(), sql, args...); err != nil {
 		r.t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-// one gives the one value of a query of the owner's.
-func one[T any](r *realm, sql string, args ...any) T {
+// queryValue gives the queryValue value of a query of the owner's.
+func queryValue[T any](r *fixture, sql string, args ...any) T {
 	r.t.Helper()
 	var v T
 	if err := r.owner.QueryRow(context.Background(), sql, args...).Scan(&v); err != nil {
@@ -207,7 +207,7 @@ func one[T any](r *realm, sql string, args ...any) T {
 }
 
 // provision makes the tenant's service principals and gives them by their key.
-func (r *realm) provision(h house) map[string]op.UUID {
+func (r *fixture) provision(h testTenant) map[string]op.UUID {
 	r.t.Helper()
 	report, err := r.runProvision(h)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *realm) provision(h house) map[string]op.UUID {
 	return users
 }
 
-func (r *realm) runProvision(h house) (identity.ProvisionReport, error) {
+func (r *fixture) runProvision(h testTenant) (identity.ProvisionReport, error) {
 	r.t.Helper()
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.db.URL())
@@ -242,7 +242,7 @@ type request struct {
 }
 
 // call carries an operation out as the server does, without HTTP around it.
-func (r *realm) call(name string, q request) (any, error) {
+func (r *fixture) call(name string, q request) (any, error) {
 	r.t.Helper()
 	b, ok := r.bound[name]
 	if !ok {
@@ -254,7 +254,7 @@ func (r *realm) call(name string, q request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		ctx = principal.With(ctx, p)
+		ctx = principal.NewContext(ctx, p)
 	}
 	in, err := b.Read(op.Raw{Path: func(n string) string { return q.path[n] }, Query: q.query, Body: []byte(q.body)})
 	if err != nil {
@@ -264,7 +264,7 @@ func (r *realm) call(name string, q request) (any, error) {
 }
 
 // must is call for what has to succeed, with the answer as what it is.
-func must[T any](r *realm, name string, q request) *T {
+func must[T any](r *fixture, name string, q request) *T {
 	r.t.Helper()
 	out, err := r.call(name, q)
 	if err != nil {
@@ -277,8 +277,8 @@ func must[T any](r *realm, name string, q request) *T {
 	return typed
 }
 
-// refused wants an error of this code that says the text somewhere in public.
-func (r *realm) refused(name string, q request, code fault.Code, says string) {
+// wantFault wants an error of this code that says the text somewhere in public.
+func (r *fixture) wantFault(name string, q request, code fault.Code, says string) {
 	r.t.Helper()
 	out, err := r.call(name, q)
 	if err == nil {
@@ -306,7 +306,7 @@ func body(v any) string {
 
 type fields map[string]any
 
-func (r *realm) tryLogin(email, password string, more fields) (*contract.LoginOut, error) {
+func (r *fixture) tryLogin(email, password string, more fields) (*contract.LoginOut, error) {
 	r.t.Helper()
 	in := fields{"email": email, "password": password}
 	for k, v := range more {
@@ -320,9 +320,9 @@ func (r *realm) tryLogin(email, password string, more fields) (*contract.LoginOu
 }
 
 // login gives a session token of name@slug.example.
-func (r *realm) login(email string) string {
+func (r *fixture) login(email string) string {
 	r.t.Helper()
-	out, err := r.tryLogin(email, pass, nil)
+	out, err := r.tryLogin(email, testPassword, nil)
 	if err != nil {
 		r.t.Fatalf("login as %s: %v", email, err)
 	}
@@ -330,7 +330,7 @@ func (r *realm) login(email string) string {
 }
 
 // subject is who a token speaks for, as the policies see it.
-func (r *realm) subject(token string) *authz.Subject {
+func (r *fixture) subject(token string) *authz.Subject {
 	r.t.Helper()
 	p, err := r.checker.Authenticate(context.Background(), principal.Credential{Token: token, Module: contract.Module})
 	if err != nil {

@@ -59,7 +59,7 @@ func probeOf[Row any](
 		if err != nil {
 			return nil, err
 		}
-		rows, err = postgres.Collect[Row](ctx, c.DB, sql+" AND "+f.SQL(), filtered(postgres.Args{"tenant": c.Tenant}, f))
+		rows, err = postgres.Collect[Row](ctx, c.DB, sql+" AND "+f.SQL(), withFilterArgs(postgres.Args{"tenant": c.Tenant}, f))
 		for i := range rows {
 			out.Filtered = append(out.Filtered, id(&rows[i]))
 		}
@@ -78,8 +78,8 @@ type recordedRow struct {
 
 func (r *recordedRow) entry(tenant string) authz.Resource {
 	return authz.Resource{
-		Type: "audit entry", Tenant: tenant, Organisation: orEmpty(r.OrganisationID), Creator: orEmpty(r.ActorID),
-		Classification: orEmpty(r.Classification), NullClassification: r.Classification == nil,
+		Type: "audit entry", Tenant: tenant, Organisation: valueOrZero(r.OrganisationID), Creator: valueOrZero(r.ActorID),
+		Classification: valueOrZero(r.Classification), NullClassification: r.Classification == nil,
 	}
 }
 
@@ -102,7 +102,7 @@ SELECT e.id, e.actor_id::text, m.organisation_id::text AS organisation_id, e.cla
 FROM audit.entries e LEFT JOIN identity.memberships m ON m.tenant_id = e.tenant_id AND m.user_id = e.actor_id
 WHERE e.tenant_id = @tenant`, func(r *recordedRow) op.UUID { return r.ID }),
 	"event": probeOf(eventColumns, func(tenant string, r *recordedRow) authz.Resource {
-		return authz.Resource{Type: "event", Tenant: tenant, Classification: orEmpty(r.Classification)}
+		return authz.Resource{Type: "event", Tenant: tenant, Classification: valueOrZero(r.Classification)}
 	}, `
 SELECT o.id, o.actor_id::text, NULL::text AS organisation_id,
        CASE WHEN o.payload ? 'classification' THEN o.payload->>'classification'

@@ -28,7 +28,7 @@ var directoryReads = []string{
 
 // directorySubjects gives tokens of subjects of many kinds in acme, and puts records
 // of every type, of several organisations, scopes, states and tiers there.
-func directorySubjects(r *realm) map[string]string {
+func directorySubjects(r *fixture) map[string]string {
 	r.t.Helper()
 	subjects := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(people)) {
@@ -36,15 +36,15 @@ func directorySubjects(r *realm) map[string]string {
 	}
 	yard, project := uid.New(), uid.New()
 	r.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, 'Yard')`, r.acme.id, yard)
-	_, subjects["auditor"] = r.holder("auditor", "Auditor")
-	clerk, _ := r.person("clerk", directoryReads...)
-	ownID, own := r.person("own", "audit.read.own", "api_key.read.own", "api_key.issue")
+	_, subjects["auditor"] = r.addPersonWithRole("auditor", "Auditor")
+	clerk, _ := r.addPerson("clerk", directoryReads...)
+	ownID, own := r.addPerson("own", "audit.read.own", "api_key.read.own", "api_key.issue")
 	subjects["own"] = own
-	_, subjects["tenant auditor"] = r.person("tenant-auditor", "audit.read.tenant")
-	_, subjects["classified auditor"] = r.person("classified-auditor", "audit.read.classified")
-	_, subjects["nobody"] = r.person("nobody")
+	_, subjects["tenant auditor"] = r.addPerson("tenant-auditor", "audit.read.tenant")
+	_, subjects["classified auditor"] = r.addPerson("classified-auditor", "audit.read.classified")
+	_, subjects["nobody"] = r.addPerson("nobody")
 	subjects["key of own"] = must[contract.IssuedKey](r, "issue-key", request{token: own, body: body(fields{"label": "k"})}).Token
-	_, issuer := r.person("issuer", append([]string{"api_key.issue"}, directoryReads...)...)
+	_, issuer := r.addPerson("issuer", append([]string{"api_key.issue"}, directoryReads...)...)
 	for name, caveats := range map[string][]string{
 		"key": nil, "read-only key": {"read-only"}, "key of a project": {"project:" + string(project)}, "key of the wiki": {"module:wiki"},
 	} {
@@ -56,14 +56,14 @@ func directorySubjects(r *realm) map[string]string {
 		id   op.UUID
 	}{"clerk of works": {"organisation", r.acme.organisation}, "clerk of the yard": {"organisation", yard}, "clerk of a project": {"project", project}} {
 		who := "clerk-" + string(uid.New())
-		id, _ := r.person(who, directoryReads...)
+		id, _ := r.addPerson(who, directoryReads...)
 		r.exec(`UPDATE identity.role_assignments SET scope = $3, scope_id = $4 WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, id, scope.kind, scope.id)
 		subjects[name] = r.login(who + "@acme.example")
 	}
 
 	for i, status := range []string{"ACTIVE", "SUSPENDED", "REMOVED"} {
 		for _, organisation := range []any{yard, r.acme.organisation, nil} {
-			id, _ := r.holder("m"+string(uid.New()), "Member")
+			id, _ := r.addPersonWithRole("m"+string(uid.New()), "Member")
 			r.exec(`UPDATE identity.memberships SET organisation_id = $3, status = $4 WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, id, organisation, status)
 			if i == 0 {
 				ownID = id
@@ -101,13 +101,13 @@ func directorySubjects(r *realm) map[string]string {
 	return subjects
 }
 
-func (r *realm) subjectID(token string) op.UUID {
+func (r *fixture) subjectID(token string) op.UUID {
 	r.t.Helper()
 	return op.UUID(r.subject(token).ID())
 }
 
 // caveated gives a key of the session's holder that carries caveats.
-func (r *realm) caveated(session string, caveats []string) string {
+func (r *fixture) caveated(session string, caveats []string) string {
 	r.t.Helper()
 	issued := must[contract.IssuedKey](r, "issue-key", request{token: session, body: body(fields{"label": "k"})}).Token
 	claims, err := r.tokens.Verify(issued, token.APIKey)
@@ -124,13 +124,13 @@ func (r *realm) caveated(session string, caveats []string) string {
 
 // records compares, for the subject, the filter of a type with the decisions about
 // its rows.
-func (r *realm) records(token, of, permission string) *identity.Records {
+func (r *fixture) records(token, of, permission string) *identity.Records {
 	r.t.Helper()
 	return must[identity.Records](r, "probe-records", request{token: token, query: url.Values{"type": {of}, "permission": {permission}}})
 }
 
 // may tells whether the subject may do so; what it may not know of it may not.
-func (r *realm) may(name string, q request) bool {
+func (r *fixture) may(name string, q request) bool {
 	r.t.Helper()
 	_, err := r.call(name, q)
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) && !fault.HasCode(err, fault.CodeNotFound) {
@@ -140,7 +140,7 @@ func (r *realm) may(name string, q request) bool {
 }
 
 // listed gives the ids of a list, none where the caller may not ask.
-func (r *realm) listed(token, name string, path map[string]string, idField string) []op.UUID {
+func (r *fixture) listed(token, name string, path map[string]string, idField string) []op.UUID {
 	r.t.Helper()
 	out, err := r.call(name, request{token: token, path: path, query: url.Values{"limit": {"200"}}})
 	if fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
@@ -175,11 +175,11 @@ func (r *realm) listed(token, name string, path map[string]string, idField strin
 // decision about the loaded record allows.
 func TestListAndGetAgree(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	probe := r.service.ProbeRecords()
 	r.bound[probe.Name] = probe
 	acme := directorySubjects(r)
-	r.office()
+	r.addOffice()
 	office := map[string]string{"admin": r.login("admin@northwind.example"), "member": r.login("member@northwind.example")}
 	types := []struct {
 		name, permission, list, id string
@@ -210,7 +210,7 @@ func TestListAndGetAgree(t *testing.T) {
 					t.Errorf("%s, %s: list %t, decision %t", of.name, name, !can, can)
 				}
 				// Whoever may read the own tenant may get it without being shown the registry.
-				if of.get != "" && (of.name != "tenant" || r.tenantOf(subject) != id) && r.may(of.get, in(subject, of.part, id, nil)) != can {
+				if of.get != "" && (of.name != "tenant" || r.tenantOf(subject) != id) && r.may(of.get, pathRequest(subject, of.part, id, nil)) != can {
 					t.Errorf("%s, %s: get %t, decision %t", of.name, name, !can, can)
 				}
 				if can {
@@ -230,7 +230,7 @@ func TestListAndGetAgree(t *testing.T) {
 		people := r.listed(subject, "list-people", nil, "id")
 		users := r.records(subject, "user", "user.read")
 		for _, id := range users.All {
-			colleague := one[bool](r, `
+			colleague := queryValue[bool](r, `
 SELECT m.status = 'ACTIVE' AND ($3 = '' OR m.organisation_id::text = $3) IS TRUE
 FROM identity.memberships m WHERE m.tenant_id = $1 AND m.user_id = $2`, r.acme.id, id, r.subject(subject).Organisation())
 			if can := colleague && slices.Contains(users.Decided, id); slices.Contains(people, id) != can {
@@ -268,7 +268,7 @@ FROM identity.memberships m WHERE m.tenant_id = $1 AND m.user_id = $2`, r.acme.i
 	}
 }
 
-func (r *realm) tenantOf(token string) op.UUID {
+func (r *fixture) tenantOf(token string) op.UUID {
 	r.t.Helper()
 	return op.UUID(r.subject(token).Tenant())
 }

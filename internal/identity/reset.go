@@ -84,7 +84,7 @@ func (s *Service) startReset(ctx context.Context, c *executor.Call, user op.UUID
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionResetStarted, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: changeRecord{"reset": r.ID, "requestedBy": who},
+		Changes: auditChanges{"reset": r.ID, "requestedBy": who},
 	})
 	c.Emit(executor.Event{Type: contract.EventResetStarted, AggregateType: "password_reset", AggregateID: r.ID, Payload: map[string]any{"id": r.ID, "userId": user}})
 	return r, nil
@@ -119,7 +119,7 @@ func (s *Service) requestPasswordReset(ctx context.Context, in *contract.Request
 // StartResets starts a reset for each account of an address whose holder may ask
 // for one. It runs as a job; an account that gets none is no error.
 func (s *Service) StartResets(ctx context.Context, email string) error {
-	accounts, err := readResettable(ctx, s.deps.Auth, email)
+	accounts, err := readResettableAccounts(ctx, s.deps.Auth, email)
 	if err != nil {
 		return postgres.MapError(err)
 	}
@@ -129,7 +129,7 @@ func (s *Service) StartResets(ctx context.Context, email string) error {
 			if err != nil {
 				return err
 			}
-			v, err := s.deps.Policies.Evaluate(ctx, authz.CompleteReset{Account: account.document()})
+			v, err := s.deps.Policies.Evaluate(ctx, authz.CompleteReset{Account: account.policyAccount()})
 			if err != nil || !v.Allow {
 				return err
 			}
@@ -197,7 +197,7 @@ func (s *Service) resetAccount(ctx context.Context, c *executor.Call, r resetRow
 	if err != nil {
 		return nil, err
 	}
-	ask := authz.CompleteReset{Account: account.document(), ByAdministrator: r.RequestedBy != nil}
+	ask := authz.CompleteReset{Account: account.policyAccount(), ByAdministrator: r.RequestedBy != nil}
 	if !account.AddressConfirmed || !account.HasPassword {
 		digest, err := s.authorityDigest(ctx, r.UserID)
 		if err != nil {
@@ -214,7 +214,7 @@ func (s *Service) resetAccount(ctx context.Context, c *executor.Call, r resetRow
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionResetRefused, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
-		Changes: changeRecord{"reset": r.ID, "reasons": v.Reasons},
+		Changes: auditChanges{"reset": r.ID, "reasons": v.Reasons},
 	})
 	return nil, cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now)
 }
@@ -289,10 +289,10 @@ func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, ne
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionPasswordReset, ResourceType: "user", ResourceID: string(r.UserID), Critical: true,
-		Changes: changeRecord{"reset": r.ID},
+		Changes: auditChanges{"reset": r.ID},
 	})
-	c.Emit(passwordChanged(r.UserID))
-	return true, s.endSessions(ctx, c, r.UserID)
+	c.Emit(passwordChangedEvent(r.UserID))
+	return true, s.revokeAllSessions(ctx, c, r.UserID)
 }
 
 // PruneResets deletes resets that expired long before now, of every tenant, and
@@ -329,7 +329,7 @@ func parseResetToken(text string) resetToken {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	// The decoder skips line ends, which no token has.
 	if err != nil || len(raw) != 16+16+sha256.Size || strings.ContainsAny(text, "\r\n") {
-		return resetToken{tenant: noSessionID, id: noSessionID}
+		return resetToken{tenant: nilUUID, id: nilUUID}
 	}
 	return resetToken{tenant: uid.FromBytes([16]byte(raw[:16])), id: uid.FromBytes([16]byte(raw[16:32])), secret: raw[32:]}
 }

@@ -78,21 +78,21 @@ func countResets(ctx context.Context, q postgres.Querier, home, user op.UUID, si
 	return n, err
 }
 
-const resettableSQL = `
+const resettableAccountsSQL = `
 SELECT u.id, u.home_tenant_id
 FROM identity.users u
 WHERE lower(u.email) = lower(@email) AND u.principal_kind = 'HUMAN'
 ORDER BY u.home_tenant_id`
 
-// resettable is an account whose holder may ask for a reset.
-type resettable struct {
+// resettableAccount is an account whose holder may ask for a reset.
+type resettableAccount struct {
 	ID           op.UUID
 	HomeTenantID op.UUID
 }
 
-// readResettable reads with parapet_auth: the accounts of an address in every tenant.
-func readResettable(ctx context.Context, q postgres.Querier, email string) ([]resettable, error) {
-	return postgres.Collect[resettable](ctx, q, resettableSQL, postgres.Args{"email": email})
+// readResettableAccounts reads with parapet_auth: the accounts of an address in every tenant.
+func readResettableAccounts(ctx context.Context, q postgres.Querier, email string) ([]resettableAccount, error) {
+	return postgres.Collect[resettableAccount](ctx, q, resettableAccountsSQL, postgres.Args{"email": email})
 }
 
 const setOwnAddressSQL = `UPDATE identity.users SET email = @email, updated_at = @now WHERE id = @user AND home_tenant_id = @home`

@@ -19,7 +19,7 @@ import (
 const newPass = "quite another secret"
 
 // join makes a user a member of another tenant with a role and a clearance there.
-func (r *realm) join(h house, user op.UUID, role, clearance string) {
+func (r *fixture) join(h testTenant, user op.UUID, role, clearance string) {
 	r.t.Helper()
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id, clearance) VALUES ($1, $2, nullif($3, ''))`, h.id, user, clearance)
 	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
@@ -27,13 +27,13 @@ func (r *realm) join(h house, user op.UUID, role, clearance string) {
 }
 
 // lend writes a delegation of permissions to a user.
-func (r *realm) lend(h house, from, to op.UUID, starts string, permissions ...string) {
+func (r *fixture) lend(h testTenant, from, to op.UUID, starts string, permissions ...string) {
 	r.t.Helper()
 	r.exec(`INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, permissions, starts_at, ends_at, created_by, created_at)
 	        VALUES ($1, gen_random_uuid(), $2, $3, 'TENANT', $4, now() + $5::interval, now() + '30 days', $2, now())`, h.id, from, to, permissions, starts)
 }
 
-func (r *realm) reset(token, password string) error {
+func (r *fixture) reset(token, password string) error {
 	r.t.Helper()
 	_, err := r.call("reset-password", request{body: body(fields{"token": token, "newPassword": password})})
 	return err
@@ -43,12 +43,12 @@ func (r *realm) reset(token, password string) error {
 // is little at home and an administrator elsewhere, and logs in there.
 func TestUpdateUser_RejectsPassword(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	member := r.acme.people["member"]
 	r.join(r.globex, member, "Admin", "SECRET")
-	r.refused("update-user", in(admin, "userId", member, fields{"password": newPass}), fault.CodeValidation, "reset-user-password")
-	r.refused("update-user", in(admin, "userId", r.acme.people["guest"], fields{"password": nil}), fault.CodeValidation, "reset-user-password")
+	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"password": newPass}), fault.CodeValidation, "reset-user-password")
+	r.wantFault("update-user", pathRequest(admin, "userId", r.acme.people["guest"], fields{"password": nil}), fault.CodeValidation, "reset-user-password")
 	if out, err := r.tryLogin("member@acme.example", newPass, fields{"tenantId": r.globex.id}); err == nil {
 		t.Errorf("the administrator of acme is now in globex as %+v", out.User)
 	}
@@ -56,29 +56,29 @@ func TestUpdateUser_RejectsPassword(t *testing.T) {
 
 func TestResetUserPassword_SendsALinkToTheHolderAlone(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.acme.people["member"]
 	r.join(r.globex, member, "Admin", "SECRET")
 	here := r.login("member@acme.example")
-	away, err := r.tryLogin("member@acme.example", pass, fields{"tenantId": r.globex.id})
+	away, err := r.tryLogin("member@acme.example", testPassword, fields{"tenantId": r.globex.id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	started := must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", member, nil))
+	started := must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
 	if started.UserID != member || started.Email != "member@acme.example" {
 		t.Errorf("answered %+v", started)
 	}
 	r.login("member@acme.example") // still by the old password
-	r.deliver()
-	to, tokens := r.outbox.links(t)
+	r.runResetJobs()
+	to, tokens := r.sentMail.links(t)
 	if len(to) != 1 || to[0] != "member@acme.example" {
 		t.Fatalf("sent to %v", to)
 	}
-	if n := one[int](r, `SELECT count(*)::int FROM identity.password_resets WHERE encode(secret_hash, 'base64') LIKE '%' || left($1, 20) || '%'`, tokens[0]); n != 0 {
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.password_resets WHERE encode(secret_hash, 'base64') LIKE '%' || left($1, 20) || '%'`, tokens[0]); n != 0 {
 		t.Error("the token is stored in clear")
 	}
 	for _, table := range []string{"events.outbox", "audit.entries"} {
-		if n := one[int](r, `SELECT count(*)::int FROM `+table+` t WHERE t::text LIKE '%' || $1 || '%'`, tokens[0][43:]); n != 0 {
+		if n := queryValue[int](r, `SELECT count(*)::int FROM `+table+` t WHERE t::text LIKE '%' || $1 || '%'`, tokens[0][43:]); n != 0 {
 			t.Errorf("the token is in %s", table)
 		}
 	}
@@ -91,7 +91,7 @@ func TestResetUserPassword_SendsALinkToTheHolderAlone(t *testing.T) {
 			t.Errorf("a session %s outlives its password", name)
 		}
 	}
-	if _, err := r.tryLogin("member@acme.example", pass, nil); err == nil {
+	if _, err := r.tryLogin("member@acme.example", testPassword, nil); err == nil {
 		t.Error("the old password is good")
 	}
 	if _, err := r.tryLogin("member@acme.example", newPass, nil); err != nil {
@@ -101,7 +101,7 @@ func TestResetUserPassword_SendsALinkToTheHolderAlone(t *testing.T) {
 		t.Errorf("used again: %v", err)
 	}
 	for _, action := range []string{contract.ActionResetStarted, contract.ActionPasswordReset} {
-		if !r.critical(r.acme.id, action, member) {
+		if !r.hasCriticalEntry(r.acme.id, action, member) {
 			t.Errorf("no critical entry %s", action)
 		}
 	}
@@ -109,30 +109,30 @@ func TestResetUserPassword_SendsALinkToTheHolderAlone(t *testing.T) {
 
 func TestResetUserPassword_Refusals(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	service := r.provision(r.acme)["multi-llm-review"]
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	guest := r.globex.people["member"]
 	r.join(r.acme, guest, "Member", "")
 	r.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, r.acme.people["guest"])
-	r.refused("reset-user-password", in(member, "userId", r.acme.people["admin"], nil), fault.CodeForbidden, "user.update")
-	r.refused("reset-user-password", in(admin, "userId", guest, nil), fault.CodeForbidden, "home tenant")
-	r.refused("reset-user-password", in(admin, "userId", service, nil), fault.CodeConflict, "person")
-	r.refused("reset-user-password", in(admin, "userId", r.acme.people["guest"], nil), fault.CodeConflict, "not ACTIVE")
-	r.deliver()
-	if to, _ := r.outbox.links(t); len(to) != 0 {
+	r.wantFault("reset-user-password", pathRequest(member, "userId", r.acme.people["admin"], nil), fault.CodeForbidden, "user.update")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", guest, nil), fault.CodeForbidden, "home tenant")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", service, nil), fault.CodeConflict, "person")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", r.acme.people["guest"], nil), fault.CodeConflict, "not ACTIVE")
+	r.runResetJobs()
+	if to, _ := r.sentMail.links(t); len(to) != 0 {
 		t.Errorf("sent to %v", to)
 	}
 }
 
 func TestResetPassword_AnswersEveryBadTokenAlike(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
+	r := newFixture(t, fixtureOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
 	admin := r.login("admin@acme.example")
 	send := func(name string) string {
-		must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", r.acme.people[name], nil))
-		r.deliver()
-		_, tokens := r.outbox.links(t)
+		must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", r.acme.people[name], nil))
+		r.runResetJobs()
+		_, tokens := r.sentMail.links(t)
 		return tokens[len(tokens)-1]
 	}
 	good := send("member")
@@ -160,9 +160,9 @@ func TestResetPassword_AnswersEveryBadTokenAlike(t *testing.T) {
 	if err := r.reset(good, "member@acme.example"); fault.From(err).Field != "newPassword" {
 		t.Errorf("the account's own name: %v", err)
 	}
-	r.clock.add(31 * time.Minute)
+	r.clock.advance(31 * time.Minute)
 	refuse(good)
-	r.clock.add(-31 * time.Minute)
+	r.clock.advance(-31 * time.Minute)
 	if err := r.reset(good, newPass); err != nil {
 		t.Errorf("within its time: %v", err)
 	}
@@ -170,21 +170,21 @@ func TestResetPassword_AnswersEveryBadTokenAlike(t *testing.T) {
 
 func TestRequestPasswordReset_AnswersAndWritesAlike(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.exec(`UPDATE identity.users SET email = 'member@acme.example' WHERE id = $1`, r.globex.people["guest"])
 	r.exec(`UPDATE identity.users SET address_confirmed = true WHERE id = $1`, r.globex.people["guest"])
 	for _, email := range []string{"Member@acme.example", "nobody@acme.example"} {
-		before := one[int](r, `SELECT count(*)::int FROM events.outbox`)
+		before := queryValue[int](r, `SELECT count(*)::int FROM events.outbox`)
 		must[op.None](r, "request-password-reset", request{body: body(fields{"email": email})})
-		if n := one[int](r, `SELECT count(*)::int FROM events.outbox`) - before; n != 1 {
+		if n := queryValue[int](r, `SELECT count(*)::int FROM events.outbox`) - before; n != 1 {
 			t.Errorf("%s: %d events", email, n)
 		}
-		if n := one[int](r, `SELECT count(*)::int FROM identity.password_resets`); n != 0 {
+		if n := queryValue[int](r, `SELECT count(*)::int FROM identity.password_resets`); n != 0 {
 			t.Errorf("%s: the request itself looked the account up", email)
 		}
 	}
-	r.deliver()
-	to, tokens := r.outbox.links(t)
+	r.runResetJobs()
+	to, tokens := r.sentMail.links(t)
 	if len(to) != 2 {
 		t.Fatalf("sent to %v, want both accounts of the address", to)
 	}
@@ -206,24 +206,24 @@ func TestRequestPasswordReset_AnswersAndWritesAlike(t *testing.T) {
 // asks for the reset once it has more.
 func TestResetUserPassword_NotToAnAddressThatAnAdministratorSet(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.acme.people["member"]
-	must[contract.User](r, "update-user", in(admin, "userId", member, fields{"email": "me@evil.example"}))
-	r.refused("reset-user-password", in(admin, "userId", member, nil), fault.CodeConflict, "has not confirmed it")
+	must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"email": "me@evil.example"}))
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", member, nil), fault.CodeConflict, "has not confirmed it")
 	r.join(r.globex, member, "Admin", "SECRET")
-	r.refused("reset-user-password", in(admin, "userId", member, nil), fault.CodeConflict, "has not confirmed it")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", member, nil), fault.CodeConflict, "has not confirmed it")
 	must[op.None](r, "request-password-reset", request{body: body(fields{"email": "me@evil.example"})})
-	r.deliver()
-	if to, _ := r.outbox.links(t); len(to) != 0 {
+	r.runResetJobs()
+	if to, _ := r.sentMail.links(t); len(to) != 0 {
 		t.Fatalf("a link was sent to %v", to)
 	}
 	// The holder still logs in, and confirms where the links go.
 	session := r.login("me@evil.example")
-	r.refused("change-email", request{token: session, body: body(fields{"email": "member@acme.example", "currentPassword": "not the password"})}, fault.CodeValidation, "currentPassword")
-	must[op.None](r, "change-email", request{token: session, body: body(fields{"email": "member@acme.example", "currentPassword": pass})})
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", member, nil))
-	r.deliver()
-	if to, _ := r.outbox.links(t); len(to) != 1 || to[0] != "member@acme.example" {
+	r.wantFault("change-email", request{token: session, body: body(fields{"email": "member@acme.example", "currentPassword": "not the password"})}, fault.CodeValidation, "currentPassword")
+	must[op.None](r, "change-email", request{token: session, body: body(fields{"email": "member@acme.example", "currentPassword": testPassword})})
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
+	r.runResetJobs()
+	if to, _ := r.sentMail.links(t); len(to) != 1 || to[0] != "member@acme.example" {
 		t.Errorf("sent to %v", to)
 	}
 }
@@ -231,16 +231,16 @@ func TestResetUserPassword_NotToAnAddressThatAnAdministratorSet(t *testing.T) {
 // A link under way to the old address ends with a change of the address.
 func TestUpdateUser_NewAddressCancelsLinks(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.acme.people["member"]
 	for _, sentBefore := range []bool{true, false} {
-		must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", member, nil))
+		must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
 		if sentBefore {
-			r.deliver()
+			r.runResetJobs()
 		}
-		must[contract.User](r, "update-user", in(admin, "userId", member, fields{"email": "m@acme.example"}))
-		r.deliver()
-		_, tokens := r.outbox.links(t)
+		must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"email": "m@acme.example"}))
+		r.runResetJobs()
+		_, tokens := r.sentMail.links(t)
 		if len(tokens) != 1 {
 			t.Fatalf("%d links were sent", len(tokens))
 		}
@@ -256,13 +256,13 @@ func TestUpdateUser_NewAddressCancelsLinks(t *testing.T) {
 // and the link sent, by whoever holds all that the account holds until it is used.
 func TestResetUserPassword_FirstPassword(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	u := must[contract.User](r, "create-user", request{token: admin, body: body(fields{"email": "typo@acme.example", "displayName": "New", "roles": []string{"Member"}})})
-	must[contract.User](r, "update-user", in(admin, "userId", u.ID, fields{"email": "new@acme.example"}))
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", u.ID, nil))
-	r.deliver()
-	to, tokens := r.outbox.links(t)
+	must[contract.User](r, "update-user", pathRequest(admin, "userId", u.ID, fields{"email": "new@acme.example"}))
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", u.ID, nil))
+	r.runResetJobs()
+	to, tokens := r.sentMail.links(t)
 	if len(to) != 1 || to[0] != "new@acme.example" {
 		t.Fatalf("sent to %v", to)
 	}
@@ -271,12 +271,12 @@ func TestResetUserPassword_FirstPassword(t *testing.T) {
 	if err := r.reset(tokens[0], newPass); err == nil {
 		t.Fatal("the link is good for more than the administrator holds")
 	}
-	r.refused("reset-user-password", in(admin, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
 	r.exec(`DELETE FROM identity.role_assignments WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, u.ID)
 	r.exec(`DELETE FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, u.ID)
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", u.ID, nil))
-	r.deliver()
-	_, tokens = r.outbox.links(t)
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", u.ID, nil))
+	r.runResetJobs()
+	_, tokens = r.sentMail.links(t)
 	if err := r.reset(tokens[len(tokens)-1], newPass); err != nil {
 		t.Fatal(err)
 	}
@@ -289,67 +289,67 @@ func TestResetUserPassword_FirstPassword(t *testing.T) {
 // password, a link goes there only if the account holds no more than they do.
 func TestResetUserPassword_FirstPasswordOfAnAccountThatGainedAuthority(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Helper", "permissions": []string{"tasks.read"}})})
-	_, desk := r.person("desk", "user.create", "user.read", "user.update", "role.assign", "tasks.read")
+	_, desk := r.addPerson("desk", "user.create", "user.read", "user.update", "role.assign", "tasks.read")
 	u := must[contract.User](r, "create-user", request{token: desk, body: body(fields{"email": "desk@evil.example", "displayName": "New", "roles": []string{"Helper"}})})
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(desk, "userId", u.ID, nil))
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(desk, "userId", u.ID, nil))
 	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
 	        SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`, r.acme.id, u.ID)
-	r.refused("reset-user-password", in(desk, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
+	r.wantFault("reset-user-password", pathRequest(desk, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
 	must[op.None](r, "request-password-reset", request{body: body(fields{"email": "desk@evil.example"})})
-	r.deliver()
-	if to, _ := r.outbox.links(t); len(to) != 0 {
+	r.runResetJobs()
+	if to, _ := r.sentMail.links(t); len(to) != 0 {
 		t.Fatalf("a link was sent to %v", to)
 	}
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", u.ID, nil))
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", u.ID, nil))
 }
 
 // What an account holds anywhere counts, and who the administrator is there.
 func TestUpdateUser_AddressNeedsAllThatTheAccountHolds(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	first, number := r.login("admin@acme.example"), 0
 	for name, c := range map[string]struct {
-		prepare func(r *realm, admin, member op.UUID)
+		prepare func(r *fixture, admin, member op.UUID)
 		allowed bool
 	}{
-		"little at home":          {func(*realm, op.UUID, op.UUID) {}, true},
-		"administrator elsewhere": {func(r *realm, _, member op.UUID) { r.join(r.globex, member, "Admin", "") }, false},
-		"suspended elsewhere": {func(r *realm, _, member op.UUID) {
+		"little at home":          {func(*fixture, op.UUID, op.UUID) {}, true},
+		"administrator elsewhere": {func(r *fixture, _, member op.UUID) { r.join(r.globex, member, "Admin", "") }, false},
+		"suspended elsewhere": {func(r *fixture, _, member op.UUID) {
 			r.join(r.globex, member, "Member", "")
 			r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, member)
 		}, false},
-		"removed elsewhere": {func(r *realm, _, member op.UUID) {
+		"removed elsewhere": {func(r *fixture, _, member op.UUID) {
 			r.join(r.globex, member, "Admin", "")
 			r.exec(`UPDATE identity.memberships SET status = 'REMOVED' WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, member)
 		}, true},
-		"a mere member elsewhere": {func(r *realm, _, member op.UUID) {
+		"a mere member elsewhere": {func(r *fixture, _, member op.UUID) {
 			r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, member)
 		}, false},
-		"less than the administrator elsewhere": {func(r *realm, admin, member op.UUID) {
+		"less than the administrator elsewhere": {func(r *fixture, admin, member op.UUID) {
 			r.join(r.globex, member, "Member", "INTERNAL")
 			r.join(r.globex, admin, "Admin", "INTERNAL")
 		}, true},
-		"more clearance elsewhere": {func(r *realm, admin, member op.UUID) {
+		"more clearance elsewhere": {func(r *fixture, admin, member op.UUID) {
 			r.join(r.globex, member, "Member", "RESTRICTED")
 			r.join(r.globex, admin, "Admin", "INTERNAL")
 		}, false},
-		"an administrator who is suspended elsewhere": {func(r *realm, admin, member op.UUID) {
+		"an administrator who is suspended elsewhere": {func(r *fixture, admin, member op.UUID) {
 			r.join(r.globex, member, "Member", "")
 			r.join(r.globex, admin, "Admin", "SECRET")
 			r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, admin)
 		}, false},
-		"a delegation at home that the administrator covers": {func(r *realm, admin, member op.UUID) {
+		"a delegation at home that the administrator covers": {func(r *fixture, admin, member op.UUID) {
 			r.lend(r.acme, admin, member, "-1 hour", "task.update", "tasks.update.any")
 		}, true},
-		"a delegation elsewhere": {func(r *realm, admin, member op.UUID) {
+		"a delegation elsewhere": {func(r *fixture, admin, member op.UUID) {
 			r.join(r.globex, member, "Guest Customer", "")
 			r.join(r.globex, admin, "Guest Customer", "")
 			r.lend(r.globex, r.globex.people["admin"], member, "-1 hour", "task.delete")
 		}, false},
-		"a delegation elsewhere that begins later": {func(r *realm, admin, member op.UUID) {
+		"a delegation elsewhere that begins later": {func(r *fixture, admin, member op.UUID) {
 			r.join(r.globex, member, "Guest Customer", "")
 			r.join(r.globex, admin, "Guest Customer", "")
 			r.lend(r.globex, r.globex.people["admin"], member, "1 day", "task.delete")
@@ -359,28 +359,28 @@ func TestUpdateUser_AddressNeedsAllThatTheAccountHolds(t *testing.T) {
 		number++
 		person := func(kind, role, clearance string) op.UUID {
 			id := must[contract.User](r, "create-user", request{token: first, body: body(fields{
-				"email": fmt.Sprintf("%s%d@acme.example", kind, number), "displayName": kind, "roles": []string{role}, "clearance": clearance, "password": pass,
+				"email": fmt.Sprintf("%s%d@acme.example", kind, number), "displayName": kind, "roles": []string{role}, "clearance": clearance, "password": testPassword,
 			})}).ID
 			return id
 		}
 		boss, member := person("boss", "Admin", "SECRET"), person("worker", "Member", "INTERNAL")
 		c.prepare(r, boss, member)
 		token := r.login(fmt.Sprintf("boss%d@acme.example", number))
-		change := in(token, "userId", member, fields{"email": fmt.Sprintf("new%d@acme.example", number)})
+		change := pathRequest(token, "userId", member, fields{"email": fmt.Sprintf("new%d@acme.example", number)})
 		t.Log(name)
 		if c.allowed {
 			must[contract.User](r, "update-user", change)
 		} else {
-			r.refused("update-user", change, fault.CodeForbidden, "more than you do")
+			r.wantFault("update-user", change, fault.CodeForbidden, "more than you do")
 		}
 		// Reactivation restores the same, but what is suspended elsewhere stays so.
 		r.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, member)
 		r.checker.DropAll()
-		activate := in(token, "userId", member, fields{})
+		activate := pathRequest(token, "userId", member, fields{})
 		if c.allowed || name == "suspended elsewhere" {
 			must[contract.User](r, "activate-user", activate)
 		} else {
-			r.refused("activate-user", activate, fault.CodeForbidden, "more than you do")
+			r.wantFault("activate-user", activate, fault.CodeForbidden, "more than you do")
 		}
 	}
 }
@@ -388,30 +388,30 @@ func TestUpdateUser_AddressNeedsAllThatTheAccountHolds(t *testing.T) {
 // Restoring a membership restores its roles and its clearance.
 func TestUpdateMembership_RestoringNeedsWhatGrantingWould(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	_, desk := r.person("desk", "user.read", "user.update", "membership.update", "membership.read", "tasks.read")
+	r := newFixture(t, fixtureOptions{})
+	_, desk := r.addPerson("desk", "user.read", "user.update", "membership.update", "membership.read", "tasks.read")
 	for _, status := range []string{"SUSPENDED", "REMOVED"} {
 		r.exec(`UPDATE identity.memberships SET status = $3 WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"], status)
-		r.refused("update-membership", in(desk, "userId", r.acme.people["admin"], fields{"status": "ACTIVE"}), fault.CodeForbidden, "more than you do")
-		if got := one[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"]); got != status {
+		r.wantFault("update-membership", pathRequest(desk, "userId", r.acme.people["admin"], fields{"status": "ACTIVE"}), fault.CodeForbidden, "more than you do")
+		if got := queryValue[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"]); got != status {
 			t.Errorf("the membership is %s", got)
 		}
 	}
 	r.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, r.acme.people["admin"])
 	admin := r.login("admin@acme.example")
 	r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, r.acme.people["member"])
-	must[contract.Membership](r, "update-membership", in(admin, "userId", r.acme.people["member"], fields{"status": "ACTIVE"}))
+	must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", r.acme.people["member"], fields{"status": "ACTIVE"}))
 }
 
 // A mail server that fails has the link tried again; a link that was sent is not
 // sent again, and a newer one makes an older one useless.
 func TestSendReset_RetriesUntilSent(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.acme.people["member"]
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", member, nil))
-	id := op.UUID(one[string](r, `SELECT id::text FROM identity.password_resets`))
-	r.outbox.fails, r.outbox.err = 2, errors.New("no route to host")
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
+	id := op.UUID(queryValue[string](r, `SELECT id::text FROM identity.password_resets`))
+	r.sentMail.failures, r.sentMail.err = 2, errors.New("no route to host")
 	for range 2 {
 		if err := r.service.SendReset(t.Context(), r.acme.id, id); err == nil {
 			t.Fatal("a failure counts as sent")
@@ -422,7 +422,7 @@ func TestSendReset_RetriesUntilSent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	to, tokens := r.outbox.links(t)
+	to, tokens := r.sentMail.links(t)
 	if len(to) != 1 {
 		t.Fatalf("sent %d times", len(to))
 	}
@@ -434,11 +434,11 @@ func TestSendReset_RetriesUntilSent(t *testing.T) {
 // One token sets one password, however many try at once.
 func TestResetPassword_TokenIsSingleUseUnderConcurrency(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.acme.people["member"]
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", member, nil))
-	r.deliver()
-	_, tokens := r.outbox.links(t)
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", member, nil))
+	r.runResetJobs()
+	_, tokens := r.sentMail.links(t)
 	var wg sync.WaitGroup
 	results := make([]error, 4)
 	for i := range results {
@@ -458,18 +458,18 @@ func TestResetPassword_TokenIsSingleUseUnderConcurrency(t *testing.T) {
 
 func TestResetUserPassword_WithoutMailNamesTheSettings(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{withoutMail: true})
+	r := newFixture(t, fixtureOptions{withoutMail: true})
 	admin := r.login("admin@acme.example")
-	r.refused("reset-user-password", in(admin, "userId", r.acme.people["member"], nil), fault.CodeUnavailable, "PT_SMTP_URL")
-	r.refused("request-password-reset", request{body: body(fields{"email": "member@acme.example"})}, fault.CodeUnavailable, "PT_SMTP_URL")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", r.acme.people["member"], nil), fault.CodeUnavailable, "PT_SMTP_URL")
+	r.wantFault("request-password-reset", request{body: body(fields{"email": "member@acme.example"})}, fault.CodeUnavailable, "PT_SMTP_URL")
 }
 
 // parapet_auth deletes expired resets and sees no other, and no hash.
 func TestPasswordResets_ByRole(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
-	must[contract.PasswordResetStarted](r, "reset-user-password", in(admin, "userId", r.acme.people["member"], nil))
+	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", r.acme.people["member"], nil))
 	var n int
 	if err := r.auth.QueryRow(t.Context(), `SELECT count(*)::int FROM identity.password_resets`).Scan(&n); err != nil || n != 0 {
 		t.Errorf("parapet_auth sees %d live resets, %v", n, err)

@@ -24,7 +24,7 @@ func (s *Service) roleOperations() []op.Bound {
 				return loadRole(ctx, c, in.RoleID, false)
 			},
 			Do: func(_ context.Context, _ *executor.Call, _ *contract.RoleIn, r grantingRole) (*contract.Role, error) {
-				return s.publicRole(r), nil
+				return s.roleToContract(r), nil
 			},
 		}),
 		executor.Handle(s.executor, contract.CreateRole, executor.Handler[contract.CreateRoleIn, contract.Role, grantingRole]{
@@ -50,10 +50,10 @@ func (s *Service) roleOperations() []op.Bound {
 var roleType = authz.NewRecordType("role", authz.Attributes[grantingRole]{
 	Tenant:         authz.TenantColumn[grantingRole]("r.tenant_id"),
 	ID:             authz.NewAttribute("r.id", func(r *grantingRole) string { return string(r.ID) }),
-	Classification: authz.FixedAttribute[grantingRole](unclassified),
+	Classification: authz.FixedAttribute[grantingRole](directoryClassification),
 })
 
-func (s *Service) publicRole(r grantingRole) *contract.Role {
+func (s *Service) roleToContract(r grantingRole) *contract.Role {
 	return &contract.Role{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Description: r.Description, Permissions: r.Permissions, Default: s.defaultRole(r.Name) != nil,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
@@ -81,9 +81,9 @@ func (s *Service) listRoles(ctx context.Context, c *executor.Call, in *contract.
 	}
 	items := make([]contract.Role, len(rows))
 	for i, r := range rows {
-		items[i] = *s.publicRole(r)
+		items[i] = *s.roleToContract(r)
 	}
-	return pageOf(items, in.Limit, func(r contract.Role) string {
+	return newPage(items, in.Limit, func(r contract.Role) string {
 		return op.NewCursor(contract.ListRoles.Name, c.Tenant, r.Name, string(r.ID))
 	}), nil
 }
@@ -94,7 +94,7 @@ func loadRole(ctx context.Context, c *executor.Call, id op.UUID, lock bool) (gra
 }
 
 func loadNewRole(_ context.Context, c *executor.Call, in *contract.CreateRoleIn) (grantingRole, authz.Resource, error) {
-	name, err := trimmed("name", in.Name)
+	name, err := trimName("name", in.Name)
 	r := grantingRole{
 		ID: uid.New(), Name: name, Kind: contract.RoleStandard, Description: in.Description,
 		Permissions: slices.Compact(slices.Sorted(slices.Values(in.Permissions))), CreatedAt: c.Now, UpdatedAt: c.Now,
@@ -112,43 +112,43 @@ func (s *Service) createRole(ctx context.Context, c *executor.Call, _ *contract.
 			return nil, unknownPermission("permissions", p)
 		}
 	}
-	if err := s.decideGive(ctx, c, authz.GiveAuthority{Grants: r.tenantWide()}); err != nil {
+	if err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{Grants: r.tenantGrants()}); err != nil {
 		return nil, err
 	}
 	if err := insertRole(ctx, c.DB, c.Tenant, r); err != nil {
 		return nil, err
 	}
-	public := s.publicRole(r)
+	public := s.roleToContract(r)
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionRoleCreated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changeRecord{"name": r.Name, "permissions": r.Permissions},
+		Changes: auditChanges{"name": r.Name, "permissions": r.Permissions},
 	})
 	c.Emit(executor.Event{Type: contract.EventRoleCreated, AggregateType: "role", AggregateID: r.ID, Payload: public})
 	return public, nil
 }
 
 func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract.UpdateRoleIn, r grantingRole) (*contract.Role, error) {
-	was := r
-	name, err := newName("name", in.Name, r.Name)
+	old := r
+	name, err := changedName("name", in.Name, r.Name)
 	if err != nil {
 		return nil, err
 	}
 	r.Name, r.Description = name, strings.TrimSpace(in.Description.Or(r.Description))
 	var fields []string
-	if r.Name != was.Name {
+	if r.Name != old.Name {
 		fields = append(fields, "name")
 		v, err := c.Evaluate(ctx, authz.ChangeRole{
-			Change: authz.RenameRole, Actor: c.Actor.Subject, Role: was.document(), Spelling: foldedName(r.Name),
+			Change: authz.RenameRole, Actor: c.Actor.Subject, Role: old.policyRole(), Spelling: foldedName(r.Name),
 		})
 		if err := accountFault(v, err); err != nil {
 			return nil, err
 		}
 		// A key that carries the new name from a role of the past gets what this one grants.
-		if err := s.decideGive(ctx, c, authz.GiveAuthority{Grants: r.tenantWide()}); err != nil {
+		if err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{Grants: r.tenantGrants()}); err != nil {
 			return nil, err
 		}
 	}
-	if r.Description != was.Description {
+	if r.Description != old.Description {
 		fields = append(fields, "description")
 	}
 	if len(fields) == 0 {
@@ -158,17 +158,17 @@ func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract
 	if err := writeRole(ctx, c.DB, c.Tenant, r); err != nil {
 		return nil, err
 	}
-	public := s.publicRole(r)
+	public := s.roleToContract(r)
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionRoleUpdated, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changeRecord{"fields": fields, "from": was.Name, "to": r.Name},
+		Changes: auditChanges{"fields": fields, "from": old.Name, "to": r.Name},
 	})
 	c.Emit(executor.Event{Type: contract.EventRoleUpdated, AggregateType: "role", AggregateID: r.ID, Payload: public, Changed: fields})
 	return public, nil
 }
 
 func (s *Service) deleteRole(ctx context.Context, c *executor.Call, _ *contract.RoleIn, r grantingRole) (*op.None, error) {
-	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.DeleteRole, Actor: c.Actor.Subject, Role: r.document()})
+	v, err := c.Evaluate(ctx, authz.ChangeRole{Change: authz.DeleteRole, Actor: c.Actor.Subject, Role: r.policyRole()})
 	if err := accountFault(v, err); err != nil {
 		return nil, err
 	}
@@ -177,14 +177,14 @@ func (s *Service) deleteRole(ctx context.Context, c *executor.Call, _ *contract.
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionRoleDeleted, ResourceType: "role", ResourceID: string(r.ID), Critical: true,
-		Changes: changeRecord{"name": r.Name, "permissions": r.Permissions},
+		Changes: auditChanges{"name": r.Name, "permissions": r.Permissions},
 	})
-	c.Emit(executor.Event{Type: contract.EventRoleDeleted, AggregateType: "role", AggregateID: r.ID, Payload: s.publicRole(r)})
+	c.Emit(executor.Event{Type: contract.EventRoleDeleted, AggregateType: "role", AggregateID: r.ID, Payload: s.roleToContract(r)})
 	return &op.None{}, nil
 }
 
-// tenantWide is what the role grants to whoever holds it in the whole tenant.
-func (r grantingRole) tenantWide() []authz.Grant {
+// tenantGrants is what the role grants to whoever holds it in the whole tenant.
+func (r grantingRole) tenantGrants() []authz.Grant {
 	return []authz.Grant{{Permissions: r.Permissions, Scope: authz.ScopeTenant}}
 }
 

@@ -25,7 +25,7 @@ func codeOf(err error) string {
 // UPDATE can, the owner's included, not even with the value that is there.
 func TestIntegrationKeyIsImmutable(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	ctx := t.Context()
 	for _, value := range []string{`'multi-llm-review'`, `integration_key`, `NULL`, `DEFAULT`} {
@@ -58,7 +58,7 @@ func TestIntegrationKeyIsImmutable(t *testing.T) {
 
 func TestWhatEachRoleMayNotDo(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	ctx := t.Context()
 	for role, statements := range map[string][]string{
 		postgres.RoleIdentity: {
@@ -92,7 +92,7 @@ func TestWhatEachRoleMayNotDo(t *testing.T) {
 // The last wall alone: statements that name no tenant see one, or none.
 func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
 	r.provision(r.globex)
 	r.login("admin@acme.example")
@@ -146,31 +146,31 @@ func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
 
 func TestClearanceFunctions(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	for i, tier := range []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"} {
-		if n := one[int](r, `SELECT identity.clearance_rank($1)`, tier); n != i {
+		if n := queryValue[int](r, `SELECT identity.clearance_rank($1)`, tier); n != i {
 			t.Errorf("%s ranks %d", tier, n)
 		}
 	}
 	for _, odd := range []any{"", "secret", "TOP SECRET", "SECRET ", nil} {
-		if n := one[int](r, `SELECT identity.clearance_rank($1::text)`, odd); n != -1 {
+		if n := queryValue[int](r, `SELECT identity.clearance_rank($1::text)`, odd); n != -1 {
 			t.Errorf("%v ranks %d", odd, n)
 		}
-		if one[bool](r, `SELECT identity.may_read('UNCLASSIFIED', $1::text)`, odd) {
+		if queryValue[bool](r, `SELECT identity.may_read('UNCLASSIFIED', $1::text)`, odd) {
 			t.Errorf("a clearance of %v reads", odd)
 		}
 	}
-	if !one[bool](r, `SELECT identity.may_read('ODD', 'UNCLASSIFIED')`) || one[bool](r, `SELECT identity.may_read(NULL, 'SECRET')`) {
+	if !queryValue[bool](r, `SELECT identity.may_read('ODD', 'UNCLASSIFIED')`) || queryValue[bool](r, `SELECT identity.may_read(NULL, 'SECRET')`) {
 		t.Error("an unrecognised classification is readable by whoever reads; a missing one by nobody")
 	}
-	if one[bool](r, `SELECT identity.may_read('SECRET', 'CONFIDENTIAL')`) || !one[bool](r, `SELECT identity.may_read('CONFIDENTIAL', 'SECRET')`) {
+	if queryValue[bool](r, `SELECT identity.may_read('SECRET', 'CONFIDENTIAL')`) || !queryValue[bool](r, `SELECT identity.may_read('CONFIDENTIAL', 'SECRET')`) {
 		t.Error("the ladder is upside down")
 	}
 }
 
 func TestTenantContextFunction(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	ctx := t.Context()
 	pool := r.db.Pool(t, postgres.RoleTracker)
 	read := func() (status string, enabled bool, kind string, revision int64, err error) {
@@ -203,7 +203,7 @@ func TestTenantContextFunction(t *testing.T) {
 
 func TestTenantLocaleRules(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	for sql, ok := range map[string]bool{
 		`default_locale = 'de-DE', enabled_locales = '{en-US,de-DE}'`:     true,
 		`default_locale = 'it-IT', enabled_locales = '{en-US,de-DE}'`:     false,

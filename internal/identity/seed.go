@@ -29,12 +29,12 @@ type Seeder struct {
 // SeedTenant is a tenant that should be there.
 type SeedTenant struct {
 	Slug, Name, Type string
-	// Office is the programme office that administers it, or empty.
+	// CreateProgrammeOffice is the programme office that administers it, or empty.
 	Office op.UUID
 }
 
-// Tenant finds or makes a tenant with the default roles and gives its id.
-func (s *Seeder) Tenant(ctx context.Context, in SeedTenant) (op.UUID, error) {
+// EnsureTenant finds or makes a tenant with the default roles and gives its id.
+func (s *Seeder) EnsureTenant(ctx context.Context, in SeedTenant) (op.UUID, error) {
 	id, err := findTenant(ctx, s.Tx, in.Slug)
 	if err == nil || !postgres.IsNoRows(err) {
 		return id, err
@@ -49,11 +49,11 @@ func (s *Seeder) Tenant(ctx context.Context, in SeedTenant) (op.UUID, error) {
 	if err := insertDefaultRoles(ctx, s.Tx, id, s.Catalogue.Roles, s.Now); err != nil {
 		return "", err
 	}
-	return id, s.note(ctx, id, contract.ActionTenantCreated, "tenant", id)
+	return id, s.auditCreation(ctx, id, contract.ActionTenantCreated, "tenant", id)
 }
 
-// Organisation finds or makes an organisation of the tenant and gives its id.
-func (s *Seeder) Organisation(ctx context.Context, tenant op.UUID, name string) (op.UUID, error) {
+// EnsureOrganisation finds or makes an organisation of the tenant and gives its id.
+func (s *Seeder) EnsureOrganisation(ctx context.Context, tenant op.UUID, name string) (op.UUID, error) {
 	// An owner whom row-level security binds sees the rows of this tenant alone.
 	if err := postgres.SetTenant(ctx, s.Tx, string(tenant)); err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func (s *Seeder) Organisation(ctx context.Context, tenant op.UUID, name string) 
 	if err := seedOrganisation(ctx, s.Tx, tenant, id, name, s.Now); err != nil {
 		return "", err
 	}
-	return id, s.note(ctx, tenant, contract.ActionOrganisationCreated, "organisation", id)
+	return id, s.auditCreation(ctx, tenant, contract.ActionOrganisationCreated, "organisation", id)
 }
 
 // SeedUser is a user that should be there, at home in Tenant.
@@ -83,8 +83,8 @@ type SeedUser struct {
 	Roles []string
 }
 
-// User finds or makes a user with its membership and roles and gives its id.
-func (s *Seeder) User(ctx context.Context, in SeedUser) (op.UUID, error) {
+// EnsureUser finds or makes a user with its membership and roles and gives its id.
+func (s *Seeder) EnsureUser(ctx context.Context, in SeedUser) (op.UUID, error) {
 	if in.Kind != contract.KindHuman && in.Kind != contract.KindAgent {
 		return "", fmt.Errorf("identity: seed: %s can't be a user of kind %s", in.Email, in.Kind)
 	}
@@ -107,21 +107,21 @@ func (s *Seeder) User(ctx context.Context, in SeedUser) (op.UUID, error) {
 	if err := seedUserRow(ctx, s.Tx, row, s.Now); err != nil {
 		return "", err
 	}
-	if err := s.note(ctx, in.Tenant, contract.ActionUserCreated, "user", row.ID); err != nil {
+	if err := s.auditCreation(ctx, in.Tenant, contract.ActionUserCreated, "user", row.ID); err != nil {
 		return "", err
 	}
-	return row.ID, s.Member(ctx, SeedMember{Tenant: in.Tenant, User: row.ID, Organisation: in.Organisation, Clearance: in.Clearance, Roles: in.Roles})
+	return row.ID, s.EnsureMembership(ctx, SeedMembership{Tenant: in.Tenant, User: row.ID, Organisation: in.Organisation, Clearance: in.Clearance, Roles: in.Roles})
 }
 
-// SeedMember is a membership that should be there.
-type SeedMember struct {
+// SeedMembership is a membership that should be there.
+type SeedMembership struct {
 	Tenant, User, Organisation op.UUID
 	Clearance                  string
 	Roles                      []string
 }
 
-// Member makes a membership, with its roles, where there is none.
-func (s *Seeder) Member(ctx context.Context, in SeedMember) error {
+// EnsureMembership makes a membership, with its roles, where there is none.
+func (s *Seeder) EnsureMembership(ctx context.Context, in SeedMembership) error {
 	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (s *Seeder) Member(ctx context.Context, in SeedMember) error {
 	return nil
 }
 
-func (s *Seeder) note(ctx context.Context, tenant op.UUID, action, resource string, id op.UUID) error {
-	return asModule(ctx, s.Tx, func() error {
-		return appendAudit(ctx, s.Tx, auditNote{Tenant: tenant, ActorType: actorOperator, Action: action, ResourceType: resource, ResourceID: id})
+func (s *Seeder) auditCreation(ctx context.Context, tenant op.UUID, action, resource string, id op.UUID) error {
+	return runAsModuleRole(ctx, s.Tx, func() error {
+		return appendAudit(ctx, s.Tx, systemAuditEntry{Tenant: tenant, ActorType: actorTypeOperator, Action: action, ResourceType: resource, ResourceID: id})
 	})
 }

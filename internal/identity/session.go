@@ -38,7 +38,7 @@ func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.Lo
 	if wait, ok := s.throttle.consume(in.Email, client, s.deps.Clock.Now()); !ok {
 		return nil, fault.RateLimited(wait)
 	}
-	known, proven, err := s.provider.prove(ctx, in.Email, in.Password, in.TenantID)
+	known, proven, err := s.provider.authenticate(ctx, in.Email, in.Password, in.TenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.Lo
 		}
 		return nil, err
 	}
-	return s.begin(ctx, who, where)
+	return s.createSession(ctx, who, where)
 }
 
 // auditRejectedLogin writes a refused login to the audit chain without a tenant, since
@@ -66,7 +66,7 @@ func (s *Service) auditRejectedLogin(ctx context.Context, accounts []account, re
 		users = append(users, string(a.ID))
 	}
 	err := s.deps.Auth.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		return queueAudit(ctx, tx.Final(), auditNote{
+		return queueAudit(ctx, tx.Final(), systemAuditEntry{
 			ActorType: "anonymous", Action: contract.ActionSessionRefused, ResourceType: "session",
 			Changes: map[string]any{"users": users, "reason": reason, "client": op.ClientAddr(ctx)},
 		})
@@ -78,7 +78,7 @@ func (s *Service) auditRejectedLogin(ctx context.Context, accounts []account, re
 
 // chooseTenant finds the account and the tenant that the session is for. Its refusals
 // are those of the principal check, which the token would meet at once.
-func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.UUID) (account, membershipPlace, error) {
+func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.UUID) (account, loginTenant, error) {
 	var users []op.UUID
 	for _, a := range proven {
 		if a.Status == "ACTIVE" {
@@ -90,14 +90,14 @@ func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.
 		if proven[0].Status == "DELETED" {
 			reason = principal.ReasonNotInTenant
 		}
-		return account{}, membershipPlace{}, fault.Unauthorized().WithReason(reason)
+		return account{}, loginTenant{}, fault.Unauthorized().WithReason(reason)
 	}
-	all, err := readPlaces(ctx, s.deps.Auth, users)
+	all, err := readLoginTenants(ctx, s.deps.Auth, users)
 	if err != nil {
-		return account{}, membershipPlace{}, postgres.MapError(err)
+		return account{}, loginTenant{}, postgres.MapError(err)
 	}
 	refusal := fault.Unauthorized().WithReason(principal.ReasonNotInTenant)
-	var fit []membershipPlace
+	var fit []loginTenant
 	for _, p := range all {
 		switch {
 		case tenant != "" && p.TenantID != tenant, p.Membership != "ACTIVE":
@@ -108,19 +108,19 @@ func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.
 		}
 	}
 	if len(fit) == 0 {
-		return account{}, membershipPlace{}, refusal
+		return account{}, loginTenant{}, refusal
 	}
-	if slices.ContainsFunc(fit, func(p membershipPlace) bool { return p.UserID != fit[0].UserID }) {
-		return account{}, membershipPlace{}, ambiguous(fit)
+	if slices.ContainsFunc(fit, func(p loginTenant) bool { return p.UserID != fit[0].UserID }) {
+		return account{}, loginTenant{}, ambiguousAccountError(fit)
 	}
 	// Of one account's places the first is its home, where it may act there.
 	i := slices.IndexFunc(proven, func(a account) bool { return a.ID == fit[0].UserID })
 	return proven[i], fit[0], nil
 }
 
-// ambiguous lists the tenants, to one who has just proven to be all of these
+// ambiguousAccountError lists the tenants, to one who has just proven to be all of these
 // accounts.
-func ambiguous(fit []membershipPlace) error {
+func ambiguousAccountError(fit []loginTenant) error {
 	var tenants []string
 	for _, p := range fit {
 		if !slices.Contains(tenants, string(p.TenantID)) {
@@ -131,9 +131,9 @@ func ambiguous(fit []membershipPlace) error {
 		WithDetails(map[string]any{"tenants": tenants})
 }
 
-// begin records the session and signs its token, in one transaction with the
+// createSession records the session and signs its token, in one transaction with the
 // audit entry.
-func (s *Service) begin(ctx context.Context, who account, where membershipPlace) (*contract.LoginOut, error) {
+func (s *Service) createSession(ctx context.Context, who account, where loginTenant) (*contract.LoginOut, error) {
 	now := s.deps.Clock.Now()
 	jti := uid.New()
 	out := &contract.LoginOut{
@@ -148,7 +148,7 @@ func (s *Service) begin(ctx context.Context, who account, where membershipPlace)
 		if err != nil {
 			return err
 		}
-		roles, scopes := snapshot(held, nil)
+		roles, scopes := tokenRoles(held, nil)
 		out.Token, err = s.deps.Tokens.Issue(token.Claims{
 			ID: jti, Subject: who.ID, Tenant: where.TenantID, IssuedAt: now, ExpiresAt: out.ExpiresAt,
 			Roles: roles, RoleScopes: scopes, PrincipalKind: "HUMAN", Clearance: where.Clearance, Email: who.Email,
@@ -159,7 +159,7 @@ func (s *Service) begin(ctx context.Context, who account, where membershipPlace)
 		if err := insertSession(ctx, tx, where.TenantID, jti, who.ID, now, out.ExpiresAt); err != nil {
 			return err
 		}
-		return queueAudit(ctx, tx.Final(), auditNote{
+		return queueAudit(ctx, tx.Final(), systemAuditEntry{
 			Tenant: where.TenantID, Actor: who.ID, Action: contract.ActionSessionCreated, ResourceType: "session", ResourceID: jti,
 			Changes: map[string]any{"expiry": out.ExpiresAt},
 		})
@@ -170,9 +170,9 @@ func (s *Service) begin(ctx context.Context, who account, where membershipPlace)
 	return out, nil
 }
 
-// snapshot gives the role names that a token carries, and for those that are
+// tokenRoles gives the role names that a token carries, and for those that are
 // held in narrower scopes only, these scopes. A nil keep keeps every role.
-func snapshot(held []heldRole, keep []string) (roles []string, scopes map[string][]string) {
+func tokenRoles(held []heldRole, keep []string) (roles []string, scopes map[string][]string) {
 	roles = []string{}
 	wide := map[string]bool{}
 	for _, h := range held {
@@ -209,15 +209,15 @@ func (s *Service) logout(ctx context.Context, c *executor.Call, _ *contract.Logo
 	return &contract.LogoutOut{}, nil
 }
 
-// proveHolder asks whether the caller may change its own credentials here, and
+// verifyCurrentPassword asks whether the caller may change its own credentials here, and
 // compares the password that it gives with the account's. A wrong one counts as
 // an attempt to log in.
-func (s *Service) proveHolder(ctx context.Context, c *executor.Call, currentPassword string) (accountState, error) {
+func (s *Service) verifyCurrentPassword(ctx context.Context, c *executor.Call, currentPassword string) (accountState, error) {
 	account, err := readAccount(ctx, c.DB, c.Actor.UserID)
 	if err != nil {
 		return account, err
 	}
-	v, err := c.Evaluate(ctx, authz.ChangeOwnCredentials{Actor: c.Actor.Subject, Account: account.document()})
+	v, err := c.Evaluate(ctx, authz.ChangeOwnCredentials{Actor: c.Actor.Subject, Account: account.policyAccount()})
 	if err := accountFault(v, err); err != nil {
 		return account, err
 	}
@@ -241,7 +241,7 @@ func (s *Service) proveHolder(ctx context.Context, c *executor.Call, currentPass
 }
 
 func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *contract.ChangePasswordIn) (*op.None, error) {
-	account, err := s.proveHolder(ctx, c, in.CurrentPassword)
+	account, err := s.verifyCurrentPassword(ctx, c, in.CurrentPassword)
 	if err != nil {
 		return nil, err
 	}
@@ -268,18 +268,18 @@ func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *cont
 		return nil, err
 	}
 	c.Record(executor.AuditEntry{Action: contract.ActionPasswordChanged, ResourceType: "user", ResourceID: string(c.Actor.UserID), Critical: true})
-	c.Emit(passwordChanged(c.Actor.UserID))
+	c.Emit(passwordChangedEvent(c.Actor.UserID))
 	return &op.None{}, nil
 }
 
-func passwordChanged(user op.UUID) executor.Event {
+func passwordChangedEvent(user op.UUID) executor.Event {
 	return executor.Event{Type: contract.EventPasswordChanged, AggregateType: "user", AggregateID: user, Payload: map[string]any{"id": user}}
 }
 
 // changeEmail sets or confirms the caller's own address. The password proves that
 // it is the holder's choice: a session alone may be stolen.
 func (s *Service) changeEmail(ctx context.Context, c *executor.Call, in *contract.ChangeEmailIn) (*op.None, error) {
-	account, err := s.proveHolder(ctx, c, in.CurrentPassword)
+	account, err := s.verifyCurrentPassword(ctx, c, in.CurrentPassword)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestOldSessionsArePruned(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.login("member@acme.example")
 	r.login("admin@globex.example")
 	if n, err := r.service.PruneSessions(t.Context(), time.Now()); err != nil || n != 0 {
@@ -29,7 +29,7 @@ func TestOldSessionsArePruned(t *testing.T) {
 	if err == nil {
 		t.Fatalf("the module's role may delete sessions: %v", tag)
 	}
-	if n := one[int](r, `SELECT count(*) FROM identity.sessions`); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM identity.sessions`); n != 1 {
 		t.Fatalf("%d sessions left, want one", n)
 	}
 }

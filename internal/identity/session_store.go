@@ -8,9 +8,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// membershipPlace is a tenant that an account may begin a session in, with what the token
+// loginTenant is a tenant that an account may begin a session in, with what the token
 // says about it.
-type membershipPlace struct {
+type loginTenant struct {
 	UserID        op.UUID
 	TenantID      op.UUID
 	Membership    string
@@ -19,7 +19,7 @@ type membershipPlace struct {
 	Home          bool
 }
 
-const placesSQL = `
+const loginTenantsSQL = `
 SELECT m.user_id, m.tenant_id, m.status AS membership, t.disabled_at IS NULL AS tenant_enabled,
        coalesce(m.clearance, '') AS clearance, u.home_tenant_id = m.tenant_id AS home
 FROM identity.memberships m
@@ -28,8 +28,8 @@ JOIN identity.tenants t ON t.id = m.tenant_id
 WHERE m.user_id = ANY (@users::uuid[])
 ORDER BY u.home_tenant_id = m.tenant_id DESC, m.created_at, m.tenant_id`
 
-func readPlaces(ctx context.Context, q postgres.Querier, users []op.UUID) ([]membershipPlace, error) {
-	return postgres.Collect[membershipPlace](ctx, q, placesSQL, postgres.Args{"users": users})
+func readLoginTenants(ctx context.Context, q postgres.Querier, users []op.UUID) ([]loginTenant, error) {
+	return postgres.Collect[loginTenant](ctx, q, loginTenantsSQL, postgres.Args{"users": users})
 }
 
 // heldRole is a role as a user holds it.

@@ -16,9 +16,9 @@ import (
 
 func TestLoginGivesASession(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	before := r.clock.Now()
-	out, err := r.tryLogin("Admin@ACME.example", pass, nil)
+	out, err := r.tryLogin("Admin@ACME.example", testPassword, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func TestLoginGivesASession(t *testing.T) {
 	if claims.Subject != out.User.ID || claims.Tenant != r.acme.id || !slices.Equal(claims.Roles, []string{"Admin"}) || claims.Clearance != "SECRET" || claims.RoleScopes != nil {
 		t.Errorf("claims %+v", claims)
 	}
-	if n := one[int](r, `SELECT count(*) FROM identity.sessions WHERE tenant_id = $1 AND jti = $2 AND user_id = $3`, r.acme.id, claims.ID, out.User.ID); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM identity.sessions WHERE tenant_id = $1 AND jti = $2 AND user_id = $3`, r.acme.id, claims.ID, out.User.ID); n != 1 {
 		t.Error("the session is not recorded")
 	}
-	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1 AND action = 'session.created' AND actor_id = $2 AND resource_id = $3`, r.acme.id, out.User.ID, claims.ID); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1 AND action = 'session.created' AND actor_id = $2 AND resource_id = $3`, r.acme.id, out.User.ID, claims.ID); n != 1 {
 		t.Error("the login is not in the audit log")
 	}
 	me := must[contract.MeOut](r, "me", request{token: out.Token})
@@ -53,7 +53,7 @@ func TestLoginGivesASession(t *testing.T) {
 // What a login that fails says, it says of every failure alike.
 func TestLoginDoesNotTellAccountsApart(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
+	r := newFixture(t, fixtureOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
 	services := r.provision(r.acme)
 	if len(services) == 0 {
 		t.Fatal("no service principals")
@@ -68,7 +68,7 @@ func TestLoginDoesNotTellAccountsApart(t *testing.T) {
 			t.Errorf("%s: %v", email, err)
 		}
 	}
-	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id IS NULL AND action = 'session.refused' AND actor_id IS NULL AND changes::text NOT LIKE '%@%'`); n != 6 {
+	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id IS NULL AND action = 'session.refused' AND actor_id IS NULL AND changes::text NOT LIKE '%@%'`); n != 6 {
 		t.Errorf("%d of 6 refusals are in the audit log", n)
 	}
 	_, err := r.tryLogin("admin@acme.example", "not the password", fields{"tenantId": uid.New()})
@@ -79,7 +79,7 @@ func TestLoginDoesNotTellAccountsApart(t *testing.T) {
 
 // The least of many runs, taken by turns, so that a busy machine does not decide.
 func TestLoginTakesTheSameTimeWithAndWithoutAnAccount(t *testing.T) {
-	r := newRealm(t, realmOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
+	r := newFixture(t, fixtureOptions{throttle: identity.Throttle{Account: identity.Limit{Burst: 1000, Every: time.Second}, Address: identity.Limit{Burst: 1000, Every: time.Second}}})
 	attempt := func(email string) time.Duration {
 		start := time.Now()
 		if _, err := r.tryLogin(email, "not the password", nil); err == nil {
@@ -104,7 +104,7 @@ func TestLoginTakesTheSameTimeWithAndWithoutAnAccount(t *testing.T) {
 // Who has proven to be the account's owner is told why it can't act.
 func TestLoginRefusesWhatThePrincipalCheckWould(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	for _, c := range []struct{ change, back, reason string }{
 		{`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, principal.ReasonSuspended},
 		{`UPDATE identity.memberships SET status = 'REMOVED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, principal.ReasonNotInTenant},
@@ -112,12 +112,12 @@ func TestLoginRefusesWhatThePrincipalCheckWould(t *testing.T) {
 			`UPDATE identity.tenants SET disabled_at = NULL WHERE id = (SELECT home_tenant_id FROM identity.users WHERE id = $1)`, principal.ReasonTenantDisabled},
 	} {
 		r.exec(c.change, r.acme.people["member"])
-		_, err := r.tryLogin("member@acme.example", pass, nil)
+		_, err := r.tryLogin("member@acme.example", testPassword, nil)
 		if f := fault.From(err); f == nil || f.Code != fault.CodeUnauthorized || f.Reason != c.reason {
 			t.Errorf("%s: %v", c.reason, err)
 		}
 		r.exec(c.back, r.acme.people["member"])
-		if _, err := r.tryLogin("member@acme.example", pass, nil); err != nil {
+		if _, err := r.tryLogin("member@acme.example", testPassword, nil); err != nil {
 			t.Errorf("after %s: %v", c.reason, err)
 		}
 	}
@@ -125,16 +125,16 @@ func TestLoginRefusesWhatThePrincipalCheckWould(t *testing.T) {
 
 func TestLoginChoosesTheTenant(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	member := r.acme.people["member"]
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id, clearance) VALUES ($1, $2, 'RESTRICTED')`, r.globex.id, member)
 	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope, scope_id)
 	        SELECT tenant_id, gen_random_uuid(), $2, id, 'organisation', $3 FROM identity.roles WHERE tenant_id = $1 AND name = 'Reviewer'`, r.globex.id, member, r.globex.organisation)
-	home, err := r.tryLogin("member@acme.example", pass, nil)
+	home, err := r.tryLogin("member@acme.example", testPassword, nil)
 	if err != nil || home.TenantID != r.acme.id {
 		t.Fatalf("%+v, %v", home, err)
 	}
-	away, err := r.tryLogin("member@acme.example", pass, fields{"tenantId": r.globex.id})
+	away, err := r.tryLogin("member@acme.example", testPassword, fields{"tenantId": r.globex.id})
 	if err != nil || away.TenantID != r.globex.id || away.User.Clearance != "RESTRICTED" {
 		t.Fatalf("%+v, %v", away, err)
 	}
@@ -147,11 +147,11 @@ func TestLoginChoosesTheTenant(t *testing.T) {
 		t.Errorf("claims %+v", claims)
 	}
 	r.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, member)
-	fallback, err := r.tryLogin("member@acme.example", pass, nil)
+	fallback, err := r.tryLogin("member@acme.example", testPassword, nil)
 	if err != nil || fallback.TenantID != r.globex.id {
 		t.Errorf("with its home closed: %+v, %v", fallback, err)
 	}
-	_, err = r.tryLogin("member@acme.example", pass, fields{"tenantId": uid.New()})
+	_, err = r.tryLogin("member@acme.example", testPassword, fields{"tenantId": uid.New()})
 	if f := fault.From(err); f == nil || f.Code != fault.CodeUnauthorized || f.Reason != principal.ReasonNotInTenant {
 		t.Errorf("an unknown tenant: %v", err)
 	}
@@ -160,9 +160,9 @@ func TestLoginChoosesTheTenant(t *testing.T) {
 // One address, one password, two accounts: only tenantId tells which.
 func TestLoginWithTwoAccounts(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.exec(`UPDATE identity.users SET email = 'both@example.com' WHERE id IN ($1, $2)`, r.acme.people["member"], r.globex.people["member"])
-	_, err := r.tryLogin("both@example.com", pass, nil)
+	_, err := r.tryLogin("both@example.com", testPassword, nil)
 	f := fault.From(err)
 	if f == nil || f.Code != fault.CodeConflict {
 		t.Fatalf("%v", err)
@@ -171,7 +171,7 @@ func TestLoginWithTwoAccounts(t *testing.T) {
 	if !slices.Contains(tenants, string(r.acme.id)) || !slices.Contains(tenants, string(r.globex.id)) || len(tenants) != 2 {
 		t.Errorf("details %v", f.Details)
 	}
-	out, err := r.tryLogin("both@example.com", pass, fields{"tenantId": r.globex.id})
+	out, err := r.tryLogin("both@example.com", testPassword, fields{"tenantId": r.globex.id})
 	if err != nil || out.User.ID != r.globex.people["member"] {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -180,7 +180,7 @@ func TestLoginWithTwoAccounts(t *testing.T) {
 func TestLoginIsThrottled(t *testing.T) {
 	t.Parallel()
 	limits := identity.Throttle{Account: identity.Limit{Burst: 3, Every: 10 * time.Second}, Address: identity.Limit{Burst: 6, Every: 5 * time.Second}}
-	r := newRealm(t, realmOptions{throttle: limits})
+	r := newFixture(t, fixtureOptions{throttle: limits})
 	fail := func(email string) fault.Code {
 		_, err := r.tryLogin(email, "not the password", nil)
 		if err == nil {
@@ -198,7 +198,7 @@ func TestLoginIsThrottled(t *testing.T) {
 			t.Fatalf("attempt %d: %s", i+1, c)
 		}
 	}
-	_, err := r.tryLogin("ADMIN@acme.example", pass, nil)
+	_, err := r.tryLogin("ADMIN@acme.example", testPassword, nil)
 	f := fault.From(err)
 	if f == nil || f.Code != fault.CodeRateLimited || f.RetryAfter <= 0 || f.RetryAfter > 10*time.Second {
 		t.Fatalf("the fourth attempt, with the right password: %v", err)
@@ -219,35 +219,35 @@ func TestLoginIsThrottled(t *testing.T) {
 	if c := fail("d@x.example"); c != fault.CodeRateLimited {
 		t.Errorf("the address: %s", c)
 	}
-	r.clock.add(10 * time.Second)
+	r.clock.advance(10 * time.Second)
 	r.login("admin@acme.example")
 }
 
 func TestLogoutRevokes(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	session, other := r.login("member@acme.example"), r.login("member@acme.example")
 	out := must[contract.LogoutOut](r, "logout", request{token: session})
 	if text, _ := out.SessionCookie(); text != "" {
 		t.Error("the cookie stays")
 	}
-	r.refused("me", request{token: session}, fault.CodeUnauthorized, "")
+	r.wantFault("me", request{token: session}, fault.CodeUnauthorized, "")
 	must[contract.MeOut](r, "me", request{token: other})
 	key := must[contract.IssuedKey](r, "issue-key", request{token: other, body: body(fields{"label": "laptop"})})
-	r.refused("logout", request{token: key.Token}, fault.CodeConflict, "API key")
+	r.wantFault("logout", request{token: key.Token}, fault.CodeConflict, "API key")
 	must[contract.MeOut](r, "me", request{token: key.Token})
-	if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'session.revoked' AND actor_id = $1`, r.acme.people["member"]); n != 1 {
+	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'session.revoked' AND actor_id = $1`, r.acme.people["member"]); n != 1 {
 		t.Errorf("%d audit entries of one logout", n)
 	}
 }
 
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	member := r.acme.people["member"]
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, member)
 	session, other := r.login("member@acme.example"), r.login("member@acme.example")
-	away, err := r.tryLogin("member@acme.example", pass, fields{"tenantId": r.globex.id})
+	away, err := r.tryLogin("member@acme.example", testPassword, fields{"tenantId": r.globex.id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,37 +256,37 @@ func TestChangePassword(t *testing.T) {
 		return request{token: token, body: body(fields{"currentPassword": was, "newPassword": will})}
 	}
 	const fresh = "another long secret"
-	r.refused("change-password", change(session, "not the password", fresh), fault.CodeValidation, "currentPassword")
-	r.refused("change-password", change(session, pass, "short"), fault.CodeValidation, "newPassword")
-	r.refused("change-password", change(session, pass, "aaaaaaaaaaaaaaaa"), fault.CodeValidation, "newPassword")
-	r.refused("change-password", change(session, pass, "member@acme.example"), fault.CodeValidation, "newPassword")
-	r.refused("change-password", change(session, pass, pass), fault.CodeValidation, "newPassword")
-	r.refused("change-password", change(key.Token, pass, fresh), fault.CodeForbidden, "session")
-	r.refused("change-password", change(away.Token, pass, fresh), fault.CodeConflict, "another tenant")
-	must[op.None](r, "change-password", change(session, pass, fresh))
+	r.wantFault("change-password", change(session, "not the password", fresh), fault.CodeValidation, "currentPassword")
+	r.wantFault("change-password", change(session, testPassword, "short"), fault.CodeValidation, "newPassword")
+	r.wantFault("change-password", change(session, testPassword, "aaaaaaaaaaaaaaaa"), fault.CodeValidation, "newPassword")
+	r.wantFault("change-password", change(session, testPassword, "member@acme.example"), fault.CodeValidation, "newPassword")
+	r.wantFault("change-password", change(session, testPassword, testPassword), fault.CodeValidation, "newPassword")
+	r.wantFault("change-password", change(key.Token, testPassword, fresh), fault.CodeForbidden, "session")
+	r.wantFault("change-password", change(away.Token, testPassword, fresh), fault.CodeConflict, "another tenant")
+	must[op.None](r, "change-password", change(session, testPassword, fresh))
 	must[contract.MeOut](r, "me", request{token: session})
-	r.refused("me", request{token: other}, fault.CodeUnauthorized, "")
-	r.refused("me", request{token: away.Token}, fault.CodeUnauthorized, "")
-	if _, err := r.tryLogin("member@acme.example", pass, nil); !fault.HasCode(err, fault.CodeUnauthorized) {
+	r.wantFault("me", request{token: other}, fault.CodeUnauthorized, "")
+	r.wantFault("me", request{token: away.Token}, fault.CodeUnauthorized, "")
+	if _, err := r.tryLogin("member@acme.example", testPassword, nil); !fault.HasCode(err, fault.CodeUnauthorized) {
 		t.Errorf("the old password: %v", err)
 	}
 	if _, err := r.tryLogin("member@acme.example", fresh, nil); err != nil {
 		t.Errorf("the new password: %v", err)
 	}
-	if text := one[string](r, `SELECT string_agg(coalesce(changes::text, ''), ' ') FROM audit.entries`); contains(text, fresh) || contains(text, "argon2id") {
+	if text := queryValue[string](r, `SELECT string_agg(coalesce(changes::text, ''), ' ') FROM audit.entries`); contains(text, fresh) || contains(text, "argon2id") {
 		t.Error("a password is in the audit log")
 	}
 }
 
 func TestSeedTwiceIsSeedOnce(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	before := one[int64](r, `SELECT sum(grants_revision)::bigint FROM identity.tenants`)
-	again := r.house("acme")
+	r := newFixture(t, fixtureOptions{})
+	before := queryValue[int64](r, `SELECT sum(grants_revision)::bigint FROM identity.tenants`)
+	again := r.addTenant("acme")
 	if again.id != r.acme.id || again.organisation != r.acme.organisation || again.people["admin"] != r.acme.people["admin"] {
 		t.Errorf("%+v, first %+v", again, r.acme)
 	}
-	if after := one[int64](r, `SELECT sum(grants_revision)::bigint FROM identity.tenants`); after != before {
+	if after := queryValue[int64](r, `SELECT sum(grants_revision)::bigint FROM identity.tenants`); after != before {
 		t.Error("the second run changed something")
 	}
 }
@@ -305,19 +305,19 @@ func TestProviderIsChosenByItsSetting(t *testing.T) {
 // create, keep nobody out of the tenant that the login names.
 func TestLogin_AccountsElsewhereBlockNobody(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	for i := range 6 {
 		r.exec(`WITH t AS (INSERT INTO identity.tenants (id, slug, name) VALUES (gen_random_uuid(), $1, 'x') RETURNING id)
 			INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, created_at)
 			SELECT gen_random_uuid(), id, 'HUMAN', 'guest@acme.example', 'x', now() - interval '1 year' FROM t`, "squat-"+string(rune('a'+i)))
 	}
-	out, err := r.tryLogin("guest@acme.example", pass, fields{"tenantId": r.acme.id})
+	out, err := r.tryLogin("guest@acme.example", testPassword, fields{"tenantId": r.acme.id})
 	if err != nil || out.User.ID != r.acme.people["guest"] {
 		t.Errorf("the user of a seventh tenant: %v", err)
 	}
 	// A member whose home is elsewhere comes first as well.
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.globex.id, r.acme.people["guest"])
-	if out, err := r.tryLogin("guest@acme.example", pass, fields{"tenantId": r.globex.id}); err != nil || out.TenantID != r.globex.id {
+	if out, err := r.tryLogin("guest@acme.example", testPassword, fields{"tenantId": r.globex.id}); err != nil || out.TenantID != r.globex.id {
 		t.Errorf("as a member of another tenant: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ var registeredTenantType = authz.NewRecordType("tenant", authz.Attributes[contra
 		return string(t.OfficeID)
 	}),
 	ID:             authz.NewAttribute("t.id", func(t *contract.Tenant) string { return string(t.ID) }),
-	Classification: authz.FixedAttribute[contract.Tenant](unclassified),
+	Classification: authz.FixedAttribute[contract.Tenant](directoryClassification),
 })
 
 func listTenants(ctx context.Context, c *executor.Call, in *contract.ListTenantsIn, f authz.Filter) (*op.Page[contract.Tenant], error) {
@@ -66,7 +66,7 @@ func listTenants(ctx context.Context, c *executor.Call, in *contract.ListTenants
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in.Limit, func(t contract.Tenant) string {
+	return newPage(items, in.Limit, func(t contract.Tenant) string {
 		return op.NewCursor(contract.ListTenants.Name, c.Tenant, t.Slug, string(t.ID))
 	}), nil
 }
@@ -78,25 +78,25 @@ func loadTenantToRead(ctx context.Context, c *executor.Call, in *contract.Tenant
 	if err != nil {
 		return t, authz.Resource{}, err
 	}
-	r, err := tenantToRead(ctx, c, t)
+	r, err := readableTenantResource(ctx, c, t)
 	return t, r, err
 }
 
-// tenantToRead is a tenant as the permission to read it needs it.
-func tenantToRead(ctx context.Context, c *executor.Call, t contract.Tenant) (authz.Resource, error) {
+// readableTenantResource is a tenant as the permission to read it needs it.
+func readableTenantResource(ctx context.Context, c *executor.Call, t contract.Tenant) (authz.Resource, error) {
 	if t.ID != c.Tenant {
-		if err := c.Decide(ctx, contract.ListTenants.Permission, inRegistry(t)); err != nil {
+		if err := c.Decide(ctx, contract.ListTenants.Permission, registryResource(t)); err != nil {
 			return authz.Resource{}, err
 		}
 	}
-	return tenantWide(c, "tenant"), nil
+	return tenantResource(c, "tenant"), nil
 }
 
 // loadOwnTenant finds a tenant whose settings are to change: they belong to the
 // tenant itself, not to its office.
 func loadOwnTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTenantIn) (contract.Tenant, authz.Resource, error) {
 	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, true)
-	return t, authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.ID), Classification: unclassified}, err
+	return t, authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.ID), Classification: directoryClassification}, err
 }
 
 func loadAdministeredTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn) (contract.Tenant, authz.Resource, error) {
@@ -106,19 +106,19 @@ func loadAdministeredTenant(ctx context.Context, c *executor.Call, in *contract.
 	}
 	if t.ID == c.Tenant {
 		// The caller knows its own tenant: a denial names what is missing.
-		return t, tenantWide(c, "tenant"), nil
+		return t, tenantResource(c, "tenant"), nil
 	}
-	return t, inRegistry(t), nil
+	return t, registryResource(t), nil
 }
 
-// inRegistry is a tenant as its office's record.
-func inRegistry(t contract.Tenant) authz.Resource {
+// registryResource is a tenant as its office's record.
+func registryResource(t contract.Tenant) authz.Resource {
 	return registeredTenantType.Resource("", &t)
 }
 
 func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTenantIn, t contract.Tenant) (*contract.Tenant, error) {
-	was := t
-	name, err := newName("name", in.Name, t.Name)
+	old := t
+	name, err := changedName("name", in.Name, t.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTena
 		return nil, err
 	}
 	t.Name, t.DefaultLocale, t.EnabledLocales, t.TimeZone, t.Currency = name, set.defaultLocale, set.enabledLocales, set.timeZone, set.currency
-	fields := changedTenantFields(was, t)
+	fields := changedTenantFields(old, t)
 	if len(fields) == 0 {
 		return showUnchangedTenant(ctx, c, t)
 	}
@@ -135,7 +135,7 @@ func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTena
 	if err := writeTenantSettings(ctx, c.DB, t); err != nil {
 		return nil, err
 	}
-	c.Record(executor.AuditEntry{Action: contract.ActionTenantUpdated, ResourceType: "tenant", ResourceID: string(t.ID), Changes: changeRecord{"fields": fields}})
+	c.Record(executor.AuditEntry{Action: contract.ActionTenantUpdated, ResourceType: "tenant", ResourceID: string(t.ID), Changes: auditChanges{"fields": fields}})
 	c.Emit(executor.Event{Type: contract.EventTenantUpdated, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: fields})
 	return &t, nil
 }
@@ -148,7 +148,7 @@ func disableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTen
 		return showUnchangedTenant(ctx, c, t)
 	}
 	t.Enabled, t.DisabledAt = false, &c.Now
-	return switchTenant(ctx, c, in, t, contract.ActionTenantDisabled, contract.EventTenantDisabled)
+	return setTenantEnabled(ctx, c, in, t, contract.ActionTenantDisabled, contract.EventTenantDisabled)
 }
 
 func enableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
@@ -156,17 +156,17 @@ func enableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTena
 		return showUnchangedTenant(ctx, c, t)
 	}
 	t.Enabled, t.DisabledAt = true, nil
-	return switchTenant(ctx, c, in, t, contract.ActionTenantEnabled, contract.EventTenantEnabled)
+	return setTenantEnabled(ctx, c, in, t, contract.ActionTenantEnabled, contract.EventTenantEnabled)
 }
 
-func switchTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant, action, event string) (*contract.Tenant, error) {
+func setTenantEnabled(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant, action, event string) (*contract.Tenant, error) {
 	t.UpdatedAt = c.Now
 	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
 		return nil, err
 	}
 	note := executor.AuditEntry{
 		Action: action, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: changeRecord{"enabled": t.Enabled}.because(in.Reason),
+		Changes: auditChanges{"enabled": t.Enabled}.withReason(in.Reason),
 	}
 	told := executor.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
 	recordInTenant(c, t.ID, []executor.AuditEntry{note}, []executor.Event{told})
@@ -177,14 +177,14 @@ func switchTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTena
 
 func loadNewTenant(_ context.Context, c *executor.Call, in *contract.CreateTenantIn) (settings, authz.Resource, error) {
 	set, err := newSettings(in)
-	return set, tenantWide(c, "tenant"), err
+	return set, tenantResource(c, "tenant"), err
 }
 
 // createTenant makes the tenant and all that it starts with in one transaction:
 // the default roles and their grants from the policy data, its organisation and
 // its administrator.
 func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contract.CreateTenantIn, set settings) (*contract.CreateTenantOut, error) {
-	name, err := trimmed("name", in.Name)
+	name, err := trimName("name", in.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -192,11 +192,11 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 	// the clearance is given as any other is. The role needs no such decision: it
 	// grants what is in the new tenant alone.
 	administrator := uid.New()
-	err = s.decideGive(ctx, c, authz.GiveAuthority{RecipientID: string(administrator), RecipientKind: contract.KindHuman, ClearanceTo: in.AdminClearance})
+	err = s.decideGiveAuthority(ctx, c, authz.GiveAuthority{RecipientID: string(administrator), RecipientKind: contract.KindHuman, ClearanceTo: in.AdminClearance})
 	if err != nil {
 		return nil, err
 	}
-	hash, err := s.firstPassword(ctx, "adminPassword", in.AdminPassword, in.AdminEmail)
+	hash, err := s.hashFirstPassword(ctx, "adminPassword", in.AdminPassword, in.AdminEmail)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 	out := &contract.CreateTenantOut{Tenant: t}
 	note := executor.AuditEntry{
 		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
-		Changes: changeRecord{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
+		Changes: auditChanges{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
 	}
 	err = inTenant(ctx, c, t.ID, func() error {
 		if err := insertDefaultRoles(ctx, c.DB, t.ID, s.deps.Policies.Catalogue().Roles, c.Now); err != nil {
@@ -242,7 +242,7 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
 			{
 				Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(out.Admin.ID), Critical: true,
-				Changes: changeRecord{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
+				Changes: auditChanges{"principalKind": out.Admin.PrincipalKind, "clearance": out.Admin.Clearance, "roles": roleIDs(roles)},
 			},
 		}, []executor.Event{
 			{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t},
@@ -270,19 +270,19 @@ type settings struct {
 // supportedLocales are full regional tags; a base-language tag is none of them.
 var supportedLocales = []string{"en-US", "en-GB", "it-IT", "de-DE", "fr-FR"}
 
-// currencyForm is that of an ISO 4217 code; which ones exist the currency
+// currencyPattern is that of an ISO 4217 code; which ones exist the currency
 // package knows.
-var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// zoneForm keeps out what LoadLocation would take and is no zone's name.
-var zoneForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
+// timeZonePattern keeps out what LoadLocation would take and is no zone's name.
+var timeZonePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
 
 func newSettings(in *contract.CreateTenantIn) (settings, error) {
 	if in.DefaultLocale.Null {
-		return settings{}, notNull("defaultLocale")
+		return settings{}, nullFieldError("defaultLocale")
 	}
 	if in.EnabledLocales.Null {
-		return settings{}, notNull("enabledLocales")
+		return settings{}, nullFieldError("enabledLocales")
 	}
 	set := settings{defaultLocale: "en-US", enabledLocales: []string{"en-US"}, timeZone: in.TimeZone, currency: in.Currency}
 	set.defaultLocale = in.DefaultLocale.Or(set.defaultLocale)
@@ -299,7 +299,7 @@ func changedSettings(in *contract.UpdateTenantIn, t contract.Tenant) (settings, 
 		{"timeZone", in.TimeZone.Null}, {"currency", in.Currency.Null},
 	} {
 		if f.null {
-			return settings{}, notNull(f.name)
+			return settings{}, nullFieldError(f.name)
 		}
 	}
 	set := settings{
@@ -337,7 +337,7 @@ func (set settings) check(blameList bool) error {
 		}
 		return fault.Validation(field, fmt.Sprintf("The default locale %s must be one of enabledLocales.", set.defaultLocale))
 	}
-	if _, err := currency.ParseISO(set.currency); err != nil || !currencyForm.MatchString(set.currency) {
+	if _, err := currency.ParseISO(set.currency); err != nil || !currencyPattern.MatchString(set.currency) {
 		return fault.Validation("currency", "The field currency must be an ISO 4217 code: three capital letters, such as EUR.")
 	}
 	return checkTimeZone(set.timeZone)
@@ -345,7 +345,7 @@ func (set settings) check(blameList bool) error {
 
 func checkTimeZone(name string) error {
 	wrong := fault.Validation("timeZone", "The field timeZone must be an IANA time zone such as Europe/Berlin or UTC.")
-	if len(name) > 64 || name == "Local" || !zoneForm.MatchString(name) {
+	if len(name) > 64 || name == "Local" || !timeZonePattern.MatchString(name) {
 		return wrong
 	}
 	if _, err := time.LoadLocation(name); err != nil {
@@ -354,17 +354,17 @@ func checkTimeZone(name string) error {
 	return nil
 }
 
-func changedTenantFields(was, is contract.Tenant) []string {
+func changedTenantFields(old, updated contract.Tenant) []string {
 	var fields []string
 	for _, f := range []struct {
 		name string
 		same bool
 	}{
-		{"name", was.Name == is.Name},
-		{"defaultLocale", was.DefaultLocale == is.DefaultLocale},
-		{"enabledLocales", slices.Equal(was.EnabledLocales, is.EnabledLocales)},
-		{"timeZone", was.TimeZone == is.TimeZone},
-		{"currency", was.Currency == is.Currency},
+		{"name", old.Name == updated.Name},
+		{"defaultLocale", old.DefaultLocale == updated.DefaultLocale},
+		{"enabledLocales", slices.Equal(old.EnabledLocales, updated.EnabledLocales)},
+		{"timeZone", old.TimeZone == updated.TimeZone},
+		{"currency", old.Currency == updated.Currency},
 	} {
 		if !f.same {
 			fields = append(fields, f.name)
@@ -373,8 +373,8 @@ func changedTenantFields(was, is contract.Tenant) []string {
 	return fields
 }
 
-// trimmed takes the spaces around a name away; a name of nothing else is refused.
-func trimmed(field, text string) (string, error) {
+// trimName takes the spaces around a name away; a name of nothing else is refused.
+func trimName(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return "", fault.Validation(field, fmt.Sprintf("The field %s can't be blank.", field))
@@ -382,23 +382,23 @@ func trimmed(field, text string) (string, error) {
 	return text, nil
 }
 
-// notNull refuses null for a field that can't be cleared.
-func notNull(field string) error {
+// nullFieldError refuses null for a field that can't be cleared.
+func nullFieldError(field string) error {
 	return fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
 }
 
-// newName is the name that a change gives: the old one where the field is absent.
-func newName(field string, change op.Opt[string], old string) (string, error) {
+// changedName is the name that a change gives: the old one where the field is absent.
+func changedName(field string, change op.Opt[string], old string) (string, error) {
 	if !change.Set {
 		return old, nil
 	}
 	if change.Null {
-		return "", notNull(field)
+		return "", nullFieldError(field)
 	}
-	return trimmed(field, change.Value)
+	return trimName(field, change.Value)
 }
 
-// wrongCursorError is the answer to a cursor that this list did not give.
-func wrongCursorError(cause error) error {
+// invalidCursorError is the answer to a cursor that this list did not give.
+func invalidCursorError(cause error) error {
 	return op.WrongCursor().WithCause(cause)
 }

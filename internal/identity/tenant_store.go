@@ -44,7 +44,7 @@ func selectTenant(ctx context.Context, q postgres.Querier, tenant, id op.UUID, l
 	if postgres.IsNoRows(err) {
 		return t, fault.NotFound("tenant")
 	}
-	inUTC(&t.CreatedAt, &t.UpdatedAt, t.DisabledAt)
+	convertToUTC(&t.CreatedAt, &t.UpdatedAt, t.DisabledAt)
 	return t, err
 }
 
@@ -60,9 +60,9 @@ func selectTenants(
 	ctx context.Context, q postgres.Querier, tenant op.UUID, in *contract.ListTenantsIn, after string, afterID op.UUID, f authz.Filter,
 ) ([]contract.Tenant, error) {
 	items, err := postgres.Collect[contract.Tenant](ctx, q, selectTenantsSQL+f.SQL()+` ORDER BY t.slug, t.id LIMIT @limit`,
-		filtered(postgres.Args{"tenant": tenant, "search": in.Search, "after": after, "after_id": afterID, "limit": in.Limit + 1}, f))
+		withFilterArgs(postgres.Args{"tenant": tenant, "search": in.Search, "after": after, "after_id": afterID, "limit": in.Limit + 1}, f))
 	for i := range items {
-		inUTC(&items[i].CreatedAt, &items[i].UpdatedAt, items[i].DisabledAt)
+		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt, items[i].DisabledAt)
 	}
 	return items, err
 }
@@ -135,8 +135,8 @@ func insertDefaultRoles(ctx context.Context, q postgres.Querier, tenant op.UUID,
 	return err
 }
 
-// inUTC turns moments as the driver reads them into UTC, in place.
-func inUTC(moments ...*time.Time) {
+// convertToUTC turns moments as the driver reads them into UTC, in place.
+func convertToUTC(moments ...*time.Time) {
 	for _, m := range moments {
 		if m != nil {
 			*m = m.UTC()

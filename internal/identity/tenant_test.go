@@ -12,8 +12,8 @@ import (
 
 func containsText(text []byte, part string) bool { return bytes.Contains(text, []byte(part)) }
 
-// in is a request about a record.
-func in(token, part string, id op.UUID, f fields) request {
+// pathRequest is a request about a record.
+func pathRequest(token, part string, id op.UUID, f fields) request {
 	q := request{token: token, path: map[string]string{part: string(id)}}
 	if f != nil {
 		q.body = body(f)
@@ -23,7 +23,7 @@ func in(token, part string, id op.UUID, f fields) request {
 
 func TestTenantSettings(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	wrong := []struct {
 		note  string
@@ -53,27 +53,27 @@ func TestTenantSettings(t *testing.T) {
 		{"a type", fields{"type": "PROGRAMME_OFFICE"}, "type"},
 	}
 	for _, w := range wrong {
-		r.refused("update-tenant", in(admin, "tenantId", r.acme.id, w.set), fault.CodeValidation, w.field)
+		r.wantFault("update-tenant", pathRequest(admin, "tenantId", r.acme.id, w.set), fault.CodeValidation, w.field)
 	}
-	got := must[contract.Tenant](r, "update-tenant", in(admin, "tenantId", r.acme.id, fields{
+	got := must[contract.Tenant](r, "update-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{
 		"name": "Acme SpA", "defaultLocale": "it-IT", "enabledLocales": []string{"it-IT", "de-DE"}, "timeZone": "Europe/Rome", "currency": "EUR",
 	}))
-	read := must[contract.Tenant](r, "get-tenant", in(admin, "tenantId", r.acme.id, nil))
+	read := must[contract.Tenant](r, "get-tenant", pathRequest(admin, "tenantId", r.acme.id, nil))
 	if read.DefaultLocale != "it-IT" || read.TimeZone != "Europe/Rome" || read.Currency != "EUR" || read.Name != "Acme SpA" || len(read.EnabledLocales) != 2 {
 		t.Errorf("read %+v", read)
 	}
 	if !got.UpdatedAt.Equal(read.UpdatedAt) {
 		t.Errorf("the answer says %s, the record %s", got.UpdatedAt, read.UpdatedAt)
 	}
-	if !r.told(r.acme.id, contract.EventTenantUpdated, r.acme.id) {
+	if !r.hasEvent(r.acme.id, contract.EventTenantUpdated, r.acme.id) {
 		t.Error("no event tells of the change")
 	}
 }
 
 func TestRegistryOfAProgrammeOffice(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	office := r.office()
+	r := newFixture(t, fixtureOptions{})
+	office := r.addOffice()
 	admin := r.login("admin@northwind.example")
 	list := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: admin})
 	var slugs []string
@@ -83,30 +83,30 @@ func TestRegistryOfAProgrammeOffice(t *testing.T) {
 	if len(slugs) != 2 || slugs[0] != "acme" || slugs[1] != "northwind" {
 		t.Errorf("the office lists %v", slugs)
 	}
-	if got := must[contract.Tenant](r, "get-tenant", in(admin, "tenantId", r.acme.id, nil)); got.OfficeID != office.id {
+	if got := must[contract.Tenant](r, "get-tenant", pathRequest(admin, "tenantId", r.acme.id, nil)); got.OfficeID != office.id {
 		t.Errorf("acme's office is %q", got.OfficeID)
 	}
 	// Its settings stay its own business, and what the office does not administer does not exist.
-	r.refused("update-tenant", in(admin, "tenantId", r.acme.id, fields{"name": "Mine"}), fault.CodeNotFound, "")
+	r.wantFault("update-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{"name": "Mine"}), fault.CodeNotFound, "")
 	for _, name := range []string{"get-tenant", "disable-tenant", "enable-tenant"} {
-		r.refused(name, in(admin, "tenantId", r.globex.id, nil), fault.CodeNotFound, "There is no such tenant.")
+		r.wantFault(name, pathRequest(admin, "tenantId", r.globex.id, nil), fault.CodeNotFound, "There is no such tenant.")
 	}
 	// A member of the office, and the administrator of a STANDARD tenant, have no registry.
 	member, acme := r.login("member@northwind.example"), r.login("admin@acme.example")
-	r.refused("get-tenant", in(member, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.list")
-	r.refused("list-tenants", request{token: acme}, fault.CodeForbidden, "tenant.list")
-	r.refused("disable-tenant", in(acme, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.disable")
-	r.refused("create-tenant", request{token: acme, body: bodies()["create-tenant"]}, fault.CodeForbidden, "tenant.create")
+	r.wantFault("get-tenant", pathRequest(member, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.list")
+	r.wantFault("list-tenants", request{token: acme}, fault.CodeForbidden, "tenant.list")
+	r.wantFault("disable-tenant", pathRequest(acme, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.disable")
+	r.wantFault("create-tenant", request{token: acme, body: requestBodies()["create-tenant"]}, fault.CodeForbidden, "tenant.create")
 }
 
 func TestDisablingATenantStopsItAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	office := r.office()
+	r := newFixture(t, fixtureOptions{})
+	office := r.addOffice()
 	admin, acme := r.login("admin@northwind.example"), r.login("admin@acme.example")
 	must[op.Page[contract.User]](r, "list-users", request{token: acme})
 	session := must[contract.MeOut](r, "me", request{token: admin}).TokenID
-	off := must[contract.Tenant](r, "disable-tenant", in(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
+	off := must[contract.Tenant](r, "disable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
 	if off.Enabled || off.DisabledAt == nil {
 		t.Errorf("disabled: %+v", off)
 	}
@@ -115,37 +115,37 @@ func TestDisablingATenantStopsItAtOnce(t *testing.T) {
 	}
 	// Both the office's auditors and the tenant's own know of it.
 	for _, tenant := range []op.UUID{office.id, r.acme.id} {
-		if !r.critical(tenant, contract.ActionTenantDisabled, r.acme.id) || !r.told(tenant, contract.EventTenantDisabled, r.acme.id) {
+		if !r.hasCriticalEntry(tenant, contract.ActionTenantDisabled, r.acme.id) || !r.hasEvent(tenant, contract.EventTenantDisabled, r.acme.id) {
 			t.Errorf("disabling leaves no critical entry or no event in %s", tenant)
 		}
-		if n := one[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1 AND action = $2 AND credential_kind = 'session' AND credential_id = $3`,
+		if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1 AND action = $2 AND credential_kind = 'session' AND credential_id = $3`,
 			string(tenant), contract.ActionTenantDisabled, string(session)); n != 1 {
 			t.Errorf("%d entries in %s name the session that disabled the tenant, want 1", n, tenant)
 		}
 	}
-	on := must[contract.Tenant](r, "enable-tenant", in(admin, "tenantId", r.acme.id, fields{}))
+	on := must[contract.Tenant](r, "enable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{}))
 	if !on.Enabled || on.DisabledAt != nil {
 		t.Errorf("enabled: %+v", on)
 	}
 	must[op.Page[contract.User]](r, "list-users", request{token: acme})
-	r.refused("disable-tenant", in(admin, "tenantId", office.id, nil), fault.CodeConflict, "itself")
+	r.wantFault("disable-tenant", pathRequest(admin, "tenantId", office.id, nil), fault.CodeConflict, "itself")
 }
 
 // Whoever creates a tenant gives its first administrator no clearance above its own:
 // it may set the administrator's first password as well.
 func TestCreateTenant_ClearanceOfTheAdministratorIsWithinTheCallers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	_, clerk := r.personIn(r.office(), "clerk", "tenant.create")
+	r := newFixture(t, fixtureOptions{})
+	_, clerk := r.addPersonIn(r.addOffice(), "clerk", "tenant.create")
 	fresh := func(slug, clearance string) request {
 		return request{token: clerk, body: body(fields{
 			"slug": slug, "name": "Fresh", "organisationName": "Works", "adminEmail": "boss@" + slug + ".example", "adminName": "Boss",
-			"adminPassword": pass, "adminClearance": clearance,
+			"adminPassword": testPassword, "adminClearance": clearance,
 		})}
 	}
-	r.refused("create-tenant", fresh("secret", "SECRET"), fault.CodeForbidden, "clearance")
-	r.refused("create-tenant", fresh("confidential", "CONFIDENTIAL"), fault.CodeForbidden, "clearance")
-	if n := one[int](r, `SELECT count(*)::int FROM identity.tenants WHERE name = 'Fresh'`); n != 0 {
+	r.wantFault("create-tenant", fresh("secret", "SECRET"), fault.CodeForbidden, "clearance")
+	r.wantFault("create-tenant", fresh("confidential", "CONFIDENTIAL"), fault.CodeForbidden, "clearance")
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.tenants WHERE name = 'Fresh'`); n != 0 {
 		t.Errorf("%d tenants of rejected requests", n)
 	}
 	if made := must[contract.CreateTenantOut](r, "create-tenant", fresh("internal", "INTERNAL")); made.Admin.Clearance != "INTERNAL" {
@@ -155,11 +155,11 @@ func TestCreateTenant_ClearanceOfTheAdministratorIsWithinTheCallers(t *testing.T
 
 func TestCreatedTenantIsComplete(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	office := r.office()
+	r := newFixture(t, fixtureOptions{})
+	office := r.addOffice()
 	admin := r.login("admin@northwind.example")
 	fresh := fields{
-		"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "boss@fresh.example", "adminName": "Boss", "adminPassword": pass, "adminClearance": "CONFIDENTIAL",
+		"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "boss@fresh.example", "adminName": "Boss", "adminPassword": testPassword, "adminClearance": "CONFIDENTIAL",
 		"defaultLocale": "de-DE", "enabledLocales": []string{"de-DE", "en-GB"}, "timeZone": "Europe/Berlin", "currency": "EUR",
 	}
 	made := must[contract.CreateTenantOut](r, "create-tenant", request{token: admin, body: body(fresh)})
@@ -184,15 +184,15 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 	}
 	must[contract.User](r, "create-user", request{token: boss, body: body(fields{"email": "one@fresh.example", "displayName": "One", "roles": []string{"Project Manager"}})})
 	for _, tenant := range []op.UUID{office.id, made.Tenant.ID} {
-		if !r.critical(tenant, contract.ActionTenantCreated, made.Tenant.ID) || !r.told(tenant, contract.EventTenantCreated, made.Tenant.ID) {
+		if !r.hasCriticalEntry(tenant, contract.ActionTenantCreated, made.Tenant.ID) || !r.hasEvent(tenant, contract.EventTenantCreated, made.Tenant.ID) {
 			t.Errorf("no critical entry or no event in %s", tenant)
 		}
 	}
-	if !r.critical(made.Tenant.ID, contract.ActionUserCreated, made.Admin.ID) || !r.told(made.Tenant.ID, contract.EventUserCreated, made.Admin.ID) {
+	if !r.hasCriticalEntry(made.Tenant.ID, contract.ActionUserCreated, made.Admin.ID) || !r.hasEvent(made.Tenant.ID, contract.EventUserCreated, made.Admin.ID) {
 		t.Error("the tenant does not know how its first administrator came")
 	}
 	fresh["adminEmail"] = "other@fresh.example"
-	r.refused("create-tenant", request{token: admin, body: body(fresh)}, fault.CodeConflict, "slug")
+	r.wantFault("create-tenant", request{token: admin, body: body(fresh)}, fault.CodeConflict, "slug")
 	for field, value := range map[string]any{
 		"slug": "Not a slug", "defaultLocale": "en-US", "timeZone": "Mars/Base", "currency": "E", "adminPassword": "short",
 		"adminEmail": "agent+x@fresh.example", "type": "OTHER", "officeId": uid.New(), "integrationKey": "x",
@@ -202,9 +202,9 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 			bad[k] = v
 		}
 		bad[field] = value
-		r.refused("create-tenant", request{token: admin, body: body(bad)}, fault.CodeValidation, field)
+		r.wantFault("create-tenant", request{token: admin, body: body(bad)}, fault.CodeValidation, field)
 	}
-	if n := one[int](r, `SELECT count(*)::int FROM identity.tenants`); n != 4 {
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.tenants`); n != 4 {
 		t.Errorf("%d tenants are there, want 4: a refused one is not undone", n)
 	}
 }

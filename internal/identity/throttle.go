@@ -49,15 +49,15 @@ type bucketKey [16]byte
 
 // bucket holds how many attempts were left at a moment.
 type bucket struct {
-	left float64
-	at   time.Time
+	left      float64
+	updatedAt time.Time
 }
 
 func newThrottle(limits Throttle) *throttle {
 	return &throttle{limits: limits, currentGeneration: map[bucketKey]bucket{}, previousGeneration: map[bucketKey]bucket{}}
 }
 
-func accountKey(email string) bucketKey { return keyOf("account", strings.ToLower(email)) }
+func accountKey(email string) bucketKey { return newBucketKey("account", strings.ToLower(email)) }
 
 // addressKey puts an IPv6 client's whole /64 into one bucket: that is what one
 // client commands.
@@ -66,15 +66,15 @@ func addressKey(address string) bucketKey {
 		a = a.Unmap().WithZone("")
 		if a.Is6() {
 			if p, err := a.Prefix(64); err == nil {
-				return keyOf("address", p.String())
+				return newBucketKey("address", p.String())
 			}
 		}
 		address = a.String()
 	}
-	return keyOf("address", address)
+	return newBucketKey("address", address)
 }
 
-func keyOf(kind, text string) bucketKey {
+func newBucketKey(kind, text string) bucketKey {
 	sum := sha256.Sum256([]byte(kind + "\x00" + text))
 	return bucketKey(sum[:16])
 }
@@ -85,13 +85,13 @@ func (t *throttle) consume(email, address string, now time.Time) (wait time.Dura
 	account, client := accountKey(email), addressKey(address)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.level(account, t.limits.Account, now)
-	b := t.level(client, t.limits.Address, now)
-	if wait := max(waitFor(a, t.limits.Account), waitFor(b, t.limits.Address)); wait > 0 {
+	a := t.attemptsLeft(account, t.limits.Account, now)
+	b := t.attemptsLeft(client, t.limits.Address, now)
+	if wait := max(timeUntilAttempt(a, t.limits.Account), timeUntilAttempt(b, t.limits.Address)); wait > 0 {
 		return wait, false
 	}
-	t.put(account, bucket{a - 1, now})
-	t.put(client, bucket{b - 1, now})
+	t.storeBucket(account, bucket{a - 1, now})
+	t.storeBucket(client, bucket{b - 1, now})
 	return 0, true
 }
 
@@ -100,11 +100,11 @@ func (t *throttle) refund(email, address string, now time.Time) {
 	account, client := accountKey(email), addressKey(address)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.put(account, bucket{min(t.level(account, t.limits.Account, now)+1, float64(t.limits.Account.Burst)), now})
-	t.put(client, bucket{min(t.level(client, t.limits.Address, now)+1, float64(t.limits.Address.Burst)), now})
+	t.storeBucket(account, bucket{min(t.attemptsLeft(account, t.limits.Account, now)+1, float64(t.limits.Account.Burst)), now})
+	t.storeBucket(client, bucket{min(t.attemptsLeft(client, t.limits.Address, now)+1, float64(t.limits.Address.Burst)), now})
 }
 
-func (t *throttle) level(key bucketKey, limit Limit, now time.Time) float64 {
+func (t *throttle) attemptsLeft(key bucketKey, limit Limit, now time.Time) float64 {
 	b, ok := t.currentGeneration[key]
 	if !ok {
 		if b, ok = t.previousGeneration[key]; !ok {
@@ -112,20 +112,20 @@ func (t *throttle) level(key bucketKey, limit Limit, now time.Time) float64 {
 		}
 	}
 	gained := 0.0
-	if passed := now.Sub(b.at); passed > 0 {
+	if passed := now.Sub(b.updatedAt); passed > 0 {
 		gained = float64(passed) / float64(limit.Every)
 	}
 	return min(b.left+gained, float64(limit.Burst))
 }
 
-func waitFor(left float64, limit Limit) time.Duration {
+func timeUntilAttempt(left float64, limit Limit) time.Duration {
 	if left >= 1 {
 		return 0
 	}
 	return time.Duration(math.Ceil((1 - left) * float64(limit.Every)))
 }
 
-func (t *throttle) put(key bucketKey, b bucket) {
+func (t *throttle) storeBucket(key bucketKey, b bucket) {
 	if _, ok := t.currentGeneration[key]; !ok && len(t.currentGeneration) >= throttleSize/2 {
 		t.previousGeneration, t.currentGeneration = t.currentGeneration, map[bucketKey]bucket{}
 	}

@@ -92,7 +92,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add("A", "project", "1", "B", "organisation", "2")
 	f.Fuzz(func(t *testing.T, n1, s1, i1, n2, s2, i2 string) {
 		held := []heldRole{{Name: n1, Scope: s1, ScopeID: i1}, {Name: n2, Scope: s2, ScopeID: i2}}
-		roles, scopes := snapshot(held, nil)
+		roles, scopes := tokenRoles(held, nil)
 		for name := range scopes {
 			for _, h := range held {
 				if h.Name == name && h.Scope == "tenant" {

@@ -23,11 +23,11 @@ func showUnchangedUser(ctx context.Context, c *executor.Call, u contract.User) (
 }
 
 func (s *Service) showUnchangedRole(ctx context.Context, c *executor.Call, r grantingRole) (*contract.Role, error) {
-	return showUnchanged(ctx, c, contract.GetRole.Permission, roleType.Resource(string(c.Tenant), &r), s.publicRole(r))
+	return showUnchanged(ctx, c, contract.GetRole.Permission, roleType.Resource(string(c.Tenant), &r), s.roleToContract(r))
 }
 
 func showUnchangedTenant(ctx context.Context, c *executor.Call, t contract.Tenant) (*contract.Tenant, error) {
-	r, err := tenantToRead(ctx, c, t)
+	r, err := readableTenantResource(ctx, c, t)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // grant adds a permission to the roles that a member of a tenant holds.
-func (r *realm) grant(h house, user op.UUID, permission string) {
+func (r *fixture) grant(h testTenant, user op.UUID, permission string) {
 	r.t.Helper()
 	r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission)
 	        SELECT tenant_id, role_id, $3 FROM identity.role_assignments WHERE tenant_id = $1 AND user_id = $2`, h.id, user, permission)
@@ -20,10 +20,10 @@ func (r *realm) grant(h house, user op.UUID, permission string) {
 // it: with the permission to change it alone, nobody reads it.
 func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	office := r.office()
+	r := newFixture(t, fixtureOptions{})
+	office := r.addOffice()
 	role := r.roleID(r.acme.id, "Member")
-	known := one[string](r, `SELECT permission FROM identity.role_grants WHERE tenant_id = $1 AND role_id = $2 ORDER BY permission LIMIT 1`, r.acme.id, role)
+	known := queryValue[string](r, `SELECT permission FROM identity.role_grants WHERE tenant_id = $1 AND role_id = $2 ORDER BY permission LIMIT 1`, r.acme.id, role)
 	// other is a member of acme without a role, whose account has this kind and status.
 	other := func(kind, status string) op.UUID {
 		id := uid.New()
@@ -35,35 +35,35 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 	for _, o := range []struct {
 		name string
 		// in is the house whose member asks; acme unless said.
-		in      *house
+		in      *testTenant
 		reads   []string
 		request func(token string) request
 	}{
-		{"update-tenant", nil, []string{"tenant.read"}, func(token string) request { return in(token, "tenantId", r.acme.id, fields{"name": "acme"}) }},
+		{"update-tenant", nil, []string{"tenant.read"}, func(token string) request { return pathRequest(token, "tenantId", r.acme.id, fields{"name": "acme"}) }},
 		{"update-organisation", nil, []string{"organisation.read"}, func(token string) request {
-			return in(token, "organisationId", r.acme.organisation, fields{"name": "acme works"})
+			return pathRequest(token, "organisationId", r.acme.organisation, fields{"name": "acme works"})
 		}},
-		{"update-user", nil, []string{"user.read"}, func(token string) request { return in(token, "userId", other("HUMAN", "ACTIVE"), fields{}) }},
-		{"suspend-user", nil, []string{"user.read"}, func(token string) request { return in(token, "userId", other("HUMAN", "SUSPENDED"), fields{}) }},
-		{"activate-user", nil, []string{"user.read"}, func(token string) request { return in(token, "userId", other("HUMAN", "ACTIVE"), fields{}) }},
-		{"delete-user", nil, []string{"user.read"}, func(token string) request { return in(token, "userId", other("AGENT", "DELETED"), nil) }},
+		{"update-user", nil, []string{"user.read"}, func(token string) request { return pathRequest(token, "userId", other("HUMAN", "ACTIVE"), fields{}) }},
+		{"suspend-user", nil, []string{"user.read"}, func(token string) request { return pathRequest(token, "userId", other("HUMAN", "SUSPENDED"), fields{}) }},
+		{"activate-user", nil, []string{"user.read"}, func(token string) request { return pathRequest(token, "userId", other("HUMAN", "ACTIVE"), fields{}) }},
+		{"delete-user", nil, []string{"user.read"}, func(token string) request { return pathRequest(token, "userId", other("AGENT", "DELETED"), nil) }},
 		{"update-membership", nil, []string{"membership.read"}, func(token string) request {
-			return in(token, "userId", other("HUMAN", "ACTIVE"), fields{"status": "ACTIVE"})
+			return pathRequest(token, "userId", other("HUMAN", "ACTIVE"), fields{"status": "ACTIVE"})
 		}},
-		{"update-role", nil, []string{"role.read"}, func(token string) request { return in(token, "roleId", role, fields{"name": "Member"}) }},
-		{"grant-permission", nil, []string{"role.read"}, func(token string) request { return in(token, "roleId", role, fields{"permission": known}) }},
+		{"update-role", nil, []string{"role.read"}, func(token string) request { return pathRequest(token, "roleId", role, fields{"name": "Member"}) }},
+		{"grant-permission", nil, []string{"role.read"}, func(token string) request { return pathRequest(token, "roleId", role, fields{"permission": known}) }},
 		{"enable-tenant", &office, []string{"tenant.list", "tenant.read"}, func(token string) request {
-			return in(token, "tenantId", r.acme.id, fields{})
+			return pathRequest(token, "tenantId", r.acme.id, fields{})
 		}},
 		{"disable-tenant", &office, []string{"tenant.list", "tenant.read"}, func(token string) request {
 			id := uid.New()
 			r.exec(`INSERT INTO identity.tenants (id, slug, name, type, office_id, disabled_at) VALUES ($1, $2, 'Off', 'STANDARD', $3, now())`, id, "off-"+string(id)[24:], office.id)
-			return in(token, "tenantId", id, fields{})
+			return pathRequest(token, "tenantId", id, fields{})
 		}},
 		{"revoke-key", nil, []string{"api_key.read.own"}, func(token string) request {
 			key := must[contract.IssuedKey](r, "issue-key", request{token: token, body: body(fields{"label": "k"})})
-			must[contract.Key](r, "revoke-key", in(token, "keyId", key.ID, fields{}))
-			return in(token, "keyId", key.ID, fields{})
+			must[contract.Key](r, "revoke-key", pathRequest(token, "keyId", key.ID, fields{}))
+			return pathRequest(token, "keyId", key.ID, fields{})
 		}},
 	} {
 		home := r.acme
@@ -74,12 +74,12 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 		if needs[0] == "" {
 			needs = []string{"api_key.issue", "api_key.revoke.own"}
 		}
-		writer, session := r.personIn(home, "w-"+string(uid.New()), needs...)
+		writer, session := r.addPersonIn(home, "w-"+string(uid.New()), needs...)
 		q := o.request(session)
 		entries := `SELECT count(*)::int FROM audit.entries`
-		before := one[int](r, entries)
+		before := queryValue[int](r, entries)
 		for _, read := range o.reads {
-			r.refused(o.name, q, fault.CodeForbidden, read)
+			r.wantFault(o.name, q, fault.CodeForbidden, read)
 			r.grant(home, writer, read)
 		}
 		if out, err := r.call(o.name, q); err != nil {
@@ -87,7 +87,7 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 		} else if out == nil {
 			t.Errorf("%s with %v answers nothing", o.name, o.reads)
 		}
-		if now := one[int](r, entries); now != before {
+		if now := queryValue[int](r, entries); now != before {
 			t.Errorf("%s: a request that changes nothing left %d audit entries", o.name, now-before)
 		}
 	}

@@ -44,8 +44,8 @@ func (s *Service) userOperations() []op.Bound {
 			},
 			Do: s.resetUserPassword,
 		}),
-		executor.Handle(s.executor, contract.SuspendUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.suspendUser}),
-		executor.Handle(s.executor, contract.ActivateUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserToSwitch, Do: s.activateUser}),
+		executor.Handle(s.executor, contract.SuspendUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserForStatusChange, Do: s.suspendUser}),
+		executor.Handle(s.executor, contract.ActivateUser, executor.Handler[contract.SwitchUserIn, row, row]{Load: loadUserForStatusChange, Do: s.activateUser}),
 		executor.Handle(s.executor, contract.DeleteUser, executor.Handler[contract.UserIn, row, row]{
 			Load: func(ctx context.Context, c *executor.Call, in *contract.UserIn) (row, authz.Resource, error) {
 				return loadUser(ctx, c, in.UserID, true)
@@ -63,7 +63,7 @@ var userType = authz.NewRecordType("user", authz.Attributes[contract.User]{
 	ID:             authz.NewAttribute("u.id", func(u *contract.User) string { return string(u.ID) }),
 	Organisation:   authz.NewAttribute("m.organisation_id", func(u *contract.User) string { return string(u.OrganisationID) }),
 	Owner:          authz.NewAttribute("u.id", func(u *contract.User) string { return string(u.ID) }),
-	Classification: authz.FixedAttribute[contract.User](unclassified),
+	Classification: authz.FixedAttribute[contract.User](directoryClassification),
 })
 
 func listUsers(ctx context.Context, c *executor.Call, in *contract.ListUsersIn, f authz.Filter) (*op.Page[contract.User], error) {
@@ -75,7 +75,7 @@ func listUsers(ctx context.Context, c *executor.Call, in *contract.ListUsersIn, 
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in.Limit, func(u contract.User) string {
+	return newPage(items, in.Limit, func(u contract.User) string {
 		return op.NewCursor(contract.ListUsers.Name, c.Tenant, sortKey(u.Email), string(u.ID))
 	}), nil
 }
@@ -95,7 +95,7 @@ func listPeople(ctx context.Context, c *executor.Call, in *contract.ListPeopleIn
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in.Limit, func(p contract.Colleague) string {
+	return newPage(items, in.Limit, func(p contract.Colleague) string {
 		return op.NewCursor(contract.ListPeople.Name, c.Tenant, sortKey(p.DisplayName), string(p.ID))
 	}), nil
 }
@@ -105,7 +105,7 @@ func loadUser(ctx context.Context, c *executor.Call, id op.UUID, lock bool) (con
 	return u, userType.Resource(string(c.Tenant), &u), err
 }
 
-func loadUserToSwitch(ctx context.Context, c *executor.Call, in *contract.SwitchUserIn) (contract.User, authz.Resource, error) {
+func loadUserForStatusChange(ctx context.Context, c *executor.Call, in *contract.SwitchUserIn) (contract.User, authz.Resource, error) {
 	return loadUser(ctx, c, in.UserID, true)
 }
 
@@ -134,7 +134,7 @@ func loadNewUser(_ context.Context, c *executor.Call, in *contract.CreateUserIn)
 	default:
 		return n, r, fault.Validation("principalKind", "The field principalKind must be one of HUMAN, AGENT.")
 	}
-	if n.displayName, err = trimmed("displayName", in.DisplayName); err != nil {
+	if n.displayName, err = trimName("displayName", in.DisplayName); err != nil {
 		return n, r, err
 	}
 	if in.Password != "" && in.PrincipalKind != contract.KindHuman {
@@ -144,11 +144,11 @@ func loadNewUser(_ context.Context, c *executor.Call, in *contract.CreateUserIn)
 }
 
 func (s *Service) createUser(ctx context.Context, c *executor.Call, in *contract.CreateUserIn, n newUser) (*contract.User, error) {
-	roles, err := s.rolesToGive(ctx, c, c.Tenant, recipient{n.id, n.kind, n.clearance}, in.Roles)
+	roles, err := s.loadRolesToAssign(ctx, c, c.Tenant, newMember{n.id, n.kind, n.clearance}, in.Roles)
 	if err != nil {
 		return nil, err
 	}
-	if n.passwordHash, err = s.firstPassword(ctx, "password", in.Password, n.email); err != nil {
+	if n.passwordHash, err = s.hashFirstPassword(ctx, "password", in.Password, n.email); err != nil {
 		return nil, err
 	}
 	u, err := insertUser(ctx, c.DB, n, roles)
@@ -157,14 +157,14 @@ func (s *Service) createUser(ctx context.Context, c *executor.Call, in *contract
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
-		Changes: changeRecord{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
+		Changes: auditChanges{"principalKind": u.PrincipalKind, "organisation": u.OrganisationID, "clearance": u.Clearance, "roles": roleIDs(roles)},
 	})
 	c.Emit(executor.Event{Type: contract.EventUserCreated, AggregateType: "user", AggregateID: u.ID, Payload: u})
 	return &u, nil
 }
 
-// firstPassword gives what is stored for a password, or nothing for none.
-func (s *Service) firstPassword(ctx context.Context, field, text, email string) (string, error) {
+// hashFirstPassword gives what is stored for a password, or nothing for none.
+func (s *Service) hashFirstPassword(ctx context.Context, field, text, email string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -172,7 +172,7 @@ func (s *Service) firstPassword(ctx context.Context, field, text, email string) 
 }
 
 func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract.UpdateUserIn, u contract.User) (*contract.User, error) {
-	was := u
+	old := u
 	if in.Password.Set {
 		return nil, fault.Validation("password", "Only the holder sets the password of an account. "+
 			"Use reset-user-password (POST /api/users/{userId}/password-reset): it sends the holder a link.")
@@ -182,19 +182,19 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 			return nil, err
 		}
 	}
-	name, err := newName("displayName", in.DisplayName, u.DisplayName)
+	name, err := changedName("displayName", in.DisplayName, u.DisplayName)
 	if err != nil {
 		return nil, err
 	}
 	if in.Email.Null {
-		return nil, notNull("email")
+		return nil, nullFieldError("email")
 	}
 	u.DisplayName, u.Email, u.Clearance = name, in.Email.Or(u.Email), in.Clearance.Or(u.Clearance)
 	var fields []string
-	if u.DisplayName != was.DisplayName {
+	if u.DisplayName != old.DisplayName {
 		fields = append(fields, "displayName")
 	}
-	if u.Email != was.Email {
+	if u.Email != old.Email {
 		fields = append(fields, "email")
 		if err := s.changeAddress(ctx, c, u); err != nil {
 			return nil, err
@@ -205,13 +205,13 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 			return nil, err
 		}
 		c.Record(executor.AuditEntry{
-			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: u.Email != was.Email,
-			Changes: changeRecord{"fields": fields},
+			Action: contract.ActionUserUpdated, ResourceType: "user", ResourceID: string(u.ID), Critical: u.Email != old.Email,
+			Changes: auditChanges{"fields": fields},
 		})
 	}
-	if u.Clearance != was.Clearance {
+	if u.Clearance != old.Clearance {
 		fields = append(fields, "clearance")
-		if err := s.setClearance(ctx, c, u.ID, was.Clearance, u.Clearance); err != nil {
+		if err := s.setClearance(ctx, c, u.ID, old.Clearance, u.Clearance); err != nil {
 			return nil, err
 		}
 	}
@@ -235,11 +235,11 @@ func (s *Service) changeAddress(ctx context.Context, c *executor.Call, u contrac
 	return cancelResets(ctx, c.DB, c.Tenant, u.ID, c.Now)
 }
 
-// endSessions ends a user's sessions here and in every other tenant. Those are
+// revokeAllSessions ends a user's sessions here and in every other tenant. Those are
 // out of the transaction's reach: should it not commit after all, they have ended
 // for nothing; the other way round would leave a session alive.
-func (s *Service) endSessions(ctx context.Context, c *executor.Call, user op.UUID) error {
-	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, user, noSessionID, c.Now); err != nil {
+func (s *Service) revokeAllSessions(ctx context.Context, c *executor.Call, user op.UUID) error {
+	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, user, nilUUID, c.Now); err != nil {
 		return err
 	}
 	return revokeOtherTenantSessions(ctx, s.deps.Auth, c.Tenant, user, c.Now)
@@ -272,7 +272,7 @@ func (s *Service) suspendUser(ctx context.Context, c *executor.Call, in *contrac
 	if u.Status == contract.UserSuspended {
 		return showUnchangedUser(ctx, c, u)
 	}
-	return s.switchUser(ctx, c, u, contract.UserSuspended, in.Reason, contract.ActionUserSuspended, contract.EventUserSuspended)
+	return s.setUserStatus(ctx, c, u, contract.UserSuspended, in.Reason, contract.ActionUserSuspended, contract.EventUserSuspended)
 }
 
 func (s *Service) activateUser(ctx context.Context, c *executor.Call, in *contract.SwitchUserIn, u contract.User) (*contract.User, error) {
@@ -282,7 +282,7 @@ func (s *Service) activateUser(ctx context.Context, c *executor.Call, in *contra
 	if u.Status == contract.UserActive {
 		return showUnchangedUser(ctx, c, u)
 	}
-	return s.switchUser(ctx, c, u, contract.UserActive, in.Reason, contract.ActionUserActivated, contract.EventUserActivated)
+	return s.setUserStatus(ctx, c, u, contract.UserActive, in.Reason, contract.ActionUserActivated, contract.EventUserActivated)
 }
 
 func (s *Service) deleteUser(ctx context.Context, c *executor.Call, _ *contract.UserIn, u contract.User) (*contract.User, error) {
@@ -292,23 +292,23 @@ func (s *Service) deleteUser(ctx context.Context, c *executor.Call, _ *contract.
 	if u.Status == contract.UserDeleted {
 		return showUnchangedUser(ctx, c, u)
 	}
-	return s.switchUser(ctx, c, u, contract.UserDeleted, "", contract.ActionUserDeleted, contract.EventUserDeleted)
+	return s.setUserStatus(ctx, c, u, contract.UserDeleted, "", contract.ActionUserDeleted, contract.EventUserDeleted)
 }
 
-func (s *Service) switchUser(ctx context.Context, c *executor.Call, u contract.User, status, reason, action, event string) (*contract.User, error) {
+func (s *Service) setUserStatus(ctx context.Context, c *executor.Call, u contract.User, status, reason, action, event string) (*contract.User, error) {
 	from := u.Status
 	u.Status, u.UpdatedAt = status, c.Now
 	if err := writeUserStatus(ctx, c.DB, c.Tenant, u); err != nil {
 		return nil, err
 	}
 	if status != contract.UserActive {
-		if err := s.endSessions(ctx, c, u.ID); err != nil {
+		if err := s.revokeAllSessions(ctx, c, u.ID); err != nil {
 			return nil, err
 		}
 	}
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "user", ResourceID: string(u.ID), Critical: true,
-		Changes: changeRecord{"from": from, "to": status, "principalKind": u.PrincipalKind}.because(reason),
+		Changes: auditChanges{"from": from, "to": status, "principalKind": u.PrincipalKind}.withReason(reason),
 	})
 	c.Emit(executor.Event{Type: event, AggregateType: "user", AggregateID: u.ID, Payload: u, Changed: []string{"status"}})
 	return &u, nil

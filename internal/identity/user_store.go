@@ -12,8 +12,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// noSessionID is the id of no session, where none is to be kept.
-const noSessionID op.UUID = "00000000-0000-0000-0000-000000000000"
+// nilUUID is the id of no session, where none is to be kept.
+const nilUUID op.UUID = "00000000-0000-0000-0000-000000000000"
 
 const selectUserSQL = `
 SELECT u.id, u.home_tenant_id, u.principal_kind, coalesce(u.integration_key, '') AS integration_key, u.email, u.display_name, u.status,
@@ -40,7 +40,7 @@ func selectUser(ctx context.Context, q postgres.Querier, tenant, id op.UUID, loc
 	if postgres.IsNoRows(err) {
 		return u, fault.NotFound("user")
 	}
-	inUTC(&u.CreatedAt, &u.UpdatedAt)
+	convertToUTC(&u.CreatedAt, &u.UpdatedAt)
 	return u, err
 }
 
@@ -57,12 +57,12 @@ func selectUsers(
 ) ([]contract.User, error) {
 	items, err := postgres.Collect[contract.User](ctx, q,
 		selectUserSQL+usersWhereSQL+f.SQL()+` ORDER BY lower(left(u.email, 60)), u.id LIMIT @limit`,
-		filtered(postgres.Args{
+		withFilterArgs(postgres.Args{
 			"tenant": tenant, "search": in.Search, "kind": in.PrincipalKind, "status": in.Status, "organisation": in.OrganisationID,
 			"after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
 	for i := range items {
-		inUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
+		convertToUTC(&items[i].CreatedAt, &items[i].UpdatedAt)
 	}
 	return items, err
 }
@@ -82,7 +82,7 @@ func selectPeople(
 ) ([]contract.Colleague, error) {
 	return postgres.Collect[contract.Colleague](ctx, q,
 		selectPeopleSQL+f.SQL()+` ORDER BY lower(left(u.display_name, 60)), u.id LIMIT @limit`,
-		filtered(postgres.Args{
+		withFilterArgs(postgres.Args{
 			"tenant": tenant, "organisation": organisation, "search": in.Search, "after": after, "after_id": afterID, "limit": in.Limit + 1,
 		}, f))
 }

@@ -11,9 +11,9 @@ import (
 
 func TestNewUsers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
-	good := fields{"email": "new@acme.example", "displayName": "New", "roles": []string{"Member"}, "clearance": "RESTRICTED", "organisationId": r.acme.organisation, "password": pass}
+	good := fields{"email": "new@acme.example", "displayName": "New", "roles": []string{"Member"}, "clearance": "RESTRICTED", "organisationId": r.acme.organisation, "password": testPassword}
 	refused := []struct {
 		note string
 		set  fields
@@ -45,13 +45,13 @@ func TestNewUsers(t *testing.T) {
 		for k, v := range w.set {
 			set[k] = v
 		}
-		r.refused("create-user", request{token: admin, body: body(set)}, w.code, w.says)
+		r.wantFault("create-user", request{token: admin, body: body(set)}, w.code, w.says)
 	}
 	u := must[contract.User](r, "create-user", request{token: admin, body: body(good)})
 	if u.HomeTenantID != r.acme.id || u.Clearance != "RESTRICTED" || u.OrganisationID != r.acme.organisation || len(u.Roles) != 1 || u.Roles[0].Role != "Member" {
 		t.Errorf("made %+v", u)
 	}
-	if !r.critical(r.acme.id, contract.ActionUserCreated, u.ID) || !r.told(r.acme.id, contract.EventUserCreated, u.ID) {
+	if !r.hasCriticalEntry(r.acme.id, contract.ActionUserCreated, u.ID) || !r.hasEvent(r.acme.id, contract.EventUserCreated, u.ID) {
 		t.Error("no critical entry or no event")
 	}
 	r.login("new@acme.example")
@@ -65,24 +65,24 @@ func TestNewUsers(t *testing.T) {
 
 func TestUpdatedUsers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	member := r.acme.people["member"]
-	r.refused("update-user", in(admin, "userId", member, fields{"integrationKey": "x"}), fault.CodeValidation, "integrationKey")
-	r.refused("update-user", in(admin, "userId", member, fields{"clearance": "COSMIC"}), fault.CodeValidation, "clearance")
-	r.refused("update-user", in(admin, "userId", member, fields{"email": "admin@acme.example"}), fault.CodeConflict, "address")
-	r.refused("update-user", in(admin, "userId", member, fields{"displayName": nil}), fault.CodeValidation, "displayName")
-	u := must[contract.User](r, "update-user", in(admin, "userId", member, fields{"email": "m@acme.example", "displayName": "M", "clearance": "SECRET"}))
+	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"integrationKey": "x"}), fault.CodeValidation, "integrationKey")
+	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"clearance": "COSMIC"}), fault.CodeValidation, "clearance")
+	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"email": "admin@acme.example"}), fault.CodeConflict, "address")
+	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"displayName": nil}), fault.CodeValidation, "displayName")
+	u := must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"email": "m@acme.example", "displayName": "M", "clearance": "SECRET"}))
 	if u.Email != "m@acme.example" || u.DisplayName != "M" || u.Clearance != "SECRET" {
 		t.Errorf("updated %+v", u)
 	}
-	if !r.critical(r.acme.id, contract.ActionUserClearanceChanged, member) || !r.told(r.acme.id, contract.EventUserUpdated, member) {
+	if !r.hasCriticalEntry(r.acme.id, contract.ActionUserClearanceChanged, member) || !r.hasEvent(r.acme.id, contract.EventUserUpdated, member) {
 		t.Error("no critical entry or no event")
 	}
-	if u = must[contract.User](r, "update-user", in(admin, "userId", member, fields{"clearance": nil})); u.Clearance != "" {
+	if u = must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"clearance": nil})); u.Clearance != "" {
 		t.Errorf("the clearance is still %q", u.Clearance)
 	}
-	if n := one[int](r, `SELECT count(*)::int FROM audit.entries WHERE changes::text LIKE '%another long%' OR changes::text LIKE '%@acme%'`); n != 0 {
+	if n := queryValue[int](r, `SELECT count(*)::int FROM audit.entries WHERE changes::text LIKE '%another long%' OR changes::text LIKE '%@acme%'`); n != 0 {
 		t.Error("the audit log holds a secret or an address")
 	}
 }
@@ -90,147 +90,147 @@ func TestUpdatedUsers(t *testing.T) {
 // Who may change users is not by that more than they are.
 func TestNobodyClimbsByChangingUsers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	_, desk := r.person("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
-	deskID := op.UUID(one[string](r, `SELECT id::text FROM identity.users WHERE email = 'desk@acme.example'`))
-	r.refused("update-user", in(desk, "userId", r.acme.people["admin"], fields{"email": "me@evil.example"}), fault.CodeForbidden, "more than you do")
-	r.refused("create-user", request{token: desk, body: body(fields{"email": "two@acme.example", "displayName": "Two", "roles": []string{"Admin"}})}, fault.CodeForbidden, "hands out more")
-	r.refused("update-user", in(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
-	r.refused("update-membership", in(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
-	if n := one[int](r, `SELECT count(*)::int FROM identity.users WHERE email IN ('two@acme.example', 'me@evil.example')`); n != 0 {
+	r := newFixture(t, fixtureOptions{})
+	_, desk := r.addPerson("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
+	deskID := op.UUID(queryValue[string](r, `SELECT id::text FROM identity.users WHERE email = 'desk@acme.example'`))
+	r.wantFault("update-user", pathRequest(desk, "userId", r.acme.people["admin"], fields{"email": "me@evil.example"}), fault.CodeForbidden, "more than you do")
+	r.wantFault("create-user", request{token: desk, body: body(fields{"email": "two@acme.example", "displayName": "Two", "roles": []string{"Admin"}})}, fault.CodeForbidden, "hands out more")
+	r.wantFault("update-user", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
+	r.wantFault("update-membership", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.users WHERE email IN ('two@acme.example', 'me@evil.example')`); n != 0 {
 		t.Error("a refused change was made")
 	}
 	// What one may, one may: the name of an administrator, the address of an equal.
-	must[contract.User](r, "update-user", in(desk, "userId", r.acme.people["admin"], fields{"displayName": "Chief"}))
-	equal, _ := r.person("equal", "tasks.read")
-	must[contract.User](r, "update-user", in(desk, "userId", equal, fields{"email": "same@acme.example"}))
+	must[contract.User](r, "update-user", pathRequest(desk, "userId", r.acme.people["admin"], fields{"displayName": "Chief"}))
+	equal, _ := r.addPerson("equal", "tasks.read")
+	must[contract.User](r, "update-user", pathRequest(desk, "userId", equal, fields{"email": "same@acme.example"}))
 }
 
 // A clearance is handed out like a permission: by who has it. Otherwise somebody
 // who sets passwords would clear an account of theirs for what they may not read.
 func TestNobodyClimbsByClearances(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
-	_, desk := r.person("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
-	mule, _ := r.person("mule", "tasks.read")
+	r := newFixture(t, fixtureOptions{})
+	_, desk := r.addPerson("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
+	mule, _ := r.addPerson("mule", "tasks.read")
 	for name, f := range map[string]fields{
 		"update-user":       {"clearance": "RESTRICTED"},
 		"update-membership": {"clearance": "SECRET"},
 	} {
-		r.refused(name, in(desk, "userId", mule, f), fault.CodeForbidden, "above their own")
+		r.wantFault(name, pathRequest(desk, "userId", mule, f), fault.CodeForbidden, "above their own")
 	}
-	r.refused("create-user", request{token: desk, body: body(fields{
+	r.wantFault("create-user", request{token: desk, body: body(fields{
 		"email": "two@acme.example", "displayName": "Two", "roles": []string{"mule's role"}, "clearance": "RESTRICTED",
 	})}, fault.CodeForbidden, "above their own")
 	r.exec(`UPDATE identity.memberships SET clearance = 'SECRET' WHERE user_id = $1`, mule)
 	for _, change := range []fields{{"email": "me@evil.example"}, {"email": "me@evil.example", "clearance": "INTERNAL"}} {
-		r.refused("update-user", in(desk, "userId", mule, change), fault.CodeForbidden, "more than you do")
+		r.wantFault("update-user", pathRequest(desk, "userId", mule, change), fault.CodeForbidden, "more than you do")
 	}
-	if got := one[string](r, `SELECT clearance FROM identity.memberships WHERE user_id = $1`, mule); got != "SECRET" {
+	if got := queryValue[string](r, `SELECT clearance FROM identity.memberships WHERE user_id = $1`, mule); got != "SECRET" {
 		t.Errorf("a refused change was made: %s", got)
 	}
 	// Up to one's own, and down, one may.
-	must[contract.User](r, "update-user", in(desk, "userId", mule, fields{"clearance": "UNCLASSIFIED"}))
-	must[contract.User](r, "update-user", in(desk, "userId", mule, fields{"clearance": "INTERNAL"}))
-	must[contract.User](r, "update-user", in(desk, "userId", mule, fields{"email": "mule@elsewhere.example"}))
+	must[contract.User](r, "update-user", pathRequest(desk, "userId", mule, fields{"clearance": "UNCLASSIFIED"}))
+	must[contract.User](r, "update-user", pathRequest(desk, "userId", mule, fields{"clearance": "INTERNAL"}))
+	must[contract.User](r, "update-user", pathRequest(desk, "userId", mule, fields{"email": "mule@elsewhere.example"}))
 }
 
 func TestSuspendedUsers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	id := r.acme.people["member"]
-	u := must[contract.User](r, "suspend-user", in(admin, "userId", id, fields{"reason": "left"}))
-	if u.Status != contract.UserSuspended || !r.critical(r.acme.id, contract.ActionUserSuspended, id) || !r.told(r.acme.id, contract.EventUserSuspended, id) {
+	u := must[contract.User](r, "suspend-user", pathRequest(admin, "userId", id, fields{"reason": "left"}))
+	if u.Status != contract.UserSuspended || !r.hasCriticalEntry(r.acme.id, contract.ActionUserSuspended, id) || !r.hasEvent(r.acme.id, contract.EventUserSuspended, id) {
 		t.Errorf("suspended %+v, or no entry, or no event", u)
 	}
 	if _, err := r.call("me", request{token: member}); err == nil {
 		t.Error("a suspended user still acts")
 	}
-	if _, err := r.tryLogin("member@acme.example", pass, nil); err == nil {
+	if _, err := r.tryLogin("member@acme.example", testPassword, nil); err == nil {
 		t.Error("a suspended user logs in")
 	}
-	must[contract.User](r, "suspend-user", in(admin, "userId", id, fields{}))
-	must[contract.User](r, "activate-user", in(admin, "userId", id, fields{}))
+	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", id, fields{}))
+	must[contract.User](r, "activate-user", pathRequest(admin, "userId", id, fields{}))
 	if _, err := r.call("me", request{token: member}); err == nil {
 		t.Error("activation brings a revoked session back")
 	}
 	r.login("member@acme.example")
-	r.refused("suspend-user", in(admin, "userId", r.acme.people["admin"], fields{}), fault.CodeConflict, "themselves")
-	r.refused("delete-user", in(admin, "userId", id, nil), fault.CodeConflict, "synthetic agent")
+	r.wantFault("suspend-user", pathRequest(admin, "userId", r.acme.people["admin"], fields{}), fault.CodeConflict, "themselves")
+	r.wantFault("delete-user", pathRequest(admin, "userId", id, nil), fault.CodeConflict, "synthetic agent")
 }
 
 func TestDeletedAgents(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	agent := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
 		"principalKind": "AGENT", "email": "agent+coder@acme.example", "displayName": "Coder", "roles": []string{"Agent"},
 	})})
-	r.refused("update-user", in(admin, "userId", agent.ID, fields{"password": pass}), fault.CodeValidation, "password")
-	r.refused("update-user", in(admin, "userId", agent.ID, fields{"email": "coder@acme.example"}), fault.CodeValidation, "email")
-	if u := must[contract.User](r, "suspend-user", in(admin, "userId", agent.ID, fields{})); u.Status != contract.UserSuspended {
+	r.wantFault("update-user", pathRequest(admin, "userId", agent.ID, fields{"password": testPassword}), fault.CodeValidation, "password")
+	r.wantFault("update-user", pathRequest(admin, "userId", agent.ID, fields{"email": "coder@acme.example"}), fault.CodeValidation, "email")
+	if u := must[contract.User](r, "suspend-user", pathRequest(admin, "userId", agent.ID, fields{})); u.Status != contract.UserSuspended {
 		t.Errorf("suspended %+v", u)
 	}
-	if u := must[contract.User](r, "delete-user", in(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
+	if u := must[contract.User](r, "delete-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
 		t.Errorf("deleted %+v", u)
 	}
-	r.refused("activate-user", in(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "for good")
-	if u := must[contract.User](r, "get-user", in(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
+	r.wantFault("activate-user", pathRequest(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "for good")
+	if u := must[contract.User](r, "get-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
 		t.Error("the record of a deleted agent is gone")
 	}
 }
 
 func TestServicePrincipalsAreProvisionedOnly(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	service := r.provision(r.acme)["multi-llm-review"]
 	admin := r.login("admin@acme.example")
-	u := must[contract.User](r, "get-user", in(admin, "userId", service, nil))
+	u := must[contract.User](r, "get-user", pathRequest(admin, "userId", service, nil))
 	if u.IntegrationKey != "multi-llm-review" || len(u.Roles) != 1 {
 		t.Fatalf("provisioned %+v", u)
 	}
 	role := r.roleID(r.acme.id, "Member")
-	r.refused("assign-role", in(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "exactly one GLOBAL role")
-	r.refused("unassign-role", request{token: admin, path: map[string]string{
+	r.wantFault("assign-role", pathRequest(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "exactly one GLOBAL role")
+	r.wantFault("unassign-role", request{token: admin, path: map[string]string{
 		"roleId": string(u.Roles[0].RoleID), "assignmentId": string(u.Roles[0].AssignmentID),
 	}}, fault.CodeConflict, "exactly one GLOBAL role")
-	r.refused("assign-role", in(admin, "roleId", u.Roles[0].RoleID, fields{"userId": r.acme.people["member"]}), fault.CodeConflict, "service principal alone")
-	r.refused("update-role", in(admin, "roleId", u.Roles[0].RoleID, fields{"name": "reviewers"}), fault.CodeConflict, "keeps its name")
-	r.refused("delete-role", in(admin, "roleId", u.Roles[0].RoleID, nil), fault.CodeConflict, "stays")
-	r.refused("delete-user", in(admin, "userId", service, nil), fault.CodeConflict, "synthetic agent")
-	r.refused("update-user", in(admin, "userId", service, fields{"email": "x@acme.example"}), fault.CodeValidation, "email")
-	must[contract.User](r, "suspend-user", in(admin, "userId", service, fields{}))
+	r.wantFault("assign-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, fields{"userId": r.acme.people["member"]}), fault.CodeConflict, "service principal alone")
+	r.wantFault("update-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, fields{"name": "reviewers"}), fault.CodeConflict, "keeps its name")
+	r.wantFault("delete-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, nil), fault.CodeConflict, "stays")
+	r.wantFault("delete-user", pathRequest(admin, "userId", service, nil), fault.CodeConflict, "synthetic agent")
+	r.wantFault("update-user", pathRequest(admin, "userId", service, fields{"email": "x@acme.example"}), fault.CodeValidation, "email")
+	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", service, fields{}))
 }
 
 // A member whose record another tenant administers is changed here by the
 // membership alone.
 func TestForeignMembers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	guest := r.globex.people["member"]
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, guest)
 	admin := r.login("admin@acme.example")
-	if u := must[contract.User](r, "get-user", in(admin, "userId", guest, nil)); u.HomeTenantID != r.globex.id {
+	if u := must[contract.User](r, "get-user", pathRequest(admin, "userId", guest, nil)); u.HomeTenantID != r.globex.id {
 		t.Errorf("at home in %s", u.HomeTenantID)
 	}
 	for name, f := range map[string]fields{"update-user": {"displayName": "X"}, "suspend-user": {}, "activate-user": {}} {
-		r.refused(name, in(admin, "userId", guest, f), fault.CodeForbidden, "home tenant")
+		r.wantFault(name, pathRequest(admin, "userId", guest, f), fault.CodeForbidden, "home tenant")
 	}
-	r.refused("delete-user", in(admin, "userId", guest, nil), fault.CodeForbidden, "home tenant")
-	must[contract.User](r, "update-user", in(admin, "userId", guest, fields{"clearance": "INTERNAL"}))
-	m := must[contract.Membership](r, "update-membership", in(admin, "userId", guest, fields{"status": "SUSPENDED"}))
+	r.wantFault("delete-user", pathRequest(admin, "userId", guest, nil), fault.CodeForbidden, "home tenant")
+	must[contract.User](r, "update-user", pathRequest(admin, "userId", guest, fields{"clearance": "INTERNAL"}))
+	m := must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", guest, fields{"status": "SUSPENDED"}))
 	if m.Status != contract.MembershipSuspended || m.Clearance != "INTERNAL" {
 		t.Errorf("membership %+v", m)
 	}
-	if got := one[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, guest); got != "ACTIVE" {
+	if got := queryValue[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, guest); got != "ACTIVE" {
 		t.Errorf("the membership at home is %s", got)
 	}
 }
 
 func TestPeopleAreThoseOfTheOrganisation(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, realmOptions{})
+	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
 	admin := r.login("admin@acme.example")
 	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})

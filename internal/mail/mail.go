@@ -1,8 +1,9 @@
-// Package mail sends messages to people: by SMTP, or into the log where a
-// developer reads it. It is the only package that imports a mail library.
+// Package mail sends e-mail by SMTP, or writes it to the log for development. It is the
+// only package that imports a mail library.
 //
-// It promises that a message leaves encrypted unless the operator's address says
-// otherwise, and that no message and no password of the server is in an error.
+// Guarantees:
+//   - A message is sent encrypted unless the operator's address disables encryption.
+//   - No error contains a message or the server's password.
 package mail
 
 import (
@@ -20,9 +21,9 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Message is a plain text for one person.
+// Message is a plain-text message to one recipient.
 type Message struct {
-	// To is the address, without a name.
+	// To is the e-mail address, without a display name.
 	To      string
 	Subject string
 	Text    string
@@ -33,25 +34,25 @@ type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Log writes messages into the log and sends nothing: for `ptd dev`.
+// Log is a Sender that writes messages to the log instead of sending them, for `ptd dev`.
 type Log struct{ Logger *slog.Logger }
 
-// Send writes the message.
+// Send logs the message.
 func (l Log) Send(ctx context.Context, m Message) error {
 	l.Logger.InfoContext(ctx, "mail", slog.String("to", m.To), slog.String("subject", m.Subject), slog.String("text", m.Text))
 	return nil
 }
 
-// sendTimeout bounds one delivery to the mail server.
+// sendTimeout is the timeout for sending one message to the mail server.
 const sendTimeout = 30 * time.Second
 
-// SMTP sends by a mail server.
+// SMTP is a Sender that uses a mail server.
 type SMTP struct {
 	server server
 	from   string
 }
 
-// server is what an SMTP address says.
+// server is a parsed SMTP address.
 type server struct {
 	host, user, password string
 	port                 int
@@ -59,8 +60,8 @@ type server struct {
 	plaintext            bool
 }
 
-// CheckFrom tells whether the text can be a sender: an address, with a name or
-// without.
+// CheckFrom returns an error if the text is not a valid sender: an address with or
+// without a display name.
 func CheckFrom(from string) error {
 	if _, err := mail.ParseAddress(from); err != nil {
 		return errors.New("it must be an address such as Parapet <noreply@example.org>")
@@ -68,11 +69,11 @@ func CheckFrom(from string) error {
 	return nil
 }
 
-// NewSMTP makes a sender for the server's address, for example
-// smtp://user:password@mail.example.org:587 (STARTTLS is required) or
-// smtps://mail.example.org (TLS from the start). ?tls=off allows a connection
-// without encryption, for a relay on the same machine. from is the sender. The
-// errors never repeat the address: it may hold a password.
+// NewSMTP returns a Sender for the server's address, for example
+// smtp://user:password@mail.example.org:587 (requires STARTTLS) or
+// smtps://mail.example.org (TLS from the start). ?tls=off disables encryption, for a relay
+// on the same machine. from is the sender. The errors do not contain the address, because
+// it may contain a password.
 func NewSMTP(address, from string) (*SMTP, error) {
 	s, err := parseServer(address)
 	if err != nil {
@@ -107,27 +108,26 @@ func parseServer(address string) (server, error) {
 	}
 	for name, values := range u.Query() {
 		if name != "tls" || len(values) != 1 || values[0] != "off" || s.tls {
-			return server{}, errors.New("the only option is tls=off, of smtp://")
+			return server{}, errors.New("the only allowed parameter is tls=off, with smtp://")
 		}
 		s.plaintext = true
 	}
 	return s, nil
 }
 
-// Send sends the message.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	msg := gomail.NewMsg()
 	if err := msg.From(s.from); err != nil {
 		return fmt.Errorf("mail: sender: %w", err)
 	}
 	if err := msg.To(m.To); err != nil {
-		return errors.New("mail: the recipient's address is not one that a mail server takes")
+		return errors.New("mail: invalid recipient address")
 	}
 	msg.Subject(m.Subject)
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	msg.SetMessageID()
 	msg.SetDate()
-	// The library leaves a connection open when the server offers no encryption.
+	// The library does not close the connection if the server offers no encryption.
 	var conn net.Conn
 	dial := func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 		conn, err = s.server.dial(ctx, network, address)
@@ -145,7 +145,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		}
 	}()
 	if err := client.DialAndSendWithContext(ctx, msg); err != nil {
-		return fmt.Errorf("mail: send by %s: %w", s.server.host, err)
+		return fmt.Errorf("mail: send through %s: %w", s.server.host, err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestNewSMTP_Addresses(t *testing.T) {
+func TestNewSMTP_ParsesAddressesAndRejectsInvalidOnes(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]server{
 		"smtp://mail.example.org":               {host: "mail.example.org", port: 587},
@@ -22,7 +22,7 @@ func TestNewSMTP_Addresses(t *testing.T) {
 	} {
 		got, err := parseServer(address)
 		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v, want %+v", address, got, err, want)
+			t.Errorf("%s: got %+v, %v, want %+v", address, got, err, want)
 		}
 	}
 	for _, address := range []string{
@@ -31,22 +31,23 @@ func TestNewSMTP_Addresses(t *testing.T) {
 	} {
 		_, err := NewSMTP(address, "noreply@example.org")
 		if err == nil {
-			t.Errorf("%q is an address", address)
+			t.Errorf("NewSMTP(%q): got no error", address)
 			continue
 		}
 		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error for %q repeats it: %v", address, err)
+			t.Errorf("NewSMTP(%q): the error contains the password: %v", address, err)
 		}
 	}
 	for from, good := range map[string]bool{"noreply@example.org": true, "Parapet <noreply@example.org>": true, "": false, "nobody": false, "a@b\nBcc: c@d": false} {
 		if _, err := NewSMTP("smtp://h", from); (err == nil) != good {
-			t.Errorf("from %q: %v", from, err)
+			t.Errorf("from %q: got error %v, want valid = %t", from, err, good)
 		}
 	}
 }
 
-// serve answers one SMTP conversation without encryption and gives what it was told.
-func serve(t *testing.T, greeting ...string) (address string, told <-chan string) {
+// startSMTPServer serves one SMTP conversation without encryption and returns what the
+// client sent.
+func startSMTPServer(t *testing.T, greeting ...string) (address string, received <-chan string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,9 +96,9 @@ func serve(t *testing.T, greeting ...string) (address string, told <-chan string
 	return l.Addr().String(), out
 }
 
-func TestSMTP_SendsOneMessage(t *testing.T) {
+func TestSMTP_SendsMessage(t *testing.T) {
 	t.Parallel()
-	address, told := serve(t)
+	address, received := startSMTPServer(t)
 	s, err := NewSMTP("smtp://"+address+"?tls=off", "Parapet <noreply@example.org>")
 	if err != nil {
 		t.Fatal(err)
@@ -106,28 +107,28 @@ func TestSMTP_SendsOneMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := <-told
+	conversation := <-received
 	for _, want := range []string{"MAIL FROM:<noreply@example.org>", "RCPT TO:<worker@example.org>", "Subject: Set a new password", "https://x.example/reset-password#abc"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("the server was not told %q:\n%s", want, said)
+		if !strings.Contains(conversation, want) {
+			t.Errorf("conversation does not contain %q:\n%s", want, conversation)
 		}
 	}
 }
 
-// A server that offers no encryption gets no message, unless the address allows it.
-func TestSMTP_RefusesPlaintext(t *testing.T) {
+// If the server offers no encryption, no message is sent unless the address allows it.
+func TestSMTP_WithoutEncryption_SendsNothing(t *testing.T) {
 	t.Parallel()
-	address, told := serve(t)
+	address, received := startSMTPServer(t)
 	s, err := NewSMTP("smtp://user:secret@"+address, "noreply@example.org")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = s.Send(t.Context(), Message{To: "worker@example.org", Subject: "x", Text: "a secret link"})
 	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("sent, or the error tells a secret: %v", err)
+		t.Errorf("Send: got error %v, want an error without the password", err)
 	}
-	if said := <-told; strings.Contains(said, "secret link") || strings.Contains(said, "AUTH") {
-		t.Errorf("the server was told %s", said)
+	if conversation := <-received; strings.Contains(conversation, "secret link") || strings.Contains(conversation, "AUTH") {
+		t.Errorf("server received the message or credentials: %s", conversation)
 	}
 }
 
@@ -139,15 +140,15 @@ func TestSMTP_RejectsHeaderInjection(t *testing.T) {
 	}
 	err = s.Send(t.Context(), Message{To: "a@example.org\r\nBcc: b@example.org", Subject: "x", Text: "y"})
 	if err == nil || !strings.Contains(err.Error(), "recipient") {
-		t.Errorf("a recipient of two lines: %v", err)
+		t.Errorf("recipient with a line break: got %v, want an error about the recipient", err)
 	}
 }
 
-func TestLog_WritesTheMessage(t *testing.T) {
+func TestLog_WritesMessageToLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	err := Log{slog.New(slog.NewTextHandler(&out, nil))}.Send(context.Background(), Message{To: "a@example.org", Subject: "s", Text: "the link"})
 	if err != nil || !strings.Contains(out.String(), "the link") || !strings.Contains(out.String(), "a@example.org") {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("got log %q, %v, want the message", out.String(), err)
 	}
 }

@@ -17,7 +17,7 @@ func newHasher(tb testing.TB, concurrent int) *Hasher {
 	return h
 }
 
-func TestHashVerifies(t *testing.T) {
+func TestVerify_AcceptsOnlyTheHashedPassword(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	h := newHasher(t, 2)
@@ -26,14 +26,14 @@ func TestHashVerifies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(stored, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("stored %q is not argon2id at the floor", stored)
+		t.Errorf("got hash %q, want argon2id with the minimum parameters", stored)
 	}
 	again, err := h.Hash(ctx, "correct horse battery")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if stored == again {
-		t.Error("two hashes of one password are equal: the salt is not random")
+		t.Error("two hashes of one password are equal, want random salts")
 	}
 	for _, c := range []struct {
 		name, stored, password string
@@ -48,12 +48,12 @@ func TestHashVerifies(t *testing.T) {
 	} {
 		got, err := h.Verify(ctx, c.stored, c.password)
 		if err != nil || got != c.want {
-			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
+			t.Errorf("%s: got %v, %v, want %v", c.name, got, err, c.want)
 		}
 	}
 }
 
-func TestSameCharactersAreTheSamePassword(t *testing.T) {
+func TestVerify_NormalizesUnicode(t *testing.T) {
 	t.Parallel()
 	h := newHasher(t, 1)
 	stored, err := h.Hash(t.Context(), "caf\u00e9 au lait pour deux")
@@ -61,26 +61,26 @@ func TestSameCharactersAreTheSamePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ok, _ := h.Verify(t.Context(), stored, "cafe\u0301 au lait pour deux"); !ok {
-		t.Error("the decomposed form of the same password is refused")
+		t.Error("Verify: got false for the decomposed form of the same password")
 	}
 }
 
-func TestCostsBelowTheFloorAreRaised(t *testing.T) {
+func TestNew_RaisesParametersToMinimum(t *testing.T) {
 	t.Parallel()
 	h, err := New(Params{MemoryKiB: 8, Passes: 1, Lanes: 0}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if h.params != MinParams() {
-		t.Errorf("params %+v, want the floor", h.params)
+		t.Errorf("got params %+v, want MinParams()", h.params)
 	}
 	weak := hash{params: Params{MemoryKiB: 8, Passes: 1, Lanes: 1}, salt: make([]byte, 16), key: make([]byte, 32)}
 	if _, err := parse(weak.String()); err == nil {
-		t.Error("a stored hash below the floor is believed")
+		t.Error("parse: accepted a hash with parameters below the minimum")
 	}
 }
 
-func TestWaitEndsWithTheContext(t *testing.T) {
+func TestHash_StopsWaitingWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	h := newHasher(t, 1)
 	if err := h.slots.Acquire(t.Context(), 1); err != nil {
@@ -89,7 +89,7 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := h.Hash(ctx, "correct horse battery"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v, want the deadline", err)
+		t.Errorf("got error %v, want context.DeadlineExceeded", err)
 	}
 }
 
@@ -103,12 +103,12 @@ func TestCheck(t *testing.T) {
 		{"zażółć gęślą", nil},
 		{"short", ErrLength},
 		{strings.Repeat("x", MaxLength+1), ErrLength},
-		{"aaaaaaaaaaaaaa", ErrGuessed},
-		{"abababababababab", ErrGuessed},
-		{"First.Last2026!", ErrGuessed},
-		{"first.last@acme.example", ErrGuessed},
-		{"correct horse\x00battery", ErrForm},
-		{"correct horse\xff battery", ErrForm},
+		{"aaaaaaaaaaaaaa", ErrGuessable},
+		{"abababababababab", ErrGuessable},
+		{"First.Last2026!", ErrGuessable},
+		{"first.last@acme.example", ErrGuessable},
+		{"correct horse\x00battery", ErrCharacters},
+		{"correct horse\xff battery", ErrCharacters},
 	} {
 		if err := Check(c.password, "first.last@acme.example"); !errors.Is(err, c.want) {
 			t.Errorf("Check(%q) = %v, want %v", c.password, err, c.want)
@@ -126,10 +126,10 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if h.String() != text {
-			t.Errorf("%q is read as %q: two spellings of one hash", text, h.String())
+			t.Errorf("parse(%q).String() = %q, want the same text", text, h.String())
 		}
 		if h.params.MemoryKiB > maxMemoryKiB || h.params.Passes > maxPasses || h.params.Lanes > maxLanes || h.params.Lanes == 0 {
-			t.Errorf("%q is believed with %+v", text, h.params)
+			t.Errorf("parse(%q): accepted parameters %+v above the limits", text, h.params)
 		}
 	})
 }

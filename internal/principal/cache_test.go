@@ -8,51 +8,51 @@ import (
 	"parapet/internal/op"
 )
 
-func TestCacheIsBounded(t *testing.T) {
+func TestCache_IsBoundedInSizeAndTime(t *testing.T) {
 	t.Parallel()
 	c := newCache[string, int](10, time.Minute)
 	now := time.Now()
 	for i := range 1000 {
-		c.put(fmt.Sprint(i), i, now, c.start())
+		c.put(fmt.Sprint(i), i, now, c.currentEpoch())
 		if c.len() > 10 {
-			t.Fatalf("%d entries", c.len())
+			t.Fatalf("got %d entries, want at most 10", c.len())
 		}
 	}
 	if v, ok := c.get("999", now); !ok || v != 999 {
-		t.Error("the last entry is gone")
+		t.Error("get: last entry not found")
 	}
 	if _, ok := c.get("999", now.Add(time.Minute)); ok {
-		t.Error("an entry outlived its time")
+		t.Error("get: found an entry after its TTL")
 	}
 }
 
-// A value that was read before a notice and arrives after it is not kept.
-func TestCacheRefusesWhatADropOvertook(t *testing.T) {
+// A value that was read before a notification and is stored after it must be discarded.
+func TestCache_DiscardsValueLoadedBeforeDrop(t *testing.T) {
 	t.Parallel()
 	c := newCache[string, int](10, time.Minute)
 	now := time.Now()
-	epoch := c.start()
+	epoch := c.currentEpoch()
 	c.drop(func(string, int) bool { return true })
 	c.put("a", 1, now, epoch)
 	if _, ok := c.get("a", now); ok {
-		t.Error("a value from before the drop is kept")
+		t.Error("get: found a value loaded before the drop")
 	}
-	c.put("a", 1, now, c.start())
+	c.put("a", 1, now, c.currentEpoch())
 	if _, ok := c.get("a", now); !ok {
-		t.Error("a value from after the drop is not kept")
+		t.Error("get: value loaded after the drop not found")
 	}
 }
 
-func TestCacheThatRemembersNothing(t *testing.T) {
+func TestCache_WithZeroTTL_StoresNothing(t *testing.T) {
 	t.Parallel()
 	c := newCache[string, int](10, 0)
-	c.put("a", 1, time.Now(), c.start())
+	c.put("a", 1, time.Now(), c.currentEpoch())
 	if c.len() != 0 {
-		t.Error("it remembers")
+		t.Error("got an entry in a cache with TTL 0")
 	}
 }
 
-func TestCacheTTLIsClamped(t *testing.T) {
+func TestCacheTTL_IsClampedToLimits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ set, limit, want time.Duration }{
 		{DefaultCacheTTL, MaxCacheTTL, 30 * time.Second},
@@ -66,23 +66,22 @@ func TestCacheTTLIsClamped(t *testing.T) {
 	}
 }
 
-// Whatever a notice holds, the checker goes on, and what it cannot read costs it
-// all that it remembers.
-func FuzzHear(f *testing.F) {
+// A notification that cannot be parsed must not crash the checker and must clear its caches.
+func FuzzParseNotification(f *testing.F) {
 	f.Add(`{"kind":"api_key","tenant":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f","jti":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e40"}`)
 	f.Add(`{"kind":"grants","tenant":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"}`)
 	f.Add(`{"kind":"membership"}`)
 	f.Add(`{`)
 	f.Fuzz(func(t *testing.T, payload string) {
 		c := &Checker{
-			live: newCache[op.UUID, liveRecord](8, time.Minute), targets: newCache[targetKey, op.UUID](8, time.Minute),
+			records: newCache[op.UUID, credentialRecord](8, time.Minute), targets: newCache[targetKey, op.UUID](8, time.Minute),
 			subjects: newCache[subjectKey, *Principal](8, time.Minute),
 		}
-		c.live.put("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e99", liveRecord{}, time.Now(), 0)
+		c.records.put("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e99", credentialRecord{}, time.Now(), 0)
 		n, err := parseNotification(payload)
-		c.apply(n, err)
-		if err != nil && c.live.len() != 0 {
-			t.Errorf("%q cannot be read and left what is remembered", payload)
+		c.applyNotification(n, err)
+		if err != nil && c.records.len() != 0 {
+			t.Errorf("invalid notification %q: cache was not cleared", payload)
 		}
 	})
 }

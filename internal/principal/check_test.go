@@ -12,57 +12,57 @@ import (
 	"parapet/internal/uid"
 )
 
-func wantRefusal(t *testing.T, err error, code fault.Code, reason string) {
+func wantFault(t *testing.T, err error, code fault.Code, reason string) {
 	t.Helper()
 	f := fault.From(err)
 	if f == nil || f.Code != code || f.Reason != reason {
-		t.Errorf("error %v, want %s with reason %q", err, code, reason)
+		t.Errorf("got error %v, want %s with reason %q", err, code, reason)
 	}
 }
 
-func TestLiveCredentialIsAccepted(t *testing.T) {
+func TestAuthenticate_AcceptsValidSessionAndKey(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	w.assign(acme, worker, w.role(acme, "Member", "projects.read", "task.update"))
 	for name, issue := range map[string]func(op.UUID, op.UUID, ...string) (string, op.UUID){"session": w.session, "api_key": w.key} {
 		text, jti := issue(acme, worker, "Member")
-		p, err := w.ask(text)
+		p, err := w.authenticate(text)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if p.UserID != worker || p.Tenant != acme || p.TokenTenant != acme || p.TokenKind != name || p.JTI != jti || p.Kind != "HUMAN" || p.Email != "worker@acme.example" {
-			t.Errorf("%s: principal %+v", name, p)
+			t.Errorf("%s: got principal %+v", name, p)
 		}
 		if want := (authz.CredentialID{Kind: name, ID: string(jti)}); p.Credential() != want || p.Subject.Credential() != want {
-			t.Errorf("%s: credential %+v, the subject's %+v, want %+v", name, p.Credential(), p.Subject.Credential(), want)
+			t.Errorf("%s: got credential %+v, the subject's %+v, want %+v", name, p.Credential(), p.Subject.Credential(), want)
 		}
 		if !p.Subject.Holds("projects.read") || p.Subject.Holds("project.create") {
-			t.Errorf("%s: permissions %v", name, p.Subject.Permissions())
+			t.Errorf("%s: got permissions %v, want projects.read and not project.create", name, p.Subject.Permissions())
 		}
 		want := "CONFIDENTIAL"
 		if name == "api_key" {
 			want = "SECRET"
 		}
 		if p.Clearance() != want {
-			t.Errorf("%s: clearance %s, want %s", name, p.Clearance(), want)
+			t.Errorf("%s: got clearance %s, want %s", name, p.Clearance(), want)
 		}
 		if p.Revision <= 1 {
-			t.Errorf("%s: revision %d is not the tenant's", name, p.Revision)
+			t.Errorf("%s: got revision %d, want the tenant's", name, p.Revision)
 		}
 	}
 }
 
-func TestAuthenticate_CookieHoldsASessionOnly(t *testing.T) {
+func TestAuthenticate_CookieAcceptsSessionsOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	w.assign(acme, worker, w.role(acme, "Member", "projects.read"))
 	session, _ := w.session(acme, worker, "Member")
 	key, _ := w.key(acme, worker, "Member")
-	// Asked twice: what is remembered of the key from a header is not for a cookie.
+	// Twice: a key that was accepted from a header and cached must not be accepted from a cookie.
 	for range 2 {
 		for _, c := range []struct {
 			note           string
@@ -80,22 +80,22 @@ func TestAuthenticate_CookieHoldsASessionOnly(t *testing.T) {
 			_, err := w.checker.Authenticate(t.Context(), principal.Credential{Token: c.token, Module: "identity", Bearer: c.bearer, Cookie: c.cookie})
 			if c.ok {
 				if err != nil {
-					t.Errorf("%s: %v", c.note, err)
+					t.Errorf("%s: got error %v, want none", c.note, err)
 				}
 				continue
 			}
-			wantRefusal(t, err, fault.CodeUnauthorized, "")
+			wantFault(t, err, fault.CodeUnauthorized, "")
 		}
 	}
 }
 
-// Each condition on its own, with and without a cache, and back again where the
-// specification says that it comes back.
-func TestPrincipalCheckConditions(t *testing.T) {
+// Each condition is tested alone; if it can be reversed, the credential must be accepted
+// again afterwards.
+func TestAuthenticate_RejectsInactiveCredentialUserOrTenant(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		name, break_, mend string
-		reason             string
+		name, deactivateSQL, restoreSQL string
+		reason                          string
 	}{
 		{"membership suspended", `UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`, principal.ReasonNotInTenant},
 		{"membership removed", `UPDATE identity.memberships SET status = 'REMOVED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`, principal.ReasonNotInTenant},
@@ -106,58 +106,58 @@ func TestPrincipalCheckConditions(t *testing.T) {
 		{"record expired", `UPDATE identity.api_keys SET created_at = now() - interval '2 day', expires_at = now() - interval '1 day'`, ``, ""},
 		{"record gone", `DELETE FROM identity.api_keys`, ``, ""},
 	}
-	w := newWorld(t, options{})
+	w := newFixture(t, options{})
 	for i, c := range cases {
 		w.exec(`DELETE FROM identity.api_keys; DELETE FROM identity.memberships; DELETE FROM identity.users; DELETE FROM identity.tenants`)
 		acme := w.tenant("acme" + string(rune('a'+i)))
 		text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
-		if _, err := w.ask(text); err != nil {
-			t.Fatalf("%s: before: %v", c.name, err)
+		if _, err := w.authenticate(text); err != nil {
+			t.Fatalf("%s: before the change: got error %v, want none", c.name, err)
 		}
-		w.exec(c.break_)
-		_, err := w.ask(text)
+		w.exec(c.deactivateSQL)
+		_, err := w.authenticate(text)
 		t.Log(c.name)
-		wantRefusal(t, err, fault.CodeUnauthorized, c.reason)
-		if c.mend != "" {
-			w.exec(c.mend)
-			if _, err := w.ask(text); err != nil {
-				t.Errorf("%s: after it was mended: %v", c.name, err)
+		wantFault(t, err, fault.CodeUnauthorized, c.reason)
+		if c.restoreSQL != "" {
+			w.exec(c.restoreSQL)
+			if _, err := w.authenticate(text); err != nil {
+				t.Errorf("%s: after restoring: got error %v, want none", c.name, err)
 			}
 		}
 	}
 }
 
-// Who is suspended loses their sessions, and is told why all the same: the
-// conditions are asked in the specification's order, the credential's own last.
-func TestWhyASessionOfSomebodySuspendedEnded(t *testing.T) {
+// A suspension also revokes the user's sessions. The conditions are checked in the
+// specification's order, so the error names the suspension and not the revoked session.
+func TestAuthenticate_RevokedSession_ReportsCauseInSpecifiedOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newFixture(t, options{})
 	acme := w.tenant("acme")
 	text, _ := w.session(acme, w.user(acme, "worker@acme.example"))
 	w.exec(`UPDATE identity.sessions SET revoked_at = now()`)
-	for _, c := range []struct{ sql, mend, reason string }{
+	for _, c := range []struct{ sql, restoreSQL, reason string }{
 		{`UPDATE identity.users SET status = 'SUSPENDED'`, `UPDATE identity.users SET status = 'ACTIVE'`, principal.ReasonSuspended},
 		{`UPDATE identity.memberships SET status = 'SUSPENDED'`, `UPDATE identity.memberships SET status = 'ACTIVE'`, principal.ReasonNotInTenant},
 		{`UPDATE identity.tenants SET disabled_at = now()`, `UPDATE identity.tenants SET disabled_at = NULL`, principal.ReasonTenantDisabled},
 		{`SELECT 1`, `SELECT 1`, ""},
 	} {
 		w.exec(c.sql)
-		_, err := w.ask(text)
-		wantRefusal(t, err, fault.CodeUnauthorized, c.reason)
-		w.exec(c.mend)
+		_, err := w.authenticate(text)
+		wantFault(t, err, fault.CodeUnauthorized, c.reason)
+		w.exec(c.restoreSQL)
 	}
 }
 
-// A token whose record says another owner, tenant or kind is nobody's.
-func TestTokenMustMatchItsRecord(t *testing.T) {
+// A token is rejected if its record has another owner, tenant or kind.
+func TestAuthenticate_RejectsTokenThatDoesNotMatchItsRecord(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, 30 * time.Second} {
-		w := newWorld(t, options{ttl: ttl})
+		w := newFixture(t, options{ttl: ttl})
 		acme, globex := w.tenant("acme"), w.tenant("globex")
 		worker, colleague := w.user(acme, "worker@acme.example"), w.user(acme, "colleague@acme.example")
-		w.member(globex, worker)
+		w.addMember(globex, worker)
 		good, jti := w.key(acme, worker)
-		if _, err := w.ask(good); err != nil {
+		if _, err := w.authenticate(good); err != nil {
 			t.Fatal(err)
 		}
 		for name, forge := range map[string]func(c *token.Claims, k *token.Kind){
@@ -166,8 +166,8 @@ func TestTokenMustMatchItsRecord(t *testing.T) {
 			"another kind of principal": func(c *token.Claims, _ *token.Kind) {
 				c.PrincipalKind = "SERVICE"
 			},
-			"a session by a key's record": func(_ *token.Claims, k *token.Kind) { *k = token.Session },
-			"an unknown record":           func(c *token.Claims, _ *token.Kind) { c.ID = uid.New() },
+			"a session token with a key's id": func(_ *token.Claims, k *token.Kind) { *k = token.Session },
+			"an unknown record":               func(c *token.Claims, _ *token.Kind) { c.ID = uid.New() },
 			"an internal token": func(c *token.Claims, k *token.Kind) {
 				*k, c.ExpiresAt = token.Internal, c.IssuedAt.Add(time.Minute)
 			},
@@ -175,108 +175,108 @@ func TestTokenMustMatchItsRecord(t *testing.T) {
 			c, kind := w.claims(acme, worker), token.APIKey
 			c.ID = jti
 			forge(&c, &kind)
-			if _, err := w.ask(w.sign(c, kind)); !fault.HasCode(err, fault.CodeUnauthorized) || fault.From(err).Reason != "" {
-				t.Errorf("ttl %s: %s: %v", ttl, name, err)
+			if _, err := w.authenticate(w.sign(c, kind)); !fault.HasCode(err, fault.CodeUnauthorized) || fault.From(err).Reason != "" {
+				t.Errorf("ttl %s: %s: got %v, want UNAUTHORIZED without a reason", ttl, name, err)
 			}
 		}
 	}
 }
 
-// The window without notices: a success is believed for the time that is set,
-// and never for more than a minute, whatever is set.
-func TestCacheWindow(t *testing.T) {
+// Without notifications, a cached success is used for the configured time, but never for
+// more than a minute.
+func TestAuthenticate_UsesCachedSuccessForConfiguredTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ ttl, max, want time.Duration }{
 		{30 * time.Second, time.Minute, 30 * time.Second},
 		{10 * time.Minute, 10 * time.Minute, time.Minute},
 		{30 * time.Second, 5 * time.Second, 5 * time.Second},
 	} {
-		w := newWorld(t, options{ttl: c.ttl, max: c.max})
+		w := newFixture(t, options{ttl: c.ttl, max: c.max})
 		acme := w.tenant("acme")
 		text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
-		if _, err := w.ask(text); err != nil {
+		if _, err := w.authenticate(text); err != nil {
 			t.Fatal(err)
 		}
 		w.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id`)
 		start := w.clock.Now()
-		w.clock.set(start.Add(c.want - time.Second))
-		if _, err := w.ask(text); err != nil {
-			t.Errorf("%+v: refused inside the window: %v", c, err)
+		w.clock.setTime(start.Add(c.want - time.Second))
+		if _, err := w.authenticate(text); err != nil {
+			t.Errorf("%+v: within the TTL: got error %v, want none", c, err)
 		}
-		w.clock.set(start.Add(c.want))
-		_, err := w.ask(text)
-		wantRefusal(t, err, fault.CodeUnauthorized, "")
+		w.clock.setTime(start.Add(c.want))
+		_, err := w.authenticate(text)
+		wantFault(t, err, fault.CodeUnauthorized, "")
 	}
 }
 
-// A record's own expiry is not stretched by what is remembered of it.
-func TestRememberedRecordExpires(t *testing.T) {
+// A cached record does not extend the record's own expiry.
+func TestAuthenticate_RejectsExpiredCachedRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
 	text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
 	w.exec(`UPDATE identity.api_keys SET expires_at = $1`, w.clock.Now().Add(10*time.Second))
-	if _, err := w.ask(text); err != nil {
+	if _, err := w.authenticate(text); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.add(10 * time.Second)
-	_, err := w.ask(text)
-	wantRefusal(t, err, fault.CodeUnauthorized, "")
+	w.clock.advance(10 * time.Second)
+	_, err := w.authenticate(text)
+	wantFault(t, err, fault.CodeUnauthorized, "")
 }
 
-func TestNoticeDropsEarly(t *testing.T) {
+func TestAuthenticate_AppliesNotificationsImmediately(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: time.Minute, listen: true})
-	w.run()
+	w := newFixture(t, options{ttl: time.Minute, listen: true})
+	w.runChecker()
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	key, keyID := w.key(acme, worker)
 	session, sessionID := w.session(acme, worker)
-	refused := func(text, reason string) func() bool {
+	isRejected := func(text, reason string) func() bool {
 		return func() bool {
-			_, err := w.ask(text)
+			_, err := w.authenticate(text)
 			return fault.HasCode(err, fault.CodeUnauthorized) && fault.From(err).Reason == reason
 		}
 	}
-	accepted := func(text string) func() bool {
-		return func() bool { _, err := w.ask(text); return err == nil }
+	isAccepted := func(text string) func() bool {
+		return func() bool { _, err := w.authenticate(text); return err == nil }
 	}
-	const soon = 5 * time.Second
-	within(t, soon, "both are accepted", func() bool { return accepted(key)() && accepted(session)() })
-	// The listener may still be connecting: prove that it hears before relying on it.
-	within(t, soon, "a suspension is heard", func() bool {
+	const timeout = 5 * time.Second
+	eventually(t, timeout, "both credentials are accepted", func() bool { return isAccepted(key)() && isAccepted(session)() })
+	// The listener may still be connecting: repeat until it has received a notification.
+	eventually(t, timeout, "the key is rejected after the user's suspension", func() bool {
 		w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, worker)
-		if refused(key, principal.ReasonSuspended)() {
+		if isRejected(key, principal.ReasonSuspended)() {
 			return true
 		}
 		w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, worker)
 		return false
 	})
 	w.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, worker)
-	within(t, soon, "accepted again", func() bool { return accepted(key)() && accepted(session)() })
+	eventually(t, timeout, "both credentials are accepted after the user's activation", func() bool { return isAccepted(key)() && isAccepted(session)() })
 
 	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, worker)
-	within(t, soon, "a membership's end is heard", refused(session, principal.ReasonNotInTenant))
+	eventually(t, timeout, "the session is rejected after the membership's suspension", isRejected(session, principal.ReasonNotInTenant))
 	w.exec(`UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, worker)
-	within(t, soon, "accepted again", func() bool { return accepted(key)() && accepted(session)() })
+	eventually(t, timeout, "both credentials are accepted after the membership's activation", func() bool { return isAccepted(key)() && isAccepted(session)() })
 
 	w.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, acme)
-	within(t, soon, "a tenant's end is heard", refused(key, principal.ReasonTenantDisabled))
+	eventually(t, timeout, "the key is rejected after the tenant was disabled", isRejected(key, principal.ReasonTenantDisabled))
 	w.exec(`UPDATE identity.tenants SET disabled_at = NULL WHERE id = $1`, acme)
-	within(t, soon, "accepted again", func() bool { return accepted(key)() && accepted(session)() })
+	eventually(t, timeout, "both credentials are accepted after the tenant was enabled", func() bool { return isAccepted(key)() && isAccepted(session)() })
 
 	w.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = $1`, keyID)
-	within(t, soon, "a revoked key is heard", refused(key, ""))
+	eventually(t, timeout, "the revoked key is rejected", isRejected(key, ""))
 	w.exec(`UPDATE identity.sessions SET revoked_at = now() WHERE jti = $1`, sessionID)
-	within(t, soon, "a revoked session is heard", refused(session, ""))
+	eventually(t, timeout, "the revoked session is rejected", isRejected(session, ""))
 }
 
-// The listener's connection is cut while a key is revoked: the new connection
-// begins by forgetting everything.
-func TestLostNoticeIsMadeUpFor(t *testing.T) {
+// Notifications are lost while the listener is disconnected, so the checker clears its
+// caches when the listener reconnects.
+func TestAuthenticate_AfterReconnect_ClearsCaches(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: time.Minute, listen: true})
-	w.run()
+	w := newFixture(t, options{ttl: time.Minute, listen: true})
+	w.runChecker()
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	listeners := func() int {
@@ -287,33 +287,33 @@ func TestLostNoticeIsMadeUpFor(t *testing.T) {
 		}
 		return n
 	}
-	within(t, 5*time.Second, "a listener is there", func() bool { return listeners() == 1 })
+	eventually(t, 5*time.Second, "the listener is connected", func() bool { return listeners() == 1 })
 	w.exec(`ALTER TABLE identity.api_keys DISABLE TRIGGER api_keys_notify`)
-	// A listener forgets everything when it begins, and notices of the people
-	// above may still come: only a key that is still believed after its
-	// revocation has lost its notice.
+	// The checker clears its caches when the listener connects, and notifications of the
+	// changes above may still arrive. Repeat until a revoked key is still accepted: then
+	// its notification was lost.
 	var key string
-	within(t, 10*time.Second, "a revocation that nobody hears of", func() bool {
+	eventually(t, 10*time.Second, "a revoked key is accepted from the cache", func() bool {
 		var jti op.UUID
 		key, jti = w.key(acme, worker)
-		if _, err := w.ask(key); err != nil {
+		if _, err := w.authenticate(key); err != nil {
 			t.Fatal(err)
 		}
 		w.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = $1`, jti)
-		_, err := w.ask(key)
+		_, err := w.authenticate(key)
 		return err == nil
 	})
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
-	within(t, 10*time.Second, "the revocation is seen after listening again", func() bool {
-		_, err := w.ask(key)
+	eventually(t, 10*time.Second, "the revoked key is rejected after the listener has reconnected", func() bool {
+		_, err := w.authenticate(key)
 		return fault.HasCode(err, fault.CodeUnauthorized)
 	})
 }
 
-func TestLastUsedAtIsWrittenBehindOnceAMinute(t *testing.T) {
+func TestRun_WritesLastUsedAtAtMostOncePerMinute(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: time.Minute})
-	w.run()
+	w := newFixture(t, options{ttl: time.Minute})
+	w.runChecker()
 	acme := w.tenant("acme")
 	key, jti := w.key(acme, w.user(acme, "worker@acme.example"))
 	lastUsed := func() *time.Time {
@@ -324,24 +324,24 @@ func TestLastUsedAtIsWrittenBehindOnceAMinute(t *testing.T) {
 		return at
 	}
 	if lastUsed() != nil {
-		t.Fatal("used before it was used")
+		t.Fatal("last_used_at is set before the first use")
 	}
 	first := w.clock.Now()
 	use := func() {
 		t.Helper()
-		if _, err := w.ask(key); err != nil {
+		if _, err := w.authenticate(key); err != nil {
 			t.Fatal(err)
 		}
 	}
 	use()
-	within(t, 5*time.Second, "the first use is written", func() bool { at := lastUsed(); return at != nil && at.Equal(first) })
-	w.clock.set(first.Add(59 * time.Second))
+	eventually(t, 5*time.Second, "the first use is written to last_used_at", func() bool { at := lastUsed(); return at != nil && at.Equal(first) })
+	w.clock.setTime(first.Add(59 * time.Second))
 	use()
 	time.Sleep(700 * time.Millisecond)
 	if at := lastUsed(); !at.Equal(first) {
-		t.Errorf("written again within the minute: %s", at)
+		t.Errorf("got last_used_at %s, want the first use: it is written at most once per minute", at)
 	}
-	w.clock.set(first.Add(60 * time.Second))
+	w.clock.setTime(first.Add(60 * time.Second))
 	use()
-	within(t, 5*time.Second, "a use after a minute is written", func() bool { return lastUsed().Equal(first.Add(60 * time.Second)) })
+	eventually(t, 5*time.Second, "a use one minute later is written to last_used_at", func() bool { return lastUsed().Equal(first.Add(60 * time.Second)) })
 }

@@ -12,25 +12,25 @@ import (
 	"parapet/internal/principal"
 )
 
-// sink keeps what is decided.
-type sink struct {
+// decisionSink stores decision records.
+type decisionSink struct {
 	mu      sync.Mutex
 	records []authz.DecisionRecord
 }
 
-func (s *sink) Record(r authz.DecisionRecord) {
+func (s *decisionSink) Record(r authz.DecisionRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.records = append(s.records, r)
 }
 
-// What is decided of a target is in the decision log under its request.
-func TestTargetIsDecidedUnderItsRequest(t *testing.T) {
+// The decision about the target tenant is logged with the request's id.
+func TestAuthenticate_RecordsTargetDecisionWithRequestID(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newFixture(t, options{})
 	acme := w.tenant("acme")
 	text, _ := w.session(acme, w.user(acme, "worker@acme.example"))
-	var s sink
+	var s decisionSink
 	engine, err := authz.New(t.Context(), authz.Config{Sink: &s})
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +46,6 @@ func TestTargetIsDecidedUnderItsRequest(t *testing.T) {
 	if !slices.ContainsFunc(s.records, func(r authz.DecisionRecord) bool {
 		return r.Rule == "parapet/actas/verdict" && r.RequestID == "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
 	}) {
-		t.Errorf("records %+v", s.records)
+		t.Errorf("got decision records %+v, want one of parapet/actas/verdict with the request id", s.records)
 	}
 }

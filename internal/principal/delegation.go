@@ -9,8 +9,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// delegator is a delegator, as the target tenant has it on record.
-type delegator struct {
+// delegatorRow is a delegator with its roles in the target tenant.
+type delegatorRow struct {
 	ID          op.UUID
 	Kind        string
 	Status      string
@@ -38,20 +38,20 @@ FROM identity.memberships m
 JOIN identity.users u ON u.id = m.user_id
 WHERE m.tenant_id = @tenant AND m.user_id = ANY (@users)`
 
-// delegations finds what the delegators hold now, and adds what their roles grant
-// to roles. One that the tenant does not know lends nothing. It reads after the
-// revision was read: what changes in between makes the next request ask anew.
-func (c *Checker) delegations(ctx context.Context, tenant op.UUID, lent Delegations, roles map[string][]string) ([]authz.Delegation, []op.UUID, error) {
-	if len(lent.Active) == 0 {
+// loadDelegations reads the delegators' current roles and adds the grants of these roles
+// to roles. A delegator who is not a member of the tenant delegates nothing. It runs after
+// the revision was read, so a later change makes the next request refresh the principal.
+func (c *Checker) loadDelegations(ctx context.Context, tenant op.UUID, active Delegations, roles map[string][]string) ([]authz.Delegation, []op.UUID, error) {
+	if len(active.Active) == 0 {
 		return nil, nil, nil
 	}
 	var users []op.UUID
-	for _, d := range lent.Active {
+	for _, d := range active.Active {
 		if !slices.Contains(users, d.Delegator) {
 			users = append(users, d.Delegator)
 		}
 	}
-	found, err := postgres.Collect[delegator](ctx, c.cfg.Pool, delegatorsSQL, postgres.Args{"tenant": tenant, "users": users})
+	found, err := postgres.Collect[delegatorRow](ctx, c.cfg.Pool, delegatorsSQL, postgres.Args{"tenant": tenant, "users": users})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,14 +59,14 @@ func (c *Checker) delegations(ctx context.Context, tenant op.UUID, lent Delegati
 	for _, l := range found {
 		known[l.ID] = authz.Delegator{
 			ID: string(l.ID), Kind: l.Kind, Status: l.Status, Membership: l.Membership, Clearance: l.Clearance,
-			Assignments: assignments(l.Assignments),
+			Assignments: policyAssignments(l.Assignments),
 		}
 		for role, grants := range l.Roles {
 			roles[role] = grants
 		}
 	}
 	var delegations []authz.Delegation
-	for _, d := range lent.Active {
+	for _, d := range active.Active {
 		if delegator, ok := known[d.Delegator]; ok {
 			delegations = append(delegations, authz.Delegation{
 				ID: string(d.ID), Delegator: delegator, Scope: d.Scope, Projects: d.Projects, Initiatives: d.Initiatives, Permissions: d.Permissions,

@@ -11,20 +11,20 @@ import (
 	"parapet/internal/uid"
 )
 
-// lent is a worker without a role, for whom a colleague's delegation is in force.
-type lent struct {
-	*world
+// delegationFixture is a user without a role who received a colleague's delegation.
+type delegationFixture struct {
+	*fixture
 	t                *testing.T
 	worker, delegate op.UUID
 	text             string
-	live             principal.Live
+	live             principal.LiveState
 }
 
-func newLent(t *testing.T, o options) *lent {
+func newDelegationFixture(t *testing.T, o options) *delegationFixture {
 	t.Helper()
-	w := newWorld(t, o)
+	w := newFixture(t, o)
 	acme := w.tenant("acme")
-	l := &lent{world: w, t: t, worker: w.user(acme, "worker@acme.example"), delegate: w.user(acme, "colleague@acme.example")}
+	l := &delegationFixture{fixture: w, t: t, worker: w.user(acme, "worker@acme.example"), delegate: w.user(acme, "colleague@acme.example")}
 	w.assign(acme, l.worker, w.role(acme, "Lead", "task.update", "role.assign"))
 	l.text, _ = w.key(acme, l.delegate)
 	if err := w.owner.QueryRow(t.Context(), `SELECT grants_revision FROM identity.tenants WHERE id = $1`, acme).Scan(&l.live.Revision); err != nil {
@@ -37,10 +37,11 @@ func newLent(t *testing.T, o options) *lent {
 	return l
 }
 
-// holds asks as an executor does: for whatever is live.
-func (l *lent) holds(live principal.Live) bool {
+// holdsTaskUpdate reports whether the delegate holds task.update in the given state. It
+// refreshes the principal as the executor does.
+func (l *delegationFixture) holdsTaskUpdate(live principal.LiveState) bool {
 	l.t.Helper()
-	p, err := l.ask(l.text)
+	p, err := l.authenticate(l.text)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -50,68 +51,67 @@ func (l *lent) holds(live principal.Live) bool {
 		}
 	}
 	if p.Subject.Holds("role.assign") {
-		l.t.Error("what is not the tracker's was lent")
+		l.t.Error("delegate holds role.assign, want only permissions of the tracker to be delegated")
 	}
 	return p.Subject.Holds("task.update")
 }
 
-// The subject has what its delegator's roles grant, for as long as the delegations
-// are the same.
-func TestSubjectHasWhatWasLent(t *testing.T) {
+// The subject has the permissions of its delegator's roles while the delegation is active.
+func TestRefresh_AppliesActiveDelegations(t *testing.T) {
 	t.Parallel()
-	l := newLent(t, options{ttl: 30 * time.Second})
-	if l.holds(principal.Live{Revision: l.live.Revision}) {
-		t.Error("held without a delegation")
+	l := newDelegationFixture(t, options{ttl: 30 * time.Second})
+	if l.holdsTaskUpdate(principal.LiveState{Revision: l.live.Revision}) {
+		t.Error("without a delegation: task.update is held")
 	}
 	for range 2 {
-		if !l.holds(l.live) {
-			t.Error("what was lent is not held")
+		if !l.holdsTaskUpdate(l.live) {
+			t.Error("with the delegation: task.update is not held")
 		}
 	}
-	if p, err := l.ask(l.text); err != nil || p.DelegationFingerprint != "first" {
-		t.Errorf("the next request begins with %q, %v", p.DelegationFingerprint, err)
+	if p, err := l.authenticate(l.text); err != nil || p.DelegationFingerprint != "first" {
+		t.Errorf("next request: got fingerprint %q, %v, want first", p.DelegationFingerprint, err)
 	}
-	if l.holds(principal.Live{Revision: l.live.Revision}) {
-		t.Error("held after the delegation's end")
+	if l.holdsTaskUpdate(principal.LiveState{Revision: l.live.Revision}) {
+		t.Error("after the delegation: task.update is held")
 	}
 }
 
-// A suspended delegator lends nothing: at once where a notice is heard, and where none
-// is, after the time that a success of the principal check is remembered.
-func TestSuspendedDelegatorLendsNothing(t *testing.T) {
+// A delegation of a suspended delegator has no effect: immediately after a notification,
+// and without one after the cache TTL.
+func TestRefresh_WhenDelegatorIsSuspended_DropsDelegation(t *testing.T) {
 	t.Parallel()
-	const remembered = 30 * time.Second
-	l := newLent(t, options{ttl: remembered})
-	if !l.holds(l.live) {
-		t.Fatal("not lent")
+	const ttl = 30 * time.Second
+	l := newDelegationFixture(t, options{ttl: ttl})
+	if !l.holdsTaskUpdate(l.live) {
+		t.Fatal("active delegator: task.update is not held")
 	}
 	l.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, l.worker)
 	start := l.clock.Now()
-	l.clock.set(start.Add(remembered - time.Second))
-	if !l.holds(l.live) {
-		t.Error("the subject was made anew without a notice")
+	l.clock.setTime(start.Add(ttl - time.Second))
+	if !l.holdsTaskUpdate(l.live) {
+		t.Error("suspended, within the cache TTL: task.update is not held")
 	}
-	l.clock.set(start.Add(remembered))
-	if l.holds(l.live) {
-		t.Error("lent for longer than the principal check is remembered")
+	l.clock.setTime(start.Add(ttl))
+	if l.holdsTaskUpdate(l.live) {
+		t.Error("suspended, after the cache TTL: task.update is held")
 	}
 	l.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, l.worker)
 	l.checker.DropAll()
-	if !l.holds(l.live) {
-		t.Error("not lent again")
+	if !l.holdsTaskUpdate(l.live) {
+		t.Error("active again: task.update is not held")
 	}
 	l.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, l.worker)
-	l.checker.Changed("user", l.worker)
-	if l.holds(l.live) {
-		t.Error("the process that suspends the delegator goes on")
+	l.checker.Invalidate("user", l.worker)
+	if l.holdsTaskUpdate(l.live) {
+		t.Error("suspended, after Invalidate: task.update is held")
 	}
 }
 
-// The clearance on record of the delegator bounds what the delegate reads for it. A
-// change of it raises the tenant's revision, so the next request knows it.
-func TestDelegatorClearanceIsLive(t *testing.T) {
+// The delegator's stored clearance limits what the delegate may read on its behalf. A
+// change of the clearance raises the tenant's revision and takes effect on the next request.
+func TestRefresh_LimitsDelegationToDelegatorClearance(t *testing.T) {
 	t.Parallel()
-	l := newLent(t, options{ttl: 30 * time.Second})
+	l := newDelegationFixture(t, options{ttl: 30 * time.Second})
 	for _, c := range []struct {
 		stored string
 		reads  []string
@@ -119,7 +119,7 @@ func TestDelegatorClearanceIsLive(t *testing.T) {
 		{"CONFIDENTIAL", []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL"}},
 		{"INTERNAL", []string{"UNCLASSIFIED", "INTERNAL"}},
 		{"", []string{"UNCLASSIFIED"}},
-		// The key of the delegate was signed with SECRET.
+		// The delegate's key has the clearance SECRET.
 		{"SECRET", []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}},
 	} {
 		l.exec(`UPDATE identity.memberships SET clearance = nullif($2, '') WHERE user_id = $1`, l.worker, c.stored)
@@ -127,18 +127,18 @@ func TestDelegatorClearanceIsLive(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tier := range l.engine.Catalogue().Tiers {
-			if got, want := l.updates(tier), slices.Contains(c.reads, tier); got != want {
-				t.Errorf("delegator %q: task.update of a %s task is %t", c.stored, tier, got)
+			if got, want := l.canUpdateTask(tier), slices.Contains(c.reads, tier); got != want {
+				t.Errorf("delegator's clearance %q: task.update of a %s task allowed = %t, want %t", c.stored, tier, got, want)
 			}
 		}
 	}
 }
 
-// updates tells whether the delegate may update a task of this classification, asked
-// as an executor asks.
-func (l *lent) updates(classification string) bool {
+// canUpdateTask reports whether the delegate may update a task with this classification.
+// It refreshes the principal as the executor does.
+func (l *delegationFixture) canUpdateTask(classification string) bool {
 	l.t.Helper()
-	p, err := l.ask(l.text)
+	p, err := l.authenticate(l.text)
 	if err == nil && (p.Revision != l.live.Revision || p.DelegationFingerprint != l.live.Delegations.Fingerprint) {
 		p, err = l.checker.Refresh(l.t.Context(), p, l.live)
 	}
@@ -155,20 +155,20 @@ func (l *lent) updates(classification string) bool {
 	return d.Allow
 }
 
-func TestNoticeEndsWhatWasLent(t *testing.T) {
+func TestRefresh_AppliesDelegatorSuspensionAfterNotification(t *testing.T) {
 	t.Parallel()
-	l := newLent(t, options{ttl: time.Minute, listen: true})
-	l.run()
-	set := func(status string) { l.exec(`UPDATE identity.users SET status = $2 WHERE id = $1`, l.worker, status) }
-	// The listener may still be connecting: a second suspension is heard in any case.
-	within(t, 10*time.Second, "the delegator's suspension is heard", func() bool {
-		set("ACTIVE")
-		if !l.holds(l.live) {
+	l := newDelegationFixture(t, options{ttl: time.Minute, listen: true})
+	l.runChecker()
+	setStatus := func(status string) { l.exec(`UPDATE identity.users SET status = $2 WHERE id = $1`, l.worker, status) }
+	// The listener may still be connecting: repeat until it has received a notification.
+	eventually(t, 10*time.Second, "the delegation is dropped after the delegator's suspension", func() bool {
+		setStatus("ACTIVE")
+		if !l.holdsTaskUpdate(l.live) {
 			return false
 		}
-		set("SUSPENDED")
+		setStatus("SUSPENDED")
 		for range 20 {
-			if !l.holds(l.live) {
+			if !l.holdsTaskUpdate(l.live) {
 				return true
 			}
 			time.Sleep(10 * time.Millisecond)

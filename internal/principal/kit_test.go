@@ -18,24 +18,24 @@ import (
 
 const secret = "a secret of at least thirty-two bytes"
 
-// world is a database with tenants and people in it, and a checker over it.
-type world struct {
-	t       *testing.T
-	db      *pgtest.DB
-	owner   *postgres.Pool
-	engine  *authz.Engine
-	tokens  *token.Keyring
-	checker *principal.Checker
-	notices *postgres.Notifications
-	clock   *hands
+// fixture is a database with tenants and users, and a checker that uses it.
+type fixture struct {
+	t             *testing.T
+	db            *pgtest.DB
+	owner         *postgres.Pool
+	engine        *authz.Engine
+	tokens        *token.Keyring
+	checker       *principal.Checker
+	notifications *postgres.Notifications
+	clock         *fakeClock
 }
 
-// hands are a clock that stands still until it is moved.
-type hands struct{ micros atomic.Int64 }
+// fakeClock is a clock that only the test moves.
+type fakeClock struct{ micros atomic.Int64 }
 
-func (h *hands) Now() time.Time      { return time.UnixMicro(h.micros.Load()).UTC() }
-func (h *hands) set(t time.Time)     { h.micros.Store(t.UnixMicro()) }
-func (h *hands) add(d time.Duration) { h.micros.Add(d.Microseconds()) }
+func (h *fakeClock) Now() time.Time          { return time.UnixMicro(h.micros.Load()).UTC() }
+func (h *fakeClock) setTime(t time.Time)     { h.micros.Store(t.UnixMicro()) }
+func (h *fakeClock) advance(d time.Duration) { h.micros.Add(d.Microseconds()) }
 
 type options struct {
 	ttl    time.Duration
@@ -43,13 +43,13 @@ type options struct {
 	listen bool
 }
 
-func newWorld(t *testing.T, o options) *world {
+func newFixture(t *testing.T, o options) *fixture {
 	t.Helper()
 	if o.max == 0 {
 		o.max = principal.MaxCacheTTL
 	}
-	w := &world{t: t, db: pgtest.New(t), clock: &hands{}}
-	w.clock.set(time.Now().Truncate(time.Second))
+	w := &fixture{t: t, db: pgtest.New(t), clock: &fakeClock{}}
+	w.clock.setTime(time.Now().Truncate(time.Second))
 	w.owner = w.db.Owner(t)
 	engine, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute})
 	if err != nil {
@@ -64,8 +64,8 @@ func newWorld(t *testing.T, o options) *world {
 		CacheTTL: o.ttl, CacheTTLMax: o.max,
 	}
 	if o.listen {
-		w.notices = postgres.NewNotifications(w.db.RoleURL(postgres.RoleAuth), nil)
-		cfg.Notices = w.notices
+		w.notifications = postgres.NewNotifications(w.db.RoleURL(postgres.RoleAuth), nil)
+		cfg.Notifications = w.notifications
 	}
 	if w.checker, err = principal.New(cfg); err != nil {
 		t.Fatal(err)
@@ -73,14 +73,14 @@ func newWorld(t *testing.T, o options) *world {
 	return w
 }
 
-// run runs the checker in the background until the test ends.
-func (w *world) run() {
+// runChecker runs the checker in the background until the test ends.
+func (w *fixture) runChecker() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.checker.Run(ctx) })
-	if w.notices != nil {
-		running.Go(func() { w.notices.Run(ctx) })
+	if w.notifications != nil {
+		running.Go(func() { w.notifications.Run(ctx) })
 	}
 	w.t.Cleanup(func() {
 		cancel()
@@ -88,41 +88,41 @@ func (w *world) run() {
 	})
 }
 
-func (w *world) exec(sql string, args ...any) {
+func (w *fixture) exec(sql string, args ...any) {
 	w.t.Helper()
 	if _, err := w.owner.Exec(context.Background(), sql, args...); err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-func (w *world) tenant(slug string) op.UUID {
+func (w *fixture) tenant(slug string) op.UUID {
 	w.t.Helper()
 	id := uid.New()
 	w.exec(`INSERT INTO identity.tenants (id, slug, name) VALUES ($1, $2, $2)`, id, slug)
 	return id
 }
 
-func (w *world) organisation(tenant op.UUID, name string) op.UUID {
+func (w *fixture) organisation(tenant op.UUID, name string) op.UUID {
 	w.t.Helper()
 	id := uid.New()
 	w.exec(`INSERT INTO identity.organisations (tenant_id, id, name) VALUES ($1, $2, $3)`, tenant, id, name)
 	return id
 }
 
-func (w *world) user(tenant op.UUID, email string) op.UUID {
+func (w *fixture) user(tenant op.UUID, email string) op.UUID {
 	w.t.Helper()
 	id := uid.New()
 	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name) VALUES ($1, $2, 'HUMAN', $3, $3)`, id, tenant, email)
-	w.member(tenant, id)
+	w.addMember(tenant, id)
 	return id
 }
 
-func (w *world) member(tenant, user op.UUID) {
+func (w *fixture) addMember(tenant, user op.UUID) {
 	w.t.Helper()
 	w.exec(`INSERT INTO identity.memberships (tenant_id, user_id, clearance) VALUES ($1, $2, 'CONFIDENTIAL')`, tenant, user)
 }
 
-func (w *world) role(tenant op.UUID, name string, grants ...string) op.UUID {
+func (w *fixture) role(tenant op.UUID, name string, grants ...string) op.UUID {
 	w.t.Helper()
 	id := uid.New()
 	w.exec(`INSERT INTO identity.roles (tenant_id, id, name) VALUES ($1, $2, $3)`, tenant, id, name)
@@ -132,28 +132,28 @@ func (w *world) role(tenant op.UUID, name string, grants ...string) op.UUID {
 	return id
 }
 
-func (w *world) assign(tenant, user, role op.UUID) {
+func (w *fixture) assign(tenant, user, role op.UUID) {
 	w.t.Helper()
 	w.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) VALUES ($1, $2, $3, $4, 'tenant')`, tenant, uid.New(), user, role)
 }
 
-func (w *world) claims(tenant, user op.UUID, roles ...string) token.Claims {
+func (w *fixture) claims(tenant, user op.UUID, roles ...string) token.Claims {
 	return token.Claims{
 		ID: uid.New(), Subject: user, Tenant: tenant, IssuedAt: w.clock.Now(), ExpiresAt: w.clock.Now().Add(time.Hour),
 		Roles: append([]string{}, roles...), PrincipalKind: "HUMAN", Clearance: "SECRET",
 	}
 }
 
-// session records a session and signs its token.
-func (w *world) session(tenant, user op.UUID, roles ...string) (string, op.UUID) {
+// session inserts a session and signs its token.
+func (w *fixture) session(tenant, user op.UUID, roles ...string) (string, op.UUID) {
 	w.t.Helper()
 	c := w.claims(tenant, user, roles...)
 	w.exec(`INSERT INTO identity.sessions (tenant_id, jti, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`, tenant, c.ID, user, c.IssuedAt, c.ExpiresAt)
 	return w.sign(c, token.Session), c.ID
 }
 
-// key records an API key and signs its token.
-func (w *world) key(tenant, user op.UUID, roles ...string) (string, op.UUID) {
+// key inserts an API key and signs its token.
+func (w *fixture) key(tenant, user op.UUID, roles ...string) (string, op.UUID) {
 	w.t.Helper()
 	c := w.claims(tenant, user, roles...)
 	w.exec(`INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at) VALUES ($1, $2, 'test', $3, 'PERSONAL', $4, $3, $5)`,
@@ -161,7 +161,7 @@ func (w *world) key(tenant, user op.UUID, roles ...string) (string, op.UUID) {
 	return w.sign(c, token.APIKey), c.ID
 }
 
-func (w *world) sign(c token.Claims, kind token.Kind) string {
+func (w *fixture) sign(c token.Claims, kind token.Kind) string {
 	w.t.Helper()
 	text, err := w.tokens.Issue(c, kind)
 	if err != nil {
@@ -170,21 +170,21 @@ func (w *world) sign(c token.Claims, kind token.Kind) string {
 	return text
 }
 
-func (w *world) ask(text string) (*principal.Principal, error) {
+func (w *fixture) authenticate(text string) (*principal.Principal, error) {
 	return w.checker.Authenticate(context.Background(), principal.Credential{Token: text, Module: "identity"})
 }
 
-func (w *world) askAs(text, selector string) (*principal.Principal, error) {
+func (w *fixture) authenticateAs(text, selector string) (*principal.Principal, error) {
 	return w.checker.Authenticate(context.Background(), principal.Credential{Token: text, Module: "identity", ActAs: selector, HasActAs: true})
 }
 
-// within asks again until ok or the time is over.
-func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+// eventually repeats ok until it returns true or d has passed.
+func eventually(t *testing.T, d time.Duration, condition string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s", d, what)
+	t.Fatalf("condition not met within %s: %s", d, condition)
 }

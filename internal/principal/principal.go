@@ -1,20 +1,18 @@
-// Package principal answers who is calling: it checks a credential against its
-// live record, finds the tenant that a request is meant for, and keeps the
-// caller's authority, as the policies see it, for as long as it is the same.
+// Package principal authenticates callers: it checks a credential against its record,
+// determines the tenant that the request acts in, and caches the caller's authority.
 //
-// What it promises:
+// Guarantees:
 //
-//   - A credential is accepted only while its record, its owner, the owner's
-//     membership and the tenant are live. A success is remembered for a bounded
-//     time (30 s, never more than 60), a failure never; a change notice from the
-//     database drops what it concerns at once.
-//   - What is remembered is keyed by the credential's id and never by its text.
-//   - The authority of a caller (its Subject) is bound to the revision of the
-//     tenant's roles and memberships and to that of the policies. Whoever serves
-//     a request reads the tenant's revision live and asks for Refresh when it is
-//     another one.
+//   - A credential is accepted only while its record, its owner, the owner's membership
+//     and the tenant are active. A success is cached for a bounded time (30 s by
+//     default, at most 60), a failure never. A notification from the database drops the
+//     affected entries immediately.
+//   - Cache keys contain the credential's id, never its text.
+//   - The caller's authority (its Subject) is bound to the revision of the tenant's roles
+//     and memberships and to the revision of the policies. The executor reads the
+//     tenant's revision on each request and calls Refresh when it has changed.
 //
-// Who may do what is not decided here: package authz asks the policies.
+// This package does not decide what a caller may do; package authz evaluates the policies.
 package principal
 
 import (
@@ -26,25 +24,24 @@ import (
 	"parapet/internal/token"
 )
 
-// Principal is who is calling, for one target tenant. It is immutable: Refresh
-// gives another one.
+// Principal is the caller in one target tenant. It is immutable; Refresh returns a new one.
 type Principal struct {
 	// UserID is the owner of the credential.
 	UserID op.UUID
 	// Kind is HUMAN, SERVICE or AGENT.
 	Kind string
-	// IntegrationKey names the integration that a SERVICE principal stands for.
+	// IntegrationKey is the integration that a SERVICE principal represents.
 	IntegrationKey string
-	// Email is for display; nothing is decided by it.
+	// Email is for display only; it is not used for authorization.
 	Email       string
 	DisplayName string
 
-	// Tenant is the tenant that the request is meant for, TokenTenant the one
-	// that the credential is bound to. They differ only under x-act-as-org.
+	// Tenant is the tenant that the request acts in; TokenTenant is the tenant that the
+	// credential is bound to. They differ only when the request has x-act-as-org.
 	Tenant      op.UUID
 	TokenTenant op.UUID
 	TenantType  string
-	// Organisation is the one that the user belongs to in Tenant, or empty.
+	// Organisation is the user's organisation in Tenant, or empty.
 	Organisation op.UUID
 
 	// TokenKind is session or api_key.
@@ -52,27 +49,27 @@ type Principal struct {
 	JTI       op.UUID
 	ExpiresAt time.Time
 
-	// Subject is the caller as the policies see it in Tenant, made for Revision
-	// of the tenant's roles and memberships.
+	// Subject is the caller as the policies see it in Tenant. Revision is the revision of
+	// the tenant's roles and memberships that it was built with.
 	Subject  *authz.Subject
 	Revision int64
-	// DelegationFingerprint is the fingerprint of the delegations that Subject was made with; empty
-	// is none.
+	// DelegationFingerprint identifies the delegations that Subject was built with; empty
+	// if there are none.
 	DelegationFingerprint string
-	// delegatorIDs are the users on whose behalf Subject acts as well.
+	// delegatorIDs are the users on whose behalf Subject may also act.
 	delegatorIDs []op.UUID
 
-	// claims are what the token said when it was signed; a new Subject needs them.
+	// claims are the token's claims, which are needed to build a new Subject.
 	claims token.Claims
 }
 
-// Credential identifies the session or the API key that the request was made
-// with, for the audit log and the decision log.
+// Credential returns the kind and id of the session or API key of the request, for the
+// audit log and the decision log.
 func (p *Principal) Credential() authz.CredentialID {
 	return authz.CredentialID{Kind: p.TokenKind, ID: string(p.JTI)}
 }
 
-// Clearance is the effective clearance in the target tenant.
+// Clearance returns the effective clearance in the target tenant.
 func (p *Principal) Clearance() string {
 	if p.Subject == nil {
 		return ""
@@ -80,23 +77,23 @@ func (p *Principal) Clearance() string {
 	return p.Subject.Clearance()
 }
 
-// Live is what whoever serves a request finds to be so at its moment: what a
-// Subject must have been made with.
-type Live struct {
-	// Revision is that of the tenant's roles and memberships.
+// LiveState is the current state that a Subject must have been built with. The executor
+// reads it on each request.
+type LiveState struct {
+	// Revision is the revision of the tenant's roles and memberships.
 	Revision int64
-	// Delegations are those that the caller received and that are in force.
+	// Delegations are the active delegations that the caller received.
 	Delegations Delegations
 }
 
-// Delegations are those of one user in one tenant at one moment.
+// Delegations are the active delegations that one user received in one tenant.
 type Delegations struct {
-	// Fingerprint is the same for the same delegations; empty is none.
+	// Fingerprint is equal for equal delegations; empty if there are none.
 	Fingerprint string
 	Active      []Delegation
 }
 
-// Delegation is one in force, with the projects that its scope holds now.
+// Delegation is an active delegation with the projects that its scope contains now.
 type Delegation struct {
 	ID          op.UUID  `json:"id"`
 	Delegator   op.UUID  `json:"delegator"`
@@ -106,32 +103,32 @@ type Delegation struct {
 	Permissions []string `json:"permissions"`
 }
 
-// Credential is what a request presents.
+// Credential is the credential of a request with its target.
 type Credential struct {
 	Token string
-	// ActAs is the value of x-act-as-org, an organisation id or a tenant id;
-	// HasActAs tells an empty header from none.
+	// ActAs is the value of the header x-act-as-org: an organisation id or a tenant id.
+	// HasActAs distinguishes an empty header from an absent one.
 	ActAs    string
 	HasActAs bool
-	// Module is the module whose operation is asked for.
+	// Module is the module of the requested operation.
 	Module string
-	// Bearer says that the Authorization header holds the token. A request without
-	// it may have been sent by a browser on its own.
+	// Bearer reports whether the Authorization header contains the token. A request
+	// without it may have been sent by a browser without the user's intent.
 	Bearer bool
-	// Cookie says that the session cookie holds the token, alone or beside the
-	// header. Only a session is accepted there.
+	// Cookie reports whether the session cookie contains the token, alone or in addition
+	// to the header. Only sessions are accepted from a cookie.
 	Cookie bool
 }
 
 type contextKey struct{}
 
-// With puts the principal into the context.
-func With(ctx context.Context, p *Principal) context.Context {
+// NewContext returns a context with the principal.
+func NewContext(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// From gives the principal of the request, or nil outside an authenticated one.
-func From(ctx context.Context) *Principal {
+// FromContext returns the principal of the request, or nil if it is not authenticated.
+func FromContext(ctx context.Context) *Principal {
 	p, _ := ctx.Value(contextKey{}).(*Principal)
 	return p
 }

@@ -11,9 +11,9 @@ import (
 	"parapet/internal/token"
 )
 
-// liveRecord is what the principal check looks at: the credential's record and
-// the state of its owner in the credential's tenant.
-type liveRecord struct {
+// credentialRecord is the stored record of a credential with the state of its owner in
+// the credential's tenant.
+type credentialRecord struct {
 	Kind           token.Kind `db:"-"`
 	Owner          op.UUID
 	Tenant         op.UUID
@@ -28,10 +28,10 @@ type liveRecord struct {
 	TenantEnabled  bool
 }
 
-// verdict tells why the record does not admit its bearer, or nil. The conditions
-// come in the specification's order: a session that ended because its owner was
-// suspended says that, and not merely that it has ended.
-func (r liveRecord) verdict(now time.Time) error {
+// validate returns an error if the record does not authorize its bearer. The conditions
+// are checked in the specification's order: a session that was revoked because its owner
+// was suspended reports the suspension.
+func (r credentialRecord) validate(now time.Time) error {
 	switch {
 	case r.Membership != "ACTIVE" || r.UserStatus == "DELETED":
 		return fault.Unauthorized().WithReason(ReasonNotInTenant)
@@ -45,9 +45,9 @@ func (r liveRecord) verdict(now time.Time) error {
 	return nil
 }
 
-// belongsTo holds a remembered record against the claims of this very token:
-// the record names the same owner and tenant, and has not expired meanwhile.
-func (r liveRecord) belongsTo(claims token.Claims, now time.Time) error {
+// validateClaims checks that the record matches the token's owner, tenant and kind, and
+// has not expired since it was cached.
+func (r credentialRecord) validateClaims(claims token.Claims, now time.Time) error {
 	if r.Kind != claims.Kind || r.Owner != claims.Subject || r.Tenant != claims.Tenant || r.PrincipalKind != claims.PrincipalKind || !now.Before(r.ExpiresAt) {
 		return fault.Unauthorized()
 	}
@@ -74,14 +74,14 @@ JOIN identity.memberships m ON m.tenant_id = r.tenant_id AND m.user_id = r.user_
 JOIN identity.tenants t ON t.id = r.tenant_id
 WHERE r.tenant_id = @tenant AND r.jti = @jti`
 
-func readRecord(ctx context.Context, q postgres.Querier, claims token.Claims) (liveRecord, error) {
+func readRecord(ctx context.Context, q postgres.Querier, claims token.Claims) (credentialRecord, error) {
 	sql := keyRecordSQL
 	if claims.Kind == token.Session {
 		sql = sessionRecordSQL
 	}
-	r, err := postgres.One[liveRecord](ctx, q, sql, postgres.Args{"tenant": claims.Tenant, "jti": claims.ID})
+	r, err := postgres.One[credentialRecord](ctx, q, sql, postgres.Args{"tenant": claims.Tenant, "jti": claims.ID})
 	if postgres.IsNoRows(err) {
-		return liveRecord{}, fault.Unauthorized()
+		return credentialRecord{}, fault.Unauthorized()
 	}
 	r.Kind = claims.Kind
 	return r, err
@@ -104,8 +104,8 @@ func readTarget(ctx context.Context, q postgres.Querier, user, selector op.UUID)
 	return tenant, err
 }
 
-// storedState is what the target tenant has on record for the user, all of one
-// revision because one statement read it.
+// storedState is what the target tenant stores about the user. One statement reads all
+// of it, so it has a single revision.
 type storedState struct {
 	Revision     int64
 	TenantType   string
@@ -121,7 +121,7 @@ type assignment struct {
 	ID    string `json:"id"`
 }
 
-func assignments(stored []assignment) []authz.Assignment {
+func policyAssignments(stored []assignment) []authz.Assignment {
 	list := make([]authz.Assignment, len(stored))
 	for i, a := range stored {
 		list[i] = authz.Assignment{Role: a.Role, Scope: a.Scope, ID: a.ID}
@@ -129,8 +129,8 @@ func assignments(stored []assignment) []authz.Assignment {
 	return list
 }
 
-// Only the roles that can matter are read: those of the token and those stored.
-const storedSQL = `
+// Only relevant roles are read: those in the token and those that are assigned.
+const storedStateSQL = `
 SELECT t.grants_revision AS revision, t.type AS tenant_type,
        coalesce(m.organisation_id::text, '') AS organisation, coalesce(m.clearance, '') AS clearance,
        (SELECT coalesce(json_agg(json_build_object('role', r.name, 'scope', a.scope, 'id', coalesce(a.scope_id::text, ''))
@@ -150,13 +150,13 @@ FROM identity.memberships m
 JOIN identity.tenants t ON t.id = m.tenant_id
 WHERE m.tenant_id = @tenant AND m.user_id = @user`
 
-func readStored(ctx context.Context, q postgres.Querier, target op.UUID, claims token.Claims) (storedState, error) {
+func readStoredState(ctx context.Context, q postgres.Querier, target op.UUID, claims token.Claims) (storedState, error) {
 	roles := claims.Roles
 	if target != claims.Tenant {
-		// The snapshot says nothing about another tenant's roles of the same name.
+		// The token's roles belong to its own tenant, even if the target has roles of the same name.
 		roles = nil
 	}
-	s, err := postgres.One[storedState](ctx, q, storedSQL, postgres.Args{"tenant": target, "user": claims.Subject, "roles": roles})
+	s, err := postgres.One[storedState](ctx, q, storedStateSQL, postgres.Args{"tenant": target, "user": claims.Subject, "roles": roles})
 	if postgres.IsNoRows(err) {
 		return storedState{}, fault.ForbiddenTenant()
 	}

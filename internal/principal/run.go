@@ -10,15 +10,15 @@ import (
 	"parapet/internal/op"
 )
 
-// Channel is where the database announces changes of the directory.
+// Channel is the PostgreSQL channel for notifications of changes in the directory.
 const Channel = "parapet_identity"
 
 const finalFlushTimeout = 3 * time.Second
 
-// Run writes last_used_at until ctx ends; then it writes what still waits.
+// Run writes last_used_at until ctx ends, and then writes the pending updates.
 func (c *Checker) Run(ctx context.Context) {
 	flush := func(ctx context.Context) {
-		if err := c.credentialUse.flush(ctx, c.cfg.Pool, c.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
+		if err := c.keyUsage.flush(ctx, c.cfg.Pool, c.cfg.Clock.Now()); err != nil && ctx.Err() == nil {
 			c.cfg.Log.WarnContext(ctx, "last_used_at not written", slog.Any("error", err))
 		}
 	}
@@ -29,18 +29,18 @@ func (c *Checker) Run(ctx context.Context) {
 			defer cancel()
 			flush(end)
 			return
-		case <-c.credentialUse.wake:
+		case <-c.keyUsage.wake:
 		}
-		// A moment for more of them, so that one statement writes many.
+		// Wait briefly to write several updates in one statement.
 		select {
 		case <-ctx.Done():
-		case <-time.After(usageFlush):
+		case <-time.After(usageFlushDelay):
 			flush(ctx)
 		}
 	}
 }
 
-// notification is what the database says of a change: ids alone.
+// notification is the payload of a database notification. It contains ids only.
 type notification struct {
 	Kind   string  `json:"kind"`
 	Tenant op.UUID `json:"tenant"`
@@ -48,8 +48,8 @@ type notification struct {
 	JTI    op.UUID `json:"jti"`
 }
 
-// Changed is the notice of a change that this process has itself committed.
-func (c *Checker) Changed(resourceType string, id op.UUID) {
+// Invalidate drops cached data after this process has committed a change of the resource.
+func (c *Checker) Invalidate(resourceType string, id op.UUID) {
 	n := notification{Kind: resourceType}
 	switch resourceType {
 	case "api_key", "session":
@@ -63,7 +63,7 @@ func (c *Checker) Changed(resourceType string, id op.UUID) {
 		return
 	}
 	if id != "" {
-		c.apply(n, nil)
+		c.applyNotification(n, nil)
 	}
 }
 
@@ -72,7 +72,7 @@ func (c *Checker) handleNotification(payload string) {
 	if err == nil && n.JTI != "" {
 		c.cfg.Tokens.Forget(n.JTI)
 	}
-	c.apply(n, err)
+	c.applyNotification(n, err)
 }
 
 func parseNotification(payload string) (notification, error) {
@@ -81,20 +81,20 @@ func parseNotification(payload string) (notification, error) {
 	return n, err
 }
 
-// apply drops what a notice concerns. One that cannot be read drops everything:
-// it costs some queries, and the opposite could cost more.
-func (c *Checker) apply(n notification, err error) {
+// applyNotification drops the entries that a notification concerns. An unreadable
+// notification drops everything: that costs queries, but keeps no outdated entry.
+func (c *Checker) applyNotification(n notification, err error) {
 	switch {
 	case err != nil:
 		c.DropAll()
 	case n.Kind == "grants" && n.Tenant != "":
-		// Subjects carry their revision, which every request compares: nothing to drop.
+		// A cached Subject has its revision, which every request compares.
 	case (n.Kind == "api_key" || n.Kind == "session") && n.JTI != "":
-		c.live.drop(func(jti op.UUID, _ liveRecord) bool { return jti == n.JTI })
+		c.records.drop(func(jti op.UUID, _ credentialRecord) bool { return jti == n.JTI })
 	case (n.Kind == "membership" || n.Kind == "user") && n.User != "":
 		c.dropUser(n.User)
 	case n.Kind == "tenant" && n.Tenant != "":
-		c.live.drop(func(_ op.UUID, r liveRecord) bool { return r.Tenant == n.Tenant })
+		c.records.drop(func(_ op.UUID, r credentialRecord) bool { return r.Tenant == n.Tenant })
 		c.targets.drop(func(_ targetKey, t op.UUID) bool { return t == n.Tenant })
 		c.subjects.drop(func(k subjectKey, _ *Principal) bool { return k.tenant == n.Tenant })
 	default:
@@ -103,14 +103,14 @@ func (c *Checker) apply(n notification, err error) {
 }
 
 func (c *Checker) dropUser(user op.UUID) {
-	c.live.drop(func(_ op.UUID, r liveRecord) bool { return r.Owner == user })
+	c.records.drop(func(_ op.UUID, r credentialRecord) bool { return r.Owner == user })
 	c.targets.drop(func(k targetKey, _ op.UUID) bool { return k.user == user })
 	c.subjects.drop(func(k subjectKey, p *Principal) bool { return k.user == user || slices.Contains(p.delegatorIDs, user) })
 }
 
-// DropAll forgets everything that is remembered.
+// DropAll clears all caches.
 func (c *Checker) DropAll() {
-	c.live.drop(func(op.UUID, liveRecord) bool { return true })
+	c.records.drop(func(op.UUID, credentialRecord) bool { return true })
 	c.targets.drop(func(targetKey, op.UUID) bool { return true })
 	c.subjects.drop(func(subjectKey, *Principal) bool { return true })
 }

@@ -15,7 +15,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// recordingPolicies records the input of the last subject.
+// recordingPolicies stores the input of the last call of Subject.
 type recordingPolicies struct {
 	principal.Policies
 	last authz.SubjectInput
@@ -26,12 +26,12 @@ func (p *recordingPolicies) Subject(ctx context.Context, in authz.SubjectInput) 
 	return p.Policies.Subject(ctx, in)
 }
 
-func TestAuthenticate_HidesAuthorityInTheTokensTenantFromOtherTenants(t *testing.T) {
+func TestAuthenticate_HidesTokenRolesFromOtherTenants(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newFixture(t, options{})
 	acme, globex := w.tenant("acme"), w.tenant("globex")
 	worker := w.user(acme, "worker@acme.example")
-	w.member(globex, worker)
+	w.addMember(globex, worker)
 	w.assign(acme, worker, w.role(acme, "Harbour Master", "user.read"))
 	session, _ := w.session(acme, worker, "Harbour Master")
 	policies := &recordingPolicies{Policies: w.engine}
@@ -48,17 +48,17 @@ func TestAuthenticate_HidesAuthorityInTheTokensTenantFromOtherTenants(t *testing
 		}
 		got := policies.last.Token
 		if len(got.Roles) != c.roles || c.roles == 0 && (len(got.RoleScopes) > 0 || got.Clearance != "") {
-			t.Errorf("the policies of %s see the token %+v", c.target, got)
+			t.Errorf("policies of tenant %s: got token %+v, want %d roles", c.target, got, c.roles)
 		}
 	}
 }
 
-func TestTargetTenant(t *testing.T) {
+func TestAuthenticate_SelectsTargetTenantFromActAs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	acme, globex, initech := w.tenant("acme"), w.tenant("globex"), w.tenant("initech")
 	worker := w.user(acme, "worker@acme.example")
-	w.member(globex, worker)
+	w.addMember(globex, worker)
 	acmeOrg, globexOrg, initechOrg := w.organisation(acme, "Acme"), w.organisation(globex, "Globex"), w.organisation(initech, "Initech")
 	w.assign(acme, worker, w.role(acme, "Admin", "user.read"))
 	w.assign(globex, worker, w.role(globex, "Member", "projects.read"))
@@ -70,34 +70,34 @@ func TestTargetTenant(t *testing.T) {
 			string(acme): string(acme), string(acmeOrg): string(acme), string(globex): string(globex), string(globexOrg): string(globex),
 			"": "", "acme": "", string(initech): "", string(initechOrg): "", string(uid.New()): "", string(globex) + " ": "", "*": "",
 		} {
-			// Twice, so that what is remembered answers the same.
+			// Twice, so that the second call uses the cache.
 			for range 2 {
-				p, err := w.askAs(text, selector)
+				p, err := w.authenticateAs(text, selector)
 				if want == "" {
 					if f := fault.From(err); f == nil || f.Code != fault.CodeForbidden || f.Message != fault.ForbiddenTenant().Message || f.Permission != "" || f.Reason != "" {
-						t.Errorf("%s: selector %q: %v, want the generic refusal", name, selector, err)
+						t.Errorf("%s: selector %q: %v, want the generic FORBIDDEN", name, selector, err)
 					}
 					continue
 				}
 				if err != nil || string(p.Tenant) != want || p.TokenTenant != acme {
-					t.Errorf("%s: selector %q: %+v, %v", name, selector, p, err)
+					t.Errorf("%s: selector %q: got %+v, %v, want tenant %s", name, selector, p, err, want)
 				}
 			}
 		}
-		// The token's Admin is Acme's; in Globex only what is stored there counts.
-		p, err := w.askAs(text, string(globex))
+		// The role Admin in the token belongs to Acme; in Globex only stored roles count.
+		p, err := w.authenticateAs(text, string(globex))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Subject.Holds("user.read") || !p.Subject.Holds("projects.read") {
-			t.Errorf("%s: in globex it holds %v", name, p.Subject.Permissions())
+			t.Errorf("%s: got permissions %v in globex, want only projects.read", name, p.Subject.Permissions())
 		}
 	}
 }
 
-func TestTheWikiHonoursTheHeaderForKeysAlone(t *testing.T) {
+func TestAuthenticate_WikiAcceptsActAsOnlyFromKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	session, _ := w.session(acme, worker)
@@ -108,48 +108,48 @@ func TestTheWikiHonoursTheHeaderForKeysAlone(t *testing.T) {
 	}{{session, "wiki", false}, {key, "wiki", true}, {session, "tracker", true}, {key, "tracker", true}} {
 		_, err := w.checker.Authenticate(t.Context(), principal.Credential{Token: c.token, Module: c.module, ActAs: string(acme), HasActAs: true})
 		if (err == nil) != c.ok {
-			t.Errorf("module %s: %v, want accepted %v", c.module, err, c.ok)
+			t.Errorf("module %s: got error %v, want accepted = %t", c.module, err, c.ok)
 		}
 	}
 }
 
-func TestServicePrincipalIsBoundToItsTenant(t *testing.T) {
+func TestAuthenticate_ServicePrincipalCannotActInAnotherTenant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newFixture(t, options{})
 	acme, globex := w.tenant("acme"), w.tenant("globex")
 	bot := uid.New()
 	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, integration_key, email, display_name) VALUES ($1, $2, 'SERVICE', 'spec-wiki-sync', 'sync@acme.example', 'Sync')`, bot, acme)
-	w.member(acme, bot)
-	w.member(globex, bot)
+	w.addMember(acme, bot)
+	w.addMember(globex, bot)
 	w.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, $2, 'wiki:page:write')`, acme, w.role(acme, "wiki:page:write"))
 	c := w.claims(acme, bot, "wiki:page:write")
 	c.PrincipalKind = "SERVICE"
 	w.exec(`INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at) VALUES ($1, $2, 'ci', $3, 'SERVICE', $4, $3, $5)`, acme, c.ID, bot, c.ExpiresAt, c.IssuedAt)
 	text := w.sign(c, token.APIKey)
-	p, err := w.ask(text)
+	p, err := w.authenticate(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.IntegrationKey != "spec-wiki-sync" || !p.Subject.Holds("wiki:page:write") {
-		t.Errorf("principal %+v holds %v", p, p.Subject.Permissions())
+		t.Errorf("got principal %+v with permissions %v, want wiki:page:write", p, p.Subject.Permissions())
 	}
-	if _, err := w.askAs(text, string(acme)); err != nil {
-		t.Errorf("its own tenant by header: %v", err)
+	if _, err := w.authenticateAs(text, string(acme)); err != nil {
+		t.Errorf("x-act-as-org with its own tenant: got error %v, want none", err)
 	}
-	_, err = w.askAs(text, string(globex))
-	wantRefusal(t, err, fault.CodeForbidden, "")
+	_, err = w.authenticateAs(text, string(globex))
+	wantFault(t, err, fault.CodeForbidden, "")
 }
 
-func TestRefreshFollowsTheRevision(t *testing.T) {
+func TestRefresh_RebuildsSubjectForNewRevision(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	ctx := t.Context()
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	role := w.role(acme, "Member", "projects.read", "tasks.read")
 	w.assign(acme, worker, role)
 	text, _ := w.key(acme, worker, "Member")
-	p, err := w.ask(text)
+	p, err := w.authenticate(text)
 	if err != nil || !p.Subject.Holds("tasks.read") {
 		t.Fatalf("%v, %v", p, err)
 	}
@@ -159,54 +159,54 @@ func TestRefreshFollowsTheRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	if live == p.Revision {
-		t.Fatal("a change of grants left the revision")
+		t.Fatal("changing grants did not change the revision")
 	}
-	fresh, err := w.checker.Refresh(ctx, p, principal.Live{Revision: live})
+	fresh, err := w.checker.Refresh(ctx, p, principal.LiveState{Revision: live})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if fresh.Revision != live || fresh.Subject.Holds("tasks.read") || !fresh.Subject.Holds("projects.read") {
-		t.Errorf("revision %d of %d, holds %v", fresh.Revision, live, fresh.Subject.Permissions())
+		t.Errorf("got revision %d with permissions %v, want revision %d without tasks.read", fresh.Revision, fresh.Subject.Permissions(), live)
 	}
 	if p.Subject.Holds("tasks.read") != true {
-		t.Error("the former principal has changed under its holder")
+		t.Error("Refresh changed the original principal")
 	}
-	again, err := w.ask(text)
+	again, err := w.authenticate(text)
 	if err != nil || again.Revision != live {
-		t.Errorf("the next request starts from revision %d of %d, %v", again.Revision, live, err)
+		t.Errorf("next request: got revision %d, want %d; error %v", again.Revision, live, err)
 	}
 	w.exec(`DELETE FROM identity.role_assignments; DELETE FROM identity.api_keys; DELETE FROM identity.memberships`)
-	_, err = w.checker.Refresh(ctx, p, principal.Live{Revision: live + 1})
-	wantRefusal(t, err, fault.CodeForbidden, "")
+	_, err = w.checker.Refresh(ctx, p, principal.LiveState{Revision: live + 1})
+	wantFault(t, err, fault.CodeForbidden, "")
 }
 
-// A subject is not used for longer than five minutes, whatever its revision.
-func TestSubjectHasAnEnd(t *testing.T) {
+// A Subject is used for at most SubjectTTL, even if its revision stays the same.
+func TestAuthenticate_RebuildsSubjectAfterTTL(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newFixture(t, options{})
 	acme := w.tenant("acme")
 	text, _ := w.key(acme, w.user(acme, "worker@acme.example"))
-	first, err := w.ask(text)
+	first, err := w.authenticate(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.clock.add(principal.SubjectTTL - time.Second)
-	second, err := w.ask(text)
+	w.clock.advance(principal.SubjectTTL - time.Second)
+	second, err := w.authenticate(text)
 	if err != nil || second.Subject != first.Subject {
-		t.Errorf("made anew before its time (%v)", err)
+		t.Errorf("before the TTL: got a new Subject (%v), want the cached one", err)
 	}
-	w.clock.add(time.Second)
-	third, err := w.ask(text)
+	w.clock.advance(time.Second)
+	third, err := w.authenticate(text)
 	if err != nil || third.Subject == first.Subject {
-		t.Errorf("used after its time (%v)", err)
+		t.Errorf("after the TTL: got the cached Subject (%v), want a new one", err)
 	}
 }
 
-// What is remembered of one token never speaks for another one of the same id:
-// not a caveat that is missing there, and not a role that is more here.
-func TestTokensOfOneIDSpeakForThemselves(t *testing.T) {
+// The cached principal of one token is not used for another token with the same id: that
+// would lose its caveats or add roles.
+func TestAuthenticate_TokensWithSameIDDoNotShareCache(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{ttl: 30 * time.Second})
+	w := newFixture(t, options{ttl: 30 * time.Second})
 	acme := w.tenant("acme")
 	worker := w.user(acme, "worker@acme.example")
 	w.role(acme, "Member", "projects.read")
@@ -220,16 +220,16 @@ func TestTokensOfOneIDSpeakForThemselves(t *testing.T) {
 			name, text, clearance string
 			holds                 []string
 		}{
-			{"the token", plain, "SECRET", []string{"projects.read"}},
+			{"the original token", plain, "SECRET", []string{"projects.read"}},
 			{"with a caveat", w.sign(narrow, token.APIKey), "INTERNAL", nil},
-			{"with a role more", w.sign(more, token.APIKey), "SECRET", []string{"projects.read", "role.assign"}},
+			{"with an additional role", w.sign(more, token.APIKey), "SECRET", []string{"projects.read", "role.assign"}},
 		} {
-			p, err := w.ask(c.text)
+			p, err := w.authenticate(c.text)
 			if err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 			if got := p.Subject.Permissions(); !slices.Equal(got, c.holds) || p.Clearance() != c.clearance {
-				t.Errorf("%s: %v at %s, want %v at %s", c.name, got, p.Clearance(), c.holds, c.clearance)
+				t.Errorf("%s: got permissions %v with clearance %s, want %v with %s", c.name, got, p.Clearance(), c.holds, c.clearance)
 			}
 		}
 	}

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// usageEvery is how often last_used_at of one key is written at most.
-	usageEvery = time.Minute
-	// usageFlush is how long a use waits to be written.
-	usageFlush = 500 * time.Millisecond
-	// usageLimit bounds how many keys wait; a use beyond it is not written, and
-	// the key's next use is.
+	// usageInterval is the minimum time between two writes of last_used_at of one key.
+	usageInterval = time.Minute
+	// usageFlushDelay is how long a use is buffered before it is written.
+	usageFlushDelay = 500 * time.Millisecond
+	// usageLimit is the maximum number of buffered keys. Further uses are dropped; the
+	// next use of the key is written.
 	usageLimit = 65536
 )
 
-// usage collects the uses of keys that are to be written.
-type usage struct {
+// usageBuffer collects the times at which keys were used, for batched writes.
+type usageBuffer struct {
 	mu      sync.Mutex
 	pending map[keyID]time.Time
 	written map[keyID]time.Time
@@ -30,16 +30,16 @@ type usage struct {
 
 type keyID struct{ tenant, jti op.UUID }
 
-func newUsage() *usage {
-	return &usage{pending: map[keyID]time.Time{}, written: map[keyID]time.Time{}, wake: make(chan struct{}, 1)}
+func newUsage() *usageBuffer {
+	return &usageBuffer{pending: map[keyID]time.Time{}, written: map[keyID]time.Time{}, wake: make(chan struct{}, 1)}
 }
 
-// record remembers a use, unless one was written within the last minute.
-func (u *usage) record(tenant, jti op.UUID, now time.Time) {
+// record buffers a use, unless one was recorded within the last minute.
+func (u *usageBuffer) record(tenant, jti op.UUID, now time.Time) {
 	id := keyID{tenant, jti}
 	u.mu.Lock()
 	at, seen := u.written[id]
-	due := !seen || now.Sub(at) >= usageEvery
+	due := !seen || now.Sub(at) >= usageInterval
 	if due && len(u.pending) < usageLimit {
 		u.pending[id] = now
 		u.written[id] = now
@@ -55,25 +55,25 @@ func (u *usage) record(tenant, jti op.UUID, now time.Time) {
 	}
 }
 
-// take gives what waits and forgets what was written more than a minute ago.
-func (u *usage) take(now time.Time) map[keyID]time.Time {
+// takePending returns the buffered uses and removes entries that are older than a minute.
+func (u *usageBuffer) takePending(now time.Time) map[keyID]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	batch := u.pending
 	u.pending = map[keyID]time.Time{}
-	maps.DeleteFunc(u.written, func(_ keyID, at time.Time) bool { return now.Sub(at) >= usageEvery })
+	maps.DeleteFunc(u.written, func(_ keyID, at time.Time) bool { return now.Sub(at) >= usageInterval })
 	return batch
 }
 
-// Several processes may see the same key: the statement holds the minute too.
+// Several processes may use the same key, so the statement enforces the minute as well.
 const usageSQL = `
 UPDATE identity.api_keys k SET last_used_at = v.at
 FROM unnest(@tenants::uuid[], @jtis::uuid[], @ats::timestamptz[]) AS v (tenant_id, jti, at)
 WHERE k.tenant_id = v.tenant_id AND k.jti = v.jti
   AND (k.last_used_at IS NULL OR k.last_used_at <= v.at - interval '1 minute')`
 
-func (u *usage) flush(ctx context.Context, q postgres.Querier, now time.Time) error {
-	batch := u.take(now)
+func (u *usageBuffer) flush(ctx context.Context, q postgres.Querier, now time.Time) error {
+	batch := u.takePending(now)
 	if len(batch) == 0 {
 		return nil
 	}

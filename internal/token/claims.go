@@ -16,10 +16,10 @@ import (
 	"parapet/internal/op"
 )
 
-// maxSeconds bounds exp, iat and nbf: the last second of the year 9999.
-const maxSeconds = 253402300799
+// maxTimestamp is the largest exp, iat and nbf: the last second of the year 9999.
+const maxTimestamp = 253402300799
 
-// wireClaims is the payload as it is written.
+// wireClaims is the JSON form of the payload.
 type wireClaims struct {
 	Issuer        string              `json:"iss"`
 	Subject       string              `json:"sub"`
@@ -36,11 +36,11 @@ type wireClaims struct {
 	Email         string              `json:"email,omitempty"`
 }
 
-// encodeClaims writes the payload and reads it back, so that nothing is signed
-// that Verify would refuse.
+// encodeClaims marshals the payload and decodes it again, so that no token is signed that
+// Verify would reject.
 func encodeClaims(c Claims, kind Kind) ([]byte, error) {
 	if kind.MaxLifetime() == 0 {
-		return nil, fmt.Errorf("token: %q is no kind of token", kind)
+		return nil, fmt.Errorf("token: unknown kind %q", kind)
 	}
 	w := wireClaims{
 		Issuer: Issuer, Subject: c.Subject.String(), ID: c.ID.String(), Tenant: c.Tenant.String(),
@@ -52,24 +52,23 @@ func encodeClaims(c Claims, kind Kind) ([]byte, error) {
 		w.NotBefore = c.NotBefore.Unix()
 	}
 	if w.ExpiresAt <= w.IssuedAt {
-		return nil, errors.New("token: it would expire before it is issued")
+		return nil, errors.New("token: exp must be after iat")
 	}
 	if time.Duration(w.ExpiresAt-w.IssuedAt)*time.Second > kind.MaxLifetime() {
-		return nil, fmt.Errorf("token: a %s lives at most %s", kind.Short(), kind.MaxLifetime())
+		return nil, fmt.Errorf("token: the lifetime of a token of kind %s must be at most %s", kind.Short(), kind.MaxLifetime())
 	}
 	payload, err := json.Marshal(&w, json.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("token: claims: %w", err)
 	}
 	if _, ok := decodeClaims(payload); !ok {
-		return nil, errors.New("token: the claims are not of the form that is read")
+		return nil, errors.New("token: invalid claims: Verify would reject them")
 	}
 	return payload, nil
 }
 
-// decodeClaims reads a payload strictly. A claim that is not ours is ignored, as
-// RFC 7519 section 4 asks; whatever narrows a token is a caveat, and those fail
-// closed.
+// decodeClaims reads a payload strictly. It ignores unknown claims, as RFC 7519 section 4
+// requires. Restrictions of a token are caveats, and an unknown caveat denies everything.
 func decodeClaims(payload []byte) (Claims, bool) {
 	m, ok := readObject(payload)
 	if !ok {
@@ -97,22 +96,22 @@ func decodeClaims(payload []byte) (Claims, bool) {
 	default:
 		return Claims{}, false
 	}
-	if r.fail || !c.ExpiresAt.After(c.IssuedAt) {
+	if r.failed || !c.ExpiresAt.After(c.IssuedAt) {
 		return Claims{}, false
 	}
 	return c, true
 }
 
-// claimReader reads members one by one and remembers that one was wrong.
+// claimReader reads members one by one and records whether one was invalid.
 type claimReader struct {
 	members map[string]jsontext.Value
-	fail    bool
+	failed  bool
 }
 
 func (r *claimReader) value(name string, required bool) (jsontext.Value, bool) {
 	v, ok := r.members[name]
 	if !ok && required {
-		r.fail = true
+		r.failed = true
 	}
 	return v, ok
 }
@@ -122,32 +121,32 @@ func (r *claimReader) text(name string, required bool) string {
 	if !ok {
 		return ""
 	}
-	s, ok := stringOf(v)
+	s, ok := readString(v)
 	if !ok {
-		r.fail = true
+		r.failed = true
 	}
 	return s
 }
 
-// uuid reads an identifier in its one canonical spelling.
+// uuid reads a UUID in canonical form.
 func (r *claimReader) uuid(name string) op.UUID {
 	s := r.text(name, true)
 	id, err := op.ParseUUID(s)
 	if err != nil || string(id) != s {
-		r.fail = true
+		r.failed = true
 	}
 	return id
 }
 
-// timestamp reads a positive whole number of seconds, written with digits alone.
+// timestamp reads a positive integer number of seconds, written in digits only.
 func (r *claimReader) timestamp(name string, required bool) time.Time {
 	v, ok := r.value(name, required)
 	if !ok {
 		return time.Time{}
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil || n <= 0 || n > maxSeconds || strconv.FormatInt(n, 10) != string(v) {
-		r.fail = true
+	if err != nil || n <= 0 || n > maxTimestamp || strconv.FormatInt(n, 10) != string(v) {
+		r.failed = true
 		return time.Time{}
 	}
 	return time.Unix(n, 0).UTC()
@@ -158,9 +157,9 @@ func (r *claimReader) texts(name string, required bool) []string {
 	if !ok {
 		return nil
 	}
-	list, ok := stringsOf(v)
+	list, ok := readStrings(v)
 	if !ok {
-		r.fail = true
+		r.failed = true
 	}
 	return list
 }
@@ -172,14 +171,14 @@ func (r *claimReader) scopes(name string) map[string][]string {
 	}
 	members, ok := readObject(v)
 	if !ok {
-		r.fail = true
+		r.failed = true
 		return nil
 	}
 	scopes := make(map[string][]string, len(members))
 	for role, value := range members {
-		list, ok := stringsOf(value)
-		if !ok || !plain(role) {
-			r.fail = true
+		list, ok := readStrings(value)
+		if !ok || !isPlainText(role) {
+			r.failed = true
 			return nil
 		}
 		scopes[role] = list
@@ -187,9 +186,9 @@ func (r *claimReader) scopes(name string) map[string][]string {
 	return scopes
 }
 
-// stringOf reads a JSON string that says the same everywhere: not null, no NUL,
-// no half of a surrogate pair.
-func stringOf(v jsontext.Value) (string, bool) {
+// readString reads a JSON string. It rejects null, NUL characters and unpaired
+// surrogates, which other parsers read differently.
+func readString(v jsontext.Value) (string, bool) {
 	if v.Kind() != '"' {
 		return "", false
 	}
@@ -198,12 +197,12 @@ func stringOf(v jsontext.Value) (string, bool) {
 		return "", false
 	}
 	s := string(text)
-	return s, plain(s)
+	return s, isPlainText(s)
 }
 
-func plain(s string) bool { return !strings.ContainsAny(s, "\x00\uFFFD") }
+func isPlainText(s string) bool { return !strings.ContainsAny(s, "\x00\uFFFD") }
 
-func stringsOf(v jsontext.Value) ([]string, bool) {
+func readStrings(v jsontext.Value) ([]string, bool) {
 	if v.Kind() != '[' {
 		return nil, false
 	}
@@ -217,7 +216,7 @@ func stringsOf(v jsontext.Value) ([]string, bool) {
 		if err != nil {
 			return nil, false
 		}
-		s, ok := stringOf(item)
+		s, ok := readString(item)
 		if !ok {
 			return nil, false
 		}
@@ -226,7 +225,7 @@ func stringsOf(v jsontext.Value) ([]string, bool) {
 	return list, true
 }
 
-// clone copies what the claims point to.
+// clone returns a deep copy.
 func (c Claims) clone() Claims {
 	c.Roles = slices.Clone(c.Roles)
 	c.Caveats = slices.Clone(c.Caveats)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A secret that is taken is long enough; an error names the setting and never says
-// what stands in it.
+// An accepted secret is long enough. An error names the setting and does not contain its
+// value.
 func FuzzSecrets(f *testing.F) {
 	f.Add("a secret of at least thirty-two bytes", "")
 	f.Add("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", "0123456789abcdef0123456789abcdef")
@@ -20,13 +20,13 @@ func FuzzSecrets(f *testing.F) {
 			}
 			for _, text := range []string{current, previous} {
 				if len(text) > 12 && strings.Contains(err.Error(), text) {
-					t.Fatalf("the error says the secret %q: %v", text, err)
+					t.Fatalf("the error contains the secret %q: %v", text, err)
 				}
 			}
 			return
 		}
 		if len(sign) < minSecret || (previous != "") != (verify != nil) || (verify != nil && len(verify) < minSecret) {
-			t.Fatalf("%q, %q gave secrets of %d and %d bytes", current, previous, len(sign), len(verify))
+			t.Fatalf("%q, %q: got secrets of %d and %d bytes", current, previous, len(sign), len(verify))
 		}
 	})
 }

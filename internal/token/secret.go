@@ -8,19 +8,18 @@ import (
 	"parapet/internal/fault"
 )
 
-// The settings that hold the secrets. The first signs and verifies. The second
-// verifies only, so that the secret can be replaced while tokens that it signed
-// are still in use.
+// The settings with the secrets. The first one signs and verifies. The second one only
+// verifies, so that the secret can be replaced while tokens signed with it are in use.
 const (
 	SecretSetting         = "API_KEY_JWT_SECRET"          //nolint:gosec // G101: a setting's name, not its value
 	PreviousSecretSetting = "API_KEY_JWT_SECRET_PREVIOUS" //nolint:gosec // G101: a setting's name, not its value
 )
 
-// minSecret is the shortest secret, in bytes, that may sign: HS256's own length.
+// minSecret is the minimum length of a secret in bytes: the output size of HS256.
 const minSecret = 32
 
-// readSecrets reads both settings; previous may be empty. The error names the
-// setting that is wrong.
+// readSecrets parses both settings; previous may be empty. An error names the invalid
+// setting.
 func readSecrets(current, previous string) (sign, verify []byte, err error) {
 	if sign, err = parseSecret(SecretSetting, current); err != nil || previous == "" {
 		return sign, nil, err
@@ -30,19 +29,19 @@ func readSecrets(current, previous string) (sign, verify []byte, err error) {
 	}
 	if bytes.Equal(sign, verify) {
 		return nil, nil, fault.Validation(PreviousSecretSetting,
-			fmt.Sprintf("%s is the same secret as %s: set it to the secret that was replaced, or remove it.", PreviousSecretSetting, SecretSetting))
+			fmt.Sprintf("%s must differ from %s: set it to the replaced secret, or remove it.", PreviousSecretSetting, SecretSetting))
 	}
 	return sign, verify, nil
 }
 
-// parseSecret reads a secret as it was written in the setting.
+// parseSecret returns the secret in a setting's value.
 //
-// The value is base64 when it is canonical, padded, standard base64 of at least
-// 32 bytes and is not made of hexadecimal digits alone; then the secret is what
-// it decodes to. Every other value is raw: the secret is its bytes as they
-// stand. So the output of `openssl rand -base64 32` is base64, and that of
-// `openssl rand -hex 32`, or any text with a character outside base64's
-// alphabet, is raw. A secret shorter than 32 bytes is refused.
+// The value is base64 if it is canonical, padded, standard base64 of at least 32 bytes
+// and contains a character that is not a hexadecimal digit; the secret is then the decoded
+// bytes. Any other value is raw: the secret is its bytes. So the output of
+// `openssl rand -base64 32` is base64; the output of `openssl rand -hex 32`, and any text
+// with a character outside the base64 alphabet, is raw. A secret shorter than 32 bytes is
+// rejected.
 func parseSecret(setting, text string) ([]byte, error) {
 	secret := []byte(text)
 	if !isHex(text) {

@@ -11,11 +11,11 @@ import (
 // signatureLength is the length of an HS256 signature in base64url.
 const signatureLength = 43
 
-// readShape takes a text for a token when it is three segments of canonical
-// base64url, the last as long as our signature. Canonical means
-// that no other text decodes to the same bytes: no padding, no line break, no
-// stray bits at the end of a segment. It gives the decoded header.
-func readShape(text string) ([]byte, bool) {
+// checkCompactForm checks that text has three segments of canonical base64url and a
+// signature of the right length, and returns the decoded header. Canonical means that no
+// other text decodes to the same bytes: no padding, no line break, no unused bits set at
+// the end of a segment.
+func checkCompactForm(text string) ([]byte, bool) {
 	header, rest, ok := strings.Cut(text, ".")
 	if !ok {
 		return nil, false
@@ -24,7 +24,7 @@ func readShape(text string) ([]byte, bool) {
 	if !ok || len(signature) != signatureLength {
 		return nil, false
 	}
-	if !canonical(payload) || !canonical(signature) || !canonical(header) {
+	if !isCanonicalBase64URL(payload) || !isCanonicalBase64URL(signature) || !isCanonicalBase64URL(header) {
 		return nil, false
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(header)
@@ -34,10 +34,10 @@ func readShape(text string) ([]byte, bool) {
 	return decoded, true
 }
 
-// canonical tells whether a segment is non-empty base64url without padding whose
-// unused last bits are zero. (encoding/base64 skips line breaks even when it is
-// strict, so the alphabet is looked at here.)
-func canonical(segment string) bool {
+// isCanonicalBase64URL reports whether a segment is non-empty base64url without padding
+// whose unused last bits are zero. It checks the alphabet itself, because encoding/base64
+// skips line breaks even in strict mode.
+func isCanonicalBase64URL(segment string) bool {
 	if segment == "" || len(segment)%4 == 1 {
 		return false
 	}
@@ -59,8 +59,8 @@ func canonical(segment string) bool {
 	}
 }
 
-// sextet gives the six bits that a character of base64url stands for, 255 for
-// any other character.
+// sextet returns the six bits that a base64url character encodes, and 255 for any other
+// character.
 func sextet(c byte) byte {
 	switch {
 	case c >= 'A' && c <= 'Z':
@@ -78,19 +78,18 @@ func sextet(c byte) byte {
 	}
 }
 
-// readHeader reads {"alg":"HS256","typ":kind}, in either order, and refuses any
-// other member: what we did not write we do not understand, crit, kid and
-// embedded keys among it.
+// readHeader reads {"alg":"HS256","typ":kind} in either order. It rejects any other
+// member, for example crit, kid and embedded keys.
 func readHeader(header []byte) (Kind, bool) {
 	members, ok := readObject(header)
 	if !ok || len(members) != 2 {
 		return "", false
 	}
-	alg, ok := stringOf(members["alg"])
+	alg, ok := readString(members["alg"])
 	if !ok || alg != "HS256" {
 		return "", false
 	}
-	typ, ok := stringOf(members["typ"])
+	typ, ok := readString(members["typ"])
 	kind := Kind(typ)
 	if !ok || kind.MaxLifetime() == 0 {
 		return "", false
@@ -98,13 +97,13 @@ func readHeader(header []byte) (Kind, bool) {
 	return kind, true
 }
 
-// readObject reads text as exactly one JSON object: no junk and no space around
-// it, no duplicate name at any depth, valid UTF-8.
+// readObject parses text as exactly one JSON object: nothing around it, no duplicate name
+// at any depth, valid UTF-8.
 func readObject(text []byte) (map[string]jsontext.Value, bool) {
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
 		return nil, false
 	}
-	// IsValid refuses duplicate names and invalid UTF-8 at every depth.
+	// IsValid rejects duplicate names and invalid UTF-8 at every depth.
 	if !jsontext.Value(text).IsValid() {
 		return nil, false
 	}

@@ -1,21 +1,20 @@
-// Package token owns the credentials that requests carry: it signs them and it
-// reads them, and no other package knows how.
+// Package token signs and verifies the tokens of sessions and API keys. No other package
+// reads or writes tokens.
 //
-// A token is a compact JWS with HS256 under one fixed key. While that key is being
-// replaced, the one before still verifies tokens; it never signs. The header is exactly
-// {"alg":"HS256","typ":<kind>}; whatever else a header may hold (kid, jwk, jku,
-// x5u, crit …) makes it no token of ours, so nothing that a caller wrote can
-// choose a key or have one fetched. The kind is part of the signed header, and a
-// token is accepted only where its kind is.
+// A token is a compact JWS with HS256 and one fixed key. During a key rotation the
+// previous key still verifies tokens; it never signs. The header is exactly
+// {"alg":"HS256","typ":<kind>}. A header with any other member (kid, jwk, jku, x5u,
+// crit …) is rejected, so a caller cannot choose a key or make the server fetch one. The
+// kind is part of the signed header; each caller of Verify names the kinds it accepts.
 //
-// It promises:
-//   - Verify reads in this order: shape, header, signature, kind, claims, time.
-//   - Every failure is fault.Unauthorized(), without a cause: no answer tells one
-//     reason from another.
-//   - Claims that Verify returns share no memory with the cache or with other
-//     callers.
-//   - Nothing here knows of revocation: that is asked by jti, with every use, of
-//     the record (see the principal check).
+// Guarantees:
+//   - Verify checks in this order: form, header, signature, kind, claims, time.
+//   - Every failure is fault.Unauthorized() without a cause, so a response does not reveal
+//     the reason.
+//   - Claims that Verify returns share no memory with the cache or with other callers.
+//
+// This package does not check revocation. Package principal checks the credential's record
+// by jti on every use.
 package token
 
 import (
@@ -34,14 +33,14 @@ import (
 // Issuer is the iss claim of every token.
 const Issuer = "parapet"
 
-// maxLength is the longest text that is looked at.
-const maxLength = 8 << 10
+// maxTokenBytes is the maximum length of a token.
+const maxTokenBytes = 8 << 10
 
-// skew is how far the clocks of two servers may differ: a token that one has
-// just issued must be good at the other.
-const skew = 5 * time.Second
+// clockSkew is the allowed difference between the clocks of two servers: a token that one
+// server has just issued must be valid on the other.
+const clockSkew = 5 * time.Second
 
-// Kind is what a token is for; its text is the header's typ.
+// Kind is the purpose of a token: the typ of its header.
 type Kind string
 
 // The kinds of tokens.
@@ -51,8 +50,8 @@ const (
 	Internal Kind = "pt-internal+jwt"
 )
 
-// MaxLifetime is the longest time from iat to exp that a token of the kind may
-// have; zero for what is no kind.
+// MaxLifetime returns the maximum time from iat to exp for a token of the kind, and zero
+// for an unknown kind.
 func (k Kind) MaxLifetime() time.Duration {
 	switch k {
 	case APIKey:
@@ -66,7 +65,7 @@ func (k Kind) MaxLifetime() time.Duration {
 	}
 }
 
-// Short is the kind's name in decisions and logs: api_key, session, internal.
+// Short returns the kind's name in decisions and logs: api_key, session or internal.
 func (k Kind) Short() string {
 	switch k {
 	case APIKey:
@@ -80,7 +79,7 @@ func (k Kind) Short() string {
 	}
 }
 
-// Claims is what a token says. Times are whole seconds in UTC.
+// Claims are the claims of a token. Times are whole seconds in UTC.
 type Claims struct {
 	// Kind is set by Verify; Issue takes the kind as an argument.
 	Kind      Kind
@@ -89,55 +88,55 @@ type Claims struct {
 	Tenant    op.UUID // tenant_id
 	IssuedAt  time.Time
 	ExpiresAt time.Time
-	// NotBefore is zero where the token has no nbf.
+	// NotBefore is zero if the token has no nbf.
 	NotBefore time.Time
-	// Roles are names as they were at signing.
+	// Roles are the role names at the time of signing.
 	Roles []string
-	// RoleScopes holds, for a role that was held in narrower scopes only, those
-	// scopes ("project:<uuid>", "organisation:<uuid>"). A role without an entry
-	// is tenant-wide.
+	// RoleScopes maps a role that is held only in narrower scopes to these scopes
+	// ("project:<uuid>", "organisation:<uuid>"). A role without an entry is held in the
+	// whole tenant.
 	RoleScopes    map[string][]string
 	PrincipalKind string
-	// Clearance is as read, recognised or not; empty where the token has none.
+	// Clearance is the claim's text, even if it is unknown; empty if the token has none.
 	Clearance string
 	Caveats   []string
 	Email     string
 }
 
-// Config is what a Keyring is made from.
+// Config configures a Keyring.
 type Config struct {
-	// Secret is the setting API_KEY_JWT_SECRET as it was written: it signs and it
-	// verifies.
+	// Secret is the value of the setting API_KEY_JWT_SECRET. It signs and verifies.
 	Secret string
-	// Previous is the setting API_KEY_JWT_SECRET_PREVIOUS: it verifies only. Empty
-	// is none.
-	Previous string
-	// Clock tells the time; the system's when nil.
+	// PreviousSecret is the value of the setting API_KEY_JWT_SECRET_PREVIOUS. It only
+	// verifies. Empty if there is none.
+	PreviousSecret string
+	// Clock returns the time; nil is the system clock.
 	Clock clock.Clock
-	// CacheSize bounds the cache of verified tokens; 0 is 4,096, negative is no cache.
+	// CacheSize is the maximum number of cached tokens; 0 means 4,096, a negative value
+	// disables the cache.
 	CacheSize int
 }
 
-// Keyring signs and reads tokens. It is safe for concurrent use.
+// Keyring signs and verifies tokens. It is safe for concurrent use.
 type Keyring struct {
 	secret []byte
-	// previous verifies what secret does not; nil is none.
-	previous []byte
-	clock    clock.Clock
-	verified *cache
-	// byPrevious counts the uses of tokens that only previous verifies.
-	byPrevious atomic.Int64
+	// previousSecret verifies tokens that secret does not; nil if there is none.
+	previousSecret []byte
+	clock          clock.Clock
+	verifiedTokens *cache
+	// previousSecretUses counts the uses of tokens that only previousSecret verifies.
+	previousSecretUses atomic.Int64
 }
 
 const defaultCacheSize = 4096
 
-// New makes a Keyring. The error names the setting that is wrong.
+// New returns a Keyring. An error names the invalid setting.
 func New(cfg Config) (*Keyring, error) {
-	secret, previous, err := readSecrets(cfg.Secret, cfg.Previous)
+	secret, previous, err := readSecrets(cfg.Secret, cfg.PreviousSecret)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keyring{secret: secret, previous: previous, clock: cfg.Clock}
+	k := &Keyring{secret: secret, previousSecret: previous, clock: cfg.Clock}
 	if k.clock == nil {
 		k.clock = clock.System{}
 	}
@@ -146,14 +145,13 @@ func New(cfg Config) (*Keyring, error) {
 		size = defaultCacheSize
 	}
 	if size > 0 {
-		k.verified = newCache(size)
+		k.verifiedTokens = newCache(size)
 	}
 	return k, nil
 }
 
-// Issue signs claims as a token of the kind. The error, which is never the
-// caller's, says which rule the claims break: Issue signs nothing that Verify
-// would not read.
+// Issue signs claims as a token of the kind. It returns an error for claims that Verify
+// would reject; such an error is a programming error, not the caller's fault.
 func (k *Keyring) Issue(c Claims, kind Kind) (string, error) {
 	payload, err := encodeClaims(c, kind)
 	if err != nil {
@@ -167,106 +165,106 @@ func (k *Keyring) Issue(c Claims, kind Kind) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("token: sign: %w", err)
 	}
-	if len(signed) > maxLength {
-		return "", fmt.Errorf("token: %d bytes are more than the %d that are read", len(signed), maxLength)
+	if len(signed) > maxTokenBytes {
+		return "", fmt.Errorf("token: got %d bytes, want at most %d", len(signed), maxTokenBytes)
 	}
 	return string(signed), nil
 }
 
-// Verify reads a token of one of the accepted kinds. Every failure is
-// fault.Unauthorized().
+// Verify checks a token and returns its claims. It accepts only the given kinds. Every
+// failure is fault.Unauthorized().
 func (k *Keyring) Verify(text string, accept ...Kind) (Claims, error) {
-	if len(text) > maxLength {
+	if len(text) > maxTokenBytes {
 		return Claims{}, fault.Unauthorized()
 	}
 	now := k.clock.Now()
 	var key digest
-	if k.verified != nil {
-		key = digestOf(text)
-		if v, ok := k.verified.get(key); ok {
-			if !isAccepted(accept, v.claims.Kind) || !v.claims.liveAt(now) {
+	if k.verifiedTokens != nil {
+		key = newDigest(text)
+		if v, ok := k.verifiedTokens.get(key); ok {
+			if !isAccepted(accept, v.claims.Kind) || !v.claims.isValidAt(now) {
 				return Claims{}, fault.Unauthorized()
 			}
-			k.count(v)
+			k.countUse(v)
 			return v.claims.clone(), nil
 		}
 	}
-	v, ok := k.read(text, now, accept)
+	v, ok := k.verifyUncached(text, now, accept)
 	if !ok {
 		return Claims{}, fault.Unauthorized()
 	}
-	k.count(v)
-	if k.verified != nil {
-		k.verified.put(key, verified{v.claims.clone(), v.previous})
+	k.countUse(v)
+	if k.verifiedTokens != nil {
+		k.verifiedTokens.put(key, verifiedToken{v.claims.clone(), v.byPreviousSecret})
 	}
 	return v.claims, nil
 }
 
-// verified is a token whose signature is good.
-type verified struct {
+// verifiedToken is a token whose signature was verified.
+type verifiedToken struct {
 	claims Claims
-	// previous tells that the previous secret verified it.
-	previous bool
+	// byPreviousSecret reports whether the previous secret verified it.
+	byPreviousSecret bool
 }
 
-func (k *Keyring) count(v verified) {
-	if v.previous {
-		k.byPrevious.Add(1)
+func (k *Keyring) countUse(v verifiedToken) {
+	if v.byPreviousSecret {
+		k.previousSecretUses.Add(1)
 	}
 }
 
-// VerifiedByPrevious is how often a token was accepted, since the start, that the
-// previous secret signed. When it has stopped growing, that secret can go.
-func (k *Keyring) VerifiedByPrevious() int64 { return k.byPrevious.Load() }
+// PreviousSecretUses returns how often, since the start, a token that the previous secret
+// signed was accepted. When the number stops growing, the previous secret can be removed.
+func (k *Keyring) PreviousSecretUses() int64 { return k.previousSecretUses.Load() }
 
-// Forget drops what is cached of the token with this jti. Correctness does not
-// rest on it: the cache holds that a signature is good, not that a key is live.
+// Forget removes the token with this jti from the cache. It only frees memory: the cache
+// stores that a signature is valid, not that a key is active.
 func (k *Keyring) Forget(jti op.UUID) {
-	if k.verified != nil {
-		k.verified.forget(jti)
+	if k.verifiedTokens != nil {
+		k.verifiedTokens.forget(jti)
 	}
 }
 
-// read does all of Verify but the cache.
-func (k *Keyring) read(text string, now time.Time, accept []Kind) (verified, bool) {
-	header, ok := readShape(text)
+// verifyUncached is Verify without the cache.
+func (k *Keyring) verifyUncached(text string, now time.Time, accept []Kind) (verifiedToken, bool) {
+	header, ok := checkCompactForm(text)
 	if !ok {
-		return verified{}, false
+		return verifiedToken{}, false
 	}
 	kind, ok := readHeader(header)
 	if !ok {
-		return verified{}, false
+		return verifiedToken{}, false
 	}
-	previous := false
-	// jws compares signatures in constant time. A forged token meets both secrets.
+	usedPrevious := false
+	// jws compares signatures in constant time. A forged token is tried with both secrets.
 	payload, err := jws.Verify([]byte(text), jws.WithKey(jwa.HS256, k.secret))
-	if err != nil && k.previous != nil {
-		previous = true
-		payload, err = jws.Verify([]byte(text), jws.WithKey(jwa.HS256, k.previous))
+	if err != nil && k.previousSecret != nil {
+		usedPrevious = true
+		payload, err = jws.Verify([]byte(text), jws.WithKey(jwa.HS256, k.previousSecret))
 	}
 	if err != nil {
-		return verified{}, false
+		return verifiedToken{}, false
 	}
 	if !isAccepted(accept, kind) {
-		return verified{}, false
+		return verifiedToken{}, false
 	}
 	c, ok := decodeClaims(payload)
 	if !ok {
-		return verified{}, false
+		return verifiedToken{}, false
 	}
 	c.Kind = kind
-	if c.ExpiresAt.Sub(c.IssuedAt) > kind.MaxLifetime() || !c.liveAt(now) {
-		return verified{}, false
+	if c.ExpiresAt.Sub(c.IssuedAt) > kind.MaxLifetime() || !c.isValidAt(now) {
+		return verifiedToken{}, false
 	}
-	return verified{c, previous}, true
+	return verifiedToken{c, usedPrevious}, true
 }
 
-// liveAt applies the rules that depend on the time; they hold for each use anew.
-func (c *Claims) liveAt(now time.Time) bool {
+// isValidAt checks the time claims. It runs on every use, even for cached tokens.
+func (c *Claims) isValidAt(now time.Time) bool {
 	return now.Before(c.ExpiresAt) &&
-		!c.IssuedAt.After(now.Add(skew)) &&
-		!c.NotBefore.After(now.Add(skew)) &&
-		!c.ExpiresAt.After(now.Add(c.Kind.MaxLifetime()+skew))
+		!c.IssuedAt.After(now.Add(clockSkew)) &&
+		!c.NotBefore.After(now.Add(clockSkew)) &&
+		!c.ExpiresAt.After(now.Add(c.Kind.MaxLifetime()+clockSkew))
 }
 
 func isAccepted(accept []Kind, kind Kind) bool {

@@ -159,7 +159,7 @@ func (s *Service) waitDecision() op.Bound {
 		if !ok {
 			return nil, fmt.Errorf("tracker: %s was called with %T", read.Name, in)
 		}
-		caller := principal.From(ctx)
+		caller := principal.FromContext(ctx)
 		if caller == nil {
 			return nil, fault.Unauthorized()
 		}

@@ -209,7 +209,7 @@ func (p *person) assignments() []authz.Assignment {
 }
 
 // Refresh makes the principal anew, as the principal check does.
-func (w *world) Refresh(ctx context.Context, old *principal.Principal, live principal.Live) (*principal.Principal, error) {
+func (w *world) Refresh(ctx context.Context, old *principal.Principal, live principal.LiveState) (*principal.Principal, error) {
 	w.mu.Lock()
 	p := w.people[old.UserID]
 	w.mu.Unlock()
@@ -328,19 +328,19 @@ func (w *world) as(who *person) context.Context {
 	kept := w.principals[who.id]
 	w.mu.Unlock()
 	if kept != nil {
-		return principal.With(ctx, kept)
+		return principal.NewContext(ctx, kept)
 	}
 	p := &principal.Principal{UserID: who.id, Kind: who.kind, Tenant: who.tenant, TokenTenant: who.tenant, TenantType: "STANDARD", Organisation: who.organisation}
 	var revision int64
 	err := w.owner.QueryRow(ctx, `SELECT grants_revision FROM identity.tenants WHERE id = $1`, who.tenant).Scan(&revision)
 	if err == nil {
-		p, err = w.Refresh(ctx, p, principal.Live{Revision: revision})
+		p, err = w.Refresh(ctx, p, principal.LiveState{Revision: revision})
 	}
 	if err != nil {
 		w.t.Error(err)
 		return ctx
 	}
-	return principal.With(ctx, p)
+	return principal.NewContext(ctx, p)
 }
 
 // do calls an operation that must succeed.

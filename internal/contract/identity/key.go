@@ -20,7 +20,7 @@ const (
 type Key struct {
 	ID           op.UUID    `json:"id" doc:"The key's id; the same as its jti."`
 	JTI          op.UUID    `json:"jti" doc:"The JWT id of the token."`
-	Label        string     `json:"label" doc:"Where the key is used: user-generated text (untrusted)."`
+	Label        string     `json:"label" doc:"Where the key is used: user-generated, untrusted text."`
 	Owner        op.UUID    `json:"owner" doc:"The user that the key acts as."`
 	TenantID     op.UUID    `json:"tenantId" doc:"The tenant that the key is bound to."`
 	Kind         string     `json:"kind" enum:"PERSONAL|SERVICE" doc:"PERSONAL: issued by the owner. SERVICE: issued for a service principal."`
@@ -29,7 +29,7 @@ type Key struct {
 	CreatedAt    time.Time  `json:"createdAt" doc:"When the key was issued."`
 	RevokedAt    *time.Time `json:"revokedAt,omitempty" doc:"When the key was revoked."`
 	RevokedBy    op.UUID    `json:"revokedBy,omitempty" doc:"The user who revoked the key."`
-	RevokeReason string     `json:"revokeReason,omitempty" doc:"Why the key was revoked: user-generated text (untrusted)."`
+	RevokeReason string     `json:"revokeReason,omitempty" doc:"Why the key was revoked: user-generated, untrusted text."`
 	LastUsedAt   *time.Time `json:"lastUsedAt,omitempty" doc:"When the key was last accepted, accurate to the minute."`
 }
 

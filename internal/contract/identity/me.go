@@ -14,7 +14,7 @@ type MeOut struct {
 	User           Person    `json:"user" doc:"The user who owns the credential."`
 	TenantID       op.UUID   `json:"tenantId" doc:"The tenant that the request acts in."`
 	TenantSlug     string    `json:"tenantSlug" doc:"The tenant's short name."`
-	TenantName     string    `json:"tenantName" doc:"The tenant's name: user-generated text (untrusted)."`
+	TenantName     string    `json:"tenantName" doc:"The tenant's name: user-generated, untrusted text."`
 	TenantType     string    `json:"tenantType" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
 	OrganisationID op.UUID   `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in the tenant."`
 	Roles          []string  `json:"roles" doc:"The effective roles, in any scope."`
@@ -63,10 +63,10 @@ type OrganisationsOut struct {
 // an organisation. x-act-as-org and --org accept either id.
 type OrganisationChoice struct {
 	OrganisationID op.UUID `json:"organisationId,omitempty" doc:"The organisation's id."`
-	Name           string  `json:"name" doc:"The organisation's name: user-generated text (untrusted)."`
+	Name           string  `json:"name" doc:"The organisation's name: user-generated, untrusted text."`
 	TenantID       op.UUID `json:"tenantId" doc:"The id of the organisation's tenant."`
 	TenantSlug     string  `json:"tenantSlug" doc:"The tenant's short name."`
-	TenantName     string  `json:"tenantName" doc:"The tenant's name: user-generated text (untrusted)."`
+	TenantName     string  `json:"tenantName" doc:"The tenant's name: user-generated, untrusted text."`
 	Default        bool    `json:"default" doc:"Whether a request without x-act-as-org acts in this organisation."`
 }
 

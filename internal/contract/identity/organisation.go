@@ -19,7 +19,7 @@ const (
 type Organisation struct {
 	ID                 op.UUID   `json:"id" doc:"The organisation's id."`
 	TenantID           op.UUID   `json:"tenantId" doc:"The tenant that the organisation belongs to."`
-	Name               string    `json:"name" doc:"The organisation's name, unique in the tenant: user-generated text (untrusted)."`
+	Name               string    `json:"name" doc:"The organisation's name, unique in the tenant: user-generated, untrusted text."`
 	Type               string    `json:"type" enum:"CUSTOMER|SUPPLIER|PARTNER|INTERNAL" doc:"The organisation's role in the tenant."`
 	VerificationStatus string    `json:"verificationStatus" enum:"UNVERIFIED|PENDING|VERIFIED|REJECTED" doc:"The state of the organisation's verification."`
 	CreatedAt          time.Time `json:"createdAt" doc:"When the organisation was created."`

@@ -41,7 +41,7 @@ type Role struct {
 	ID          op.UUID   `json:"id" doc:"The role's id."`
 	Name        string    `json:"name" doc:"The role's name, unique in the tenant. Tokens contain it."`
 	Kind        string    `json:"kind" enum:"STANDARD|GLOBAL" doc:"A GLOBAL role can be assigned to service principals only."`
-	Description string    `json:"description" doc:"What the role is for: user-generated text (untrusted)."`
+	Description string    `json:"description" doc:"What the role is for: user-generated, untrusted text."`
 	Permissions []string  `json:"permissions" doc:"The permissions that the role grants, by name."`
 	Default     bool      `json:"default" doc:"Whether every new tenant gets a role with this name."`
 	CreatedAt   time.Time `json:"createdAt" doc:"When the role was created."`

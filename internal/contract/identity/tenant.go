@@ -29,7 +29,7 @@ const (
 type Tenant struct {
 	ID             op.UUID    `json:"id" doc:"The tenant's id."`
 	Slug           string     `json:"slug" doc:"The tenant's short name, unique in the installation."`
-	Name           string     `json:"name" doc:"The tenant's name: user-generated text (untrusted)."`
+	Name           string     `json:"name" doc:"The tenant's name: user-generated, untrusted text."`
 	Type           string     `json:"type" enum:"STANDARD|PROGRAMME_OFFICE" doc:"The tenant's type."`
 	DefaultLocale  string     `json:"defaultLocale" enum:"en-US|en-GB|it-IT|de-DE|fr-FR" doc:"The locale of users who have chosen none; one of enabledLocales."`
 	EnabledLocales []string   `json:"enabledLocales" doc:"The locales that users can choose, such as en-GB."`

@@ -44,7 +44,7 @@ type User struct {
 	PrincipalKind    string         `json:"principalKind" enum:"HUMAN|SERVICE|AGENT" doc:"A person, an integration or a synthetic agent."`
 	IntegrationKey   string         `json:"integrationKey,omitempty" doc:"The integration that a SERVICE principal represents. No operation can change it."`
 	Email            string         `json:"email" doc:"The e-mail address; for display only if the user is a SERVICE principal."`
-	DisplayName      string         `json:"displayName" doc:"The display name: user-generated text (untrusted)."`
+	DisplayName      string         `json:"displayName" doc:"The display name: user-generated, untrusted text."`
 	Status           string         `json:"status" enum:"ACTIVE|SUSPENDED|DELETED" doc:"The user's status, the same in every tenant."`
 	Clearance        string         `json:"clearance,omitempty" doc:"The highest classification that the user may read in this tenant; absent means UNCLASSIFIED."`
 	OrganisationID   op.UUID        `json:"organisationId,omitempty" doc:"The organisation that the user belongs to in this tenant."`
@@ -180,7 +180,7 @@ type ListPeopleIn struct {
 // Colleague is a member of the tenant with the fields that every member may read.
 type Colleague struct {
 	ID             op.UUID `json:"id" doc:"The user's id."`
-	DisplayName    string  `json:"displayName" doc:"The display name: user-generated text (untrusted)."`
+	DisplayName    string  `json:"displayName" doc:"The display name: user-generated, untrusted text."`
 	Email          string  `json:"email" doc:"The address."`
 	PrincipalKind  string  `json:"principalKind" enum:"HUMAN|AGENT" doc:"A person or a synthetic agent."`
 	OrganisationID op.UUID `json:"organisationId,omitempty" doc:"The organisation that the person belongs to in this tenant."`

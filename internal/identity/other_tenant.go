@@ -24,9 +24,9 @@ func inTenant(ctx context.Context, c *executor.Call, tenant op.UUID, f func() er
 // tenant's own audit chain and outbox, for its auditors and its subscribers.
 func recordInTenant(c *executor.Call, tenant op.UUID, notes []executor.AuditEntry, published []executor.Event) {
 	for _, e := range published {
-		c.EmitIn(tenant, e)
+		c.EmitInTenant(tenant, e)
 	}
 	for _, n := range notes {
-		c.RecordIn(tenant, n)
+		c.RecordInTenant(tenant, n)
 	}
 }

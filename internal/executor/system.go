@@ -9,21 +9,19 @@ import (
 	"parapet/internal/postgres"
 )
 
-// RunAsSystem carries out a piece of the module's own work in a tenant, which nobody
-// asked for: what falls due by itself. It is one transaction that holds the
-// change, its audit entries and its events, or nothing; the entries name the
-// system as the actor. There is no caller: f may ask the policies only what names no
-// subject.
-// A collision with another transaction begins it again.
+// RunAsSystem runs background work of the module in a tenant, without a caller. The
+// change, its audit entries and its events are committed in one transaction; the audit
+// entries have the actor type system. f may evaluate only policies that need no subject.
+// The work is retried after a deadlock or a serialization failure.
 func (m *Module) RunAsSystem(ctx context.Context, tenant op.UUID, f func(ctx context.Context, c *Call) error) error {
-	for range attempts {
+	for range maxAttempts {
 		c := &Call{Tenant: tenant, Now: m.cfg.Clock.Now(), module: m}
 		err := m.runAsSystem(ctx, c, f)
 		if !isRetryable(err) || ctx.Err() != nil {
 			return postgres.MapError(err)
 		}
 	}
-	return fault.Unavailable(fmt.Errorf("executor: the module's own work kept colliding with other changes"))
+	return fault.Unavailable(fmt.Errorf("executor: background work: gave up after %d attempts because of concurrent changes", maxAttempts))
 }
 
 func (m *Module) runAsSystem(ctx context.Context, c *Call, f func(ctx context.Context, c *Call) error) error {
@@ -39,6 +37,6 @@ func (m *Module) runAsSystem(ctx context.Context, c *Call, f func(ctx context.Co
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
-	c.notifyListener()
+	c.invalidateCaches()
 	return nil
 }

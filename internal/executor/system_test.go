@@ -10,9 +10,9 @@ import (
 	"parapet/internal/uid"
 )
 
-func TestOwnWorkIsTheSystemsAndWholeOrNot(t *testing.T) {
+func TestRunAsSystem_CommitsAllOrNothingAndRecordsSystemActor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	tries := 0
 	work := func(failure string) func(context.Context, *executor.Call) error {
 		return func(ctx context.Context, c *executor.Call) error {
@@ -30,14 +30,14 @@ func TestOwnWorkIsTheSystemsAndWholeOrNot(t *testing.T) {
 		}
 	}
 	if err := h.module.RunAsSystem(t.Context(), h.tenant, work("error")); err == nil || tries != 1 || h.count(entriesSQL) != 0 || h.count(eventsSQL) != 0 {
-		t.Fatalf("%v after %d tries left %d entries", err, tries, h.count(entriesSQL))
+		t.Fatalf("work that fails: got %v after %d tries with %d audit entries, want an error after 1 try with none", err, tries, h.count(entriesSQL))
 	}
 	tries = 0
 	if err := h.module.RunAsSystem(t.Context(), h.tenant, work("collision")); err != nil || tries != 3 {
-		t.Fatalf("%v after %d tries", err, tries)
+		t.Fatalf("work after deadlocks: got %v after %d tries, want success after 3", err, tries)
 	}
 	if n := h.count(`SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.correlation_id = e.correlation_id
 		WHERE e.actor_id IS NULL AND e.actor_type = 'system' AND e.module = 'tracker' AND o.actor_id IS NULL AND e.credential_id IS NULL`); n != 1 || h.count(entriesSQL) != 1 {
-		t.Errorf("%d entries name the system, with their event", n)
+		t.Errorf("got %d audit entries of the actor type system with an event, want 1", n)
 	}
 }
