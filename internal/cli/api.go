@@ -31,33 +31,33 @@ func newAPICmd(inv *invocation) *cobra.Command {
 	o := &apiOptions{inv: inv}
 	cmd := &cobra.Command{
 		Use:   "api <method> <path>",
-		Short: "Call any route of the service",
-		Long: `Calls a route of the service with the credential and organisation in use and
-prints the body of the answer as it is; --jq works on it. The path starts with a
-slash and stands below the address of the service.
+		Short: "Send a request to any route of the service",
+		Long: `Send a request with the current credential and organisation, and print the body of
+the response unchanged, or filtered with --jq. The path starts with a slash and is
+relative to the URL of the service.
 
-The body is made from --field (name=text, or name:=json), or read from a file by
---input (- is the input).`,
+The request body consists of the --field members (name=text or name:=json), or is read
+from the file in --input (- for standard input).`,
 		Example: `  pt api GET '/api/projects?limit=2' --jq '.items[].name'
   pt api POST /api/auth/api-keys --field label=laptop --field expiresInDays:=7
   pt api GET /openapi.json > openapi.json`,
 		Args: cobra.ExactArgs(2),
 	}
-	cmd.Flags().StringArrayVar(&o.fields, "field", nil, "a member of the body: `name=text`, or name:=json")
-	cmd.Flags().StringVar(&o.input, "input", "", "read the body from a `file`, or from the input with -")
-	atMostOne(cmd, "field", "input")
+	cmd.Flags().StringArrayVar(&o.fields, "field", nil, "a member of the request body: `name=text` or name:=json")
+	cmd.Flags().StringVar(&o.input, "input", "", "read the request body from a `file`, or from standard input with -")
+	allowOneOf(cmd, "field", "input")
 	o.bind(cmd)
-	return inv.runs(cmd, nil, o.run)
+	return inv.setRun(cmd, nil, o.run)
 }
 
 func (o *apiOptions) run(ctx context.Context, args []string) error {
 	r := client.Request{Method: strings.ToUpper(args[0]), Target: args[1], IdempotencyKey: o.key}
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	if !slices.Contains(methods, r.Method) {
-		return usagef("the method %q is none of %s", args[0], strings.Join(methods, ", "))
+		return usagef("method %q must be one of %s", args[0], strings.Join(methods, ", "))
 	}
 	if !strings.HasPrefix(r.Target, "/") || strings.HasPrefix(r.Target, "//") {
-		return usagef("the path %q does not start with one slash", args[1])
+		return usagef("path %q must start with exactly one slash", args[1])
 	}
 	r.Repeatable = r.Method == http.MethodGet || r.Method == http.MethodHead
 	if known := operationAt(r.Method, r.Target); r.IdempotencyKey == "" && known != nil && client.TakesIdempotencyKey(known) {
@@ -83,7 +83,7 @@ func (o *apiOptions) run(ctx context.Context, args []string) error {
 		return o.inv.printJSON(ctx, body)
 	}
 	if o.inv.flags.jq != "" {
-		return errors.New("the answer is not JSON, so --jq can't read it")
+		return errors.New("--jq needs a JSON response; the response is not JSON")
 	}
 	out := string(answer.Body)
 	if o.inv.OutTerminal {
@@ -93,20 +93,20 @@ func (o *apiOptions) run(ctx context.Context, args []string) error {
 	return err
 }
 
-// operationAt is the operation that answers at a route, or nil where this pt knows
-// none. A literal part of a path comes before one in braces.
+// operationAt returns the operation at a route, or nil if this version of pt knows none.
+// A route with fewer path parameters takes precedence.
 func operationAt(method, target string) *op.Operation {
 	path, _, _ := strings.Cut(target, "?")
-	given := strings.Split(path, "/")
+	segments := strings.Split(path, "/")
 	var found *op.Operation
 	for _, o := range slices.Concat(identity.Operations(), tracker.Operations()) {
 		parts := strings.Split(o.Path, "/")
-		if o.Method != method || len(parts) != len(given) {
+		if o.Method != method || len(parts) != len(segments) {
 			continue
 		}
 		matches := true
 		for i, part := range parts {
-			matches = matches && (part == given[i] || strings.HasPrefix(part, "{"))
+			matches = matches && (part == segments[i] || strings.HasPrefix(part, "{"))
 		}
 		if matches && (found == nil || len(o.PathParts()) < len(found.PathParts())) {
 			found = o
@@ -115,7 +115,7 @@ func operationAt(method, target string) *op.Operation {
 	return found
 }
 
-// body makes the body from --field or --input; nil where there is neither.
+// body returns the request body from --field or --input, or nil if neither is set.
 func (o *apiOptions) body() ([]byte, error) {
 	switch {
 	case o.input == "-":
@@ -133,17 +133,17 @@ func (o *apiOptions) body() ([]byte, error) {
 	for _, f := range o.fields {
 		name, value, ok := strings.Cut(f, "=")
 		if !ok || name == "" || name == ":" {
-			return nil, usagef("--field %q is neither name=text nor name:=json", f)
+			return nil, usagef("--field %q must have the form name=text or name:=json", f)
 		}
 		encoded, err := jsontext.AppendQuote(nil, value)
 		if plain, isJSON := strings.CutSuffix(name, ":"); isJSON {
 			name, encoded = plain, []byte(value)
 		}
 		if err != nil || !jsontext.Value(encoded).IsValid() {
-			return nil, usagef("--field %q does not hold valid JSON", f)
+			return nil, usagef("--field %q: the value must be valid JSON", f)
 		}
-		if _, twice := members[name]; twice {
-			return nil, usagef("--field names %q twice", name)
+		if _, duplicate := members[name]; duplicate {
+			return nil, usagef("duplicate --field %q", name)
 		}
 		members[name] = encoded
 	}

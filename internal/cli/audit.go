@@ -12,14 +12,14 @@ import (
 )
 
 func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
-	return lists(inv, identity.ListAuditEntries, commandForm[identity.ListAuditEntriesIn]{
+	return newListCmd(inv, identity.ListAuditEntries, commandForm[identity.ListAuditEntriesIn]{
 		example: `  pt list-audit-entries --action api_key.revoked
   pt list-audit-entries --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --from 2027-03-01T00:00:00Z`,
 		flags: []string{
 			"actorId:actor", "action", "resourceType", "resourceId", "module", "correlationId:request", "credentialId:credential", "from", "until",
 		},
 	}, table[identity.AuditEntry]{
-		empty: "No entries.", flex: 2,
+		emptyText: "No entries.", flex: 2,
 		columns: []column[identity.AuditEntry]{
 			{name: "When", value: func(e *identity.AuditEntry) string { return formatTime(e.CreatedAt) }},
 			{name: "Action", value: func(e *identity.AuditEntry) string { return e.Action }},
@@ -33,12 +33,12 @@ func newListAuditEntriesCmd(inv *invocation) *cobra.Command {
 
 func newDecisionLogCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, identity.ListDecisions, commandForm[identity.ListDecisionsIn]{
+		newListCmd(inv, identity.ListDecisions, commandForm[identity.ListDecisionsIn]{
 			example: `  pt list-decisions --permission task.delete --allow=false
   pt list-decisions --credential 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags: []string{"actorId:actor", "permission", "allow", "requestId:request", "credentialId:credential"},
 		}, decisionLogTable),
-		showRecord(inv, identity.GetDecision, commandForm[identity.DecisionIn]{
+		newRecordCmd(inv, identity.GetDecision, commandForm[identity.DecisionIn]{
 			example: `  pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f
   pt get-decision 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.subject.input.token.caveats`,
 		}, showLoggedDecision),
@@ -46,7 +46,7 @@ func newDecisionLogCmds(inv *invocation) []*cobra.Command {
 }
 
 var decisionLogTable = table[identity.DecisionEntry]{
-	empty: "No decisions.", flex: 2,
+	emptyText: "No decisions.", flex: 2,
 	columns: []column[identity.DecisionEntry]{
 		{name: "When", value: func(e *identity.DecisionEntry) string { return formatTime(e.DecidedAt) }},
 		{name: "Answer", value: decisionAnswer},
@@ -80,7 +80,7 @@ func showLoggedDecision(d *markdown.Doc, e *identity.Decision) {
 	quoteJSON(d, "Subject", e.Subject)
 }
 
-// quoteJSON shows a value under a heading; none is left out.
+// quoteJSON writes a value as indented JSON below a heading; it omits nil.
 func quoteJSON(d *markdown.Doc, heading string, value any) {
 	if value == nil {
 		return

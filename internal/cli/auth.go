@@ -23,7 +23,7 @@ import (
 func newAuthCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
-		Short: "Log in and out, show and switch credentials",
+		Short: "Log in, log out and switch profiles",
 		Example: `  pt auth login --email worker@example.org
   pt auth status`,
 		Args:                       noSuchCommand,
@@ -42,8 +42,8 @@ type loginOptions struct {
 	withToken bool
 }
 
-// loggedIn is what is told of a login: never the token.
-type loggedIn struct {
+// loginOut is the output of pt auth login. It does not contain the token.
+type loginOut struct {
 	Profile   string          `json:"profile"`
 	BaseURL   string          `json:"baseUrl"`
 	User      identity.Person `json:"user"`
@@ -55,29 +55,29 @@ func newLoginCmd(inv *invocation) *cobra.Command {
 	o := &loginOptions{inv: inv}
 	cmd := &cobra.Command{
 		Use:   "login",
-		Short: "Log in and keep the credential",
-		Long: `Logs in and keeps the credential in the profile (--profile, else "default"), which
-becomes the one in use.
+		Short: "Log in and store the credential",
+		Long: `Log in, store the credential in a profile (--profile, default "default") and make it
+the current profile.
 
-With --email it asks for the password, without showing it; where the input is no
-terminal, the password is its first line. With --with-token it reads an API key
-from the input and keeps it after the service has accepted it.
+With --email, pt prompts for the password; without a terminal, it reads the password
+from the first line of standard input. With --with-token, it reads an API key from
+standard input and stores it if the service accepts it.
 
-The credential is kept in a file that its owner alone can read, together with the
-address of the service: it is sent nowhere else.`,
+The credential is stored, together with the URL of the service, in a file that only you
+can read. pt sends it only to that URL.`,
 		Example: `  pt auth login --email worker@example.org --base-url https://parapet.example.org
   pt auth login --with-token --profile ci < key.txt`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{createsProfile: "true"},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.baseURL, "base-url", "", "the service's `address` (PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
-	f.StringVar(&o.email, "email", "", "log in with this e-mail `address` and its password")
-	f.StringVar(&o.tenant, "tenant", "", "the tenant's `id` to log in to, where it is not the account's own")
-	f.BoolVar(&o.withToken, "with-token", false, "read a token from the input")
-	oneOf(cmd, "email", "with-token")
-	atMostOne(cmd, "tenant", "with-token")
-	return inv.runs(cmd, reflect.TypeFor[loggedIn](), o.run)
+	f.StringVar(&o.baseURL, "base-url", "", "`URL` of the service (default: PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
+	f.StringVar(&o.email, "email", "", "log in with this email `address` and its password")
+	f.StringVar(&o.tenant, "tenant", "", "`id` of the tenant to log in to (default: the account's own tenant)")
+	f.BoolVar(&o.withToken, "with-token", false, "read an API key from standard input")
+	requireOneOf(cmd, "email", "with-token")
+	allowOneOf(cmd, "tenant", "with-token")
+	return inv.setRun(cmd, reflect.TypeFor[loginOut](), o.run)
 }
 
 func (o *loginOptions) run(ctx context.Context, _ []string) error {
@@ -92,7 +92,7 @@ func (o *loginOptions) run(ctx context.Context, _ []string) error {
 		}
 		s.baseURL = base.String()
 	}
-	var in loggedIn
+	var in loginOut
 	if o.withToken {
 		in, s.token, err = o.byToken(ctx, s)
 	} else {
@@ -101,77 +101,77 @@ func (o *loginOptions) run(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.keep(s); err != nil {
+	if err := o.store(s); err != nil {
 		return err
 	}
 	if o.inv.Getenv("PT_AUTH_TOKEN") != "" {
-		o.inv.warn("PT_AUTH_TOKEN is set and is used in place of what was kept")
+		o.inv.warn("PT_AUTH_TOKEN is set and takes precedence over the stored credential")
 	}
-	if strings.HasPrefix(s.baseURL, "http://") && !local(s.baseURL) {
-		o.inv.warn("%s is not encrypted: the credential can be read on the way", s.baseURL)
+	if strings.HasPrefix(s.baseURL, "http://") && !isLocalhost(s.baseURL) {
+		o.inv.warn("the connection to %s is not encrypted: others can read the credential; use https", s.baseURL)
 	}
 	return o.inv.show(ctx, view{data: in, markdown: func(d *markdown.Doc) {
 		d.Line(fmt.Sprintf("Logged in to %s as %s until %s (profile %s).", in.BaseURL, first(in.User.Email, string(in.User.ID)), formatTime(in.ExpiresAt), in.Profile))
 	}})
 }
 
-func local(baseURL string) bool {
+func isLocalhost(baseURL string) bool {
 	u, err := client.ParseBaseURL(baseURL)
 	return err == nil && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-func (o *loginOptions) byPassword(ctx context.Context, s settings) (loggedIn, string, error) {
+func (o *loginOptions) byPassword(ctx context.Context, s settings) (loginOut, string, error) {
 	in := &identity.LoginIn{Email: o.email}
 	if o.tenant != "" {
 		id, err := op.ParseUUID(o.tenant)
 		if err != nil {
-			return loggedIn{}, "", usagef("--tenant: %w", err)
+			return loginOut{}, "", usagef("--tenant: %w", err)
 		}
 		in.TenantID = id
 	}
 	var err error
 	if in.Password, err = o.inv.password(ctx, o.email); err != nil {
-		return loggedIn{}, "", err
+		return loginOut{}, "", err
 	}
-	// The login is public: no credential and no organisation go with it.
+	// The login needs neither a credential nor an organisation.
 	s.token, s.org = "", ""
 	c, err := o.inv.dial(s)
 	if err != nil {
-		return loggedIn{}, "", err
+		return loginOut{}, "", err
 	}
 	out, err := callOperation(ctx, c, identity.Login, in)
 	if fault.HasCode(err, fault.CodeUnauthorized) {
-		return loggedIn{}, "", &refusedLogin{err}
+		return loginOut{}, "", &rejectedLoginError{err}
 	}
 	if err != nil {
-		return loggedIn{}, "", err
+		return loginOut{}, "", err
 	}
-	return loggedIn{s.profile, s.baseURL, out.User, out.TenantID, out.ExpiresAt}, out.Token, nil
+	return loginOut{s.profile, s.baseURL, out.User, out.TenantID, out.ExpiresAt}, out.Token, nil
 }
 
-func (o *loginOptions) byToken(ctx context.Context, s settings) (loggedIn, string, error) {
+func (o *loginOptions) byToken(ctx context.Context, s settings) (loginOut, string, error) {
 	raw, err := io.ReadAll(io.LimitReader(o.inv.In, 64<<10))
 	if err != nil {
-		return loggedIn{}, "", err
+		return loginOut{}, "", err
 	}
 	s.token, s.org = strings.TrimSpace(string(raw)), ""
 	if _, ok := tokenFactsOf(s.token); !ok {
-		return loggedIn{}, "", usagef("the input holds no token: it must be one JWT and nothing else")
+		return loginOut{}, "", usagef("standard input must contain one token in JWT format and nothing else")
 	}
 	c, err := o.inv.dial(s)
 	if err != nil {
-		return loggedIn{}, "", err
+		return loginOut{}, "", err
 	}
 	me, err := callOperation(ctx, c, identity.Me, &identity.MeIn{})
 	if err != nil {
-		return loggedIn{}, "", err
+		return loginOut{}, "", err
 	}
-	return loggedIn{s.profile, s.baseURL, me.User, me.TenantID, me.ExpiresAt}, s.token, nil
+	return loginOut{s.profile, s.baseURL, me.User, me.TenantID, me.ExpiresAt}, s.token, nil
 }
 
-// keep writes the credential first: a profile without one is harmless, and so
-// is a credential that no profile points to.
-func (o *loginOptions) keep(s settings) error {
+// store stores the credential and then the profile. If the second write fails, the
+// credential without a profile is harmless.
+func (o *loginOptions) store(s settings) error {
 	err := o.inv.store.ChangeCredentials(func(c *config.Credentials) {
 		c.Tokens[s.profile] = config.Credential{BaseURL: s.baseURL, Token: s.token}
 	})
@@ -189,7 +189,7 @@ func (o *loginOptions) keep(s settings) error {
 	})
 }
 
-// statusOut is who is calling, with what and for how long.
+// statusOut is the output of pt auth status.
 type statusOut struct {
 	identity.MeOut
 	Profile  string `json:"profile"`
@@ -198,20 +198,22 @@ type statusOut struct {
 	DaysLeft int    `json:"daysToExpiry"`
 }
 
-// expiryWarningDays is the floor of days to expiry below which a key's owner is warned.
+// expiryWarningDays is the remaining lifetime, in days, below which pt warns about an
+// API key.
 const expiryWarningDays = 14
 
 func newStatusCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the owner, tenant, roles, clearance and expiry of the credential",
-		Long: `Shows who the credential belongs to, the tenant it acts in, its roles and
-clearance, and the days until it expires. A key with less than 14 days is warned of.`,
+		Short: "Show the current credential",
+		Long: `Show the owner of the current credential, the tenant it acts in, its roles and
+clearance, and the days until it expires. pt warns if an API key expires in less than 14
+days.`,
 		Example: `  pt auth status
   pt auth status --json --jq .data.daysToExpiry`,
 		Args: cobra.NoArgs,
 	}
-	return inv.runs(cmd, reflect.TypeFor[statusOut](), func(ctx context.Context, _ []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[statusOut](), func(ctx context.Context, _ []string) error {
 		c, s, err := inv.connect()
 		if err != nil {
 			return err
@@ -219,7 +221,7 @@ clearance, and the days until it expires. A key with less than 14 days is warned
 		me, err := callOperation(ctx, c, identity.Me, &identity.MeIn{})
 		if err != nil {
 			if f, ok := tokenFactsOf(s.token); ok && fault.HasCode(err, fault.CodeUnauthorized) && !f.expires.IsZero() && f.expires.Before(inv.Clock.Now()) {
-				return &notLoggedIn{fmt.Sprintf("The credential of %s expired at %s.", s.tokenFrom, formatTime(f.expires))}
+				return &notLoggedInError{fmt.Sprintf("The credential from %s expired at %s.", s.tokenFrom, formatTime(f.expires))}
 			}
 			return err
 		}
@@ -230,9 +232,9 @@ clearance, and the days until it expires. A key with less than 14 days is warned
 func (inv *invocation) showStatus(ctx context.Context, s settings, me *identity.MeOut) error {
 	left := me.ExpiresAt.Sub(inv.Clock.Now())
 	out := statusOut{*me, s.profile, s.baseURL, s.tokenFrom, int(left / op.Days(1))}
-	// A session lives for hours: only of a key is its end a surprise.
+	// A session lasts hours, so only the expiry of a key is worth a warning.
 	if me.TokenKind != "session" && left < op.Days(expiryWarningDays) {
-		inv.warn("the key expires in %s: have another one issued", daysText(left))
+		inv.warn("the key expires in %s; issue a new one", daysText(left))
 	}
 	return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
 		d.Heading(1, first(me.User.DisplayName, me.User.Email, string(me.User.ID)))
@@ -249,7 +251,7 @@ func (inv *invocation) showStatus(ctx context.Context, s settings, me *identity.
 	}})
 }
 
-// daysText shows what is left: in days, on the last one in hours.
+// daysText formats a remaining time in days, or in hours if it is less than a day.
 func daysText(left time.Duration) string {
 	if left < op.Days(1) {
 		return fmt.Sprintf("%d hours", max(int(left/time.Hour), 0))
@@ -257,24 +259,24 @@ func daysText(left time.Duration) string {
 	return fmt.Sprintf("%d days", int(left/op.Days(1)))
 }
 
-// loggedOut is what is told of a logout.
-type loggedOut struct {
+// logoutOut is the output of pt auth logout.
+type logoutOut struct {
 	Profile string `json:"profile"`
-	// Revoked says that the service ended the session; a key stays valid.
+	// Revoked reports whether the service revoked the session. It is false for an API key.
 	Revoked bool `json:"sessionRevoked"`
 }
 
 func newLogoutCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout",
-		Short: "End the session and forget the credential",
-		Long: `Forgets the credential of the profile. A session is ended at the service as well;
-an API key stays valid until it expires or is revoked (pt revoke-key).`,
+		Short: "Revoke the session and delete the stored credential",
+		Long: `Delete the stored credential of the profile. A session is also revoked. An API key
+stays valid until it expires or is revoked (pt revoke-key).`,
 		Example: `  pt auth logout
   pt auth logout --profile ci`,
 		Args: cobra.NoArgs,
 	}
-	return inv.runs(cmd, reflect.TypeFor[loggedOut](), func(ctx context.Context, _ []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[logoutOut](), func(ctx context.Context, _ []string) error {
 		s, err := inv.settings()
 		if err != nil {
 			return err
@@ -283,11 +285,11 @@ an API key stays valid until it expires or is revoked (pt revoke-key).`,
 		if err != nil {
 			return err
 		}
-		kept, ok := creds.Tokens[s.profile]
+		credential, ok := creds.Tokens[s.profile]
 		if !ok {
-			return &notLoggedIn{fmt.Sprintf("The profile %s keeps no credential.", s.profile)}
+			return &notLoggedInError{fmt.Sprintf("The profile %s has no credential.", s.profile)}
 		}
-		out := loggedOut{Profile: s.profile, Revoked: inv.endSession(ctx, s, kept)}
+		out := logoutOut{Profile: s.profile, Revoked: inv.revokeSession(ctx, s, credential)}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -296,34 +298,35 @@ an API key stays valid until it expires or is revoked (pt revoke-key).`,
 			return err
 		}
 		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
-			line := "Logged out of " + kept.BaseURL + " (profile " + s.profile + ")."
+			line := "Logged out of " + credential.BaseURL + " (profile " + s.profile + ")."
 			if !out.Revoked {
-				line = "Forgot the credential of " + kept.BaseURL + " (profile " + s.profile + ")."
+				line = "Deleted the credential for " + credential.BaseURL + " (profile " + s.profile + ")."
 			}
 			d.Line(line)
 		}})
 	})
 }
 
-// endSession revokes a session at the service; where that fails it says so.
-func (inv *invocation) endSession(ctx context.Context, s settings, kept config.Credential) bool {
-	facts, ok := tokenFactsOf(kept.Token)
+// revokeSession revokes a session and reports whether that succeeded. It returns false
+// for an API key, and prints a warning if the request fails.
+func (inv *invocation) revokeSession(ctx context.Context, s settings, credential config.Credential) bool {
+	facts, ok := tokenFactsOf(credential.Token)
 	if !ok || !facts.session {
 		return false
 	}
-	s.baseURL, s.token, s.org = kept.BaseURL, kept.Token, ""
+	s.baseURL, s.token, s.org = credential.BaseURL, credential.Token, ""
 	c, err := inv.dial(s)
 	if err == nil {
 		_, err = callOperation(ctx, c, identity.Logout, &identity.LogoutIn{})
 	}
 	if err != nil && !errors.Is(err, context.Canceled) && !fault.HasCode(err, fault.CodeUnauthorized) {
-		inv.warn("the session could not be ended at %s and lives until %s", s.baseURL, formatTime(facts.expires))
+		inv.warn("could not revoke the session at %s; it stays valid until %s", s.baseURL, formatTime(facts.expires))
 	}
 	return err == nil
 }
 
-// switched is what is told of the profiles.
-type switched struct {
+// switchOut is the output of pt auth switch.
+type switchOut struct {
 	Current  string   `json:"current"`
 	Profiles []string `json:"profiles"`
 }
@@ -331,7 +334,7 @@ type switched struct {
 func newSwitchCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switch [profile]",
-		Short: "Choose the profile in use, or list the profiles",
+		Short: "Switch to a profile, or list the profiles",
 		Example: `  pt auth switch
   pt auth switch work`,
 		Args: cobra.MaximumNArgs(1),
@@ -343,12 +346,12 @@ func newSwitchCmd(inv *invocation) *cobra.Command {
 			return profileNames(c), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	return inv.runs(cmd, reflect.TypeFor[switched](), func(ctx context.Context, args []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[switchOut](), func(ctx context.Context, args []string) error {
 		c, err := inv.store.Config()
 		if err != nil {
 			return err
 		}
-		out := switched{first(c.Current, config.DefaultProfile), profileNames(c)}
+		out := switchOut{first(c.Current, config.DefaultProfile), profileNames(c)}
 		if len(args) == 1 {
 			if !slices.Contains(out.Profiles, args[0]) {
 				return unknownProfile(args[0], c)
@@ -360,7 +363,7 @@ func newSwitchCmd(inv *invocation) *cobra.Command {
 		}
 		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) {
 			if len(out.Profiles) == 0 {
-				d.Line("No profiles: pt auth login makes one.")
+				d.Line("No profiles. Create one with pt auth login.")
 				return
 			}
 			var rows [][]string

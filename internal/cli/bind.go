@@ -15,12 +15,12 @@ import (
 	"parapet/internal/op"
 )
 
-// bindingHelp says what a binding is about.
-const bindingHelp = `Without a path the repository of the current folder is meant: the address of its
-git remote, which is the same for everybody who works on it, or where it has none
-the absolute path of its top folder. A path may be a folder, or the address of a
-remote in any of its forms. Commands that name no project then find it from there,
-and the longest binding counts.`
+// bindingHelp is the part of the help that bind-repo and unbind-repo share.
+const bindingHelp = `The path is a directory, or the URL of a git remote in any form. The default is the
+repository of the current directory: the URL of its git remote, which is the same for
+all contributors, else the absolute path of its top directory. Commands without a
+project use the project to which the current directory is bound; the longest binding
+applies.`
 
 func newBindCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{newBindRepoCmd(inv), newUnbindRepoCmd(inv)}
@@ -28,18 +28,18 @@ func newBindCmds(inv *invocation) []*cobra.Command {
 
 func newBindRepoCmd(inv *invocation) *cobra.Command {
 	k, cmd := newCall(inv, tracker.BindRepo.Operation, commandForm[tracker.BindRepoIn]{
-		long: "Binds a repository to a project.\n\n" + bindingHelp,
+		long: "Bind a repository to a project.\n\n" + bindingHelp,
 		example: `  pt bind-repo APOLLO
   pt bind-repo APOLLO git@example.org:acme/apollo.git
   pt bind-repo APOLLO ./services/lander`,
 	})
 	cmd.Use, cmd.Args = "bind-repo <project> [path]", cobra.RangeArgs(1, 2)
-	return inv.runs(cmd, reflect.TypeFor[tracker.RepoPath](), func(ctx context.Context, args []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[tracker.RepoPath](), func(ctx context.Context, args []string) error {
 		var err error
-		if k.in.Path, err = inv.binding(args[1:]); err != nil {
+		if k.in.Path, err = inv.bindingPath(args[1:]); err != nil {
 			return err
 		}
-		c, err := k.ready(ctx, args[:1])
+		c, err := k.prepare(ctx, args[:1])
 		if err != nil {
 			return err
 		}
@@ -54,27 +54,28 @@ func newBindRepoCmd(inv *invocation) *cobra.Command {
 	})
 }
 
-// binding gives the path that a binding is about.
-func (inv *invocation) binding(path []string) (string, error) {
+// bindingPath returns the URL or absolute path of the repository to bind. path has the
+// path argument, or is empty for the current directory.
+func (inv *invocation) bindingPath(path []string) (string, error) {
 	if len(path) == 1 {
 		if address := repo.Address(path[0]); address != "" {
 			return address, nil
 		}
-		dir := repo.Absolute(repo.FindFrom(inv.Dir, path[0]))
+		dir := repo.Absolute(repo.Resolve(inv.Dir, path[0]))
 		if path[0] == "" || dir == "" {
-			return "", usagef("the path is empty")
+			return "", usagef("the path must not be empty")
 		}
 		return dir, nil
 	}
-	place := repo.Find(inv.Dir)
-	if found := first(place.Remote, place.Root, place.Dir); found != "" {
-		return found, nil
+	location := repo.Find(inv.Dir)
+	if path := first(location.Remote, location.Root, location.Dir); path != "" {
+		return path, nil
 	}
-	return "", usagef("name the path: the current folder is not known")
+	return "", usagef("the current directory is unknown; name the path")
 }
 
-// unboundError tells which binding is gone.
-type unboundRepo struct {
+// unbindOut is the output of pt unbind-repo.
+type unbindOut struct {
 	ID      op.UUID `json:"id"`
 	Path    string  `json:"path"`
 	Deleted bool    `json:"deleted"`
@@ -82,8 +83,8 @@ type unboundRepo struct {
 
 func newUnbindRepoCmd(inv *invocation) *cobra.Command {
 	k, cmd := newCall(inv, tracker.UnbindRepo.Operation, commandForm[tracker.UnbindRepoIn]{
-		long: `Takes a repository from a project; pt find-project shows what is bound. It asks on a
-terminal; without one it needs --yes.
+		long: `Unbind a repository from a project; pt find-project lists the bindings. The command
+asks for confirmation on a terminal; without a terminal it requires --yes.
 
 ` + bindingHelp,
 		example: `  pt unbind-repo APOLLO --yes
@@ -91,7 +92,7 @@ terminal; without one it needs --yes.
   pt unbind-repo APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 	})
 	cmd.Use, cmd.Args = "unbind-repo <project> [path or binding]", cobra.RangeArgs(1, 2)
-	return inv.runs(cmd, reflect.TypeFor[unboundRepo](), func(ctx context.Context, args []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[unbindOut](), func(ctx context.Context, args []string) error {
 		if err := inv.confirmDestructive(k.yes); err != nil {
 			return err
 		}
@@ -103,12 +104,12 @@ terminal; without one it needs --yes.
 		if err != nil {
 			return err
 		}
-		bound, err := inv.bound(p, args[1:])
+		bound, err := inv.findBinding(p, args[1:])
 		if err != nil {
 			return err
 		}
 		if !k.yes {
-			if err := inv.confirm(ctx, "Take %s from the project %s?", bound.Path, p.Name); err != nil {
+			if err := inv.confirm(ctx, "Unbind %s from the project %s?", bound.Path, p.Name); err != nil {
 				return err
 			}
 		}
@@ -121,20 +122,21 @@ func (inv *invocation) unbind(ctx context.Context, c *client.Client, project op.
 	if _, err := callOperation(ctx, c, tracker.UnbindRepo, in, opts...); err != nil {
 		return err
 	}
-	out := unboundRepo{bound.ID, bound.Path, true}
-	return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Took " + bound.Path + " from the project.") }})
+	out := unbindOut{bound.ID, bound.Path, true}
+	return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Unbound " + bound.Path + ".") }})
 }
 
-// bound finds the binding of a project that a path or an id means.
-func (inv *invocation) bound(p *tracker.Project, path []string) (tracker.RepoPath, error) {
+// findBinding returns the binding of the project with a path, URL or ID. path has the
+// argument, or is empty for the current directory.
+func (inv *invocation) findBinding(p *tracker.Project, path []string) (tracker.RepoPath, error) {
 	var id op.UUID
 	var wanted string
 	if len(path) == 1 {
-		id, _ = op.ParseUUID(path[0]) // what is no id is a path
+		id, _ = op.ParseUUID(path[0]) // text that is not an ID is a path
 	}
 	if id == "" {
 		var err error
-		if wanted, err = inv.binding(path); err != nil {
+		if wanted, err = inv.bindingPath(path); err != nil {
 			return tracker.RepoPath{}, err
 		}
 		wanted = repo.Normalize(wanted)
@@ -143,7 +145,7 @@ func (inv *invocation) bound(p *tracker.Project, path []string) (tracker.RepoPat
 		return r.ID == id || (wanted != "" && strings.EqualFold(repo.Normalize(r.Path), wanted))
 	})
 	if i < 0 {
-		return tracker.RepoPath{}, usagef("%s is not bound to the project %s; pt find-project %s shows what is", first(wanted, string(id)), p.Prefix, p.Prefix)
+		return tracker.RepoPath{}, usagef("%s is not bound to the project %s; pt find-project %s lists its bindings", first(wanted, string(id)), p.Prefix, p.Prefix)
 	}
 	return p.RepoPaths[i], nil
 }

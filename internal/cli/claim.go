@@ -10,24 +10,24 @@ import (
 )
 
 func newClaimCmds(inv *invocation) []*cobra.Command {
-	var taken, kept string
+	var newLease, extension string
 	return []*cobra.Command{
-		showRecord(inv, tracker.ClaimNextReady, commandForm[tracker.ClaimNextReadyIn]{
-			long: `Takes the first task of the ready set, assigns it to you (or to the agent that
---agent names) and begins it, in one step: two that claim never get the same task.
-An empty ready set is no error: nothing is claimed, and the exit code is 0.
+		newRecordCmd(inv, tracker.ClaimNextReady, commandForm[tracker.ClaimNextReadyIn]{
+			long: `Claim the first task of the ready set: assign it to you, or to the agent in --agent,
+and start it, in one transaction. Two concurrent claims never return the same task. If
+no task is ready, nothing is claimed and the exit code is 0.
 
-With --lease the task goes back to the ready set when the time is over, unless
-keep-claim keeps it or its status has moved on.`,
+With --lease, the task returns to the ready set when the lease expires, unless
+keep-claim extends the lease or the status of the task has changed.`,
 			example: `  pt claim-next-ready APOLLO
   pt claim-next-ready APOLLO --lease 30m --json --jq '.data.task.key, .data.lease.id'
   pt claim-next-ready APOLLO --agent agent+builder@acme.example`,
 			flags: []string{"agent"},
 			setup: func(cmd *cobra.Command, _ *tracker.ClaimNextReadyIn) {
-				bindLease(cmd, &taken, "for good when absent")
+				bindLease(cmd, &newLease, "default: no lease, the task stays yours")
 			},
-			fill: func(in *tracker.ClaimNextReadyIn) (err error) {
-				in.LeaseSeconds, err = leaseSeconds(taken)
+			prepareInput: func(in *tracker.ClaimNextReadyIn) (err error) {
+				in.LeaseSeconds, err = leaseSeconds(newLease)
 				return err
 			},
 		}, func(d *markdown.Doc, out *tracker.ClaimNextReadyOut) {
@@ -41,39 +41,39 @@ keep-claim keeps it or its status has moved on.`,
 				writeLease(d, out.Lease)
 			}
 		}),
-		showRecord(inv, tracker.KeepClaim, commandForm[tracker.KeepClaimIn]{
+		newRecordCmd(inv, tracker.KeepClaim, commandForm[tracker.KeepClaimIn]{
 			example: `  pt keep-claim APOLLO-17 --lease-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --lease 30m`,
 			flags:   []string{"leaseId"},
 			setup: func(cmd *cobra.Command, _ *tracker.KeepClaimIn) {
-				bindLease(cmd, &kept, "as long as it was taken for when absent")
+				bindLease(cmd, &extension, "default: its previous duration")
 			},
-			fill: func(in *tracker.KeepClaimIn) (err error) {
-				in.LeaseSeconds, err = leaseSeconds(kept)
+			prepareInput: func(in *tracker.KeepClaimIn) (err error) {
+				in.LeaseSeconds, err = leaseSeconds(extension)
 				return err
 			},
 		}, func(d *markdown.Doc, l *tracker.Lease) {
 			d.Heading(1, "Lease")
 			writeLease(d, l)
 		}),
-		showRecord(inv, tracker.ReleaseClaim, commandForm[tracker.ReleaseClaimIn]{
+		newRecordCmd(inv, tracker.ReleaseClaim, commandForm[tracker.ReleaseClaimIn]{
 			example: `  pt release-claim APOLLO-17 --lease-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags:   []string{"leaseId"},
 		}, showTask),
 	}
 }
 
-func bindLease(cmd *cobra.Command, lease *string, absent string) {
-	cmd.Flags().StringVar(lease, "lease", "", "For how long, as a `duration` such as 30m; "+absent)
+func bindLease(cmd *cobra.Command, lease *string, defaultText string) {
+	cmd.Flags().StringVar(lease, "lease", "", "Lease `duration` such as 30m ("+defaultText+")")
 }
 
-// leaseSeconds reads a lease; none is 0.
+// leaseSeconds parses the value of --lease. It returns 0 for an empty text.
 func leaseSeconds(text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
 	d, err := parseTimeout(text)
 	if err != nil || d < time.Second {
-		return 0, usagef("--lease %q is not a duration from 1s to 24h, such as 30m", text)
+		return 0, usagef("--lease %q must be a duration from 1s to 24h, such as 30m", text)
 	}
 	return int(d / time.Second), nil
 }

@@ -1,11 +1,15 @@
-// Package cli owns pt: its commands, what they print and how they exit.
+// Package cli implements pt: its commands, their output and their exit codes.
 //
-// It promises: data on the output stream and everything else on the error
-// stream; Markdown that is the same bytes for the same answer, or with --json
-// one document of a known form; the exit codes of exit.go and no others; one
-// HTTP request where one will do; that no text of a stranger reaches a terminal
-// with control characters in it, and that the token is never shown. It uses the
-// contracts of the modules and the HTTP client, and nothing of the server.
+// Guarantees:
+//   - Data goes to standard output, everything else to standard error.
+//   - Output is Markdown that is byte-identical for the same response, or one JSON
+//     document with --json.
+//   - Exit codes are those of exit.go.
+//   - User-generated text never reaches a terminal with control characters in it.
+//   - pt never prints the token.
+//
+// The package uses the contracts of the modules and the HTTP client, and no server
+// code.
 package cli
 
 import (
@@ -20,25 +24,25 @@ import (
 	"parapet/internal/clock"
 )
 
-// Streams are where a command reads and writes.
+// Streams are the standard streams of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// InTerminal, OutTerminal and ErrTerminal say which of them a person sits at.
+	// InTerminal, OutTerminal and ErrTerminal report whether the stream is a terminal.
 	InTerminal, OutTerminal, ErrTerminal bool
 	// Width is the width of the output's terminal in columns.
 	Width int
-	// ReadSecret reads a line from the terminal without showing it.
+	// ReadSecret reads a line from the terminal without echoing it.
 	ReadSecret func(ctx context.Context) (string, error)
 }
 
-// Program is pt with all that it needs of the world.
+// Program is pt with its dependencies.
 type Program struct {
 	Streams
 	Getenv  func(string) string
 	Version string
 	Clock   clock.Clock
-	// Dir is the folder that pt is run in; without one no folder tells a project.
+	// Dir is the working directory. If it is empty, pt derives no default project from it.
 	Dir string
 }
 
@@ -47,7 +51,8 @@ type invocation struct {
 	Program
 	flags globalFlags
 	store *config.Store
-	// started says that the command line was understood and a command runs.
+	// started reports whether the command line was parsed and a command runs. Errors
+	// before that are usage errors.
 	started bool
 }
 
@@ -61,7 +66,7 @@ type globalFlags struct {
 	timeout string
 }
 
-// Run carries out a command line and gives the exit code.
+// Run executes a command line and returns the exit code.
 func (p Program) Run(ctx context.Context, args []string) int {
 	inv := &invocation{Program: p, store: config.NewStore(config.Dir(p.Getenv))}
 	var word string
@@ -77,17 +82,17 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	if err != nil && !inv.started {
 		err = usage(err)
 	}
-	return inv.exit(err, args)
+	return inv.reportError(err, args)
 }
 
-// newRootCmd makes pt. word is the first word of the command line: where it names
-// a command, the others are left out, because to make them all takes longer than
-// to start.
+// newRootCmd returns the command pt. word is the first word of the command line. If it
+// names a command, only that command's family is built, because building all commands
+// dominates the startup time.
 func newRootCmd(inv *invocation, word string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pt",
 		Short: "Work with projects and tasks of a Parapet service",
-		Long: `pt works with the projects and tasks of a Parapet service.
+		Long: `Work with the projects and tasks of a Parapet service.
 
 Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 		Example: `  pt auth login --email worker@example.org
@@ -107,23 +112,23 @@ Log in with "pt auth login", or set PT_BASE_URL and PT_AUTH_TOKEN.`,
 	root.SetVersionTemplate("pt {{.Version}}\n")
 	f := root.PersistentFlags()
 	f.BoolVar(&inv.flags.json, "json", false, "print JSON: {\"schemaVersion\":1,\"data\":…,\"nextCursor\":…}")
-	f.StringVar(&inv.flags.jq, "jq", "", "print what a jq `expression` gives of the JSON (implies --json)")
-	f.StringSliceVar(&inv.flags.fields, "fields", nil, "print only these fields of the JSON's data, by `name,name` (implies --json)")
-	f.StringVar(&inv.flags.org, "org", "", "act in this organisation, by its `id` or its tenant's")
-	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of this profile, by its `name`")
-	f.StringVar(&inv.flags.timeout, "timeout", "", "how long a request may take, as a `duration` such as 10s (30s unless told)")
+	f.StringVar(&inv.flags.jq, "jq", "", "filter the JSON with a jq `expression` (implies --json)")
+	f.StringSliceVar(&inv.flags.fields, "fields", nil, "print only these fields of the data, as `name,name` (implies --json)")
+	f.StringVar(&inv.flags.org, "org", "", "act in the organisation with this `id` or tenant id")
+	f.StringVar(&inv.flags.profile, "profile", "", "use the settings and credential of the profile `name`")
+	f.StringVar(&inv.flags.timeout, "timeout", "", "time limit of a request, as a `duration` such as 10s (default 30s)")
 	addCommands(root, inv, word)
 	return root
 }
 
-// noSuchCommand is the error of a word that is no command, with those that are
-// like it.
+// noSuchCommand returns an error if args name an unknown command; the error lists
+// commands with similar names.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return fmt.Errorf("there is no command %q; like it: %s", args[0], strings.Join(like, ", "))
+		return fmt.Errorf("unknown command %q; similar: %s", args[0], strings.Join(like, ", "))
 	}
-	return fmt.Errorf("there is no command %q", args[0])
+	return fmt.Errorf("unknown command %q", args[0])
 }

@@ -21,54 +21,54 @@ func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	path := "GET /api/projects"
 	cases := []struct {
-		name  string
-		reply reply
-		w     world
-		args  []string
-		code  int
-		says  string
+		name    string
+		reply   reply
+		w       environment
+		args    []string
+		code    int
+		wantErr string
 	}{
-		{name: "an empty list", reply: ok(`{"items":[]}`), code: ExitDone},
-		{name: "a server's fault", reply: refuse(500, "INTERNAL", "Something went wrong on the server.", ""), code: ExitError, says: requestID},
-		{name: "a value that the service refuses", reply: refuse(400, "VALIDATION", "The cursor is wrong.", `,"field":"cursor"`), code: ExitError, says: "The cursor is wrong."},
-		{name: "not found", reply: refuse(404, "NOT_FOUND", "There is no such project.", ""), code: ExitNotFound},
-		{name: "unauthorized", reply: refuse(401, "UNAUTHORIZED", "The request needs a valid credential.", `,"reason":"USER_SUSPENDED"`), code: ExitAuthentication, says: "Why: USER_SUSPENDED"},
-		{name: "conflict", reply: refuse(409, "CONFLICT", "Taken.", ""), code: ExitConflict},
-		{name: "a double", reply: refuse(409, "DUPLICATE_TASK", "A task like it is there.", `,"details":{"candidates":[{"key":"A-1","title":"Like it","similarity":0.8}]}`), code: ExitConflict, says: "A-1  Like it  0.8"},
-		{name: "forbidden", reply: refuse(403, "FORBIDDEN", "The permission projects.read is missing.", `,"permission":"projects.read"`), code: ExitForbidden, says: "projects.read"},
-		{name: "busy", reply: reply{503, `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"r"}}`, map[string]string{"Retry-After": "3600"}}, code: ExitLater, says: "again in 1h0m0s"},
-		{name: "an unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, says: "carries the change out once"},
-		{name: "an unknown outcome with a key", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01", "--idempotency-key", "k1"}, code: ExitUnknown, says: "The same command again"},
-		{name: "a wrong tenant", reply: refuse(403, "FORBIDDEN", "This request is not allowed.", ""), code: ExitForbidden, says: "pt list-orgs"},
-		{name: "a proxy's 403", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, says: "came from a proxy"},
-		{name: "no credential", w: world{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, says: "pt auth login"},
-		{name: "no such profile", w: world{env: map[string]string{"PT_AUTH_TOKEN": "", "PT_PROFILE": "ghost"}}, code: ExitUsage, says: "ghost"},
-		{name: "an unknown command", args: []string{"list-project"}, code: ExitUsage, says: "list-projects"},
-		{name: "an unknown command below auth", args: []string{"auth", "frobnicate"}, code: ExitUsage},
-		{name: "an argument too few", args: []string{"find-project"}, code: ExitUsage, says: "(0 given); usage: pt find-project <hint>"},
-		{name: "an argument too many", args: []string{"list-projects", "A"}, code: ExitUsage, says: "(1 given); usage: pt list-projects [flags]"},
-		{name: "an argument too many below auth", args: []string{"auth", "login", "me"}, code: ExitUsage, says: "pt auth login [flags]"},
-		{name: "an unknown flag", args: []string{"list-projects", "--nope"}, code: ExitUsage},
-		{name: "a value out of bounds", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, says: "1 to 200"},
-		{name: "a value that is none of the known", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, says: "ACTIVE"},
-		{name: "a missing flag", args: []string{"create-project", "--name", "x"}, code: ExitUsage, says: "start"},
-		{name: "an id that is none", args: []string{"list-tasks", "A", "--assignee", "worker"}, code: ExitUsage, says: "UUID"},
-		{name: "a date that is none", args: []string{"create-task", "--project", "A", "--title", "t", "--due", "tomorrow"}, code: ExitUsage, says: "date"},
-		{name: "nothing to change", args: []string{"update-task", "A", "A-1"}, code: ExitUsage, says: "nothing to change"},
-		{name: "no project", args: []string{"list-tasks"}, code: ExitUsage, says: "PT_PROJECT"},
-		{name: "--org of list-orgs", args: []string{"list-orgs", "--org", org}, code: ExitUsage, says: "--org"},
-		{name: "deletion that nobody can be asked about", args: []string{"delete-project", "A"}, code: ExitUsage, says: "--yes"},
-		{name: "a broken --jq", args: []string{"list-projects", "--jq", ".data["}, code: ExitUsage, says: "--jq"},
-		{name: "an unknown --fields", args: []string{"list-projects", "--fields", "nom"}, code: ExitUsage, says: "known: id, name"},
-		{name: "a --jq that fails", reply: ok(`{"items":[]}`), args: []string{"list-projects", "--jq", ".data.x"}, code: ExitError, says: "--jq"},
-		{name: "a broken time limit", args: []string{"list-projects", "--timeout", "soon"}, code: ExitUsage},
-		{name: "a broken address", w: world{env: map[string]string{"PT_BASE_URL": "localhost"}}, code: ExitUsage, says: "PT_BASE_URL"},
-		{name: "another host's path", args: []string{"api", "GET", "//evil.example/x"}, code: ExitUsage},
-		{name: "a method that is none", args: []string{"api", "STEAL", "/x"}, code: ExitUsage},
-		{name: "--all and --limit", args: []string{"list-projects", "--all", "--limit", "3"}, code: ExitUsage},
-		{name: "a shell that is none", args: []string{"completion", "tcsh"}, code: ExitUsage, says: "<bash|zsh|fish>"},
-		{name: "a key that is none", args: []string{"revoke-key", "x", "--yes"}, code: ExitUsage},
-		{name: "a file that is not there", args: []string{"import", "A", "/does/not/exist"}, code: ExitUsage},
+		{name: "empty list", reply: okReply(`{"items":[]}`), code: ExitDone},
+		{name: "internal error", reply: errorReply(500, "INTERNAL", "Something went wrong on the server.", ""), code: ExitError, wantErr: requestID},
+		{name: "validation error of the service", reply: errorReply(400, "VALIDATION", "The cursor is wrong.", `,"field":"cursor"`), code: ExitError, wantErr: "The cursor is wrong."},
+		{name: "not found", reply: errorReply(404, "NOT_FOUND", "There is no such project.", ""), code: ExitNotFound},
+		{name: "unauthorized", reply: errorReply(401, "UNAUTHORIZED", "The request needs a valid credential.", `,"reason":"USER_SUSPENDED"`), code: ExitAuthentication, wantErr: "Why: USER_SUSPENDED"},
+		{name: "conflict", reply: errorReply(409, "CONFLICT", "Taken.", ""), code: ExitConflict},
+		{name: "duplicate task", reply: errorReply(409, "DUPLICATE_TASK", "A similar task exists.", `,"details":{"candidates":[{"key":"A-1","title":"Like it","similarity":0.8}]}`), code: ExitConflict, wantErr: "A-1  Like it  0.8"},
+		{name: "forbidden", reply: errorReply(403, "FORBIDDEN", "The permission projects.read is missing.", `,"permission":"projects.read"`), code: ExitForbidden, wantErr: "projects.read"},
+		{name: "busy", reply: reply{503, `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"r"}}`, map[string]string{"Retry-After": "3600"}}, code: ExitLater, wantErr: "Repeat the command in 1h0m0s"},
+		{name: "unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, wantErr: "the change takes effect only once, and you see its result"},
+		{name: "unknown outcome with key", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01", "--idempotency-key", "k1"}, code: ExitUnknown, wantErr: "Repeat the command: with the same --idempotency-key"},
+		{name: "wrong tenant", reply: errorReply(403, "FORBIDDEN", "This request is not allowed.", ""), code: ExitForbidden, wantErr: "pt list-orgs"},
+		{name: "403 of a proxy", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, wantErr: "came from a proxy"},
+		{name: "no credential", w: environment{env: map[string]string{"PT_AUTH_TOKEN": ""}}, code: ExitAuthentication, wantErr: "pt auth login"},
+		{name: "unknown profile", w: environment{env: map[string]string{"PT_AUTH_TOKEN": "", "PT_PROFILE": "ghost"}}, code: ExitUsage, wantErr: "ghost"},
+		{name: "unknown command", args: []string{"list-project"}, code: ExitUsage, wantErr: `unknown command "list-project"; similar: list-projects`},
+		{name: "unknown subcommand of auth", args: []string{"auth", "frobnicate"}, code: ExitUsage},
+		{name: "missing argument", args: []string{"find-project"}, code: ExitUsage, wantErr: "(got 0); usage: pt find-project <hint>"},
+		{name: "extra argument", args: []string{"list-projects", "A"}, code: ExitUsage, wantErr: "(got 1); usage: pt list-projects [flags]"},
+		{name: "extra argument of auth login", args: []string{"auth", "login", "me"}, code: ExitUsage, wantErr: "pt auth login [flags]"},
+		{name: "unknown flag", args: []string{"list-projects", "--nope"}, code: ExitUsage},
+		{name: "value out of range", args: []string{"list-projects", "--limit", "201"}, code: ExitUsage, wantErr: "1 to 200"},
+		{name: "value not in enum", args: []string{"list-projects", "--status", "DORMANT"}, code: ExitUsage, wantErr: "ACTIVE"},
+		{name: "missing flag", args: []string{"create-project", "--name", "x"}, code: ExitUsage, wantErr: "start"},
+		{name: "invalid ID", args: []string{"list-tasks", "A", "--assignee", "worker"}, code: ExitUsage, wantErr: "UUID"},
+		{name: "invalid date", args: []string{"create-task", "--project", "A", "--title", "t", "--due", "tomorrow"}, code: ExitUsage, wantErr: "date"},
+		{name: "nothing to change", args: []string{"update-task", "A", "A-1"}, code: ExitUsage, wantErr: "nothing to change"},
+		{name: "no project", args: []string{"list-tasks"}, code: ExitUsage, wantErr: "PT_PROJECT"},
+		{name: "list-orgs with --org", args: []string{"list-orgs", "--org", org}, code: ExitUsage, wantErr: "--org"},
+		{name: "deletion without terminal and --yes", args: []string{"delete-project", "A"}, code: ExitUsage, wantErr: "--yes"},
+		{name: "--jq that does not parse", args: []string{"list-projects", "--jq", ".data["}, code: ExitUsage, wantErr: "--jq"},
+		{name: "unknown field in --fields", args: []string{"list-projects", "--fields", "nom"}, code: ExitUsage, wantErr: "allowed: id, name"},
+		{name: "--jq that fails on the response", reply: okReply(`{"items":[]}`), args: []string{"list-projects", "--jq", ".data.x"}, code: ExitError, wantErr: "--jq"},
+		{name: "invalid timeout", args: []string{"list-projects", "--timeout", "soon"}, code: ExitUsage},
+		{name: "invalid URL", w: environment{env: map[string]string{"PT_BASE_URL": "localhost"}}, code: ExitUsage, wantErr: "PT_BASE_URL"},
+		{name: "api path with another host", args: []string{"api", "GET", "//evil.example/x"}, code: ExitUsage},
+		{name: "unknown api method", args: []string{"api", "STEAL", "/x"}, code: ExitUsage},
+		{name: "--all with --limit", args: []string{"list-projects", "--all", "--limit", "3"}, code: ExitUsage},
+		{name: "unknown shell", args: []string{"completion", "tcsh"}, code: ExitUsage, wantErr: "<bash|zsh|fish>"},
+		{name: "invalid key ID", args: []string{"revoke-key", "x", "--yes"}, code: ExitUsage},
+		{name: "missing file", args: []string{"import", "A", "/does/not/exist"}, code: ExitUsage},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -79,14 +79,14 @@ func TestExitCodes(t *testing.T) {
 				args = []string{"list-projects"}
 			}
 			got := invoke(t, s, tc.w, args...)
-			if got.code != tc.code || !strings.Contains(got.err, tc.says) {
-				t.Errorf("exit %d, want %d saying %q:\n%s", got.code, tc.code, tc.says, got.err)
+			if got.code != tc.code || !strings.Contains(got.err, tc.wantErr) {
+				t.Errorf("got exit code %d, want %d with %q on stderr:\n%s", got.code, tc.code, tc.wantErr, got.err)
 			}
 			if tc.code != ExitDone && got.out != "" {
-				t.Errorf("an error on the output stream: %q", got.out)
+				t.Errorf("stdout of a failed command: got %q, want none", got.out)
 			}
 			if tc.reply.status == 0 && len(s.requests) > 0 {
-				t.Errorf("a request for a command line that can't be carried out: %v", s.requests)
+				t.Errorf("requests of an invalid command line: got %v, want none", s.requests)
 			}
 			asJSON := invoke(t, s, tc.w, append(append([]string{}, args...), "--json")...)
 			if tc.code != ExitDone && (asJSON.code != tc.code || !strings.HasPrefix(asJSON.err, `{"error":{"code":`)) {
@@ -96,50 +96,49 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A refusal that names its rule sends nobody to other organisations.
-func TestDenial_HintDoesNotBlameTheOrganisation(t *testing.T) {
+// If the error names the rule, another organisation would not help.
+func TestDenial_HintDoesNotSuggestOtherOrganisation(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string]reply{"GET /api/projects": refuse(403, "FORBIDDEN", "Only the task's current assignee may raise a decision request.", "")})
-	got := invoke(t, s, world{}, "list-projects")
+	s := serve(t, map[string]reply{"GET /api/projects": errorReply(403, "FORBIDDEN", "Only the task's current assignee may raise a decision request.", "")})
+	got := invoke(t, s, environment{}, "list-projects")
 	if got.code != ExitForbidden || !strings.Contains(got.err, "current assignee") || strings.Contains(got.err, "Try:") {
 		t.Errorf("exit %d:\n%s", got.code, got.err)
 	}
 }
 
-// A wrong password is told as that, not as a credential to be renewed.
-func TestRejectedLogin_HintNamesThePassword(t *testing.T) {
+func TestLogin_RejectedPasswordIsNamedInError(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string]reply{"POST /api/auth/login": refuse(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
-	w := world{stdin: "wrong\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}
+	s := serve(t, map[string]reply{"POST /api/auth/login": errorReply(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
+	w := environment{stdin: "wrong\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}
 	got := invoke(t, s, w, "auth", "login", "--email", "worker@example.org")
-	if got.code != ExitAuthentication || !strings.Contains(got.err, "this password") || strings.Contains(got.err, "credential") {
+	if got.code != ExitAuthentication || !strings.Contains(got.err, "the password is wrong") || strings.Contains(got.err, "credential") {
 		t.Errorf("exit %d:\n%s", got.code, got.err)
 	}
 }
 
-func TestCancelled(t *testing.T) {
+func TestRun_CancelledContextExitsWithCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := serve(t, routes())
-	if got := invokeContext(ctx, t, s, world{}, "list-projects"); got.code != ExitCancelled {
+	if got := invokeContext(ctx, t, s, environment{}, "list-projects"); got.code != ExitCancelled {
 		t.Fatalf("got %+v", got)
 	}
 }
 
-func TestUnreachableServer_ExitCodeSaysTryLater(t *testing.T) {
+func TestRun_UnreachableServiceExitsWithLater(t *testing.T) {
 	t.Parallel()
-	got := invoke(t, nil, world{env: map[string]string{"PT_BASE_URL": "http://127.0.0.1:1"}}, "list-projects", "--timeout", "2s")
+	got := invoke(t, nil, environment{env: map[string]string{"PT_BASE_URL": "http://127.0.0.1:1"}}, "list-projects", "--timeout", "2s")
 	if got.code != ExitLater || !strings.Contains(got.err, "connection refused") {
 		t.Fatalf("got %+v", got)
 	}
 }
 
-func TestDeletionAsks(t *testing.T) {
+func TestDeleteProject_AsksForConfirmation(t *testing.T) {
 	t.Parallel()
 	for answer, code := range map[string]int{"y\n": ExitDone, "n\n": ExitCancelled, "\n": ExitCancelled} {
 		s := serve(t, routes())
-		got := invoke(t, s, world{terminal: true, stdin: answer}, "delete-project", "APOLLO")
+		got := invoke(t, s, environment{terminal: true, stdin: answer}, "delete-project", "APOLLO")
 		if got.code != code || !strings.Contains(got.err, `Apollo \u202e| lander\x1b[31m (APOLLO)`) {
 			t.Errorf("%q: got %+v, want exit %d", answer, got, code)
 		}
@@ -150,7 +149,7 @@ func TestDeletionAsks(t *testing.T) {
 	}
 }
 
-func TestPrecedence(t *testing.T) {
+func TestOrganisation_FlagBeatsEnvironmentBeatsProfile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := `{"version":1,"current":"work","profiles":{"work":{"baseUrl":"http://unused.invalid","org":"from-profile","project":"` + apollo + `"}}}`
@@ -172,68 +171,67 @@ func TestPrecedence(t *testing.T) {
 		for k, v := range tc.env {
 			env[k] = v
 		}
-		got := invoke(t, s, world{env: env}, append([]string{"list-tasks"}, tc.args...)...)
+		got := invoke(t, s, environment{env: env}, append([]string{"list-tasks"}, tc.args...)...)
 		if got.code != ExitDone || s.headers[0].Get("X-Act-As-Org") != tc.want {
 			t.Errorf("got %+v and org %q, want %q", got, s.headers[0].Get("X-Act-As-Org"), tc.want)
 		}
 	}
 	s := serve(t, routes())
-	if got := invoke(t, s, world{env: map[string]string{"PT_CONFIG_DIR": dir}}, "list-orgs"); got.code != 0 || s.headers[0].Get("X-Act-As-Org") != "" {
+	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": dir}}, "list-orgs"); got.code != 0 || s.headers[0].Get("X-Act-As-Org") != "" {
 		t.Errorf("list-orgs sent an organisation: %+v", s.headers[0])
 	}
 }
 
-// A token is kept with its address and never sent to another.
-func TestStoredToken_IsSentToItsBaseURLOnly(t *testing.T) {
+func TestStoredToken_IsSentOnlyToItsBaseURL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := map[string]string{"PT_CONFIG_DIR": dir, "PT_AUTH_TOKEN": ""}
 	home := serve(t, routes())
-	got := invoke(t, home, world{env: env, terminal: true, secret: "correct horse"}, "auth", "login", "--email", "worker@example.org", "--profile", "work")
-	if got.code != ExitDone || !strings.Contains(got.err, "Password of worker@example.org") {
+	got := invoke(t, home, environment{env: env, terminal: true, secret: "correct horse"}, "auth", "login", "--email", "worker@example.org", "--profile", "work")
+	if got.code != ExitDone || !strings.Contains(got.err, "Password for worker@example.org") {
 		t.Fatalf("got %+v", got)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "credentials.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("credentials: %v %v", info, err)
 	}
-	if got := invoke(t, home, world{env: env}, "list-projects"); got.code != ExitDone {
-		t.Fatalf("the kept credential does not work: %+v", got)
+	if got := invoke(t, home, environment{env: env}, "list-projects"); got.code != ExitDone {
+		t.Fatalf("list-projects with the stored credential: got %+v, want success", got)
 	}
 	if a := home.headers[1].Get("Authorization"); a != "Bearer "+token("pt-session+jwt", now.Add(12*time.Hour)) {
 		t.Fatalf("Authorization %q", a)
 	}
 	other := serve(t, routes())
-	if got := invoke(t, other, world{env: env}, "list-projects"); got.code != ExitAuthentication || len(other.requests) > 0 {
-		t.Fatalf("the token went to another address: %+v %v", got, other.requests)
+	if got := invoke(t, other, environment{env: env}, "list-projects"); got.code != ExitAuthentication || len(other.requests) > 0 {
+		t.Fatalf("the token was sent to another URL: %+v %v", got, other.requests)
 	}
-	if got := invoke(t, home, world{env: env}, "auth", "logout"); got.code != ExitDone || !strings.Contains(got.out, "Logged out") {
+	if got := invoke(t, home, environment{env: env}, "auth", "logout"); got.code != ExitDone || !strings.Contains(got.out, "Logged out") {
 		t.Fatalf("got %+v", got)
 	}
 	if last := home.requests[len(home.requests)-1]; last != "POST /api/auth/logout" {
-		t.Fatalf("the session was not ended: %s", last)
+		t.Fatalf("last request of auth logout: got %s, want POST /api/auth/logout", last)
 	}
-	if got := invoke(t, home, world{env: env}, "list-projects"); got.code != ExitAuthentication {
-		t.Fatalf("after the logout: %+v", got)
+	if got := invoke(t, home, environment{env: env}, "list-projects"); got.code != ExitAuthentication {
+		t.Fatalf("list-projects after logout: got %+v, want exit code %d", got, ExitAuthentication)
 	}
 }
 
-func TestSwitch(t *testing.T) {
+func TestAuthSwitch_SelectsAndListsProfiles(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"PT_CONFIG_DIR": t.TempDir(), "PT_AUTH_TOKEN": ""}
 	s := serve(t, routes())
 	for _, profile := range []string{"one", "two"} {
-		if got := invoke(t, s, world{env: env, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", profile); got.code != 0 {
+		if got := invoke(t, s, environment{env: env, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", profile); got.code != 0 {
 			t.Fatalf("got %+v", got)
 		}
 	}
-	got := invoke(t, s, world{env: env}, "auth", "switch", "--json", "--jq", ".data.current, .data.profiles[]")
+	got := invoke(t, s, environment{env: env}, "auth", "switch", "--json", "--jq", ".data.current, .data.profiles[]")
 	if got.out != "two\none\ntwo\n" {
 		t.Fatalf("got %+v", got)
 	}
-	if got := invoke(t, s, world{env: env}, "auth", "switch", "one", "--jq", ".data.current"); got.out != "one\n" {
+	if got := invoke(t, s, environment{env: env}, "auth", "switch", "one", "--jq", ".data.current"); got.out != "one\n" {
 		t.Fatalf("got %+v", got)
 	}
-	if got := invoke(t, s, world{env: env}, "auth", "switch", "three"); got.code != ExitUsage {
+	if got := invoke(t, s, environment{env: env}, "auth", "switch", "three"); got.code != ExitUsage {
 		t.Fatalf("got %+v", got)
 	}
 }
@@ -242,7 +240,7 @@ func TestUnknownProfile_EveryCommandFails(t *testing.T) {
 	t.Parallel()
 	s := serve(t, routes())
 	env := map[string]string{"PT_CONFIG_DIR": t.TempDir()}
-	if got := invoke(t, s, world{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_AUTH_TOKEN": ""}, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", "work"); got.code != 0 {
+	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_AUTH_TOKEN": ""}, stdin: "pw\n"}, "auth", "login", "--email", "worker@example.org", "--profile", "work"); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
 	sent := len(s.requests)
@@ -261,38 +259,38 @@ func TestUnknownProfile_EveryCommandFails(t *testing.T) {
 			args = append(args, "x")
 		}
 		tried++
-		got := invoke(t, s, world{env: env}, append(args, "--profile", "nosuch")...)
-		if got.code != ExitUsage || !strings.Contains(got.err, `there is no profile "nosuch" (known: work)`) || got.out != "" {
+		got := invoke(t, s, environment{env: env}, append(args, "--profile", "nosuch")...)
+		if got.code != ExitUsage || !strings.Contains(got.err, `unknown profile "nosuch" (existing: work)`) || got.out != "" {
 			t.Errorf("%v: got %+v", args, got)
 		}
 	}
 	walk(nil, newRootCmd(&invocation{}, ""))
-	if got := invoke(t, s, world{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_PROFILE": "nosuch"}}, "list-projects"); got.code != ExitUsage {
+	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_PROFILE": "nosuch"}}, "list-projects"); got.code != ExitUsage {
 		t.Errorf("PT_PROFILE: got %+v", got)
 	}
 	if len(s.requests) != sent {
-		t.Errorf("requests were sent: %v", s.requests[sent:])
+		t.Errorf("requests: got %v, want none", s.requests[sent:])
 	}
 	if tried < 80 {
-		t.Errorf("only %d commands were tried", tried)
+		t.Errorf("got %d commands, want at least 80", tried)
 	}
 	t.Logf("%d commands", tried)
 }
 
-func TestStatusOfAnExpiredKey(t *testing.T) {
+func TestAuthStatus_ReportsExpiredKey(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string]reply{"GET /api/auth/me": refuse(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
-	w := world{env: map[string]string{"PT_AUTH_TOKEN": token("pt-api-key+jwt", now.AddDate(0, 0, -1))}}
+	s := serve(t, map[string]reply{"GET /api/auth/me": errorReply(401, "UNAUTHORIZED", "The request needs a valid credential.", "")})
+	w := environment{env: map[string]string{"PT_AUTH_TOKEN": token("pt-api-key+jwt", now.AddDate(0, 0, -1))}}
 	if got := invoke(t, s, w, "auth", "status"); got.code != ExitAuthentication || !strings.Contains(got.err, "expired at 2026-11-19") {
 		t.Fatalf("got %+v", got)
 	}
-	s = serve(t, map[string]reply{"GET /api/auth/me": ok(me(now.AddDate(0, 0, 60)))})
-	if got := invoke(t, s, world{}, "auth", "status"); got.code != 0 || strings.Contains(got.err, "warning") {
-		t.Fatalf("a key of 60 days: %+v", got)
+	s = serve(t, map[string]reply{"GET /api/auth/me": okReply(me(now.AddDate(0, 0, 60)))})
+	if got := invoke(t, s, environment{}, "auth", "status"); got.code != 0 || strings.Contains(got.err, "warning") {
+		t.Fatalf("key that expires in 60 days: got %+v, want no warning", got)
 	}
 }
 
-func TestJQ(t *testing.T) {
+func TestJQFlag_PrintsResults(t *testing.T) {
 	t.Parallel()
 	s := serve(t, routes())
 	for expression, want := range map[string]string{
@@ -304,52 +302,52 @@ func TestJQ(t *testing.T) {
 		"empty":                          "",
 		"$ENV.PT_AUTH_TOKEN // \"none\"": "none\n",
 	} {
-		if got := invoke(t, s, world{}, "list-projects", "--jq", expression); got.code != 0 || got.out != want {
+		if got := invoke(t, s, environment{}, "list-projects", "--jq", expression); got.code != 0 || got.out != want {
 			t.Errorf("%s: got %+v, want %q", expression, got, want)
 		}
 	}
-	if got := invoke(t, s, world{terminal: true}, "list-projects", "--jq", ".data[0].name"); strings.ContainsAny(got.out, "\x1b\u202e") {
-		t.Errorf("on a terminal: %q", got.out)
+	if got := invoke(t, s, environment{terminal: true}, "list-projects", "--jq", ".data[0].name"); strings.ContainsAny(got.out, "\x1b\u202e") {
+		t.Errorf("string on a terminal: got %q, want escaped control characters", got.out)
 	}
-	if got := invoke(t, s, world{}, "list-projects", "--jq", ".data[0].name"); !strings.ContainsAny(got.out, "\x1b") {
-		t.Errorf("in a pipe a text is data: %q", got.out)
+	if got := invoke(t, s, environment{}, "list-projects", "--jq", ".data[0].name"); !strings.ContainsAny(got.out, "\x1b") {
+		t.Errorf("string in a pipe: got %q, want unescaped control characters", got.out)
 	}
 }
 
-func TestTerminalIsRendered(t *testing.T) {
+func TestOutput_IsRenderedOnTerminal(t *testing.T) {
 	t.Parallel()
 	s := serve(t, routes())
-	got := invoke(t, s, world{terminal: true, width: 60, env: map[string]string{"NO_COLOR": "1"}}, "list-tasks", apollo)
+	got := invoke(t, s, environment{terminal: true, width: 60, env: map[string]string{"NO_COLOR": "1"}}, "list-tasks", apollo)
 	for line := range strings.SplitSeq(got.out, "\n") {
 		if strings.Contains(line, "\x1b") || strings.HasPrefix(line, "|") {
-			t.Errorf("line %q", line)
+			t.Errorf("with NO_COLOR: got line %q, want no escape sequence and no Markdown table", line)
 		}
 	}
-	got = invoke(t, s, world{terminal: true, width: 60}, "list-tasks", apollo)
+	got = invoke(t, s, environment{terminal: true, width: 60}, "list-tasks", apollo)
 	if !strings.HasPrefix(got.out, "\x1b[1mKey") {
-		t.Errorf("no colours: %q", got.out)
+		t.Errorf("got %q, want a bold heading", got.out)
 	}
-	if got := invoke(t, s, world{env: map[string]string{"CLICOLOR_FORCE": "1"}}, "list-tasks", apollo); !strings.HasPrefix(got.out, "\x1b[1mKey") {
-		t.Errorf("CLICOLOR_FORCE: %q", got.out)
+	if got := invoke(t, s, environment{env: map[string]string{"CLICOLOR_FORCE": "1"}}, "list-tasks", apollo); !strings.HasPrefix(got.out, "\x1b[1mKey") {
+		t.Errorf("with CLICOLOR_FORCE: got %q, want a bold heading", got.out)
 	}
 }
 
-func TestDebugTraceAndVersion(t *testing.T) {
+func TestRun_PrintsDebugTraceAndVersion(t *testing.T) {
 	t.Parallel()
 	s := serve(t, routes())
-	got := invoke(t, s, world{env: map[string]string{"PT_DEBUG": "api"}}, "list-projects", "--search", "private")
+	got := invoke(t, s, environment{env: map[string]string{"PT_DEBUG": "api"}}, "list-projects", "--search", "private")
 	if !strings.Contains(got.err, "api: GET /api/projects 200 0ms request-id=") || strings.Contains(got.err, "private") {
 		t.Fatalf("got %q", got.err)
 	}
 	if s.headers[0].Get("User-Agent") != "pt/1.2.3" {
 		t.Fatalf("user agent %q", s.headers[0].Get("User-Agent"))
 	}
-	if got := invoke(t, nil, world{}, "--version"); got.out != "pt 1.2.3\n" {
+	if got := invoke(t, nil, environment{}, "--version"); got.out != "pt 1.2.3\n" {
 		t.Fatalf("got %q", got.out)
 	}
 }
 
-func TestCompletion(t *testing.T) {
+func TestCompletion_SuggestsValuesAndPrintsScripts(t *testing.T) {
 	t.Parallel()
 	s := serve(t, routes())
 	for _, tc := range []struct {
@@ -361,24 +359,24 @@ func TestCompletion(t *testing.T) {
 		{[]string{"__complete", "update-task", "APOLLO-17", "--status", ""}, "TODO\nDONE"},
 		{[]string{"__complete", "list-projects", "--status", ""}, "ACTIVE\nON_HOLD"},
 	} {
-		if got := invoke(t, s, world{}, tc.args...); !strings.Contains(got.out, tc.want) {
+		if got := invoke(t, s, environment{}, tc.args...); !strings.Contains(got.out, tc.want) {
 			t.Errorf("%v: got %+v", tc.args, got)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if got := invoke(t, nil, world{}, "completion", shell); got.code != 0 || len(got.out) < 1000 {
+		if got := invoke(t, nil, environment{}, "completion", shell); got.code != 0 || len(got.out) < 1000 {
 			t.Errorf("%s: exit %d, %d bytes", shell, got.code, len(got.out))
 		}
 	}
 }
 
-// Every field of an operation that has a command is a flag of it, or stands
-// here with its reason: two lists that must agree.
-func TestEveryFieldHasAFlag(t *testing.T) {
+// Each input field of an operation with a command must have a flag or be listed in
+// excluded with a reason.
+func TestCommands_EachOperationFieldHasFlag(t *testing.T) {
 	t.Parallel()
-	elsewhere := map[string]string{
+	excluded := map[string]string{
 		"hint": "an argument", "dependsOn": "an argument", "path": "an argument",
-		"items": "the lines of the file", "email": "--email of auth login", "password": "asked for", "tenantId": "--tenant",
+		"items": "the lines of the file", "email": "--email of auth login", "password": "read from a prompt", "tenantId": "--tenant",
 	}
 	renamed := map[string]string{
 		"startDate": "start", "endDate": "end", "dueDate": "due", "issueType": "type", "epicId": "epic", "parentTaskId": "parent",
@@ -411,34 +409,34 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 			if f.Name == "criteria" && o.Name == "create-deliverable" {
 				flag = "criterion"
 			}
-			// review-gate tells what was met by two flags.
+			// review-gate has the flags --met and --not-met for this field.
 			if o.Name == "review-gate" && f.Name == "criteria" {
 				flag = "met"
 			}
 			if o.Name == "export-items" && (f.Name == "limit" || f.Name == "cursor") {
-				continue // an export is whole
+				continue // export fetches all pages
 			}
 			argument := f.Source == op.FromPath && strings.Contains(cmd.Use, "<")
-			if !argument && elsewhere[f.Name] == "" && cmd.Flags().Lookup(flag) == nil {
+			if !argument && excluded[f.Name] == "" && cmd.Flags().Lookup(flag) == nil {
 				t.Errorf("%s has no flag for the field %s", name, f.Name)
 			}
 		}
 		if key := cmd.Flags().Lookup("idempotency-key"); (key != nil) != (o.Effect.Changes() && !o.Secret) {
-			t.Errorf("%s: --idempotency-key belongs to changes that can be repeated", name)
+			t.Errorf("%s: exactly the repeatable changes must have --idempotency-key", name)
 		}
 		if all := cmd.Flags().Lookup("all"); (all != nil) != (cmd.Flags().Lookup("cursor") != nil) {
-			t.Errorf("%s: a list has --all and --cursor", name)
+			t.Errorf("%s: a list must have both --all and --cursor", name)
 		}
 		if o.Effect == op.Destroy && cmd.Flags().Lookup("yes") == nil {
-			t.Errorf("%s destroys and has no --yes", name)
+			t.Errorf("%s is destructive and has no --yes", name)
 		}
 	}
 	if len(commands) < 15 {
-		t.Fatalf("%d commands only", len(commands))
+		t.Fatalf("got %d commands, want at least 15", len(commands))
 	}
 	for _, global := range []string{"json", "jq", "fields", "org", "profile", "timeout"} {
 		if testRoot().PersistentFlags().Lookup(global) == (*pflag.Flag)(nil) {
-			t.Errorf("there is no --%s", global)
+			t.Errorf("global flag --%s is missing", global)
 		}
 	}
 }

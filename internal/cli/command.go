@@ -14,67 +14,68 @@ import (
 	"parapet/internal/op"
 )
 
-// commandForm is what a command adds to the declaration of its operation: words, and
-// which fields are flags. From the declaration come its name, its arguments (the
-// parts of the path, in their order, but for those that are flags), its flags
-// and their help, whether it asks before it destroys, and what may be repeated.
+// commandForm adds help texts and flags to the declaration of an operation. The rest of
+// the command comes from the declaration: its name, its arguments (the path parameters
+// that are not flags, in order), the help of its flags, and whether it asks for
+// confirmation.
 type commandForm[In any] struct {
-	// name is the command's; the operation's own unless told.
+	// name is the command's name. Default: the operation's name.
 	name string
-	// short is one line of help; the operation's summary unless told.
+	// short is the one-line help. Default: the operation's summary.
 	short string
-	// long is help beyond the short one; the operation's description unless told.
+	// long is the full help. Default: the short help and the operation's description.
 	long    string
 	example string
-	// flags are the fields that are flags, named as bind takes them. --project,
-	// where the project is no part of the path, limit and cursor come by themselves.
+	// flags are the fields that are flags, in the syntax of bind. --project, --limit and
+	// --cursor are added if the operation has such fields.
 	flags []string
-	// args are the fields that are arguments besides the parts of the path, each
-	// as "field:word"; they stand at the end.
+	// args are further fields that are arguments, each as "field:argument". They follow
+	// the path parameters.
 	args []string
-	// optional are flags that are required by the declaration, but not of a
-	// person: fill has a default for them.
+	// optional are flags that the declaration requires and that prepareInput gives a
+	// default.
 	optional []string
-	// whole says that all pages are asked for: how they are cut is pt's matter.
-	whole bool
-	// anyProject says that PT_PROJECT has no say where --project may be left out.
-	anyProject bool
-	// question is asked before something is lost; %s is what names it.
+	// allPages makes the command fetch all pages; it has no --limit and --cursor.
+	allPages bool
+	// ignoreDefaultProject keeps PT_PROJECT out of an optional --project.
+	ignoreDefaultProject bool
+	// question is the confirmation question; %s is the name of the record.
 	question string
-	// naming gives a better name for the question than what was typed.
-	naming func(ctx context.Context, c *client.Client, in *In) (string, error)
-	// setup adds to the command what it alone has.
+	// recordName returns the name of the record for the question. Default: the
+	// argument that the user typed.
+	recordName func(ctx context.Context, c *client.Client, in *In) (string, error)
+	// setup adds flags that only this command has.
 	setup func(cmd *cobra.Command, in *In)
-	// fill works on the input before anything is asked of the service.
-	fill func(in *In) error
+	// prepareInput completes the input before the first request.
+	prepareInput func(in *In) error
 }
 
-// call is one command of an operation, as it is filled by the command line.
+// call is the invocation of a command that executes an operation.
 type call[In any] struct {
 	inv  *invocation
 	op   *op.Operation
 	form commandForm[In]
 	in   In
-	// args are the fields that are arguments, in their order.
+	// args are the arguments, in order.
 	args []*argument
-	// project is --project, where the operation takes it outside the path.
+	// project is --project, or nil if the operation has no such flag.
 	project *argument
-	// hints are all fields that may need a look-up.
+	// hints are all arguments and flags that may need a lookup.
 	hints []*argument
-	// texts are the flags that read the input when they are "-".
+	// texts are the values of the flags that read standard input if they are "-".
 	texts []reflect.Value
 	yes   bool
 	writeFlags
 	listFlags
 }
 
-// newCall makes the command of an operation without its run.
+// newCall returns the command for an operation. The caller sets its RunE.
 func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call[In], *cobra.Command) {
 	k := &call[In]{inv: inv, op: o, form: f}
 	v := reflect.ValueOf(&k.in).Elem()
 	use := first(f.name, o.Name)
 	for _, part := range o.PathParts() {
-		if flagged(f.flags, part) {
+		if isFlag(f.flags, part) {
 			continue
 		}
 		a := newArgument(fieldNamed(o, part), v)
@@ -83,10 +84,10 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 		k.hints = append(k.hints, a)
 	}
 	for _, name := range f.args {
-		fieldName, word, _ := strings.Cut(name, ":")
+		fieldName, argName, _ := strings.Cut(name, ":")
 		a := newArgument(fieldNamed(o, fieldName), v)
-		a.name = word
-		use += " <" + word + ">"
+		a.name = argName
+		use += " <" + argName + ">"
 		k.args = append(k.args, a)
 		k.hints = append(k.hints, a)
 	}
@@ -100,7 +101,7 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 	}
 	k.bindFlags(cmd, v)
 	if o.Effect == op.Destroy {
-		cmd.Flags().BoolVar(&k.yes, "yes", false, "do not ask")
+		cmd.Flags().BoolVar(&k.yes, "yes", false, "do not ask for confirmation")
 	}
 	if o.Effect.Changes() && !o.Secret {
 		k.writeFlags.bind(cmd)
@@ -115,8 +116,7 @@ func newCall[In any](inv *invocation, o *op.Operation, f commandForm[In]) (*call
 	return k, cmd
 }
 
-// minArgs is how many arguments must be there: the project of what is not
-// destroyed may be left to PT_PROJECT, a task's key or the folder.
+// minArgs returns the minimum number of arguments.
 func (k *call[In]) minArgs() int {
 	if k.mayOmitProject() {
 		return len(k.args) - 1
@@ -124,6 +124,8 @@ func (k *call[In]) minArgs() int {
 	return len(k.args)
 }
 
+// mayOmitProject reports whether the first argument is a project that may come from
+// PT_PROJECT, a task key or the directory. Commands that delete need it explicitly.
 func (k *call[In]) mayOmitProject() bool {
 	return len(k.args) > 0 && k.args[0].kind == hintProject && k.op.Effect != op.Destroy
 }
@@ -145,10 +147,10 @@ func (k *call[In]) long(short string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// bindFlags makes the flags: those that name a record by a hint, and the rest.
+// bindFlags adds the flags: those that accept hints, and plain ones.
 func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 	for _, f := range k.op.Fields {
-		if f.Name == "projectId" && (f.Source != op.FromPath || flagged(k.form.flags, f.Name)) {
+		if f.Name == "projectId" && (f.Source != op.FromPath || isFlag(k.form.flags, f.Name)) {
 			k.project = newArgument(f, v)
 			k.hints = append(k.hints, k.project)
 			k.bindHint(cmd, k.project, "project")
@@ -163,7 +165,7 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 		}
 		if hintKindOf(f) == hintNone {
 			plain = append(plain, name)
-			if longText(f) {
+			if isLongText(f) {
 				k.texts = append(k.texts, v.Field(f.Index))
 			}
 			continue
@@ -176,7 +178,7 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 		k.bindHint(cmd, a, flag)
 	}
 	for _, name := range []string{"limit", "cursor"} {
-		if k.form.whole {
+		if k.form.allPages {
 			v.Field(fieldNamed(k.op, "limit").Index).SetInt(maxPage)
 			continue
 		}
@@ -190,11 +192,11 @@ func (k *call[In]) bindFlags(cmd *cobra.Command, v reflect.Value) {
 	}
 }
 
-// bindHint makes a flag that names a record of the tenant.
+// bindHint adds a flag that accepts a hint.
 func (k *call[In]) bindHint(cmd *cobra.Command, a *argument, flag string) {
 	help := strings.ReplaceAll(a.field.Doc, "`", "'")
-	if more := a.kind.help(); more != "" {
-		help = strings.TrimSuffix(help, ".") + " (" + more + ")"
+	if forms := a.kind.help(); forms != "" {
+		help = strings.TrimSuffix(help, ".") + " (" + forms + ")"
 	}
 	cmd.Flags().Var(a, flag, help)
 	if a.field.Required && a.kind != hintProject {
@@ -207,40 +209,40 @@ func (k *call[In]) bindHint(cmd *cobra.Command, a *argument, flag string) {
 	must(cmd.RegisterFlagCompletionFunc(flag, complete))
 }
 
-// flagged tells whether a field is among the flags.
-func flagged(flags []string, field string) bool {
+// isFlag reports whether a field is listed in flags, which has the syntax of bind.
+func isFlag(flags []string, field string) bool {
 	return slices.ContainsFunc(flags, func(name string) bool {
 		name, _, _ = strings.Cut(strings.TrimSuffix(name, "!"), ":")
 		return name == field
 	})
 }
 
-// longText tells whether a field is a text for which a command line is too
-// small: its flag reads the input when it is "-".
-func longText(f op.Field) bool {
+// isLongText reports whether a field accepts more than 1000 characters. The flag of such
+// a field reads standard input if its value is "-".
+func isLongText(f op.Field) bool {
 	return f.Value().Kind() == reflect.String && f.MaxLength != nil && *f.MaxLength > 1000
 }
 
-// ready fills the input from the command line. What the command line alone can
-// tell to be wrong costs no request; after that names are looked up, and the
-// person is asked where something would be lost.
-func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, error) {
+// prepare fills the input from the command line and returns the client. It validates the
+// input before it sends requests to resolve hints, and then asks for confirmation if the
+// command deletes.
+func (k *call[In]) prepare(ctx context.Context, args []string) (*client.Client, error) {
 	if err := k.readTexts(); err != nil {
 		return nil, err
 	}
-	if k.form.fill != nil {
-		if err := k.form.fill(&k.in); err != nil {
+	if k.form.prepareInput != nil {
+		if err := k.form.prepareInput(&k.in); err != nil {
 			return nil, err
 		}
 	}
-	if k.isReadOnly() {
-		return nil, usagef("nothing to change: name a flag such as --%s", k.hasFlag())
+	if k.isEmptyUpdate() {
+		return nil, usagef("nothing to change; set a flag such as --%s", k.exampleFlag())
 	}
 	s, err := k.inv.settings()
 	if err != nil {
 		return nil, err
 	}
-	if err := k.place(args, s); err != nil {
+	if err := k.setArguments(args, s); err != nil {
 		return nil, err
 	}
 	if err := k.op.Validate(&k.in); err != nil {
@@ -263,9 +265,9 @@ func (k *call[In]) ready(ctx context.Context, args []string) (*client.Client, er
 	return c, k.confirmDestructive(ctx, c)
 }
 
-// readTexts reads the input for the one text whose flag is "-".
+// readTexts reads standard input into the flag whose value is "-".
 func (k *call[In]) readTexts() error {
-	var read bool
+	var hasRead bool
 	for _, v := range k.texts {
 		switch {
 		case v.Kind() == reflect.Struct:
@@ -278,10 +280,10 @@ func (k *call[In]) readTexts() error {
 		if v.String() != "-" {
 			continue
 		}
-		if read {
-			return usagef("only one flag can read the input with -")
+		if hasRead {
+			return usagef("only one flag can have the value - to read standard input")
 		}
-		read = true
+		hasRead = true
 		text, err := k.inv.stdinFor("-")
 		if err != nil {
 			return err
@@ -291,18 +293,18 @@ func (k *call[In]) readTexts() error {
 	return nil
 }
 
-// isReadOnly tells of a change that names no field.
-func (k *call[In]) isReadOnly() bool {
+// isEmptyUpdate reports whether the command is an update that sets no field.
+func (k *call[In]) isEmptyUpdate() bool {
 	for _, f := range k.op.Fields {
 		if f.Source == op.FromBody && f.Required {
 			return false
 		}
 	}
-	return k.op.Method == http.MethodPatch && changes(&k.in) == 0
+	return k.op.Method == http.MethodPatch && countChanges(&k.in) == 0
 }
 
-// hasFlag names a flag that changes something.
-func (k *call[In]) hasFlag() string {
+// exampleFlag returns the name of a flag that sets a field.
+func (k *call[In]) exampleFlag() string {
 	name, flag, renamed := strings.Cut(strings.TrimSuffix(k.form.flags[0], "!"), ":")
 	if slices.ContainsFunc(k.form.flags, func(n string) bool { return strings.TrimSuffix(n, "!") == "status" }) {
 		return "status"
@@ -313,73 +315,72 @@ func (k *call[In]) hasFlag() string {
 	return toKebabCase(name)
 }
 
-// place takes the arguments to their fields; where the project is left out it
-// finds what is meant.
-func (k *call[In]) place(args []string, s settings) error {
-	named := k.args
-	if len(args) < len(named) {
+// setArguments sets the fields of the arguments and the default project.
+func (k *call[In]) setArguments(args []string, s settings) error {
+	remaining := k.args
+	if len(args) < len(remaining) {
 		var key string
-		if len(args) > 0 && len(named) > 1 && named[1].field.Name == "task" {
+		if len(args) > 0 && len(remaining) > 1 && remaining[1].field.Name == "task" {
 			key = args[0]
 		}
-		if err := k.inv.defaultProject(named[0], s, key); err != nil {
+		if err := k.inv.setDefaultProject(remaining[0], s, key); err != nil {
 			return err
 		}
-		named = named[1:]
+		remaining = remaining[1:]
 	}
-	for i, a := range named {
-		if err := k.take(a, args[i]); err != nil {
-			return usagef("the %s %q: %w", a.name, args[i], err)
+	for i, a := range remaining {
+		if err := k.setArgument(a, args[i]); err != nil {
+			return usagef("%s %q: %w", a.name, args[i], err)
 		}
 	}
 	switch p := k.project; {
 	case p == nil:
 		return nil
 	case p.given:
-		return k.take(p, p.typed)
+		return k.setArgument(p, p.typed)
 	case p.field.Required:
-		return k.inv.defaultProject(p, s, "")
-	case s.project != "" && !k.form.anyProject && !k.namesOtherProject(p):
-		return k.take(p, s.project)
+		return k.inv.setDefaultProject(p, s, "")
+	case s.project != "" && !k.form.ignoreDefaultProject && !k.namesOtherRecord(p):
+		return k.setArgument(p, s.project)
 	default:
 		return nil
 	}
 }
 
-// namesOtherProject tells whether a flag names a record that has a project of its own,
-// so that PT_PROJECT has no say.
-func (k *call[In]) namesOtherProject(project *argument) bool {
+// namesOtherRecord reports whether another flag names a record. That record determines
+// the project, so PT_PROJECT does not apply.
+func (k *call[In]) namesOtherRecord(project *argument) bool {
 	return slices.ContainsFunc(k.hints, func(a *argument) bool { return a != project && a.given })
 }
 
-func (k *call[In]) take(a *argument, text string) error {
+func (k *call[In]) setArgument(a *argument, text string) error {
 	if a.kind == hintProject {
-		return k.inv.takeProject(a, text)
+		return k.inv.setProject(a, text)
 	}
-	return a.take(text)
+	return a.setText(text)
 }
 
-// confirmDestructive asks the person before something is lost.
+// confirmDestructive asks for confirmation if the command deletes and --yes is not set.
 func (k *call[In]) confirmDestructive(ctx context.Context, c *client.Client) error {
 	if k.op.Effect != op.Destroy || k.yes {
 		return nil
 	}
 	last := k.args[len(k.args)-1]
-	name := first(last.found, last.typed)
-	if k.form.naming != nil && last.found == "" {
+	name := first(last.foundName, last.typed)
+	if k.form.recordName != nil && last.foundName == "" {
 		var err error
-		if name, err = k.form.naming(ctx, c, &k.in); err != nil {
+		if name, err = k.form.recordName(ctx, c, &k.in); err != nil {
 			return err
 		}
 	}
 	return k.inv.confirm(ctx, k.form.question, name)
 }
 
-// showRecord makes the command of an operation that answers one thing.
-func showRecord[In, Out any](inv *invocation, o op.Op[In, Out], f commandForm[In], render func(*markdown.Doc, *Out)) *cobra.Command {
+// newRecordCmd returns the command for an operation that returns one record.
+func newRecordCmd[In, Out any](inv *invocation, o op.Op[In, Out], f commandForm[In], render func(*markdown.Doc, *Out)) *cobra.Command {
 	k, cmd := newCall(inv, o.Operation, f)
-	return inv.runs(cmd, reflect.TypeFor[Out](), func(ctx context.Context, args []string) error {
-		c, err := k.ready(ctx, args)
+	return inv.setRun(cmd, reflect.TypeFor[Out](), func(ctx context.Context, args []string) error {
+		c, err := k.prepare(ctx, args)
 		if err != nil {
 			return err
 		}
@@ -395,21 +396,22 @@ func showRecord[In, Out any](inv *invocation, o op.Op[In, Out], f commandForm[In
 type column[T any] struct {
 	name  string
 	value func(*T) string
-	// wide columns are left out where no item has a value.
-	wide bool
+	// optional columns are omitted if no item has a value.
+	optional bool
 }
 
-// table is how a list is shown: its columns, of which flex may be cut on a
-// narrow terminal, and what stands there when nothing is listed.
+// table describes how a list is printed.
 type table[T any] struct {
-	empty   string
+	// emptyText is printed for an empty list.
+	emptyText string
+	// flex is the index of the column that is shortened on a narrow terminal.
 	flex    int
 	columns []column[T]
 }
 
 func (t table[T]) write(d *markdown.Doc, items []T) {
 	if len(items) == 0 {
-		d.Line(t.empty)
+		d.Line(t.emptyText)
 		return
 	}
 	var names []string
@@ -420,7 +422,7 @@ func (t table[T]) write(d *markdown.Doc, items []T) {
 			values[i] = c.value(&items[i])
 			filled = filled || values[i] != ""
 		}
-		if c.wide && !filled {
+		if c.optional && !filled {
 			continue
 		}
 		names = append(names, c.name)
@@ -431,16 +433,16 @@ func (t table[T]) write(d *markdown.Doc, items []T) {
 	d.Table(names, rows, t.flex)
 }
 
-// lists makes the command of an operation that answers pages.
-func lists[In, T any](inv *invocation, o op.Op[In, op.Page[T]], f commandForm[In], t table[T]) *cobra.Command {
+// newListCmd returns the command for an operation that returns pages.
+func newListCmd[In, T any](inv *invocation, o op.Op[In, op.Page[T]], f commandForm[In], t table[T]) *cobra.Command {
 	k, cmd := newCall(inv, o.Operation, f)
 	k.listFlags.bind(cmd)
-	return inv.runs(cmd, reflect.TypeFor[T](), func(ctx context.Context, args []string) error {
-		c, err := k.ready(ctx, args)
+	return inv.setRun(cmd, reflect.TypeFor[T](), func(ctx context.Context, args []string) error {
+		c, err := k.prepare(ctx, args)
 		if err != nil {
 			return err
 		}
-		page, err := list(ctx, inv, c, o, &k.in, k.listFlags)
+		page, err := fetchList(ctx, inv, c, o, &k.in, k.listFlags)
 		if err != nil {
 			return err
 		}
@@ -448,21 +450,21 @@ func lists[In, T any](inv *invocation, o op.Op[In, op.Page[T]], f commandForm[In
 	})
 }
 
-// deleted is what is told of something that is gone.
-type deleted struct {
-	// ID is its id, or its key where that was typed.
+// deleteOut is the output of a command that deletes a record.
+type deleteOut struct {
+	// ID is the ID of the record, or the key if the user typed that.
 	ID        string  `json:"id"`
 	ProjectID op.UUID `json:"projectId,omitempty"`
 	Deleted   bool    `json:"deleted"`
 }
 
-// removesRecord makes the command of an operation that deletes a thing, whose kind is
-// called what.
-func removesRecord[In any](inv *invocation, o op.Op[In, op.None], what string, f commandForm[In]) *cobra.Command {
-	f.question = first(f.question, "Delete the "+what+" %s for good?")
+// newDeleteCmd returns the command for an operation that deletes a record. kind is the
+// kind of record, for messages.
+func newDeleteCmd[In any](inv *invocation, o op.Op[In, op.None], kind string, f commandForm[In]) *cobra.Command {
+	f.question = first(f.question, "Delete the "+kind+" %s permanently?")
 	k, cmd := newCall(inv, o.Operation, f)
-	return inv.runs(cmd, reflect.TypeFor[deleted](), func(ctx context.Context, args []string) error {
-		c, err := k.ready(ctx, args)
+	return inv.setRun(cmd, reflect.TypeFor[deleteOut](), func(ctx context.Context, args []string) error {
+		c, err := k.prepare(ctx, args)
 		if err != nil {
 			return err
 		}
@@ -470,10 +472,10 @@ func removesRecord[In any](inv *invocation, o op.Op[In, op.None], what string, f
 			return err
 		}
 		last := k.args[len(k.args)-1]
-		out := deleted{ID: last.text(), Deleted: true}
+		out := deleteOut{ID: last.text(), Deleted: true}
 		if k.args[0].kind == hintProject && len(k.args) > 1 {
 			out.ProjectID = op.UUID(k.args[0].text())
 		}
-		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Deleted the " + what + " " + first(last.found, last.typed) + ".") }})
+		return inv.show(ctx, view{data: out, markdown: func(d *markdown.Doc) { d.Line("Deleted the " + kind + " " + first(last.foundName, last.typed) + ".") }})
 	})
 }

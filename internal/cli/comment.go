@@ -9,35 +9,35 @@ import (
 
 func newCommentCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListComments, commandForm[tracker.ListCommentsIn]{
+		newListCmd(inv, tracker.ListComments, commandForm[tracker.ListCommentsIn]{
 			example: `  pt list-comments --task APOLLO-17
   pt list-comments --issue ISS-4 --json --jq '.data[].body'`,
 			flags: []string{"taskId:task", "issueId:issue"},
-			setup: func(cmd *cobra.Command, _ *tracker.ListCommentsIn) { oneOf(cmd, "task", "issue") },
+			setup: func(cmd *cobra.Command, _ *tracker.ListCommentsIn) { requireOneOf(cmd, "task", "issue") },
 		}, commentTable),
-		showRecord(inv, tracker.CreateComment, commandForm[tracker.CreateCommentIn]{
+		newRecordCmd(inv, tracker.CreateComment, commandForm[tracker.CreateCommentIn]{
 			example: `  pt create-comment --task APOLLO-17 --body "The draft is in the repository."
   pt create-comment --issue ISS-4 --body - < answer.md`,
 			flags: []string{"taskId:task", "issueId:issue", "body"},
-			setup: func(cmd *cobra.Command, _ *tracker.CreateCommentIn) { oneOf(cmd, "task", "issue") },
+			setup: func(cmd *cobra.Command, _ *tracker.CreateCommentIn) { requireOneOf(cmd, "task", "issue") },
 		}, showComment),
-		showRecord(inv, tracker.UpdateComment, commandForm[tracker.UpdateCommentIn]{
+		newRecordCmd(inv, tracker.UpdateComment, commandForm[tracker.UpdateCommentIn]{
 			example: `  pt update-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --body "The draft is ready."`,
 			flags:   []string{"body"},
 		}, showComment),
-		removesRecord(inv, tracker.DeleteComment, "comment", commandForm[tracker.DeleteCommentIn]{
+		newDeleteCmd(inv, tracker.DeleteComment, "comment", commandForm[tracker.DeleteCommentIn]{
 			example: `  pt delete-comment 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}),
 	}
 }
 
 var commentTable = table[tracker.Comment]{
-	empty: "No comments.", flex: 2,
+	emptyText: "No comments.", flex: 2,
 	columns: []column[tracker.Comment]{
 		{name: "Written", value: func(c *tracker.Comment) string { return formatTime(c.CreatedAt) }},
 		{name: "By", value: func(c *tracker.Comment) string { return string(c.AuthorID) }},
 		{name: "Comment", value: func(c *tracker.Comment) string { return c.Body }},
-		{name: "Edited", value: func(c *tracker.Comment) string { return yes(c.Edited) }, wide: true},
+		{name: "Edited", value: func(c *tracker.Comment) string { return yes(c.Edited) }, optional: true},
 		{name: "ID", value: func(c *tracker.Comment) string { return string(c.ID) }},
 	},
 }
@@ -55,9 +55,9 @@ func showComment(d *markdown.Doc, c *tracker.Comment) {
 	d.Quote(c.Body)
 }
 
-// yes shows what is true, and nothing of what is not.
-func yes(is bool) string {
-	if is {
+// yes returns "yes" for true and "" for false.
+func yes(value bool) string {
+	if value {
 		return "yes"
 	}
 	return ""

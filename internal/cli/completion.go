@@ -10,15 +10,15 @@ import (
 	"parapet/internal/contract/tracker"
 )
 
-// completionTime is how long a press of the tab key may wait for the service.
+// completionTime is the time limit of a completion request.
 const completionTime = 1500 * time.Millisecond
 
 func newCompletionCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion <bash|zsh|fish>",
-		Short: "Print a shell's completion script",
-		Long: `Prints the script that completes pt's commands, flags and values in a shell.
-Projects and statuses are asked of the service.`,
+		Short: "Print the completion script for a shell",
+		Long: `Print the script that completes pt's commands, flags and values in a shell. pt
+requests the names of projects and statuses from the service.`,
 		Example: `  pt completion bash > ~/.local/share/bash-completion/completions/pt
   pt completion zsh > "${fpath[1]}/_pt"
   pt completion fish > ~/.config/fish/completions/pt.fish`,
@@ -38,7 +38,7 @@ Projects and statuses are asked of the service.`,
 	}
 }
 
-// completeProject offers the prefixes of the projects, each with its name.
+// completeProject suggests the prefixes of the projects, with their names.
 func (inv *invocation) completeProject(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 && cmd.Flags().Lookup("project") == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -53,14 +53,15 @@ func (inv *invocation) completeProject(cmd *cobra.Command, args []string, _ stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var offers []string
+	var suggestions []string
 	for _, p := range page.Items {
-		offers = append(offers, p.Prefix+"\t"+text.Line(p.Name))
+		suggestions = append(suggestions, p.Prefix+"\t"+text.Line(p.Name))
 	}
-	return offers, cobra.ShellCompDirectiveNoFileComp
+	return suggestions, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeArgument offers projects where the first argument is one.
+// completeArgument returns the completion of a command's arguments: projects, if the
+// first argument is a project.
 func (inv *invocation) completeArgument(args []*argument) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	if args[0].kind == hintProject {
 		return inv.completeProject
@@ -68,7 +69,8 @@ func (inv *invocation) completeArgument(args []*argument) func(*cobra.Command, [
 	return cobra.NoFileCompletions
 }
 
-// completeStatus offers the statuses of the project that the command line names.
+// completeStatus suggests the statuses of the project on the command line, else of the
+// default project.
 func (inv *invocation) completeStatus(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
@@ -92,14 +94,14 @@ func (inv *invocation) completeStatus(cmd *cobra.Command, args []string, _ strin
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var offers []string
+	var suggestions []string
 	for _, st := range p.CustomStatuses {
-		offers = append(offers, text.Line(st.Name))
+		suggestions = append(suggestions, text.Line(st.Name))
 	}
-	return offers, cobra.ShellCompDirectiveNoFileComp
+	return suggestions, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeImport offers projects, then files.
+// completeImport suggests projects for the first argument and files for the second.
 func (inv *invocation) completeImport(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
 		return []string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt

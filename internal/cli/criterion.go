@@ -9,35 +9,35 @@ import (
 
 func newCriterionCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListCriteria, commandForm[tracker.ListCriteriaIn]{
+		newListCmd(inv, tracker.ListCriteria, commandForm[tracker.ListCriteriaIn]{
 			example: `  pt list-criteria APOLLO --deliverable "Flight plan"
   pt list-criteria APOLLO --task APOLLO-17`,
 			flags: []string{"deliverableId:deliverable", "taskId:task"},
-			setup: func(cmd *cobra.Command, _ *tracker.ListCriteriaIn) { atMostOne(cmd, "deliverable", "task") },
+			setup: func(cmd *cobra.Command, _ *tracker.ListCriteriaIn) { allowOneOf(cmd, "deliverable", "task") },
 		}, criterionTable),
-		showRecord(inv, tracker.CreateCriterion, commandForm[tracker.CreateCriterionIn]{
+		newRecordCmd(inv, tracker.CreateCriterion, commandForm[tracker.CreateCriterionIn]{
 			example: `  pt create-criterion APOLLO --deliverable "Flight plan" --text "Two have read it"
   pt create-criterion APOLLO --task APOLLO-17 --text "The tests pass"`,
 			flags: []string{"deliverableId:deliverable", "taskId:task", "text"},
-			setup: func(cmd *cobra.Command, _ *tracker.CreateCriterionIn) { oneOf(cmd, "deliverable", "task") },
+			setup: func(cmd *cobra.Command, _ *tracker.CreateCriterionIn) { requireOneOf(cmd, "deliverable", "task") },
 		}, showCriterion),
-		showRecord(inv, tracker.UpdateCriterion, commandForm[tracker.UpdateCriterionIn]{
+		newRecordCmd(inv, tracker.UpdateCriterion, commandForm[tracker.UpdateCriterionIn]{
 			example: `  pt update-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --met
   pt update-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --met=false`,
 			flags: []string{"met", "text"},
 		}, showCriterion),
-		removesRecord(inv, tracker.DeleteCriterion, "criterion", commandForm[tracker.DeleteCriterionIn]{
+		newDeleteCmd(inv, tracker.DeleteCriterion, "criterion", commandForm[tracker.DeleteCriterionIn]{
 			example: `  pt delete-criterion APOLLO 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}),
 	}
 }
 
 var criterionTable = table[tracker.Criterion]{
-	empty: "No criteria.", flex: 1,
+	emptyText: "No criteria.", flex: 1,
 	columns: []column[tracker.Criterion]{
 		{name: "Met", value: func(c *tracker.Criterion) string { return yes(c.Met) }},
 		{name: "Criterion", value: func(c *tracker.Criterion) string { return c.Text }},
-		{name: "Failed", value: func(c *tracker.Criterion) string { return yes(c.Failed) }, wide: true},
+		{name: "Failed", value: func(c *tracker.Criterion) string { return yes(c.Failed) }, optional: true},
 		{name: "ID", value: func(c *tracker.Criterion) string { return string(c.ID) }},
 	},
 }
@@ -49,7 +49,7 @@ func showCriterion(d *markdown.Doc, c *tracker.Criterion) {
 	d.Field("Task", string(c.TaskID))
 	d.Field("Met", first(yes(c.Met), "no"))
 	if c.MetAt != nil {
-		d.Field("Said", formatTime(*c.MetAt)+" by "+string(c.MetBy))
+		d.Field("Recorded", formatTime(*c.MetAt)+" by "+string(c.MetBy))
 	}
 	d.Field("Failed", yes(c.Failed))
 	d.Quote(c.Text)

@@ -15,36 +15,36 @@ import (
 func newCustomFieldCmds(inv *invocation) []*cobra.Command {
 	var values []string
 	return []*cobra.Command{
-		lists(inv, tracker.ListCustomFields, commandForm[tracker.ListCustomFieldsIn]{
+		newListCmd(inv, tracker.ListCustomFields, commandForm[tracker.ListCustomFieldsIn]{
 			example: `  pt list-custom-fields APOLLO`,
 		}, fieldTable),
-		showRecord(inv, tracker.CreateCustomField, commandForm[tracker.CreateCustomFieldIn]{
+		newRecordCmd(inv, tracker.CreateCustomField, commandForm[tracker.CreateCustomFieldIn]{
 			example: `  pt create-custom-field APOLLO --name Crew --type CHOICE --options "Red,Blue"
   pt create-custom-field APOLLO --name "Launch window" --type DATE`,
 			flags: []string{"name", "type", "options"},
 		}, showField),
-		showRecord(inv, tracker.UpdateCustomField, commandForm[tracker.UpdateCustomFieldIn]{
+		newRecordCmd(inv, tracker.UpdateCustomField, commandForm[tracker.UpdateCustomFieldIn]{
 			example: `  pt update-custom-field APOLLO Crew --options "Red,Blue,Green"`,
 			flags:   []string{"name", "options"},
 		}, showField),
-		removesRecord(inv, tracker.DeleteCustomField, "custom field", commandForm[tracker.DeleteCustomFieldIn]{
+		newDeleteCmd(inv, tracker.DeleteCustomField, "custom field", commandForm[tracker.DeleteCustomFieldIn]{
 			example: `  pt delete-custom-field APOLLO Crew --yes`,
 		}),
-		showRecord(inv, tracker.SetCustomFieldValues, commandForm[tracker.SetCustomFieldValuesIn]{
-			long: `Sets custom fields of a task, each named by its name or id; others stay as they are.
-An empty value clears a field. Values are text: a number in decimals, a date as
-YYYY-MM-DD, true or false, one of the options, or free text.`,
+		newRecordCmd(inv, tracker.SetCustomFieldValues, commandForm[tracker.SetCustomFieldValuesIn]{
+			long: `Set custom fields of a task, each by its name or ID. Other fields do not change. An
+empty value clears a field. A value is a decimal number, a date as YYYY-MM-DD, true or
+false, one of the options, or free text, depending on the type of the field.`,
 			example: `  pt set-custom-field-values APOLLO-17 --value Crew=Blue --value "Launch window=2027-03-31"
   pt set-custom-field-values APOLLO-17 --value Crew=`,
 			setup: func(cmd *cobra.Command, _ *tracker.SetCustomFieldValuesIn) {
-				cmd.Flags().StringArrayVar(&values, "value", nil, "A field and its value, as `NAME=VALUE`; once for each")
+				cmd.Flags().StringArrayVar(&values, "value", nil, "A field and its value as `NAME=VALUE`; can be repeated")
 				must(cmd.MarkFlagRequired("value"))
 			},
-			fill: func(in *tracker.SetCustomFieldValuesIn) error {
+			prepareInput: func(in *tracker.SetCustomFieldValuesIn) error {
 				for _, text := range values {
 					name, value, ok := strings.Cut(text, "=")
 					if !ok || strings.TrimSpace(name) == "" {
-						return usagef("--value %q is not NAME=VALUE", text)
+						return usagef("--value %q must have the form NAME=VALUE", text)
 					}
 					in.Values = append(in.Values, tracker.FieldValueIn{Field: strings.TrimSpace(name), Value: value})
 				}
@@ -55,7 +55,7 @@ YYYY-MM-DD, true or false, one of the options, or free text.`,
 }
 
 var fieldTable = table[tracker.CustomField]{
-	empty: "No custom fields.", flex: 2,
+	emptyText: "No custom fields.", flex: 2,
 	columns: []column[tracker.CustomField]{
 		{name: "Name", value: func(f *tracker.CustomField) string { return f.Name }},
 		{name: "Type", value: func(f *tracker.CustomField) string { return f.Type }},
@@ -74,8 +74,8 @@ func showField(d *markdown.Doc, f *tracker.CustomField) {
 	d.Field("Updated", formatTime(f.UpdatedAt))
 }
 
-// customFields gives the custom fields of a project to choose from: it has at
-// most 100, which is one page.
+// customFields returns the custom fields of a project. A project has at most 100, so one
+// page contains them all.
 func customFields(ctx context.Context, c *client.Client, project op.UUID) ([]candidate, error) {
 	page, err := callOperation(ctx, c, tracker.ListCustomFields, &tracker.ListCustomFieldsIn{ProjectID: project, Limit: maxPage})
 	if err != nil {

@@ -18,29 +18,31 @@ import (
 
 func newDecisionCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		showRecord(inv, tracker.MarkAwaitingDecision, commandForm[tracker.MarkAwaitingDecisionIn]{
-			long: `Raises a decision request on a task: a question that somebody has to answer before
-the work goes on. While one is open, a second call gives that same request. You, or
-the agent that --agent names, must be the task's assignee, and the task in
-progress; status and assignee stay.
+		newRecordCmd(inv, tracker.MarkAwaitingDecision, commandForm[tracker.MarkAwaitingDecisionIn]{
+			long: `Raise a decision request on a task: a question that somebody must answer before the
+work can continue. If the task already has an open request, the command returns that
+request. You, or the agent in --agent, must be the assignee of the task, and the task
+must be in progress. Its status and assignee do not change.
 
-Options are separated by commas, or given by several --options.`,
+Separate options with commas, or repeat --options.`,
 			example: `  pt mark-awaiting-decision APOLLO APOLLO-17 --question "Which engine?" --options "F-1,J-2"
   pt mark-awaiting-decision APOLLO-17 --question - < question.md
   pt mark-awaiting-decision APOLLO-17 --question "Ship it?" --agent agent+builder@acme.example --session-id run-42`,
 			flags: []string{"question", "options", "agent", "sessionId"},
 		}, showDecision),
-		showRecord(inv, tracker.AnswerDecision, commandForm[tracker.AnswerDecisionIn]{
+		newRecordCmd(inv, tracker.AnswerDecision, commandForm[tracker.AnswerDecisionIn]{
 			example: `  pt answer-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --chosen-option-index 0
   pt answer-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --answer "Neither: wait"`,
 			flags: []string{"requestId", "chosenOptionIndex", "answer"},
-			setup: func(cmd *cobra.Command, _ *tracker.AnswerDecisionIn) { oneOf(cmd, "chosen-option-index", "answer") },
+			setup: func(cmd *cobra.Command, _ *tracker.AnswerDecisionIn) {
+				requireOneOf(cmd, "chosen-option-index", "answer")
+			},
 		}, showDecision),
-		showRecord(inv, tracker.CancelDecision, commandForm[tracker.CancelDecisionIn]{
+		newRecordCmd(inv, tracker.CancelDecision, commandForm[tracker.CancelDecisionIn]{
 			example: `  pt cancel-decision APOLLO-17 --request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags:   []string{"requestId"},
 		}, showDecision),
-		lists(inv, tracker.ListDecisionRequests, commandForm[tracker.ListDecisionRequestsIn]{
+		newListCmd(inv, tracker.ListDecisionRequests, commandForm[tracker.ListDecisionRequestsIn]{
 			example: `  pt list-decision-requests APOLLO-17
   pt list-decision-requests APOLLO APOLLO-17 --status open --json --jq '.data[].id'`,
 			flags: []string{"status"},
@@ -50,11 +52,11 @@ Options are separated by commas, or given by several --options.`,
 }
 
 var decisionTable = table[tracker.DecisionRequest]{
-	empty: "No decision requests.", flex: 1,
+	emptyText: "No decision requests.", flex: 1,
 	columns: []column[tracker.DecisionRequest]{
 		{name: "Status", value: func(r *tracker.DecisionRequest) string { return r.Status }},
 		{name: "Question", value: func(r *tracker.DecisionRequest) string { return r.Question }},
-		{name: "Answer", value: func(r *tracker.DecisionRequest) string { return r.Answer }, wide: true},
+		{name: "Answer", value: func(r *tracker.DecisionRequest) string { return r.Answer }, optional: true},
 		{name: "Raised", value: func(r *tracker.DecisionRequest) string { return formatTime(r.CreatedAt) }},
 		{name: "By", value: func(r *tracker.DecisionRequest) string { return string(r.RaisedBy) }},
 		{name: "ID", value: func(r *tracker.DecisionRequest) string { return string(r.ID) }},
@@ -63,8 +65,7 @@ var decisionTable = table[tracker.DecisionRequest]{
 
 func showDecision(d *markdown.Doc, r *tracker.DecisionRequest) { writeDecision(d, 1, r) }
 
-// writeDecision shows a decision request. Question, options and answer are text
-// that somebody wrote.
+// writeDecision writes a decision request below a heading of the given level.
 func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	d.Heading(level, "Decision request: "+r.Status)
 	d.Field("ID", string(r.ID))
@@ -87,11 +88,11 @@ func writeDecision(d *markdown.Doc, level int, r *tracker.DecisionRequest) {
 	}
 }
 
-// pendingError is the error of a decision that did not come in time.
+// pendingError is the error for a decision request that nobody answered in time.
 type pendingError struct{ request *tracker.DecisionRequest }
 
 func (e *pendingError) Error() string {
-	return "The decision on " + e.request.TaskKey + " is still pending (request " + string(e.request.ID) + ")."
+	return "The decision request " + string(e.request.ID) + " on " + e.request.TaskKey + " is still pending."
 }
 
 type waitOptions struct {
@@ -101,43 +102,42 @@ type waitOptions struct {
 	timeout string
 }
 
-// poll is how long one request waits for an answer, and margin how much longer
-// its answer may take to come.
 const (
-	poll   = 50 * time.Second
-	margin = 15 * time.Second
-	// breath is the least time between two such requests.
-	breath = time.Second
+	// pollTimeout is how long the service holds one request open.
+	pollTimeout = 50 * time.Second
+	// pollMargin is added to pollTimeout for the client's time limit.
+	pollMargin = 15 * time.Second
+	// minPollInterval is the minimum time between the start of two requests.
+	minPollInterval = time.Second
 )
 
 func newWaitDecisionCmd(inv *invocation) *cobra.Command {
 	k, cmd := newCall(inv, tracker.GetTask.Operation, commandForm[tracker.GetTaskIn]{
 		name: "wait-decision", short: "Wait until a decision request is answered",
-		long: `Waits until a decision request of a task is answered, and prints it. Without
---request-id it is the task's latest one. It waits for as long as --timeout says,
-else for as long as it takes; nothing is asked over and over: the service answers
-when there is something to tell.
+		long: `Wait until a decision request of a task is answered, and print it. The default is the
+latest request of the task. The command waits at most --timeout, or without a limit. It
+uses long polling: the service responds as soon as the request is answered.
 
-Exit code 0: answered. 8: not answered in time. 2: cancelled. 3: the task has no
-decision request.`,
+Exit codes: 0 answered, 8 not answered in time, 2 cancelled, 3 the task has no decision
+request.`,
 		example: `  pt wait-decision APOLLO-17
   pt wait-decision APOLLO APOLLO-17 --timeout 2h --json --jq .data.answer`,
 	})
 	o := &waitOptions{inv: inv, call: k}
-	cmd.Flags().StringVar(&o.request, "request-id", "", "The decision request's `uuid`; the task's latest one when absent")
-	cmd.Flags().StringVar(&o.timeout, "timeout", "", "How long to wait at most, as a `duration` such as 2h; for as long as it takes when absent")
-	return inv.runs(cmd, reflect.TypeFor[tracker.DecisionRequest](), o.run)
+	cmd.Flags().StringVar(&o.request, "request-id", "", "`uuid` of the decision request (default: the latest one of the task)")
+	cmd.Flags().StringVar(&o.timeout, "timeout", "", "Maximum wait, as a `duration` such as 2h (default: no limit)")
+	return inv.setRun(cmd, reflect.TypeFor[tracker.DecisionRequest](), o.run)
 }
 
 func (o *waitOptions) run(ctx context.Context, args []string) error {
-	in := &tracker.WaitDecisionIn{TimeoutSeconds: int(poll / time.Second)}
-	var end time.Time
+	in := &tracker.WaitDecisionIn{TimeoutSeconds: int(pollTimeout / time.Second)}
+	var deadline time.Time
 	if o.timeout != "" {
 		d, err := time.ParseDuration(o.timeout)
 		if err != nil || d <= 0 {
-			return usagef("--timeout %q is not a duration such as 2h", o.timeout)
+			return usagef("--timeout %q must be a positive duration such as 2h", o.timeout)
 		}
-		end = o.inv.Clock.Now().Add(d)
+		deadline = o.inv.Clock.Now().Add(d)
 	}
 	if o.request != "" {
 		id, err := op.ParseUUID(o.request)
@@ -146,7 +146,7 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 		}
 		in.RequestID = id
 	}
-	c, err := o.call.ready(ctx, args)
+	c, err := o.call.prepare(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 		request, in.RequestID = t.DecisionRequest, t.DecisionRequest.ID
 	}
 	if request == nil || request.Status == tracker.DecisionOpen {
-		if request, err = o.wait(ctx, in, end); err != nil {
+		if request, err = o.wait(ctx, in, deadline); err != nil {
 			return err
 		}
 	}
@@ -171,61 +171,60 @@ func (o *waitOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if request.Status == tracker.DecisionCancelled {
-		o.inv.printNote("The decision request was cancelled: no answer will come.")
+		o.inv.printNote("The decision request was cancelled and will not be answered.")
 		return errNoAnswer
 	}
 	return nil
 }
 
-// wait asks the service to answer when the request is resolved, again each time
-// that it gives an open one. What fails in between may be a server that stops:
-// it is tried again while there is time.
-func (o *waitOptions) wait(ctx context.Context, in *tracker.WaitDecisionIn, end time.Time) (*tracker.DecisionRequest, error) {
+// wait polls the service until the request is resolved. It repeats the poll after a
+// transient error, because the server may be restarting. It returns a pendingError at the
+// deadline; a zero deadline means no limit.
+func (o *waitOptions) wait(ctx context.Context, in *tracker.WaitDecisionIn, deadline time.Time) (*tracker.DecisionRequest, error) {
 	s, err := o.inv.settings()
 	if err != nil {
 		return nil, err
 	}
-	s.timeout = poll + margin
+	s.timeout = pollTimeout + pollMargin
 	c, err := o.inv.connectWith(s)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	for {
-		if !end.IsZero() {
-			left := end.Sub(o.inv.Clock.Now())
-			in.TimeoutSeconds = int(min(max(left.Round(time.Second), time.Second), poll) / time.Second)
+		if !deadline.IsZero() {
+			left := deadline.Sub(o.inv.Clock.Now())
+			in.TimeoutSeconds = int(min(max(left.Round(time.Second), time.Second), pollTimeout) / time.Second)
 		}
-		begun := o.inv.Clock.Now()
+		start := o.inv.Clock.Now()
 		request, err := callOperation(ctx, c, tracker.WaitDecision, in)
 		now := o.inv.Clock.Now()
-		late := !end.IsZero() && !now.Before(end)
+		expired := !deadline.IsZero() && !now.Before(deadline)
 		switch {
 		case err == nil && request.Status != tracker.DecisionOpen:
 			return request, nil
-		case err == nil && late:
+		case err == nil && expired:
 			return nil, &pendingError{request}
-		case err != nil && (late || !checkPasses(err)):
+		case err != nil && (expired || !isRetryable(err)):
 			return nil, err
 		}
-		// A server that answers at once is about to stop: it is not to be asked
-		// in a busy loop.
-		if now.Sub(begun) < breath {
-			if err := pause(ctx, breath); err != nil {
+		// A server that shuts down responds immediately. Do not poll it in a busy loop.
+		if now.Sub(start) < minPollInterval {
+			if err := sleep(ctx, minPollInterval); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// checkPasses tells whether an error may be gone when the same is asked again.
-func checkPasses(err error) bool {
+// isRetryable reports whether the same request may succeed later.
+func isRetryable(err error) bool {
 	var f *fault.Error
 	return errors.As(err, &f) && client.Retryable(f)
 }
 
-// pause waits, or ends with the context's error.
-func pause(ctx context.Context, d time.Duration) error {
+// sleep waits for d, or returns the context's error if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -12,8 +12,9 @@ import (
 	"parapet/internal/contract/tracker"
 )
 
-// waiting is a service whose wait route answers as the test says.
-func waiting(t *testing.T, answers func(n int32, w http.ResponseWriter, r *http.Request)) *service {
+// serveWait returns a fake service that calls answers for the n-th request to the wait
+// route.
+func serveWait(t *testing.T, answers func(n int32, w http.ResponseWriter, r *http.Request)) *service {
 	t.Helper()
 	var n atomic.Int32
 	s := &service{t: t, replies: routes()}
@@ -31,66 +32,64 @@ func waiting(t *testing.T, answers func(n int32, w http.ResponseWriter, r *http.
 	return s
 }
 
-func give(w http.ResponseWriter, v any) {
-	w.Write([]byte(answer(v).body)) // the client has gone, or the test fails
+func writeReply(w http.ResponseWriter, v any) {
+	w.Write([]byte(jsonReply(v).body)) // the client has gone, or the test fails
 }
 
-// An open request is no answer: it is asked again, also past a server that is
-// being replaced, and never in a busy loop.
-func TestWaitGoesOnUntilTheAnswer(t *testing.T) {
+// The service may return an open request, for example when it shuts down. Then pt polls
+// again, but not in a busy loop.
+func TestWaitDecision_PollsUntilAnswered(t *testing.T) {
 	t.Parallel()
-	s := waiting(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
+	s := serveWait(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
 		switch n {
 		case 1:
-			give(w, aDecision(tracker.DecisionOpen))
+			writeReply(w, exampleDecision(tracker.DecisionOpen))
 		default:
-			give(w, aDecision(tracker.DecisionAnswered))
+			writeReply(w, exampleDecision(tracker.DecisionAnswered))
 		}
 	})
-	begun := time.Now()
-	got := invoke(t, s, world{}, "wait-decision", apollo, "APOLLO-18", "--jq", ".data.status, .data.chosenOptionIndex")
+	start := time.Now()
+	got := invoke(t, s, environment{}, "wait-decision", apollo, "APOLLO-18", "--jq", ".data.status, .data.chosenOptionIndex")
 	if got.code != ExitDone || got.out != "answered\n1\n" {
 		t.Fatalf("got %+v", got)
 	}
-	if took := time.Since(begun); took < breath {
-		t.Errorf("it asked again after %s", took)
+	if took := time.Since(start); took < minPollInterval {
+		t.Errorf("second poll after %s, want at least %s", took, minPollInterval)
 	}
 }
 
-func TestWaitTimesOut(t *testing.T) {
+func TestWaitDecision_TimeoutExitsWithPending(t *testing.T) {
 	t.Parallel()
-	s := waiting(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+	s := serveWait(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("timeoutSeconds") != "1" {
-			t.Errorf("waits for %s s", r.URL.Query().Get("timeoutSeconds"))
+			t.Errorf("timeoutSeconds: got %s, want 1", r.URL.Query().Get("timeoutSeconds"))
 		}
-		give(w, aDecision(tracker.DecisionOpen))
+		writeReply(w, exampleDecision(tracker.DecisionOpen))
 	})
 	args := []string{"wait-decision", apollo, "APOLLO-18", "--timeout", "1ms"}
-	got := invoke(t, s, world{ticks: true}, args...)
-	if got.code != ExitPending || got.out != "" || !strings.Contains(got.err, "still pending (request "+decisionID+")") {
+	got := invoke(t, s, environment{ticks: true}, args...)
+	if got.code != ExitPending || got.out != "" || !strings.Contains(got.err, decisionID+" on APOLLO-17 is still pending") {
 		t.Fatalf("got %+v", got)
 	}
-	got = invoke(t, s, world{ticks: true}, append(args, "--json")...)
+	got = invoke(t, s, environment{ticks: true}, append(args, "--json")...)
 	if got.code != ExitPending || !strings.Contains(got.err, `{"error":{"code":"DECISION_PENDING"`) || !strings.Contains(got.err, `"retryable":true`) {
 		t.Fatalf("got %+v", got)
 	}
 }
 
-// Ctrl-C ends a wait at once.
-func TestWaitIsCancelled(t *testing.T) {
+func TestWaitDecision_StopsWhenContextIsCancelled(t *testing.T) {
 	t.Parallel()
-	s := waiting(t, func(_ int32, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s := serveWait(t, func(_ int32, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	begun := time.Now()
-	got := invokeContext(ctx, t, s, world{}, "wait-decision", apollo, "APOLLO-18")
-	if got.code != ExitCancelled || time.Since(begun) > 5*time.Second {
-		t.Fatalf("got %+v after %s", got, time.Since(begun))
+	start := time.Now()
+	got := invokeContext(ctx, t, s, environment{}, "wait-decision", apollo, "APOLLO-18")
+	if got.code != ExitCancelled || time.Since(start) > 5*time.Second {
+		t.Fatalf("got %+v after %s", got, time.Since(start))
 	}
 }
 
-// What may be known before a request is refused before it.
-func TestDecisionCommandLines(t *testing.T) {
+func TestCommands_InvalidCommandLineSendsNoRequest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x,", 10) + "x"
 	for _, args := range [][]string{
@@ -137,8 +136,8 @@ func TestDecisionCommandLines(t *testing.T) {
 		{"man", "--json"},
 	} {
 		s := serve(t, routes())
-		if got := invoke(t, s, world{}, args...); got.code != ExitUsage || len(s.requests) > 0 || got.out != "" {
-			t.Errorf("%v: got %+v after %v", args, got, s.requests)
+		if got := invoke(t, s, environment{}, args...); got.code != ExitUsage || len(s.requests) > 0 || got.out != "" {
+			t.Errorf("%v: got %+v with requests %v, want a usage error without requests", args, got, s.requests)
 		}
 	}
 }

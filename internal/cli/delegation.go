@@ -11,29 +11,28 @@ import (
 
 func newDelegationCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListDelegations, commandForm[tracker.ListDelegationsIn]{
+		newListCmd(inv, tracker.ListDelegations, commandForm[tracker.ListDelegationsIn]{
 			example: `  pt list-delegations --state ACTIVE
   pt list-delegations --delegate 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 			flags: []string{"delegator", "delegate", "state"},
 		}, delegationTable),
-		showRecord(inv, tracker.GetDelegation, commandForm[tracker.DelegationIn]{
+		newRecordCmd(inv, tracker.GetDelegation, commandForm[tracker.DelegationIn]{
 			example: `  pt get-delegation 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 		}, showDelegation),
-		showRecord(inv, tracker.CreateDelegation, commandForm[tracker.CreateDelegationIn]{
-			long: `Lets another person act on your behalf: for a time, with the permissions that you
-name and hold, everywhere or in one project or one initiative. Clearance and caveats
-stay the delegate's own. It ends with its time, when it is revoked, when you lose the
-permission, and when either is suspended.
+		newRecordCmd(inv, tracker.CreateDelegation, commandForm[tracker.CreateDelegationIn]{
+			long: `Delegate some of your permissions to another user for a limited time. The delegate's
+own clearance and caveats still apply. A delegation ends when it expires or is revoked,
+when you lose the permission, and when you or the delegate is suspended.
 
---project and --initiative set the scope; without them it is the whole organisation.`,
+--project or --initiative limits the scope. The default scope is the organisation.`,
 			example: `  pt create-delegation --delegate 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --permissions task.update,decision.answer --until 2027-03-31T17:00:00Z
   pt create-delegation --delegate 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --permissions task.update --until 2027-03-31T17:00:00Z --project APOLLO`,
-			flags:      []string{"delegate", "delegator", "scope", "initiativeId:initiative", "permissions", "from", "until"},
-			anyProject: true,
+			flags:                []string{"delegate", "delegator", "scope", "initiativeId:initiative", "permissions", "from", "until"},
+			ignoreDefaultProject: true,
 			setup: func(cmd *cobra.Command, _ *tracker.CreateDelegationIn) {
-				atMostOne(cmd, "project", "initiative")
+				allowOneOf(cmd, "project", "initiative")
 			},
-			fill: func(in *tracker.CreateDelegationIn) error {
+			prepareInput: func(in *tracker.CreateDelegationIn) error {
 				switch {
 				case in.Scope != "":
 				case in.ProjectID != "":
@@ -44,15 +43,15 @@ permission, and when either is suspended.
 				return nil
 			},
 		}, showDelegation),
-		showRecord(inv, tracker.RevokeDelegation, commandForm[tracker.DelegationIn]{
-			question: "End the delegation %s for good?",
+		newRecordCmd(inv, tracker.RevokeDelegation, commandForm[tracker.DelegationIn]{
+			question: "Revoke the delegation %s permanently?",
 			example:  `  pt revoke-delegation 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}, showDelegation),
 	}
 }
 
 var delegationTable = table[tracker.Delegation]{
-	empty: "No delegations.", flex: 4,
+	emptyText: "No delegations.", flex: 4,
 	columns: []column[tracker.Delegation]{
 		{name: "State", value: func(g *tracker.Delegation) string { return g.State }},
 		{name: "Delegator", value: func(g *tracker.Delegation) string { return string(g.DelegatorID) }},

@@ -11,73 +11,73 @@ import (
 	"parapet/internal/op"
 )
 
-// deliverableHelp ends the help of what takes a deliverable.
-const deliverableHelp = `A deliverable is named by its id, its title or a part of its title that fits no other.`
+// deliverableHelp is the last paragraph of the help of commands that take a deliverable.
+const deliverableHelp = `To name a deliverable, use its ID, its title or a unique part of its title.`
 
 func newDeliverableCmds(inv *invocation) []*cobra.Command {
 	var criteria []string
 	return []*cobra.Command{
-		lists(inv, tracker.ListDeliverables, commandForm[tracker.ListDeliverablesIn]{
+		newListCmd(inv, tracker.ListDeliverables, commandForm[tracker.ListDeliverablesIn]{
 			example: `  pt list-deliverables APOLLO --status UNDER_REVIEW
   pt list-deliverables APOLLO --task APOLLO-17`,
 			flags: []string{"status", "taskId:task"},
 		}, deliverableTable),
-		showRecord(inv, tracker.GetDeliverable, commandForm[tracker.DeliverableIn]{
+		newRecordCmd(inv, tracker.GetDeliverable, commandForm[tracker.DeliverableIn]{
 			example: `  pt get-deliverable APOLLO "Flight plan"
   pt get-deliverable APOLLO "Flight plan" --json --jq '.data.criteria[] | select(.met | not) | .text'`,
 		}, showDeliverable),
-		showRecord(inv, tracker.CreateDeliverable, commandForm[tracker.CreateDeliverableIn]{
+		newRecordCmd(inv, tracker.CreateDeliverable, commandForm[tracker.CreateDeliverableIn]{
 			example: `  pt create-deliverable APOLLO --title "Flight plan" --task APOLLO-17 --criterion "Two have read it"`,
 			flags:   []string{"title", "description", "taskId:task", "owner", "dueDate:due"},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateDeliverableIn) {
-				cmd.Flags().StringArrayVar(&criteria, "criterion", nil, "An acceptance criterion, as a `text`; once for each")
+				cmd.Flags().StringArrayVar(&criteria, "criterion", nil, "An acceptance criterion as `text`; can be repeated")
 			},
-			fill: func(in *tracker.CreateDeliverableIn) error {
+			prepareInput: func(in *tracker.CreateDeliverableIn) error {
 				in.Criteria = criteria
 				return nil
 			},
 		}, showDeliverable),
-		showRecord(inv, tracker.UpdateDeliverable, commandForm[tracker.UpdateDeliverableIn]{
-			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
-can be empty. The status has commands of its own: submit-deliverable,
-start-deliverable-review, accept-deliverable, reject-deliverable, revise-deliverable.
+		newRecordCmd(inv, tracker.UpdateDeliverable, commandForm[tracker.UpdateDeliverableIn]{
+			long: `Update the fields that have a flag; other fields do not change. An empty value clears
+an optional field. To change the status, use submit-deliverable,
+start-deliverable-review, accept-deliverable, reject-deliverable or revise-deliverable.
 
 ` + deliverableHelp,
 			example: `  pt update-deliverable APOLLO "Flight plan" --due 2027-03-31`,
 			flags:   []string{"title", "description", "taskId:task", "owner", "dueDate:due"},
 		}, showDeliverable),
-		showRecord(inv, tracker.SubmitDeliverable, commandForm[tracker.DeliverableIn]{
+		newRecordCmd(inv, tracker.SubmitDeliverable, commandForm[tracker.DeliverableIn]{
 			example: `  pt submit-deliverable APOLLO "Flight plan"`,
 		}, showDeliverable),
-		showRecord(inv, tracker.StartDeliverableReview, commandForm[tracker.DeliverableIn]{
+		newRecordCmd(inv, tracker.StartDeliverableReview, commandForm[tracker.DeliverableIn]{
 			example: `  pt start-deliverable-review APOLLO "Flight plan"`,
 		}, showDeliverable),
-		showRecord(inv, tracker.AcceptDeliverable, commandForm[tracker.ReviewDeliverableIn]{
+		newRecordCmd(inv, tracker.AcceptDeliverable, commandForm[tracker.ReviewDeliverableIn]{
 			example: `  pt accept-deliverable APOLLO "Flight plan" --reason "Complete"`,
 			flags:   []string{"reason"},
 		}, showDeliverable),
-		showRecord(inv, tracker.RejectDeliverable, commandForm[tracker.RejectDeliverableIn]{
+		newRecordCmd(inv, tracker.RejectDeliverable, commandForm[tracker.RejectDeliverableIn]{
 			example: `  pt reject-deliverable APOLLO "Flight plan" --failed-criteria 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --reason "Costs are missing"`,
 			flags:   []string{"failedCriteria", "reason"},
 		}, showDeliverable),
-		showRecord(inv, tracker.ReviseDeliverable, commandForm[tracker.ReviewDeliverableIn]{
+		newRecordCmd(inv, tracker.ReviseDeliverable, commandForm[tracker.ReviewDeliverableIn]{
 			example: `  pt revise-deliverable APOLLO "Flight plan" --reason "Costs are missing"`,
 			flags:   []string{"reason"},
 		}, showDeliverable),
-		removesRecord(inv, tracker.DeleteDeliverable, "deliverable", commandForm[tracker.DeliverableIn]{
+		newDeleteCmd(inv, tracker.DeleteDeliverable, "deliverable", commandForm[tracker.DeliverableIn]{
 			example: `  pt delete-deliverable APOLLO "Flight plan" --yes`,
 		}),
 	}
 }
 
 var deliverableTable = table[tracker.DeliverableSummary]{
-	empty: "No deliverables.", flex: 0,
+	emptyText: "No deliverables.", flex: 0,
 	columns: []column[tracker.DeliverableSummary]{
 		{name: "Title", value: func(d *tracker.DeliverableSummary) string { return d.Title }},
 		{name: "Status", value: func(d *tracker.DeliverableSummary) string { return d.Status }},
 		{name: "Due", value: func(d *tracker.DeliverableSummary) string { return string(d.DueDate) }},
 		{name: "Owner", value: func(d *tracker.DeliverableSummary) string { return string(d.Owner) }},
-		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return string(d.TaskID) }, wide: true},
+		{name: "Task", value: func(d *tracker.DeliverableSummary) string { return string(d.TaskID) }, optional: true},
 		{name: "ID", value: func(d *tracker.DeliverableSummary) string { return string(d.ID) }},
 	},
 }
@@ -109,11 +109,11 @@ func showDeliverable(d *markdown.Doc, v *tracker.Deliverable) {
 	}
 }
 
-// deliverables gives the deliverables of a project to choose from.
+// deliverables returns all deliverables of a project.
 func deliverables(ctx context.Context, c *client.Client, project op.UUID) ([]candidate, error) {
 	in := &tracker.ListDeliverablesIn{ProjectID: project}
 	var all []candidate
-	_, err := pages(true, &in.Limit, &in.Cursor, func() (string, error) {
+	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
 		page, err := callOperation(ctx, c, tracker.ListDeliverables, in)
 		if err != nil {
 			return "", err

@@ -32,13 +32,15 @@ const (
 
 var errCancelled = errors.New("cancelled")
 
-// errReported ends a command with ExitError after it said all there is to say.
+// errReported ends a command with ExitError and prints nothing: the command has
+// already reported its errors.
 var errReported = errors.New("reported")
 
-// errNoAnswer ends the wait for a decision that was cancelled, after that was said.
+// errNoAnswer ends pt wait-decision with ExitCancelled and prints nothing: the command
+// has already reported that the request was cancelled.
 var errNoAnswer = errors.New("the decision request was cancelled")
 
-// usageError is a command line that can't be carried out.
+// usageError is the error for a wrong command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -48,22 +50,22 @@ func usage(err error) error { return &usageError{err} }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// notLoggedIn is the error of a command that needs a credential where none is.
-type notLoggedIn struct{ message string }
+// notLoggedInError is the error of a command that needs a credential and has none.
+type notLoggedInError struct{ message string }
 
-func (e *notLoggedIn) Error() string { return e.message }
+func (e *notLoggedInError) Error() string { return e.message }
 
-// refusedLogin is the service's refusal of an address with its password. It does
-// not say which of them is wrong.
-type refusedLogin struct{ error }
+// rejectedLoginError is the error for a login that the service rejected. The service does
+// not say whether the email address or the password is wrong.
+type rejectedLoginError struct{ error }
 
-func (e *refusedLogin) Unwrap() error { return e.error }
+func (e *rejectedLoginError) Unwrap() error { return e.error }
 
-// exitCode maps an error to the code that pt exits with.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var wrong *usageError
-	var nobody *notLoggedIn
-	var folder *unboundError
+	var notLoggedIn *notLoggedInError
+	var notBound *notBoundError
 	var pending *pendingError
 	var f *fault.Error
 	switch {
@@ -73,20 +75,20 @@ func exitCode(err error) int {
 		return ExitCancelled
 	case errors.As(err, &wrong):
 		return ExitUsage
-	case errors.As(err, &nobody):
+	case errors.As(err, &notLoggedIn):
 		return ExitAuthentication
-	case errors.As(err, &folder):
+	case errors.As(err, &notBound):
 		return ExitNotFound
 	case errors.As(err, &pending):
 		return ExitPending
 	case errors.As(err, &f):
-		return faultCode(f)
+		return faultExitCode(f)
 	default:
 		return ExitError
 	}
 }
 
-func faultCode(f *fault.Error) int {
+func faultExitCode(f *fault.Error) int {
 	switch f.Code {
 	case fault.CodeNotFound:
 		return ExitNotFound
@@ -107,8 +109,8 @@ func faultCode(f *fault.Error) int {
 	}
 }
 
-// problem is an error as pt tells it: what happened, why, what to try.
-type problem struct {
+// errorReport is an error as pt prints it: what happened, why, and what to try.
+type errorReport struct {
 	Code       string         `json:"code"`
 	Message    string         `json:"message"`
 	Hint       string         `json:"hint"`
@@ -121,16 +123,16 @@ type problem struct {
 	Details    map[string]any `json:"details,omitempty"`
 }
 
-// exit tells of an error on the error stream and gives the exit code.
-func (inv *invocation) exit(err error, args []string) int {
+// reportError prints err to the error stream and returns the exit code.
+func (inv *invocation) reportError(err error, args []string) int {
 	code := exitCode(err)
 	if err == nil || errors.Is(err, errReported) || errors.Is(err, errNoAnswer) {
 		return code
 	}
-	p := describe(err, code)
-	// A command line that could not be read has not set the flags yet.
+	p := newErrorReport(err, code)
+	// If the command line could not be parsed, the flags are not set yet.
 	if inv.wantsJSON() || (!inv.started && slices.Contains(args, "--json")) {
-		doc, merr := json.Marshal(map[string]problem{"error": p}, json.Deterministic(true))
+		doc, merr := json.Marshal(map[string]errorReport{"error": p}, json.Deterministic(true))
 		if merr == nil {
 			fmt.Fprintf(inv.Err, "%s\n", text.JSON(doc))
 			return code
@@ -152,61 +154,62 @@ func (inv *invocation) exit(err error, args []string) int {
 	return code
 }
 
-func describe(err error, code int) problem {
+// newErrorReport returns the report for err. code is the exit code for err.
+func newErrorReport(err error, code int) errorReport {
 	var wrong *usageError
-	var nobody *notLoggedIn
-	var folder *unboundError
+	var notLoggedIn *notLoggedInError
+	var notBound *notBoundError
 	var pending *pendingError
 	var f *fault.Error
 	switch {
 	case code == ExitCancelled && errors.Is(err, client.ErrUnsettled):
-		return problem{Code: "CANCELLED", Message: "Cancelled. The change may or may not have happened.", Hint: "Look at the record before you repeat the command."}
+		return errorReport{Code: "CANCELLED", Message: "Cancelled. The change may or may not have happened.", Hint: "Check the record before you repeat the command."}
 	case code == ExitCancelled:
-		return problem{Code: "CANCELLED", Message: "Cancelled."}
+		return errorReport{Code: "CANCELLED", Message: "Cancelled."}
 	case errors.As(err, &wrong):
-		p := problem{Code: "USAGE", Message: wrong.Error(), Hint: "pt --help, or --help after the command."}
+		p := errorReport{Code: "USAGE", Message: wrong.Error(), Hint: "Run pt --help, or the command with --help."}
 		if errors.As(err, &f) {
 			p.Message, p.Field = f.Message, f.Field
 		}
 		return p
-	case errors.As(err, &nobody):
-		return problem{Code: string(fault.CodeUnauthorized), Message: nobody.message, Hint: "pt auth login, or set PT_AUTH_TOKEN (pt help environment)."}
-	case errors.As(err, &folder):
-		return problem{Code: string(fault.CodeNotFound), Message: folder.Error(), Hint: "Name a project, set PT_PROJECT, or bind the folder: pt bind-repo <project>."}
+	case errors.As(err, &notLoggedIn):
+		return errorReport{Code: string(fault.CodeUnauthorized), Message: notLoggedIn.message, Hint: "Run pt auth login, or set PT_AUTH_TOKEN (pt help environment)."}
+	case errors.As(err, &notBound):
+		return errorReport{Code: string(fault.CodeNotFound), Message: notBound.Error(), Hint: "Name a project, set PT_PROJECT, or bind the directory: pt bind-repo <project>."}
 	case errors.As(err, &pending):
-		return problem{
+		return errorReport{
 			Code: "DECISION_PENDING", Message: pending.Error(), Retryable: true,
-			Hint: "The same command again; --timeout says how long it waits. pt list-tasks --awaiting-decision shows what waits.",
+			Hint: "Repeat the command; --timeout sets how long it waits. pt list-tasks --awaiting-decision lists the tasks that wait for an answer.",
 		}
 	case !errors.As(err, &f):
-		return problem{Code: "ERROR", Message: err.Error()}
+		return errorReport{Code: "ERROR", Message: err.Error()}
 	}
 	r := client.ResponseErrorOf(err)
-	p := problem{
+	p := errorReport{
 		Code: string(f.Code), Message: f.Message, Reason: f.Reason, Reasons: f.Reasons, Field: f.Field, Permission: f.Permission,
 		Details: f.Details, Retryable: client.Retryable(f), Hint: hint(f, r),
 	}
 	if r != nil {
 		p.RequestID = r.RequestID
 	}
-	if login := (*refusedLogin)(nil); errors.As(err, &login) && (r == nil || !r.NotParapet) {
-		p.Message = "No account that can log in has this address and this password."
-		p.Hint = "Type both again. An administrator can tell whether the account is suspended."
+	if login := (*rejectedLoginError)(nil); errors.As(err, &login) && (r == nil || !r.NotParapet) {
+		p.Message = "The email address or the password is wrong, or the account is suspended."
+		p.Hint = "Enter both again. An administrator can check whether the account is suspended."
 	}
 	return p
 }
 
-// hint says what may help against an error of the service.
+// hint returns what the user can try after an error of the service.
 func hint(f *fault.Error, r *client.ResponseError) string {
 	if f.Code == fault.CodeOutcomeUnknown {
 		return unknownHint(f)
 	}
 	if r != nil && r.NotParapet {
-		return "Check the address (pt auth status) and what stands between here and there; the request id may be in its log."
+		return "Check the URL (pt auth status) and the proxies on the way; their logs may contain the request ID."
 	}
 	switch f.Code {
 	case fault.CodeUnauthorized:
-		return "pt auth login. The credential may be expired or revoked, or its owner suspended or no longer a member."
+		return "Run pt auth login. The credential may be expired or revoked, or its owner may be suspended or no longer a member."
 	case fault.CodeForbidden:
 		if len(f.Reasons) > 0 {
 			return remedy(f.Reasons[0])
@@ -215,51 +218,52 @@ func hint(f *fault.Error, r *client.ResponseError) string {
 			return fmt.Sprintf("Ask an administrator for a role that grants %s; pt auth status shows yours.", f.Permission)
 		}
 		if f.Message != fault.ForbiddenTenant().Message {
-			// The message names the rule; another organisation would not help.
+			// The message names the rule. Another organisation would not help.
 			return ""
 		}
-		return "pt list-orgs shows where you can act; --org, PT_ORG and the profile choose."
+		return "pt list-orgs lists the organisations that you can act in; select one with --org, PT_ORG or the profile."
 	case fault.CodeNotFound:
-		return "Look for a typing error, or another organisation (--org). What you may not see answers like this too."
+		return "Check the spelling, or try another organisation (--org). You get the same error for records that you may not see."
 	case fault.CodeConflict:
 		if len(f.Reasons) > 0 {
 			return remedy(f.Reasons[0])
 		}
 		return candidateHint(f.Details)
 	case fault.CodeDuplicateTask:
-		return "Look at the tasks above first. If it is another one all the same: the same command with --allow-duplicate."
+		return "Check the tasks above. If yours is a different task, repeat the command with --allow-duplicate."
 	case fault.CodeUnavailable, fault.CodeRateLimited:
 		if f.RetryAfter > 0 {
-			return fmt.Sprintf("The same command again in %s.", f.RetryAfter.Round(time.Second))
+			return fmt.Sprintf("Repeat the command in %s.", f.RetryAfter.Round(time.Second))
 		}
-		return "The same command again in a while."
+		return "Repeat the command later."
 	case fault.CodeValidation:
 		if len(f.Reasons) > 0 {
 			return remedy(f.Reasons[0])
 		}
-		return "--help after the command says what it takes."
+		return "Run the command with --help to see which values it accepts."
 	case fault.CodeMethodNotAllowed, fault.CodePayloadTooLarge, fault.CodeUnsupportedMedia:
 		return ""
 	default:
-		return "Give the request id to whoever runs the service."
+		return "Report the request ID to the operator of the service."
 	}
 }
 
-// unknownHint says how to find out what became of a change, and how to repeat it
+// unknownHint returns how to check whether a change happened and how to repeat it
 // safely.
 func unknownHint(f *fault.Error) string {
 	key, _ := f.Details[client.DetailKey].(string)
 	switch {
 	case client.Retryable(f):
-		return "The same command again: with its --idempotency-key the change is carried out once."
+		return "Repeat the command: with the same --idempotency-key the change takes effect only once."
 	case key != "":
-		return "The same command with --idempotency-key " + key + " carries the change out once and shows what came of it; or look at the record first (pt get-…, pt list-…)."
+		return "Repeat the command with --idempotency-key " + key + ": the change takes effect only once, and you see its result. Or check the record first (pt get-…, pt list-…)."
 	default:
-		return "Look before you repeat the command, it could be carried out twice: pt get-… and pt list-… show the record. pt list-keys shows a key that was issued; revoke it if you have no token (pt revoke-key)."
+		return "Check the record before you repeat the command, because it could take effect twice: pt get-…, pt list-…. If a key was issued whose token you do not have (pt list-keys), revoke it (pt revoke-key)."
 	}
 }
 
-// remedy is what the policies say would help, and where one's own authority is shown.
+// remedy returns the remedy from the policy, and for a missing permission also the
+// command that shows the caller's roles.
 func remedy(r fault.Reason) string {
 	if r.Code == "permission_missing" {
 		return r.Remedy + " pt auth status shows yours."
@@ -267,19 +271,19 @@ func remedy(r fault.Reason) string {
 	return r.Remedy
 }
 
-// candidateHint says how one of several candidates is named.
+// candidateHint returns how to select one of several candidates.
 func candidateHint(details map[string]any) string {
 	list, _ := details["candidates"].([]any)
 	if len(list) == 0 {
 		return ""
 	}
 	if m, ok := list[0].(map[string]any); ok && m["prefix"] != nil {
-		return "Name one of them by its id or prefix."
+		return "Name one of them by its ID or prefix."
 	}
-	return "Name one of them by its id."
+	return "Name one of them by its ID."
 }
 
-// candidates lists what details.candidates offers, one line each.
+// candidates returns one line for each record in details.candidates.
 func candidates(details map[string]any) []string {
 	list, _ := details["candidates"].([]any)
 	var lines []string

@@ -24,13 +24,13 @@ type exportOptions struct {
 
 func newExportCmd(inv *invocation) *cobra.Command {
 	k, cmd := newCall(inv, tracker.ExportItems.Operation, commandForm[tracker.ExportItemsIn]{
-		name: "export", whole: true, short: "Write the tasks of a project in the form that pt import reads",
-		long: `Writes the tasks of a project in the form that pt import reads: one JSON object a
-line, to the output or to a file. A file is there whole or not at all. What was
-imported comes out as it came in, but for what has changed since; a task that was
-made here has its own id.
+		name: "export", allPages: true, short: "Export the tasks of a project as JSON Lines",
+		long: `Export the tasks of a project to standard output or a file, in the format that
+pt import reads: one JSON object per line. The file is written atomically. An imported
+task keeps the ID of its source and has its current field values; a task created in
+Parapet has its Parapet ID.
 
-With --json the items stand in one document, as everywhere.`,
+With --json, the items are in one JSON document.`,
 		example: `  pt export APOLLO > backlog.jsonl
   pt export APOLLO backlog.jsonl
   pt export APOLLO | jq -r .title`,
@@ -38,7 +38,7 @@ With --json the items stand in one document, as everywhere.`,
 	o := &exportOptions{inv: inv, call: k}
 	cmd.Use, cmd.Args = "export <project> [file.jsonl]", cobra.MaximumNArgs(2)
 	cmd.ValidArgsFunction = inv.completeImport
-	return inv.runs(cmd, reflect.TypeFor[tracker.ImportItem](), o.run)
+	return inv.setRun(cmd, reflect.TypeFor[tracker.ImportItem](), o.run)
 }
 
 func (o *exportOptions) run(ctx context.Context, args []string) error {
@@ -47,16 +47,16 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 		name, args = args[1], args[:1]
 	}
 	if name != "" && o.inv.wantsJSON() {
-		return usagef("--json, --jq and --fields print: they go without a file")
+		return usagef("--json, --jq and --fields print to standard output; omit the file")
 	}
-	c, err := o.call.ready(ctx, args)
+	c, err := o.call.prepare(ctx, args)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.inv.wantsJSON():
 		items := []tracker.ImportItem{}
-		err := o.items(ctx, c, func(item *tracker.ImportItem) error {
+		err := o.forEachItem(ctx, c, func(item *tracker.ImportItem) error {
 			items = append(items, *item)
 			return nil
 		})
@@ -65,10 +65,10 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 		}
 		return o.inv.show(ctx, view{data: items})
 	case name == "" || name == "-":
-		_, err := o.lines(ctx, c, o.inv.Out)
+		_, err := o.writeLines(ctx, c, o.inv.Out)
 		return err
 	default:
-		n, err := o.file(ctx, c, name)
+		n, err := o.writeFile(ctx, c, name)
 		if err == nil {
 			o.inv.printNote("%d items written to %s", n, text.Line(name))
 		}
@@ -76,16 +76,16 @@ func (o *exportOptions) run(ctx context.Context, args []string) error {
 	}
 }
 
-// items gives every item of the project.
-func (o *exportOptions) items(ctx context.Context, c *client.Client, take func(*tracker.ImportItem) error) error {
+// forEachItem calls f for every item of the project.
+func (o *exportOptions) forEachItem(ctx context.Context, c *client.Client, f func(*tracker.ImportItem) error) error {
 	in := &o.call.in
-	_, err := pages(true, &in.Limit, &in.Cursor, func() (string, error) {
+	_, err := fetchPages(true, &in.Limit, &in.Cursor, func() (string, error) {
 		page, err := callOperation(ctx, c, tracker.ExportItems, in)
 		if err != nil {
 			return "", err
 		}
 		for i := range page.Items {
-			if err := take(&page.Items[i]); err != nil {
+			if err := f(&page.Items[i]); err != nil {
 				return "", err
 			}
 		}
@@ -94,11 +94,11 @@ func (o *exportOptions) items(ctx context.Context, c *client.Client, take func(*
 	return err
 }
 
-// lines writes every item on a line of its own and counts them.
-func (o *exportOptions) lines(ctx context.Context, c *client.Client, w io.Writer) (int, error) {
+// writeLines writes each item on its own line and returns the number of items.
+func (o *exportOptions) writeLines(ctx context.Context, c *client.Client, w io.Writer) (int, error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	n := 0
-	err := o.items(ctx, c, func(item *tracker.ImportItem) error {
+	err := o.forEachItem(ctx, c, func(item *tracker.ImportItem) error {
 		line, err := json.Marshal(item, json.Deterministic(true))
 		if err != nil {
 			return err
@@ -113,15 +113,15 @@ func (o *exportOptions) lines(ctx context.Context, c *client.Client, w io.Writer
 	return n, errors.Join(err, out.Flush())
 }
 
-// file writes the items to a file, which is there whole or not at all, and which
-// nobody but its owner reads: what is in it may be classified.
-func (o *exportOptions) file(ctx context.Context, c *client.Client, name string) (int, error) {
+// writeFile writes the items to a file atomically and returns their number. Only the
+// owner can read the file, because the items may be classified.
+func (o *exportOptions) writeFile(ctx context.Context, c *client.Client, name string) (int, error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return 0, usage(err)
 	}
 	defer os.Remove(f.Name())
-	n, err := o.lines(ctx, c, f)
+	n, err := o.writeLines(ctx, c, f)
 	o.inv.clearProgress()
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, err

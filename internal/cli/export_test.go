@@ -7,9 +7,7 @@ import (
 	"testing"
 )
 
-// A file is there whole or not at all, and what stood there before stays until
-// then.
-func TestExportToAFile(t *testing.T) {
+func TestExport_ReplacesFileAtomically(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "backlog.jsonl")
@@ -17,20 +15,20 @@ func TestExportToAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := routes()
-	second := "GET " + project + "/export?cursor=bmV4dA&limit=200"
-	whole := all[second]
-	all[second] = refuse(500, "INTERNAL", "Something went wrong on the server.", "")
+	second := "GET " + projectPath + "/export?cursor=bmV4dA&limit=200"
+	secondPage := all[second]
+	all[second] = errorReply(500, "INTERNAL", "Something went wrong on the server.", "")
 	s := serve(t, all)
-	if got := invoke(t, s, world{}, "export", apollo, name); got.code != ExitError {
+	if got := invoke(t, s, environment{}, "export", apollo, name); got.code != ExitError {
 		t.Fatalf("got %+v", got)
 	}
 	files, err := os.ReadDir(dir)
 	if text, rerr := os.ReadFile(name); err != nil || rerr != nil || string(text) != "before\n" || len(files) != 1 {
 		t.Fatalf("after a failure: %q, %v, %v", text, files, err)
 	}
-	all[second] = whole
+	all[second] = secondPage
 	s = serve(t, all)
-	got := invoke(t, s, world{}, "export", apollo, name)
+	got := invoke(t, s, environment{}, "export", apollo, name)
 	if got.code != ExitDone || got.out != "" || !strings.Contains(got.err, "2 items written to") {
 		t.Fatalf("got %+v", got)
 	}
@@ -38,7 +36,7 @@ func TestExportToAFile(t *testing.T) {
 	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.HasPrefix(string(text), `{"id":"a-1",`) {
 		t.Fatalf("%v %q", err, text)
 	}
-	// What was written is what an import reads.
+	// Import must be able to read the file.
 	items := newItemReader(strings.NewReader(string(text)))
 	for range 2 {
 		if item, problem, err := items.next(); err != nil || problem != "" || item.item.ID == "" {

@@ -22,22 +22,21 @@ import (
 	"parapet/internal/clock"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "regenerate the golden files")
 
-// reply is what the fake service answers to one method and path.
+// reply is the response of the fake service to one route.
 type reply struct {
 	status int
 	body   string
 	header map[string]string
 }
 
-// service is a fake of the service: answers that were written down, and the
-// requests that came.
+// service is a fake of the service. It sends canned replies and records the requests.
 type service struct {
 	t       *testing.T
 	url     string
 	replies map[string]reply
-	// cut closes the connection of every request instead of an answer.
+	// cut makes the service close the connection of every request without a response.
 	cut bool
 
 	mu       sync.Mutex
@@ -72,7 +71,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if !ok {
-		a = refuse(404, "NOT_FOUND", "There is no such route.", "")
+		a = errorReply(404, "NOT_FOUND", "There is no such route.", "")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Request-Id", requestID)
@@ -83,8 +82,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, a.body)
 }
 
-// answer is a success with a value of a contract as its body.
-func answer(v any) reply {
+// jsonReply returns a successful reply with v as its JSON body.
+func jsonReply(v any) reply {
 	body, err := fastjson.Marshal(v, fastjson.Deterministic(true))
 	if err != nil {
 		panic(err)
@@ -92,17 +91,18 @@ func answer(v any) reply {
 	return reply{status: 200, body: string(body)}
 }
 
-func ok(body string) reply { return reply{status: 200, body: body} }
+func okReply(body string) reply { return reply{status: 200, body: body} }
 
-// refuse is an error in the service's envelope; more is further members.
-func refuse(status int, code, message, more string) reply {
+// errorReply returns an error in the envelope of the service. more has further members of
+// the JSON object.
+func errorReply(status int, code, message, more string) reply {
 	return reply{status: status, body: fmt.Sprintf(`{"error":{"code":%q,"message":%q,"requestId":%q%s}}`, code, message, requestID, more)}
 }
 
-// now is the present moment of every test.
+// now is the fixed current time of the tests.
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// token makes a token of a kind that expires at a moment; its signature is none.
+// token returns a token of the given type with an invalid signature.
 func token(kind string, expires time.Time) string {
 	part := func(v any) string {
 		text, err := json.Marshal(v)
@@ -114,31 +114,31 @@ func token(kind string, expires time.Time) string {
 	return part(map[string]string{"typ": kind, "alg": "HS256"}) + "." + part(map[string]int64{"exp": expires.Unix()}) + ".c2lnbmF0dXJl"
 }
 
-// invoked is one run of pt and what came of it.
-type invoked struct {
+// runResult is the result of one run of pt.
+type runResult struct {
 	code     int
 	out, err string
 }
 
-// terminal, stdin and env change how pt is run.
-type world struct {
+// environment is the environment in which pt runs.
+type environment struct {
 	env      map[string]string
 	stdin    string
 	terminal bool
 	secret   string
 	width    int
-	// dir is the folder that pt is run in; none unless told.
+	// dir is the working directory, or "" for an unknown one.
 	dir string
-	// ticks lets the clock go on by a millisecond each time that it is asked.
+	// ticks makes the clock advance by a millisecond on each reading.
 	ticks bool
 }
 
-func invoke(t *testing.T, s *service, w world, args ...string) invoked {
+func invoke(t *testing.T, s *service, w environment, args ...string) runResult {
 	t.Helper()
 	return invokeContext(t.Context(), t, s, w, args...)
 }
 
-func invokeContext(ctx context.Context, t *testing.T, s *service, w world, args ...string) invoked {
+func invokeContext(ctx context.Context, t *testing.T, s *service, w environment, args ...string) runResult {
 	t.Helper()
 	env := map[string]string{"PT_AUTH_TOKEN": token("pt-api-key+jwt", now.AddDate(0, 0, 60)), "PT_CONFIG_DIR": t.TempDir()}
 	if s != nil {
@@ -162,20 +162,20 @@ func invokeContext(ctx context.Context, t *testing.T, s *service, w world, args 
 		p.Clock = clock.Func(func() time.Time { return now.Add(time.Duration(n.Add(1)) * time.Millisecond) })
 	}
 	code := p.Run(ctx, args)
-	got := invoked{code: code, out: out.String(), err: errs.String()}
+	got := runResult{code: code, out: out.String(), err: errs.String()}
 	if s != nil {
 		got.out = strings.ReplaceAll(got.out, s.url, "http://service")
 		got.err = strings.ReplaceAll(got.err, s.url, "http://service")
 	}
 	for _, secret := range []string{env["PT_AUTH_TOKEN"], w.secret} {
 		if secret != "" && strings.Contains(got.out+got.err, secret) {
-			t.Errorf("a secret was shown:\n%s%s", got.out, got.err)
+			t.Errorf("the output contains a secret:\n%s%s", got.out, got.err)
 		}
 	}
 	return got
 }
 
-// golden holds text against a file of testdata.
+// golden compares a text with a golden file, or writes the file if -update is set.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
@@ -189,15 +189,16 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v (go test ./internal/cli -update writes it)", err)
+		t.Fatalf("%v (run go test ./internal/cli -update to write it)", err)
 	}
 	if got != string(want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
 	}
 }
 
-// transcript is what a golden file holds of a run.
-func transcript(args []string, s *service, got invoked) string {
+// transcript returns the content of a golden file for a run: the command line, exit code,
+// requests and outputs.
+func transcript(args []string, s *service, got runResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pt %s\nexit %d\n", strings.Join(args, " "), got.code)
 	s.mu.Lock()

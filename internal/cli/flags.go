@@ -17,9 +17,9 @@ import (
 	"parapet/internal/op"
 )
 
-// runs finishes a command: run carries it out, and data is the type of what it
-// shows, so that --fields can be held against it first.
-func (inv *invocation) runs(cmd *cobra.Command, data reflect.Type, run func(ctx context.Context, args []string) error) *cobra.Command {
+// setRun sets the function that executes a command, and returns the command. data is
+// the type of the output: --fields is checked against it before run is called.
+func (inv *invocation) setRun(cmd *cobra.Command, data reflect.Type, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := inv.checkOutput(data); err != nil {
 			return err
@@ -30,12 +30,12 @@ func (inv *invocation) runs(cmd *cobra.Command, data reflect.Type, run func(ctx 
 	return cmd
 }
 
-// bind makes flags from fields of an operation's input: their help, whether they
-// are required and their values come from the declaration. in is a pointer to
-// the input that the flags fill. A name is that of the field, and where the flag
-// is called otherwise "field:flag".
+// bind adds flags for fields of an operation's input. The help of a flag, its allowed
+// values and whether it is required come from the declaration. in is a pointer to the
+// input that the flags set. A name is "field", or "field:flag" if the flag has another
+// name.
 //
-// A field that ends in "!" has no completion yet: the command registers its own.
+// The suffix "!" of a name means that the command registers its own completion.
 func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 	v := reflect.ValueOf(in).Elem()
 	for _, name := range names {
@@ -47,8 +47,8 @@ func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 		f := fieldNamed(o, fieldName)
 		value := &fieldValue{field: f, v: v.Field(f.Index)}
 		if f.Default != "" && f.Value().Kind() == reflect.Int {
-			// Zero is outside the bounds of such a field: the default stands there
-			// from the start.
+			// Zero is outside the bounds of such a field, so the field starts with its
+			// default.
 			if err := value.Set(f.Default); err != nil {
 				panic(fmt.Sprintf("cli: %s: default of %s: %v", o.Name, f.Name, err))
 			}
@@ -78,7 +78,7 @@ func bind(cmd *cobra.Command, o *op.Operation, in any, names ...string) {
 	}
 }
 
-// must is for errors that program text alone can cause.
+// must panics on an error that only a programming mistake can cause.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("cli: %v", err))
@@ -94,7 +94,8 @@ func fieldNamed(o *op.Operation, name string) op.Field {
 	panic(fmt.Sprintf("cli: the operation %s has no field %s", o.Name, name))
 }
 
-// toKebabCase gives the flag of a field: estimatePoints is --estimate-points.
+// toKebabCase converts the name of a field to the name of its flag: estimatePoints to
+// estimate-points.
 func toKebabCase(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -106,7 +107,7 @@ func toKebabCase(name string) string {
 	return b.String()
 }
 
-// fieldValue is a flag that fills a field of an input.
+// fieldValue is a flag that sets a field of an operation's input.
 type fieldValue struct {
 	field op.Field
 	v     reflect.Value
@@ -115,10 +116,11 @@ type fieldValue struct {
 
 var _ pflag.Value = (*fieldValue)(nil)
 
-// String is the value that help shows as the default: none, bind's help names it.
+// String implements pflag.Value. It returns no default value, because bind writes the
+// default into the help text.
 func (f *fieldValue) String() string { return "" }
 
-// Type is the word that stands for the value in help.
+// Type implements pflag.Value. It returns the placeholder of the value in help.
 func (f *fieldValue) Type() string {
 	switch t := f.field.Value(); {
 	case t == reflect.TypeFor[op.UUID]():
@@ -138,16 +140,16 @@ func (f *fieldValue) Type() string {
 	}
 }
 
-// IsBoolFlag lets pflag take the flag without a value.
+// IsBoolFlag reports whether the flag needs no value.
 func (f *fieldValue) IsBoolFlag() bool { return f.field.Value().Kind() == reflect.Bool }
 
-// Set reads the flag's value. The empty value of a field that can be cleared
-// clears it. A list is split at commas, and a second flag adds to it.
+// Set implements pflag.Value. An empty text clears a field that can be cleared. A list is
+// split at commas; repeating the flag appends to the list.
 func (f *fieldValue) Set(text string) error {
 	v := f.v
 	defer func() { f.given = true }()
 	if v.Kind() == reflect.Struct {
-		// An op.Opt, which every struct among the fields of an input is.
+		// Every struct field of an input is an op.Opt.
 		clears := text == "" && f.field.MinLength == nil && f.field.Enum == nil
 		v.FieldByName("Set").SetBool(true)
 		v.FieldByName("Null").SetBool(clears)
@@ -179,7 +181,7 @@ func (f *fieldValue) Set(text string) error {
 func (f *fieldValue) scalar(v reflect.Value, text string) error {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if text == "" {
-			// An empty filter is no filter.
+			// An empty filter counts as absent.
 			return nil
 		}
 		return u.UnmarshalText([]byte(text))
@@ -195,29 +197,29 @@ func (f *fieldValue) scalar(v reflect.Value, text string) error {
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return fmt.Errorf("it must be a whole number")
+			return fmt.Errorf("must be an integer")
 		}
 		v.SetInt(n)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return fmt.Errorf("it must be a number")
+			return fmt.Errorf("must be a number")
 		}
 		v.SetFloat(x)
 	case reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return fmt.Errorf("it must be true or false")
+			return fmt.Errorf("must be true or false")
 		}
 		v.SetBool(b)
 	default:
-		return fmt.Errorf("a flag can't hold it")
+		return fmt.Errorf("no flag supports the type %s", v.Type())
 	}
 	return nil
 }
 
-// callOperation holds an input against its declaration, so that a wrong flag costs no
-// request, and carries the operation out.
+// callOperation validates the input and executes the operation. An invalid input is a
+// usage error and sends no request.
 func callOperation[In, Out any](ctx context.Context, c *client.Client, o op.Op[In, Out], in *In, opts ...client.Option) (*Out, error) {
 	if err := o.Validate(in); err != nil {
 		return nil, usage(err)
@@ -225,13 +227,13 @@ func callOperation[In, Out any](ctx context.Context, c *client.Client, o op.Op[I
 	return client.Do(ctx, c, o, in, opts...)
 }
 
-// writeFlags are the flags of every command that changes something.
+// writeFlags are the flags of every command that changes data.
 type writeFlags struct {
 	key string
 }
 
 func (w *writeFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.key, "idempotency-key", "", "a `text` that makes the same command safe to repeat: it is carried out once (each command has one of its own unless told)")
+	cmd.Flags().StringVar(&w.key, "idempotency-key", "", "a `key` that makes it safe to repeat the command (default: a new key for each command)")
 }
 
 func (w *writeFlags) options() []client.Option {
@@ -241,29 +243,29 @@ func (w *writeFlags) options() []client.Option {
 	return []client.Option{client.WithIdempotencyKey(w.key)}
 }
 
-// listFlags are the flags of every command that lists pages.
+// listFlags are the flags of every command that fetches pages.
 type listFlags struct {
 	all bool
 }
 
 func (l *listFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&l.all, "all", false, "list all, not one page")
-	atMostOne(cmd, "all", "cursor")
-	atMostOne(cmd, "all", "limit")
+	cmd.Flags().BoolVar(&l.all, "all", false, "list all items, not one page")
+	allowOneOf(cmd, "all", "cursor")
+	allowOneOf(cmd, "all", "limit")
 }
 
-// maxPage is the largest page that a list gives.
+// maxPage is the largest page size that the service accepts.
 const maxPage = 200
 
-// pages asks for one page, or with all for every one: ask gives the cursor of
-// the next. limit and cursor point into what it asks with. What pages gives is
-// the cursor of what was not asked for.
-func pages(all bool, limit *int, cursor *string, ask func() (string, error)) (string, error) {
+// fetchPages calls fetch for one page, or for every page if all is set. limit and cursor
+// point into the input of fetch; fetch returns the cursor of the next page. fetchPages
+// returns the cursor of the first page that it did not fetch, or "".
+func fetchPages(all bool, limit *int, cursor *string, fetch func() (string, error)) (string, error) {
 	if all {
 		*limit = maxPage
 	}
 	for {
-		next, err := ask()
+		next, err := fetch()
 		if err != nil || next == "" || !all {
 			return next, err
 		}
@@ -271,16 +273,16 @@ func pages(all bool, limit *int, cursor *string, ask func() (string, error)) (st
 	}
 }
 
-// printTruncationHint says that a list goes on.
+// printTruncationHint prints how to get the next page, if there is one.
 func (inv *invocation) printTruncationHint(shown int, next string) {
 	if next != "" {
-		inv.printNote("%d shown, more follow: --all, or --cursor %s", shown, next)
+		inv.printNote("%s shown; for more, use --all or --cursor %s", count(shown, "item"), next)
 	}
 }
 
-// list carries out an operation that answers pages: one, or with --all all of
-// them. A list that was cut says so.
-func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o op.Op[In, op.Page[T]], in *In, l listFlags) (*op.Page[T], error) {
+// fetchList executes an operation that returns pages: one page, or all pages with --all.
+// If more items follow, it prints how to get them.
+func fetchList[In, T any](ctx context.Context, inv *invocation, c *client.Client, o op.Op[In, op.Page[T]], in *In, l listFlags) (*op.Page[T], error) {
 	v := reflect.ValueOf(in).Elem()
 	limit, hasLimit := v.Field(fieldNamed(o.Operation, "limit").Index).Addr().Interface().(*int)
 	cursor, hasCursor := v.Field(fieldNamed(o.Operation, "cursor").Index).Addr().Interface().(*string)
@@ -289,7 +291,7 @@ func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o o
 	}
 	out := &op.Page[T]{Items: []T{}}
 	var err error
-	out.NextCursor, err = pages(l.all, limit, cursor, func() (string, error) {
+	out.NextCursor, err = fetchPages(l.all, limit, cursor, func() (string, error) {
 		page, err := callOperation(ctx, c, o, in)
 		if err != nil {
 			return "", err
@@ -304,20 +306,20 @@ func list[In, T any](ctx context.Context, inv *invocation, c *client.Client, o o
 	return out, nil
 }
 
-// oneOf makes exactly one of some flags required.
-func oneOf(cmd *cobra.Command, flags ...string) {
+// requireOneOf requires exactly one of the flags.
+func requireOneOf(cmd *cobra.Command, flags ...string) {
 	cmd.MarkFlagsOneRequired(flags...)
-	checkGroup(cmd, 1, flags)
+	checkFlagGroup(cmd, 1, flags)
 }
 
-// atMostOne lets only one of some flags be given.
-func atMostOne(cmd *cobra.Command, flags ...string) { checkGroup(cmd, 0, flags) }
+// allowOneOf allows at most one of the flags.
+func allowOneOf(cmd *cobra.Command, flags ...string) { checkFlagGroup(cmd, 0, flags) }
 
-// checkGroup asks for least to one of some flags. cobra keeps the group too, so
-// that completion knows of it; this check comes first and says it more clearly.
-func checkGroup(cmd *cobra.Command, least int, flags []string) {
+// checkFlagGroup requires at least minimum and at most one of the flags. Cobra knows the
+// group too, for completion; this check runs first and has the clearer message.
+func checkFlagGroup(cmd *cobra.Command, minimum int, flags []string) {
 	cmd.MarkFlagsMutuallyExclusive(flags...)
-	words := "--" + strings.Join(flags, ", --")
+	list := "--" + strings.Join(flags, ", --")
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		given := 0
@@ -328,9 +330,9 @@ func checkGroup(cmd *cobra.Command, least int, flags []string) {
 		}
 		switch {
 		case given > 1:
-			return usagef("only one of %s can be given", words)
-		case given < least:
-			return usagef("one of %s is needed", words)
+			return usagef("use only one of %s", list)
+		case given < minimum:
+			return usagef("one of %s is required", list)
 		case before != nil:
 			return before(cmd, args)
 		}
@@ -338,7 +340,7 @@ func checkGroup(cmd *cobra.Command, least int, flags []string) {
 	}
 }
 
-// stdinFor gives the text of a flag, which is the input where the flag is "-".
+// stdinFor returns the value of a flag, or standard input if the value is "-".
 func (inv *invocation) stdinFor(value string) (string, error) {
 	if value != "-" {
 		return value, nil
@@ -348,7 +350,7 @@ func (inv *invocation) stdinFor(value string) (string, error) {
 		return "", err
 	}
 	if len(text) > op.DefaultMaxBody {
-		return "", usagef("the input is larger than %d bytes", op.DefaultMaxBody)
+		return "", usagef("standard input is larger than %d bytes", op.DefaultMaxBody)
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -13,28 +13,29 @@ import (
 func newGateCmds(inv *invocation) []*cobra.Command {
 	var created, changed, met, unmet []string
 	return []*cobra.Command{
-		showRecord(inv, tracker.CreateGate, commandForm[tracker.CreateGateIn]{
+		newRecordCmd(inv, tracker.CreateGate, commandForm[tracker.CreateGateIn]{
 			example: `  pt create-gate APOLLO --stage Design --name "Design review" --criterion "Reviewed by two" --criterion "Costs known"`,
 			flags:   []string{"stageId:stage", "name"},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateGateIn) {
 				bindCriteria(cmd, &created)
 			},
-			fill: func(in *tracker.CreateGateIn) error {
+			prepareInput: func(in *tracker.CreateGateIn) error {
 				in.Criteria = created
 				return nil
 			},
 		}, showGate),
-		showRecord(inv, tracker.UpdateGate, commandForm[tracker.UpdateGateIn]{
-			long: `Changes what the flags name and leaves the rest. --criterion, given once for each,
-is the whole new list; one that is empty clears the list. Votes keep what they found.
+		newRecordCmd(inv, tracker.UpdateGate, commandForm[tracker.UpdateGateIn]{
+			long: `Update the fields that have a flag; other fields do not change. The --criterion flags
+replace the list of criteria; one empty --criterion clears it. Existing votes keep their
+findings.
 
-A gate is named by its id or its name.`,
+To name a gate, use its ID or its name.`,
 			example: `  pt update-gate APOLLO "Design review" --criterion "Reviewed by three"`,
 			flags:   []string{"name"},
 			setup: func(cmd *cobra.Command, _ *tracker.UpdateGateIn) {
 				bindCriteria(cmd, &changed)
 			},
-			fill: func(in *tracker.UpdateGateIn) error {
+			prepareInput: func(in *tracker.UpdateGateIn) error {
 				switch {
 				case len(changed) == 1 && changed[0] == "":
 					in.Criteria = op.Clear[[]string]()
@@ -44,20 +45,20 @@ A gate is named by its id or its name.`,
 				return nil
 			},
 		}, showGate),
-		showRecord(inv, tracker.ReviewGate, commandForm[tracker.ReviewGateIn]{
-			long: `Votes at a gate. PASS passes it and starts the next stage; WAIVE does so too, but
-needs gates.waive and a reason; FAIL marks it FAILED, HOLD marks it HELD. A later
-vote of the same reviewer replaces the former one.
+		newRecordCmd(inv, tracker.ReviewGate, commandForm[tracker.ReviewGateIn]{
+			long: `Vote on a gate. PASS passes the gate and starts the next stage. WAIVE does the same,
+but requires the permission gates.waive and a reason. FAIL sets the gate to FAILED, HOLD
+to HELD. A new vote of the same reviewer replaces the previous one.
 
-A gate is named by its id or its name.`,
+To name a gate, use its ID or its name.`,
 			example: `  pt review-gate APOLLO "Design review" --vote PASS --met "Reviewed by two"
   pt review-gate APOLLO "Design review" --vote FAIL --reason "Costs are open" --not-met "Costs known"`,
 			flags: []string{"vote", "reason"},
 			setup: func(cmd *cobra.Command, _ *tracker.ReviewGateIn) {
-				cmd.Flags().StringArrayVar(&met, "met", nil, "A criterion of the gate that is met, by its `text`; once for each")
-				cmd.Flags().StringArrayVar(&unmet, "not-met", nil, "A criterion of the gate that is not met, by its `text`; once for each")
+				cmd.Flags().StringArrayVar(&met, "met", nil, "`text` of a criterion that is met; can be repeated")
+				cmd.Flags().StringArrayVar(&unmet, "not-met", nil, "`text` of a criterion that is not met; can be repeated")
 			},
-			fill: func(in *tracker.ReviewGateIn) error {
+			prepareInput: func(in *tracker.ReviewGateIn) error {
 				for _, text := range met {
 					in.Criteria = append(in.Criteria, tracker.GateFinding{Criterion: text, Met: true})
 				}
@@ -69,22 +70,22 @@ A gate is named by its id or its name.`,
 		}, func(d *markdown.Doc, out *tracker.GateReviewOutcome) {
 			showGate(d, &out.Gate)
 			if out.Progressed != nil {
-				d.Line("The stage " + out.Progressed.Name + " is " + out.Progressed.Status + " now.")
+				d.Line("The stage " + out.Progressed.Name + " is now " + out.Progressed.Status + ".")
 			}
 		}),
-		removesRecord(inv, tracker.DeleteGate, "gate", commandForm[tracker.DeleteGateIn]{
+		newDeleteCmd(inv, tracker.DeleteGate, "gate", commandForm[tracker.DeleteGateIn]{
 			example: `  pt delete-gate APOLLO "Design review" --yes`,
 		}),
 	}
 }
 
 func bindCriteria(cmd *cobra.Command, criteria *[]string) {
-	cmd.Flags().StringArrayVar(criteria, "criterion", nil, "What reviewers hold the stage against, as a `text`; once for each")
+	cmd.Flags().StringArrayVar(criteria, "criterion", nil, "A criterion for the reviewers, as `text`; can be repeated")
 }
 
 func showGate(d *markdown.Doc, g *tracker.Gate) { writeGate(d, 1, g) }
 
-// writeGate shows a gate with its votes.
+// writeGate writes a gate and its votes below a heading of the given level.
 func writeGate(d *markdown.Doc, level int, g *tracker.Gate) {
 	d.Heading(level, "Gate: "+g.Name)
 	d.Field("ID", string(g.ID))
@@ -105,8 +106,8 @@ var reviewTable = table[tracker.GateReview]{
 		{name: "Reviewer", value: func(r *tracker.GateReview) string { return string(r.Reviewer) }},
 		{name: "Vote", value: func(r *tracker.GateReview) string { return r.Vote }},
 		{name: "Reason", value: func(r *tracker.GateReview) string { return r.Reason }},
-		{name: "Met", value: func(r *tracker.GateReview) string { return findings(r, true) }, wide: true},
-		{name: "Not met", value: func(r *tracker.GateReview) string { return findings(r, false) }, wide: true},
+		{name: "Met", value: func(r *tracker.GateReview) string { return findings(r, true) }, optional: true},
+		{name: "Not met", value: func(r *tracker.GateReview) string { return findings(r, false) }, optional: true},
 		{name: "When", value: func(r *tracker.GateReview) string { return formatTime(r.ReviewedAt) }},
 	},
 }

@@ -37,121 +37,122 @@ func me(expires time.Time) string {
 		`","roles":["Admin","Member"],"clearance":"SECRET","tokenKind":"api_key","tokenTenantId":"` + acme + `","tokenId":"` + keyID + `","expiresAt":"` + expires.Format(time.RFC3339) + `"}`
 }
 
-// routes are the answers that the fake service gives to all.
+// routes returns the replies of the fake service that all golden tests share.
 func routes() map[string]reply {
 	all := map[string]reply{
-		"GET /api/projects":                                        ok(`{"items":[{` + summaryJSON + `}],"nextCursor":"bmV4dA"}`),
-		"GET /api/projects?cursor=bmV4dA&limit=200":                ok(`{"items":[{` + summaryJSON + `}]}`),
-		"GET /api/projects?limit=50&search=nothing":                ok(`{"items":[]}`),
-		"GET /api/projects/find":                                   ok(projectJSON),
-		"GET /api/projects/find?hint=lunar":                        refuse(409, "CONFLICT", "The hint fits more than one project.", `,"details":{"candidates":[{"id":"`+apollo+`","name":"Lunar \u001b[2J","prefix":"LUNA"},{"id":"`+taskID+`","name":"Lunar 2","prefix":"LUNB"}]}`),
-		"GET /api/projects/find?hint=ghost":                        refuse(404, "NOT_FOUND", "There is no such project.", ""),
+		"GET /api/projects":                                        okReply(`{"items":[{` + summaryJSON + `}],"nextCursor":"bmV4dA"}`),
+		"GET /api/projects?cursor=bmV4dA&limit=200":                okReply(`{"items":[{` + summaryJSON + `}]}`),
+		"GET /api/projects?limit=50&search=nothing":                okReply(`{"items":[]}`),
+		"GET /api/projects/find":                                   okReply(projectJSON),
+		"GET /api/projects/find?hint=lunar":                        errorReply(409, "CONFLICT", "The hint fits more than one project.", `,"details":{"candidates":[{"id":"`+apollo+`","name":"Lunar \u001b[2J","prefix":"LUNA"},{"id":"`+taskID+`","name":"Lunar 2","prefix":"LUNB"}]}`),
+		"GET /api/projects/find?hint=ghost":                        errorReply(404, "NOT_FOUND", "There is no such project.", ""),
 		"POST /api/projects":                                       {status: 201, body: projectJSON},
-		"PATCH /api/projects/" + apollo:                            ok(projectJSON),
-		"GET /api/projects/" + apollo:                              ok(projectJSON),
+		"PATCH /api/projects/" + apollo:                            okReply(projectJSON),
+		"GET /api/projects/" + apollo:                              okReply(projectJSON),
 		"DELETE /api/projects/" + apollo:                           {status: 204},
-		"GET /api/projects/" + apollo + "/tasks":                   ok(`{"items":[{` + taskSummary + `}]}`),
-		"GET /api/projects/" + apollo + "/tasks?limit=50&status=X": ok(`{"items":[]}`),
+		"GET /api/projects/" + apollo + "/tasks":                   okReply(`{"items":[{` + taskSummary + `}]}`),
+		"GET /api/projects/" + apollo + "/tasks?limit=50&status=X": okReply(`{"items":[]}`),
 		"POST /api/projects/" + apollo + "/tasks":                  {status: 201, body: taskJSON},
-		"GET /api/projects/" + apollo + "/tasks/APOLLO-17":         ok(taskJSON),
-		"PATCH /api/projects/" + apollo + "/tasks/APOLLO-17":       ok(taskJSON),
-		"PATCH /api/projects/" + apollo + "/tasks/APOLLO-18": refuse(403, "FORBIDDEN", "The permission task.update is held, but not in the scope of this record.",
+		"GET /api/projects/" + apollo + "/tasks/APOLLO-17":         okReply(taskJSON),
+		"PATCH /api/projects/" + apollo + "/tasks/APOLLO-17":       okReply(taskJSON),
+		"PATCH /api/projects/" + apollo + "/tasks/APOLLO-18": errorReply(403, "FORBIDDEN", "The permission task.update is held, but not in the scope of this record.",
 			`,"permission":"task.update","reasons":[{"code":"out_of_scope","message":"The permission task.update is held, but not in the scope of this record.","remedy":"Ask for a role in this project."}]`),
 		"DELETE /api/projects/" + apollo + "/tasks/APOLLO-17": {status: 204},
-		"GET /api/auth/organisations":                         ok(`{"items":[{"organisationId":"` + org + `","name":"Acme\u0007 Works","tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","default":true},{"tenantId":"` + taskID + `","name":"","tenantSlug":"globex","tenantName":"Globex","default":false}],"degraded":true}`),
-		"GET /api/auth/permissions":                           ok(`{"tenantId":"` + acme + `","permissions":[{"name":"task.update","description":"Change tasks.","tenant":false,"organisations":[],"projects":["` + apollo + `"]},{"name":"tasks.read","description":"Read tasks.","tenant":true,"organisations":[],"projects":[]}]}`),
-		"GET /api/auth/me":                                    ok(me(now.AddDate(0, 0, 10))),
+		"GET /api/auth/organisations":                         okReply(`{"items":[{"organisationId":"` + org + `","name":"Acme\u0007 Works","tenantId":"` + acme + `","tenantSlug":"acme","tenantName":"Acme","default":true},{"tenantId":"` + taskID + `","name":"","tenantSlug":"globex","tenantName":"Globex","default":false}],"degraded":true}`),
+		"GET /api/auth/permissions":                           okReply(`{"tenantId":"` + acme + `","permissions":[{"name":"task.update","description":"Change tasks.","tenant":false,"organisations":[],"projects":["` + apollo + `"]},{"name":"tasks.read","description":"Read tasks.","tenant":true,"organisations":[],"projects":[]}]}`),
+		"GET /api/auth/me":                                    okReply(me(now.AddDate(0, 0, 10))),
 		"POST /api/auth/password-reset":                       {status: 204},
 		"POST /api/auth/password-reset-request":               {status: 202, body: "{}"},
-		"POST /api/auth/login":                                ok(`{"token":"` + token("pt-session+jwt", now.Add(12*time.Hour)) + `","expiresAt":"2026-11-21T00:00:00Z","tenantId":"` + acme + `","user":` + personJSON + `}`),
+		"POST /api/auth/login":                                okReply(`{"token":"` + token("pt-session+jwt", now.Add(12*time.Hour)) + `","expiresAt":"2026-11-21T00:00:00Z","tenantId":"` + acme + `","user":` + personJSON + `}`),
 		"POST /api/auth/logout":                               {status: 204},
 		"POST /api/auth/api-keys":                             {status: 201, body: `{"token":"the.new.token",` + keyJSON + `}`},
 		"POST /api/auth/api-keys/service":                     {status: 201, body: `{"token":"the.new.token",` + keyJSON + `}`},
-		"GET /api/auth/api-keys":                              ok(`{"items":[{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z"}]}`),
-		"DELETE /api/auth/api-keys/" + keyID:                  ok(`{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z","revokedBy":"` + worker + `","revokeReason":"replaced"}`),
+		"GET /api/auth/api-keys":                              okReply(`{"items":[{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z"}]}`),
+		"DELETE /api/auth/api-keys/" + keyID:                  okReply(`{` + keyJSON + `,"revokedAt":"2026-11-20T12:00:00Z","revokedBy":"` + worker + `","revokeReason":"replaced"}`),
 		"GET /healthz":                                        {status: 200, body: "ok \x1b[31m\n", header: map[string]string{"Content-Type": "text/plain"}},
 	}
-	for _, s := range stories() {
-		for route, answer := range s.routes {
-			if _, twice := all[route]; twice {
-				panic("two answers to " + route)
+	for _, s := range goldenGroups() {
+		for route, r := range s.routes {
+			if _, duplicate := all[route]; duplicate {
+				panic("duplicate reply for " + route)
 			}
-			all[route] = answer
+			all[route] = r
 		}
 	}
 	return all
 }
 
-// goldenCase is a command line whose outputs are kept.
+// goldenCase is a command line whose output is compared with golden files.
 type goldenCase struct {
 	name string
 	args []string
-	w    world
+	w    environment
 }
 
-// story is what the golden tests of one noun need.
-type story struct {
+// goldenGroup has the golden cases of one command family and the replies that they need.
+type goldenGroup struct {
 	routes map[string]reply
 	cases  []goldenCase
 }
 
-func stories() []story {
-	return []story{
-		issueStory(), commentStory(), timeEntryStory(), stageStory(), initiativeStory(), workspaceStory(),
-		decisionStory(), dependencyStory(), claimStory(), bindStory(), exportStory(), peopleStory(), taskStory(), otherStory(),
-		deliverableStory(), customFieldStory(), delegationStory(), auditStory(), runStory(),
+func goldenGroups() []goldenGroup {
+	return []goldenGroup{
+		issueGoldens(), commentGoldens(), timeEntryGoldens(), stageGoldens(), initiativeGoldens(), workspaceGoldens(),
+		decisionGoldens(), dependencyGoldens(), claimGoldens(), bindGoldens(), exportGoldens(), peopleGoldens(), taskGoldens(), otherGoldens(),
+		deliverableGoldens(), customFieldGoldens(), delegationGoldens(), auditGoldens(), runGoldens(),
 	}
 }
 
 func goldenCases() []goldenCase {
 	cases := []goldenCase{
-		{"list-projects", []string{"list-projects"}, world{}},
-		{"list-projects-all", []string{"list-projects", "--all", "--fields", "prefix,endDate"}, world{}},
-		{"list-projects-empty", []string{"list-projects", "--search", "nothing"}, world{}},
-		{"find-project", []string{"find-project", "APOLLO"}, world{}},
-		{"find-project-ambiguous", []string{"find-project", "lunar"}, world{}},
-		{"find-project-none", []string{"find-project", "ghost"}, world{}},
-		{"create-project", []string{"create-project", "--name", "Apollo", "--start", "2027-01-04", "--prefix", "APOLLO", "--custom-statuses", "OPEN=TODO,SHUT=done", "--story-point-scale", "1,2,3.5", "--description", "-"}, world{stdin: "From the\ninput.\n"}},
-		{"update-project", []string{"update-project", apollo, "--status", "completed", "--end", "", "--name", "New"}, world{}},
-		{"delete-project", []string{"delete-project", apollo, "--yes", "--idempotency-key", "k"}, world{}},
-		{"list-tasks", []string{"list-tasks", "APOLLO"}, world{}},
-		{"list-tasks-empty", []string{"list-tasks", apollo, "--status", "X"}, world{}},
-		{"get-task", []string{"get-task", "APOLLO", "APOLLO-17"}, world{}},
-		{"get-task-by-key", []string{"get-task", "APOLLO-17"}, world{}},
-		{"create-task", []string{"create-task", "--project", apollo, "--title", "Write", "--due", "2027-03-31", "--assignee", worker, "--labels", "a,b", "--labels", "c", "--estimate-points", "2.5"}, world{}},
-		{"update-task", []string{"update-task", apollo, "APOLLO-17", "--progress", "0", "--assignee", "", "--due", "", "--status", "IN_PROGRESS", "--labels", ""}, world{}},
-		{"update-task-forbidden", []string{"update-task", apollo, "APOLLO-18", "--progress", "50"}, world{}},
-		{"delete-task", []string{"delete-task", "APOLLO", "APOLLO-17", "--yes"}, world{}},
-		{"list-orgs", []string{"list-orgs"}, world{env: map[string]string{"PT_ORG": org}}},
-		{"permissions", []string{"permissions"}, world{}},
-		{"auth-status", []string{"auth", "status"}, world{}},
-		{"auth-login-email", []string{"auth", "login", "--email", "worker@example.org"}, world{stdin: "correct horse\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
-		{"auth-login-token", []string{"auth", "login", "--with-token", "--profile", "ci"}, world{stdin: token("pt-api-key+jwt", now.AddDate(0, 0, 10)) + "\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
-		{"auth-request-reset", []string{"auth", "request-reset", "--email", "worker@example.org"}, world{}},
-		{"auth-reset-password", []string{"auth", "reset-password"}, world{stdin: "abc\ncorrect horse battery\n"}},
-		{"auth-switch", []string{"auth", "switch"}, world{}},
-		{"auth-logout-none", []string{"auth", "logout"}, world{}},
-		{"issue-key", []string{"issue-key", "--label", "ci", "--expires-in-days", "7"}, world{}},
-		{"issue-service-key", []string{"issue-service-key", "--label", "ci", "--user", worker}, world{}},
-		{"list-keys", []string{"list-keys", "--service-user", worker}, world{}},
-		{"revoke-key", []string{"revoke-key", keyID, "--service-owned", "--reason", "replaced", "--yes"}, world{}},
-		{"api", []string{"api", "get", "/api/projects?limit=1"}, world{}},
-		{"api-text", []string{"api", "GET", "/healthz"}, world{}},
-		{"api-write", []string{"api", "POST", "/api/auth/api-keys", "--field", "label=x=y", "--field", "expiresInDays:=7"}, world{}},
-		{"version", []string{"version"}, world{}},
-		{"help-environment", []string{"help", "environment"}, world{}},
-		{"help-exit-codes", []string{"help", "exit-codes"}, world{}},
-		{"help-formatting", []string{"help", "formatting"}, world{}},
-		{"help-names", []string{"help", "names"}, world{}},
+		{"list-projects", []string{"list-projects"}, environment{}},
+		{"list-projects-all", []string{"list-projects", "--all", "--fields", "prefix,endDate"}, environment{}},
+		{"list-projects-empty", []string{"list-projects", "--search", "nothing"}, environment{}},
+		{"find-project", []string{"find-project", "APOLLO"}, environment{}},
+		{"find-project-ambiguous", []string{"find-project", "lunar"}, environment{}},
+		{"find-project-none", []string{"find-project", "ghost"}, environment{}},
+		{"create-project", []string{"create-project", "--name", "Apollo", "--start", "2027-01-04", "--prefix", "APOLLO", "--custom-statuses", "OPEN=TODO,SHUT=done", "--goldenGroup-point-scale", "1,2,3.5", "--description", "-"}, environment{stdin: "From the\ninput.\n"}},
+		{"update-project", []string{"update-project", apollo, "--status", "completed", "--end", "", "--name", "New"}, environment{}},
+		{"delete-project", []string{"delete-project", apollo, "--yes", "--idempotency-key", "k"}, environment{}},
+		{"list-tasks", []string{"list-tasks", "APOLLO"}, environment{}},
+		{"list-tasks-empty", []string{"list-tasks", apollo, "--status", "X"}, environment{}},
+		{"get-task", []string{"get-task", "APOLLO", "APOLLO-17"}, environment{}},
+		{"get-task-by-key", []string{"get-task", "APOLLO-17"}, environment{}},
+		{"create-task", []string{"create-task", "--project", apollo, "--title", "Write", "--due", "2027-03-31", "--assignee", worker, "--labels", "a,b", "--labels", "c", "--estimate-points", "2.5"}, environment{}},
+		{"update-task", []string{"update-task", apollo, "APOLLO-17", "--progress", "0", "--assignee", "", "--due", "", "--status", "IN_PROGRESS", "--labels", ""}, environment{}},
+		{"update-task-forbidden", []string{"update-task", apollo, "APOLLO-18", "--progress", "50"}, environment{}},
+		{"delete-task", []string{"delete-task", "APOLLO", "APOLLO-17", "--yes"}, environment{}},
+		{"list-orgs", []string{"list-orgs"}, environment{env: map[string]string{"PT_ORG": org}}},
+		{"permissions", []string{"permissions"}, environment{}},
+		{"auth-status", []string{"auth", "status"}, environment{}},
+		{"auth-login-email", []string{"auth", "login", "--email", "worker@example.org"}, environment{stdin: "correct horse\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
+		{"auth-login-token", []string{"auth", "login", "--with-token", "--profile", "ci"}, environment{stdin: token("pt-api-key+jwt", now.AddDate(0, 0, 10)) + "\n", env: map[string]string{"PT_AUTH_TOKEN": ""}}},
+		{"auth-request-reset", []string{"auth", "request-reset", "--email", "worker@example.org"}, environment{}},
+		{"auth-reset-password", []string{"auth", "reset-password"}, environment{stdin: "abc\ncorrect horse battery\n"}},
+		{"auth-switch", []string{"auth", "switch"}, environment{}},
+		{"auth-logout-none", []string{"auth", "logout"}, environment{}},
+		{"issue-key", []string{"issue-key", "--label", "ci", "--expires-in-days", "7"}, environment{}},
+		{"issue-service-key", []string{"issue-service-key", "--label", "ci", "--user", worker}, environment{}},
+		{"list-keys", []string{"list-keys", "--service-user", worker}, environment{}},
+		{"revoke-key", []string{"revoke-key", keyID, "--service-owned", "--reason", "replaced", "--yes"}, environment{}},
+		{"api", []string{"api", "get", "/api/projects?limit=1"}, environment{}},
+		{"api-text", []string{"api", "GET", "/healthz"}, environment{}},
+		{"api-write", []string{"api", "POST", "/api/auth/api-keys", "--field", "label=x=y", "--field", "expiresInDays:=7"}, environment{}},
+		{"version", []string{"version"}, environment{}},
+		{"help-environment", []string{"help", "environment"}, environment{}},
+		{"help-exit-codes", []string{"help", "exit-codes"}, environment{}},
+		{"help-formatting", []string{"help", "formatting"}, environment{}},
+		{"help-names", []string{"help", "names"}, environment{}},
 	}
-	for _, s := range stories() {
+	for _, s := range goldenGroups() {
 		cases = append(cases, s.cases...)
 	}
 	return cases
 }
 
-// Every command's output, as Markdown and as JSON, with the requests it makes.
-func TestGolden(t *testing.T) {
+// TestCommands_OutputMatchesGoldenFiles compares requests, exit code and output of each
+// case, as Markdown and as JSON.
+func TestCommands_OutputMatchesGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for _, tc := range goldenCases() {
 		for form, flags := range map[string][]string{"md": nil, "json": {"--json"}} {
@@ -164,18 +165,17 @@ func TestGolden(t *testing.T) {
 				if i := strings.IndexFunc(got.out+got.err, func(r rune) bool {
 					return r < ' ' && r != '\n' || r == 0x7f || (r >= 0x80 && r < 0xa0) || r == 0x202e || r == 0x200b || r == 0xfeff
 				}); i >= 0 && tc.name != "api-text" {
-					t.Errorf("a control character at %d of %q", i, got.out+got.err)
+					t.Errorf("control character at byte %d of the output %q", i, got.out+got.err)
 				}
 			})
 		}
 	}
 }
 
-// A command without a golden file could print anything.
-func TestEveryCommandHasAGoldenFile(t *testing.T) {
+func TestCommands_EachHasGoldenFile(t *testing.T) {
 	t.Parallel()
-	elsewhere := map[string]string{
-		"pt": "its help", "pt auth": "its help", "pt completion": "TestCompletion", "pt mcp": "the tests of package mcp", "pt import": "import_test.go",
+	excluded := map[string]string{
+		"pt": "its help", "pt auth": "its help", "pt completion": "TestCompletion_SuggestsValuesAndPrintsScripts", "pt mcp": "the tests of package mcp", "pt import": "import_test.go",
 	}
 	covered := map[string]bool{}
 	for _, tc := range goldenCases() {
@@ -186,13 +186,13 @@ func TestEveryCommandHasAGoldenFile(t *testing.T) {
 		covered[cmd.CommandPath()] = true
 	}
 	walk(testRoot(), func(c *cobra.Command) {
-		if name := c.CommandPath(); !covered[name] && elsewhere[name] == "" && !c.IsAdditionalHelpTopicCommand() {
+		if name := c.CommandPath(); !covered[name] && excluded[name] == "" && !c.IsAdditionalHelpTopicCommand() {
 			t.Errorf("%s has no golden file", name)
 		}
 	})
 }
 
-// walk visits every command.
+// walk calls visit for cmd and all its subcommands.
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	visit(cmd)
 	for _, c := range cmd.Commands() {
@@ -204,42 +204,41 @@ func testRoot() *cobra.Command {
 	return newRootCmd(&invocation{store: config.NewStore("")}, "")
 }
 
-// The names by which a family is found are those of the commands that it makes.
-func TestFamiliesKnowTheirNames(t *testing.T) {
+func TestCommandFamilies_NamesMatchBuiltCommands(t *testing.T) {
 	t.Parallel()
-	for _, n := range nouns() {
+	for _, n := range commandFamilies() {
 		if n.names == nil {
 			continue
 		}
-		var made []string
+		var built []string
 		for _, c := range n.build(&invocation{}) {
-			made = append(made, c.Name())
+			built = append(built, c.Name())
 		}
-		if !slices.Equal(made, n.names) {
-			t.Errorf("made %v, named %v", made, n.names)
+		if !slices.Equal(built, n.names) {
+			t.Errorf("built commands: got %v, want %v", built, n.names)
 		}
 	}
 }
 
-func TestEveryCommandExplainsItself(t *testing.T) {
+func TestCommands_EachHasHelpAndExample(t *testing.T) {
 	t.Parallel()
 	n := 0
 	walk(testRoot(), func(c *cobra.Command) {
 		if c.IsAdditionalHelpTopicCommand() {
 			if c.Long == "" {
-				t.Errorf("%s: a topic without text", c.CommandPath())
+				t.Errorf("help topic %s has no text", c.CommandPath())
 			}
 			return
 		}
 		n++
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
-			t.Errorf("%s: short help %q", c.CommandPath(), c.Short)
+			t.Errorf("%s: short help %q must not be empty or end with a period", c.CommandPath(), c.Short)
 		}
 		if !strings.Contains(c.Example, "  pt ") {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
 		if c.Args == nil && c.RunE != nil {
-			t.Errorf("%s takes any arguments", c.CommandPath())
+			t.Errorf("%s does not validate its arguments", c.CommandPath())
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
@@ -248,33 +247,31 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		})
 	})
 	if n < 20 {
-		t.Fatalf("%d commands only", n)
+		t.Fatalf("got %d commands, want at least 20", n)
 	}
 }
 
-// A command's help speaks of its flags, not of the fields and the null of JSON.
-func TestHelpSpeaksOfFlags(t *testing.T) {
+func TestHelp_NamesFlagsInsteadOfJSONFields(t *testing.T) {
 	t.Parallel()
 	json := regexp.MustCompile(`\bnull\b|\b[a-z]+[A-Z][A-Za-z]*\b`)
-	// What JSON gives back, and the flag of another command.
+	// Fields of JSON output, and a flag of another command.
 	known := []string{"nextCursor", "isCrossProject", "estimatePoints"}
 	walk(testRoot(), func(c *cobra.Command) {
 		check := func(what, text string) {
 			for _, word := range json.FindAllString(text, -1) {
 				if !slices.Contains(known, word) {
-					t.Errorf("%s: %s speaks of %s: %s", c.CommandPath(), what, word, text)
+					t.Errorf("%s: %s contains the JSON term %s: %s", c.CommandPath(), what, word, text)
 				}
 			}
 		}
 		if !c.IsAdditionalHelpTopicCommand() {
-			check("its text", c.Long)
+			check("help", c.Long)
 			c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { check("--"+f.Name, f.Usage) })
 		}
 	})
 }
 
-// What an example names must be there: a command and its flags.
-func TestExamplesAreTrue(t *testing.T) {
+func TestExamples_NameExistingCommandsAndFlags(t *testing.T) {
 	t.Parallel()
 	walk(testRoot(), func(c *cobra.Command) {
 		for line := range strings.SplitSeq(c.Example, "\n") {

@@ -12,17 +12,18 @@ import (
 	"parapet/internal/op"
 )
 
-// projectHelp ends the help of every command that takes a project.
-const projectHelp = `A project is named by its id, its task-key prefix, its name or a part of its
-name that fits no other, or a path of a repository that is bound to it. Where none
-is named PT_PROJECT is meant, else the prefix of a task's key, else the project
-that the current folder is bound to (pt bind-repo).`
+// projectHelp is the last paragraph of the help of every command that takes a project.
+const projectHelp = `To name a project, use its ID, its task-key prefix, its name, a unique part of its
+name, or the path of a repository that is bound to it. If you name no project, pt uses
+PT_PROJECT, else the prefix of the task key, else the project to which the current
+directory is bound (pt bind-repo).`
 
-// hintKind says how a text becomes the id of a record.
+// hintKind is the kind of record that a hint identifies. A hint is text that is not
+// an ID, such as a name or a key.
 type hintKind int
 
 const (
-	// hintNone fields take their value as it is.
+	// hintNone is the kind of fields that accept no hint.
 	hintNone hintKind = iota
 	hintProject
 	hintTask
@@ -34,8 +35,8 @@ const (
 	hintField
 )
 
-// hintKindOf gives the kind of a field by its name: wherever a contract has a
-// field of that name, a person may type what it stands for.
+// hintKindOf returns the kind of hint that a field accepts. The field's name determines
+// it in every contract.
 func hintKindOf(f op.Field) hintKind {
 	if f.Value() != reflect.TypeFor[op.UUID]() {
 		return hintNone
@@ -62,32 +63,32 @@ func hintKindOf(f op.Field) hintKind {
 	}
 }
 
-// help says what a hint may be.
+// help returns the accepted forms of a hint, for the help of a flag.
 func (k hintKind) help() string {
 	switch k {
 	case hintProject:
-		return "its id, prefix, name or repository path"
+		return "ID, prefix, name or repository path"
 	case hintTask, hintIssue:
-		return "its id or key"
+		return "ID or key"
 	case hintInitiative:
-		return "its id, name or a part of its name"
+		return "ID, name or part of the name"
 	case hintStage:
-		return "its id, name or place"
+		return "ID, name or position"
 	case hintGate, hintField:
-		return "its id or name"
+		return "ID or name"
 	case hintDeliverable:
-		return "its id or title"
+		return "ID or title"
 	default:
 		return ""
 	}
 }
 
-// unresolved stands in a field for an id that is not known yet, so that the
-// rest of an input can be held against its declaration before any request.
-const unresolved = op.UUID("00000000-0000-4000-8000-000000000000")
+// placeholderID is the value of an ID field until its hint is resolved. With it, the
+// rest of the input can be validated before the first request.
+const placeholderID = op.UUID("00000000-0000-4000-8000-000000000000")
 
-// argument is a field that the command line fills by an argument or a flag, and
-// that may name a record by something else than its id.
+// argument is a field of an operation's input that an argument or a flag sets. Its
+// text may be a hint instead of an ID.
 type argument struct {
 	name  string
 	field op.Field
@@ -95,24 +96,26 @@ type argument struct {
 	v     reflect.Value
 	// in is the input that the field belongs to.
 	in reflect.Value
-	// typed is the text as it was given; hint what is left to be looked up.
+	// typed is the text as the user typed it. hint is the text to look up, or "" if
+	// nothing is left to look up.
 	typed, hint string
 	given       bool
-	// folder are the hints of the folder, where that is what was meant.
-	folder []string
-	// found is what the record is called, where it was looked up.
-	found string
+	// directoryHints are the hints for a directory, in order of preference, if the user
+	// named the project by a directory.
+	directoryHints []string
+	// foundName is the name of the record, if it was looked up.
+	foundName string
 }
 
-// newArgument makes the argument of a field of the input in.
+// newArgument returns the argument for a field of the input in.
 func newArgument(f op.Field, in reflect.Value) *argument {
 	name := toKebabCase(strings.TrimSuffix(f.Name, "Id"))
 	return &argument{name: name, field: f, kind: hintKindOf(f), v: in.Field(f.Index), in: in}
 }
 
-// take reads a text. An id, and the empty text that clears a field, are the
-// value; any other text of a field that takes hints is looked up later.
-func (a *argument) take(text string) error {
+// setText sets the field to text. If text is neither an ID nor empty, and the field
+// accepts hints, resolve looks the text up later. An empty text clears the field.
+func (a *argument) setText(text string) error {
 	a.given, a.typed, a.hint = true, text, ""
 	value := &fieldValue{field: a.field, v: a.v}
 	_, err := op.ParseUUID(text)
@@ -120,21 +123,22 @@ func (a *argument) take(text string) error {
 		return value.Set(text)
 	}
 	a.hint = text
-	return value.Set(string(unresolved))
+	return value.Set(string(placeholderID))
 }
 
-// Set, String and Type make an argument a flag.
-func (a *argument) Set(text string) error { return a.take(text) }
+// Set implements pflag.Value.
+func (a *argument) Set(text string) error { return a.setText(text) }
 
+// String implements pflag.Value. It returns no default value.
 func (a *argument) String() string { return "" }
 
-// Type is the word that stands for the value in help.
+// Type implements pflag.Value. It returns the placeholder of the value in help.
 func (a *argument) Type() string { return a.name }
 
-// text is the value that the input holds.
+// text returns the value of the field.
 func (a *argument) text() string { return a.v.String() }
 
-// resolve looks up what the hint means and puts the id into the input.
+// resolve looks up the hint and sets the field to the ID.
 func (a *argument) resolve(ctx context.Context, c *client.Client) error {
 	if a.hint == "" {
 		return nil
@@ -143,11 +147,11 @@ func (a *argument) resolve(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	a.hint, a.found = "", name
+	a.hint, a.foundName = "", name
 	return (&fieldValue{field: a.field, v: a.v}).Set(string(id))
 }
 
-// find gives the id that the hint means, and what the record is called.
+// find returns the ID and the name of the record that the hint identifies.
 func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string, error) {
 	switch a.kind {
 	case hintTask:
@@ -179,13 +183,13 @@ func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string,
 	}
 }
 
-// projectID is the project of the command line, which is known by now: it comes
-// before what is in it.
+// projectID returns the project of the input. It is already resolved, because the
+// project comes before the records in it.
 func (a *argument) projectID() op.UUID {
 	return op.UUID(a.in.FieldByName("ProjectID").String())
 }
 
-// candidates gives what a hint in a project can mean.
+// candidates returns the records of the project that have the argument's kind.
 func (a *argument) candidates(ctx context.Context, c *client.Client) ([]candidate, error) {
 	switch a.kind {
 	case hintDeliverable:
@@ -193,43 +197,45 @@ func (a *argument) candidates(ctx context.Context, c *client.Client) ([]candidat
 	case hintField:
 		return customFields(ctx, c, a.projectID())
 	default:
-		return a.inPipeline(ctx, c)
+		return a.pipelineCandidates(ctx, c)
 	}
 }
 
-// candidate is a record that a hint may mean: by its name, a part of its name,
-// or its place.
+// candidate is a record that a hint may identify by its name, a part of its name, or
+// its position.
 type candidate struct {
-	id    op.UUID
-	name  string
-	place string
+	id       op.UUID
+	name     string
+	position string
 }
 
-// choose gives the one record that a hint means. One that fits exactly comes
-// before those of which it is a part; several are an error that lists them.
-func choose(what, hint string, all []candidate) (op.UUID, string, error) {
-	var exact, parts []candidate
-	for _, one := range all {
+// choose returns the ID and name of the only candidate that matches the hint. An exact
+// match takes precedence over partial matches. Several matches are an error that lists
+// them. kind is the kind of record, for the error.
+func choose(kind, hint string, all []candidate) (op.UUID, string, error) {
+	var exact, partial []candidate
+	for _, c := range all {
 		switch {
-		case strings.EqualFold(one.name, hint), one.place == hint:
-			exact = append(exact, one)
-		case strings.Contains(strings.ToLower(one.name), strings.ToLower(hint)):
-			parts = append(parts, one)
+		case strings.EqualFold(c.name, hint), c.position == hint:
+			exact = append(exact, c)
+		case strings.Contains(strings.ToLower(c.name), strings.ToLower(hint)):
+			partial = append(partial, c)
 		}
 	}
-	if len(exact) == 0 {
-		exact = parts
+	matches := exact
+	if len(matches) == 0 {
+		matches = partial
 	}
-	switch len(exact) {
+	switch len(matches) {
 	case 0:
-		return "", "", fault.NotFound(what + " " + strconv.Quote(hint))
+		return "", "", fault.NotFound(kind + " " + strconv.Quote(hint))
 	case 1:
-		return exact[0].id, exact[0].name, nil
+		return matches[0].id, matches[0].name, nil
 	default:
-		f := fault.Conflict("The " + what + " " + strconv.Quote(hint) + " fits more than one.")
+		f := fault.Conflict("The " + kind + " " + strconv.Quote(hint) + " is ambiguous.")
 		var list []any
-		for _, one := range exact {
-			list = append(list, map[string]any{"id": string(one.id), "name": one.name})
+		for _, c := range matches {
+			list = append(list, map[string]any{"id": string(c.id), "name": c.name})
 		}
 		f.Details = map[string]any{"candidates": list}
 		return "", "", f
@@ -237,17 +243,17 @@ func choose(what, hint string, all []candidate) (op.UUID, string, error) {
 }
 
 func (a *argument) findProject(ctx context.Context, c *client.Client) (*tracker.Project, error) {
-	if a.folder != nil {
-		return findFolder(ctx, c, a.folder)
+	if a.directoryHints != nil {
+		return findProjectOfDirectory(ctx, c, a.directoryHints)
 	}
 	return callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: a.hint})
 }
 
-// findTask gives the id and the title of the task that a key names.
+// findTask returns the ID, and the key with the title, of the task with a key.
 func findTask(ctx context.Context, c *client.Client, key string) (op.UUID, string, error) {
 	m := keyPattern.FindStringSubmatch(key)
 	if m == nil {
-		return "", "", usagef("%q is neither a task's id nor its key", key)
+		return "", "", usagef("%q is neither the ID nor the key of a task", key)
 	}
 	p, err := callOperation(ctx, c, tracker.FindProject, &tracker.FindProjectIn{Hint: m[1]})
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"parapet/internal/op"
 )
 
-// A batch is as many items as one request carries: few enough that progress is
-// seen and a lost request loses little, far under what the service takes.
+// The maximum size of a batch, which is one request. Small batches keep the progress
+// display responsive and lose little work if a request fails. The service accepts more.
 const (
 	batchItems = 200
 	batchBytes = 4 << 20
@@ -37,37 +37,38 @@ func newImportCmd(inv *invocation) *cobra.Command {
 	o := &importOptions{inv: inv}
 	cmd := &cobra.Command{
 		Use:   "import <project> <file.jsonl>",
-		Short: "Take work items of another tracker into a project",
-		Long: `Takes work items of another tracker into a project, from a file with one JSON
-object a line (- is the input). Only id and title are required:
+		Short: "Import work items of another tracker into a project",
+		Long: `Import work items of another tracker into a project, from a file with one JSON object
+per line (- for standard input). Only id and title are required:
 
-  id            the item's own id, by which a second import knows it again
+  id            the item's ID in the other tracker; import matches items by it
   title         up to 500 characters
   description   up to 100,000 characters
   status        open, in_progress, hooked, closed, or a status of the project
-  priority      0 (highest) to 4; 2 where absent
-  issue_type    task, bug, feature, epic, chore; another becomes a task with a label
-  labels        a list of texts of up to 50 characters
+  priority      0 (highest) to 4; default 2
+  issue_type    task, bug, feature, epic or chore; any other type becomes a task with
+                the type as a label
+  labels        a list of strings of up to 50 characters
   created_at    a timestamp such as 2027-03-31T17:00:00Z
-  closed_at     the same
-  dependencies  a list of {"depends_on_id":…,"type":…}: blocks says that the item
-                waits for the other, parent-child that the other is its parent;
-                other types are mere links
+  closed_at     a timestamp
+  dependencies  a list of {"depends_on_id":…,"type":…}; type blocks: the item waits for
+                the other item; parent-child: the other item is its parent; other types
+                are plain links
 
-An import can be stopped at any time and started again: an item that is there
-already is not made twice, and is updated only where its line has changed. A line
-that can't be taken is told by its number and the rest is imported; the exit code
-is 1 then. Ctrl-C ends it at once and tells what was done.`,
+You can stop an import and run it again: existing items are not duplicated, and are
+updated only if their line has changed. If a line is invalid, pt reports its number,
+imports the other lines and exits with code 1. Ctrl-C stops the import and prints its
+results so far.`,
 		Example: `  pt import APOLLO backlog.jsonl
   jq -c 'select(.status != "closed")' backlog.jsonl | pt import APOLLO -`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: inv.completeImport,
 	}
 	o.bind(cmd)
-	return inv.runs(cmd, reflect.TypeFor[importOut](), o.run)
+	return inv.setRun(cmd, reflect.TypeFor[importOut](), o.run)
 }
 
-// importOut is what an import tells at its end.
+// importOut is the output of pt import.
 type importOut struct {
 	ProjectID op.UUID       `json:"projectId"`
 	Lines     int           `json:"lines"`
@@ -81,7 +82,7 @@ type importOut struct {
 	Failures  []failedInput `json:"failures"`
 }
 
-// failedInput is a line that could not be taken.
+// failedInput is a line that was not imported.
 type failedInput struct {
 	Line   int    `json:"line"`
 	ID     string `json:"id,omitempty"`
@@ -103,15 +104,15 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	im := &importer{
-		inv: o.inv, client: c, project: id, size: size, begun: o.inv.Clock.Now(), key: first(o.key, client.NewID()),
+		inv: o.inv, client: c, project: id, size: size, start: o.inv.Clock.Now(), key: first(o.key, client.NewID()),
 		out: importOut{ProjectID: id, Failures: []failedInput{}},
 	}
 	runErr := im.run(ctx, file)
-	im.progress(true)
+	o.inv.clearProgress()
 	im.out.Complete = runErr == nil
 	slices.SortFunc(im.out.Failures, func(a, b failedInput) int { return a.Line - b.Line })
-	im.out.Seconds = math.Round(o.inv.Clock.Now().Sub(im.begun).Seconds()*100) / 100
-	// What was done is told even where the context has ended.
+	im.out.Seconds = math.Round(o.inv.Clock.Now().Sub(im.start).Seconds()*100) / 100
+	// Print the results even if the context has ended.
 	if err := o.inv.show(context.WithoutCancel(ctx), view{data: im.out, markdown: im.out.markdown}); err != nil {
 		return err
 	}
@@ -121,12 +122,12 @@ func (o *importOptions) run(ctx context.Context, args []string) error {
 	return runErr
 }
 
-// open gives the file and its size; the size is 0 where it is not known.
+// open opens the file and returns its size, or 0 if the size is unknown.
 func (o *importOptions) open(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(o.inv.In), 0, nil
 	}
-	f, err := os.Open(name) //nolint:gosec // the file is the user's own choice
+	f, err := os.Open(name) //nolint:gosec // the user chooses the file
 	if err != nil {
 		return nil, 0, usage(err)
 	}
@@ -135,7 +136,7 @@ func (o *importOptions) open(name string) (io.ReadCloser, int64, error) {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	if info.IsDir() {
-		return nil, 0, errors.Join(usagef("%s is a folder", name), f.Close())
+		return nil, 0, errors.Join(usagef("%s is a directory; name a file", name), f.Close())
 	}
 	return f, info.Size(), nil
 }
@@ -143,7 +144,7 @@ func (o *importOptions) open(name string) (io.ReadCloser, int64, error) {
 func (out *importOut) markdown(d *markdown.Doc) {
 	title := "Import"
 	if !out.Complete {
-		title = "Import, not complete: start it again to go on"
+		title = "Import (incomplete; run the command again to continue)"
 	}
 	d.Heading(1, title)
 	for _, f := range []struct {
@@ -158,18 +159,20 @@ func (out *importOut) markdown(d *markdown.Doc) {
 	d.Field("Seconds", fmt.Sprintf("%.2f", out.Seconds))
 }
 
-// importer sends a file's items in batches.
+// importer sends the items of a file in batches.
 type importer struct {
 	inv     *invocation
 	client  *client.Client
 	project op.UUID
+	// key is the prefix of the idempotency keys of the batches.
 	key     string
 	batches int
-	size    int64
-	read    int64
-	begun   time.Time
-	shown   time.Time
-	out     importOut
+	// size and read are the size of the file and the number of bytes that were read.
+	size         int64
+	read         int64
+	start        time.Time
+	lastProgress time.Time
+	out          importOut
 }
 
 func (im *importer) run(ctx context.Context, r io.Reader) error {
@@ -183,7 +186,7 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 		err := im.send(ctx, batch)
 		batch, bytes = batch[:0], 0
 		im.read = lines.bytes
-		im.progress(false)
+		im.showProgress()
 		return err
 	}
 	for {
@@ -199,7 +202,7 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 		}
 		im.out.Lines++
 		if problem != "" {
-			im.fail(item.line, item.item.ID, problem)
+			im.addFailure(item.line, item.item.ID, problem)
 			continue
 		}
 		batch, bytes = append(batch, item), bytes+item.bytes
@@ -211,20 +214,20 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// send sends a batch. One that the service refuses for its content is halved,
-// until the item at fault stands alone.
+// send sends a batch. If the service rejects the batch for its content, send splits it
+// until it finds the invalid items.
 func (im *importer) send(ctx context.Context, batch []numberedItem) error {
 	in := &tracker.ImportItemsIn{ProjectID: im.project, Items: make([]tracker.ImportItem, 0, len(batch))}
 	for _, b := range batch {
 		in.Items = append(in.Items, b.item)
 	}
 	im.batches++
-	// With a key the batch may be tried again when its answer was lost.
+	// The key makes it safe to repeat the batch if the response was lost.
 	out, err := client.Do(ctx, im.client, tracker.ImportItems, in, client.WithIdempotencyKey(fmt.Sprintf("%s-%d", im.key, im.batches)))
 	var f *fault.Error
 	if errors.As(err, &f) && (f.Code == fault.CodeValidation || f.Code == fault.CodePayloadTooLarge) {
 		if len(batch) == 1 {
-			im.fail(batch[0].line, batch[0].item.ID, f.Message)
+			im.addFailure(batch[0].line, batch[0].item.ID, f.Message)
 			return nil
 		}
 		half := len(batch) / 2
@@ -242,14 +245,15 @@ func (im *importer) send(ctx context.Context, batch []numberedItem) error {
 	im.out.Linked += out.Linked
 	for _, r := range out.Results {
 		if r.Outcome == tracker.OutcomeFailed && r.Index >= 0 && r.Index < len(batch) {
-			im.fail(batch[r.Index].line, batch[r.Index].item.ID, r.Reason)
+			im.addFailure(batch[r.Index].line, batch[r.Index].item.ID, r.Reason)
 		}
 	}
 	return nil
 }
 
-// fail notes a line that could not be taken, and tells of it.
-func (im *importer) fail(line int, id, reason string) {
+// addFailure records a line that was not imported, and prints it unless the output is
+// JSON.
+func (im *importer) addFailure(line int, id, reason string) {
 	im.out.Failed++
 	im.out.Failures = append(im.out.Failures, failedInput{line, id, reason})
 	if im.inv.wantsJSON() {
@@ -262,21 +266,17 @@ func (im *importer) fail(line int, id, reason string) {
 	im.inv.printNote("line %d%s: %s", line, text.Line(text.Cut(id, 200)), text.Line(reason))
 }
 
-// progress shows on a terminal how far the import is, ten times a second at most.
-func (im *importer) progress(end bool) {
-	if end {
-		im.inv.clearProgress()
-		return
-	}
+// showProgress prints the progress to a terminal, at most ten times per second.
+func (im *importer) showProgress() {
 	now := im.inv.Clock.Now()
-	if now.Sub(im.shown) < 100*time.Millisecond {
+	if now.Sub(im.lastProgress) < 100*time.Millisecond {
 		return
 	}
-	im.shown = now
-	part := ""
+	im.lastProgress = now
+	percent := ""
 	if im.size > 0 {
-		part = fmt.Sprintf(" (%d %%)", min(100*im.read/im.size, 100))
+		percent = fmt.Sprintf(" (%d %%)", min(100*im.read/im.size, 100))
 	}
 	done := im.out.Created + im.out.Updated + im.out.Unchanged
-	im.inv.showProgress("%d items%s, %d failed", done, part, im.out.Failed)
+	im.inv.showProgress("%d items%s, %d failed", done, percent, im.out.Failed)
 }

@@ -13,17 +13,18 @@ import (
 	"parapet/internal/contract/tracker"
 )
 
-// maxLine is the longest line that is taken; a longer one is skipped and told.
+// maxLine is the maximum length of a line in bytes. A longer line is reported as a
+// failure.
 const maxLine = 2 << 20
 
-// numberedItem is an item with the number of its line, from 1, and its size.
+// numberedItem is an item with its line number, counted from 1, and its size in bytes.
 type numberedItem struct {
 	item  tracker.ImportItem
 	line  int
 	bytes int
 }
 
-// itemReader reads items from a file with one JSON object a line.
+// itemReader reads items from a file with one JSON object per line.
 type itemReader struct {
 	r     *bufio.Reader
 	line  int
@@ -34,8 +35,8 @@ func newItemReader(r io.Reader) *itemReader {
 	return &itemReader{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next gives the next item, or what is wrong with its line. Empty lines are
-// passed over; io.EOF ends the file.
+// next returns the next item, or a message about its invalid line. It skips empty lines
+// and returns io.EOF at the end of the file.
 func (ir *itemReader) next() (numberedItem, string, error) {
 	for {
 		line, tooLong, err := ir.readLine()
@@ -61,19 +62,19 @@ func (ir *itemReader) parse(n numberedItem, line []byte) (numberedItem, string, 
 	if !utf8.Valid(line) {
 		return n, "the line is not valid UTF-8", nil
 	}
-	if !isItem(line, &n.item) {
-		return n, "the line is not one valid JSON object", nil
+	if !parseItem(line, &n.item) {
+		return n, "the line must be one valid JSON object", nil
 	}
 	return n, n.item.Problem(), nil
 }
 
-// isItem reads the line as an item; false where it is not one JSON object.
-func isItem(line []byte, into *tracker.ImportItem) bool {
+// parseItem parses a line and reports whether it is a JSON object.
+func parseItem(line []byte, into *tracker.ImportItem) bool {
 	return jsontext.Value(line).IsValid() && json.Unmarshal(line, into) == nil
 }
 
-// readLine gives a line without its end. Of one that is too long only the fact
-// is kept.
+// readLine returns the next line. If the line is too long, it discards the content and
+// returns tooLong.
 func (ir *itemReader) readLine() (line []byte, tooLong bool, err error) {
 	for {
 		part, err := ir.r.ReadSlice('\n')

@@ -16,16 +16,17 @@ import (
 	"parapet/internal/contract/tracker"
 )
 
-// importService takes imports as the service does: by the items' own ids, whole
-// batches or none. It refuses an item titled "poison" with the whole batch, and
-// one titled "reject" alone.
+// importService is a fake of the import operation. It matches items by ID. An item with
+// the title "poison" makes it reject the whole batch; with the title "reject", only that
+// item fails.
 type importService struct {
 	seen    map[string]string
 	batches []int
 	keys    map[string]bool
-	// fail answers the n-th batch with a status instead.
+	// fail maps the number of a batch to the HTTP status of an error response.
 	fail map[int]int
-	stop func()
+	// onBatch is called for each batch, if it is set.
+	onBatch func()
 }
 
 func (s *importService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +41,8 @@ func (s *importService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
-	if s.stop != nil {
-		s.stop()
+	if s.onBatch != nil {
+		s.onBatch()
 	}
 	if strings.Contains(fmt.Sprintf("%s", in.Items), "poison") {
 		w.WriteHeader(http.StatusBadRequest)
@@ -55,14 +56,14 @@ func (s *importService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(err)
 		}
 		result := tracker.ImportResult{Index: i, ID: item.ID, Outcome: tracker.OutcomeCreated}
-		was, known := s.seen[item.ID]
+		previous, exists := s.seen[item.ID]
 		switch {
 		case item.Title == "reject":
 			result.Outcome, result.Reason = tracker.OutcomeFailed, "the title is \x1b[31mnot nice"
 			out.Failed++
-		case known && was == string(raw):
+		case exists && previous == string(raw):
 			out.Unchanged++
-		case known:
+		case exists:
 			out.Updated++
 		default:
 			out.Created++
@@ -102,24 +103,24 @@ func items(n int) []string {
 	return lines
 }
 
-func TestImportInBatchesAndAgain(t *testing.T) {
+func TestImport_SendsBatchesAndIsRepeatable(t *testing.T) {
 	t.Parallel()
 	fake, s := startImport(t)
 	path := file(t, items(2*batchItems+5)...)
-	got := invoke(t, s, world{}, "import", apollo, path)
+	got := invoke(t, s, environment{}, "import", apollo, path)
 	if got.code != ExitDone || !strings.Contains(got.out, "- Created: 405\n") || !strings.Contains(got.out, "- Failed: 0\n") {
 		t.Fatalf("got %+v", got)
 	}
 	if fmt.Sprint(fake.batches) != "[200 200 5]" || len(fake.keys) != 3 {
 		t.Fatalf("batches %v, %d keys", fake.batches, len(fake.keys))
 	}
-	again := invoke(t, s, world{}, "import", apollo, path, "--jq", ".data | [.created, .unchanged, .complete]")
+	again := invoke(t, s, environment{}, "import", apollo, path, "--jq", ".data | [.created, .unchanged, .complete]")
 	if again.code != ExitDone || again.out != "[0,405,true]\n" {
 		t.Fatalf("got %+v", again)
 	}
 }
 
-func TestImportTellsBadLinesAndTakesTheRest(t *testing.T) {
+func TestImport_ReportsInvalidLinesAndImportsOthers(t *testing.T) {
 	t.Parallel()
 	_, s := startImport(t)
 	lines := []string{
@@ -127,63 +128,63 @@ func TestImportTellsBadLinesAndTakesTheRest(t *testing.T) {
 		`["a list"]`, "{\"id\":\"d\",\"title\":\"\xff\"}", `{"id":"e","title":"E"} trailing`, `{"id":"f","title":"poison"}`, `{"id":"g","title":"G","description":"` + strings.Repeat("x", maxLine) + `"}`,
 		`{"id":"h","title":"H"}`,
 	}
-	got := invoke(t, s, world{}, "import", apollo, file(t, lines...))
+	got := invoke(t, s, environment{}, "import", apollo, file(t, lines...))
 	if got.code != ExitError || !strings.Contains(got.out, "- Created: 2\n") || !strings.Contains(got.out, "- Failed: 9\n") || !strings.Contains(got.out, "- Lines: 11\n") {
 		t.Fatalf("got %+v", got)
 	}
 	for _, want := range []string{
-		"line 3: the line is not one valid JSON object", `line 4 (a): the title is \x1b[31mnot nice`, "line 5 (b): the field title",
+		"line 3: the line must be one valid JSON object", `line 4 (a): the title is \x1b[31mnot nice`, "line 5 (b): the field title",
 		`line 6 (c): unknown field "colour"`, "line 7: the item is not a", "line 8: the line is not valid UTF-8", "line 9: ", "line 10 (f): The batch is poisoned.", "line 11: the line is longer than 2 MiB",
 	} {
 		if !strings.Contains(got.err, want) {
-			t.Errorf("%q is not told:\n%s", want, got.err)
+			t.Errorf("stderr does not contain %q:\n%s", want, got.err)
 		}
 	}
-	asJSON := invoke(t, s, world{}, "import", apollo, file(t, lines...), "--jq", "[.data.failures[].line]")
+	asJSON := invoke(t, s, environment{}, "import", apollo, file(t, lines...), "--jq", "[.data.failures[].line]")
 	if asJSON.code != ExitError || asJSON.out != "[3,4,5,6,7,8,9,10,11]\n" || asJSON.err != "" {
 		t.Fatalf("got %+v", asJSON)
 	}
 }
 
-func TestImportStopsAtAnErrorAndTellsWhatWasDone(t *testing.T) {
+func TestImport_ServiceErrorPrintsPartialResult(t *testing.T) {
 	t.Parallel()
 	fake, s := startImport(t)
 	fake.fail[2] = 403
-	got := invoke(t, s, world{}, "import", apollo, file(t, items(300)...))
-	if got.code != ExitForbidden || !strings.Contains(got.out, "not complete") || !strings.Contains(got.out, "- Created: 200\n") {
+	got := invoke(t, s, environment{}, "import", apollo, file(t, items(300)...))
+	if got.code != ExitForbidden || !strings.Contains(got.out, "incomplete") || !strings.Contains(got.out, "- Created: 200\n") {
 		t.Fatalf("got %+v", got)
 	}
 }
 
-func TestImportRetriesABusyService(t *testing.T) {
+func TestImport_RetriesWhenServiceIsBusy(t *testing.T) {
 	t.Parallel()
 	fake, s := startImport(t)
 	fake.fail[1] = 503
-	got := invoke(t, s, world{}, "import", apollo, file(t, items(3)...))
+	got := invoke(t, s, environment{}, "import", apollo, file(t, items(3)...))
 	if got.code != ExitDone || len(fake.batches) != 2 || len(fake.keys) != 1 {
 		t.Fatalf("got %+v, batches %v", got, fake.batches)
 	}
 }
 
-func TestImportEndsAtCtrlC(t *testing.T) {
+func TestImport_StopsWhenContextIsCancelled(t *testing.T) {
 	t.Parallel()
 	fake, s := startImport(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	fake.stop = func() {
+	fake.onBatch = func() {
 		if len(fake.batches) == 2 {
 			cancel()
 		}
 	}
-	got := invokeContext(ctx, t, s, world{terminal: true}, "import", apollo, file(t, items(1000)...))
-	if got.code != ExitCancelled || !strings.Contains(got.out, "not complete") || len(fake.batches) != 2 {
+	got := invokeContext(ctx, t, s, environment{terminal: true}, "import", apollo, file(t, items(1000)...))
+	if got.code != ExitCancelled || !strings.Contains(got.out, "incomplete") || len(fake.batches) != 2 {
 		t.Fatalf("got %+v, batches %v", got, fake.batches)
 	}
 }
 
-func TestImportFromTheInput(t *testing.T) {
+func TestImport_ReadsStandardInput(t *testing.T) {
 	t.Parallel()
 	_, s := startImport(t)
-	got := invoke(t, s, world{stdin: strings.Join(items(2), "\n")}, "import", apollo, "-", "--jq", ".data.created")
+	got := invoke(t, s, environment{stdin: strings.Join(items(2), "\n")}, "import", apollo, "-", "--jq", ".data.created")
 	if got.code != ExitDone || got.out != "2\n" {
 		t.Fatalf("got %+v", got)
 	}
@@ -206,7 +207,7 @@ func FuzzItemReader(f *testing.F) {
 			}
 			last = item.line
 			if problem == "" && (!utf8.ValidString(item.item.Title) || strings.ContainsRune(item.item.Title, 0)) {
-				t.Fatalf("came through: %q", item.item.Title)
+				t.Fatalf("item with an invalid title: %q", item.item.Title)
 			}
 		}
 		if n := bytes.Count(text, []byte("\n")) + 1; last > n {

@@ -11,46 +11,46 @@ import (
 	"parapet/internal/contract/tracker"
 )
 
-// initiativeHelp ends the help of what takes an initiative.
-const initiativeHelp = `An initiative is named by its id, its name or a part of its name that fits no other.`
+// initiativeHelp is the last paragraph of the help of commands that take an initiative.
+const initiativeHelp = `To name an initiative, use its ID, its name or a unique part of its name.`
 
 func newInitiativeCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		showRecord(inv, tracker.FindInitiative, commandForm[tracker.FindInitiativeIn]{
-			long: `Shows the one initiative that a hint means, with its projects that you can read.
+		newRecordCmd(inv, tracker.FindInitiative, commandForm[tracker.FindInitiativeIn]{
+			long: `Show an initiative and those of its projects that you can read.
 
 ` + initiativeHelp,
 			example: `  pt initiative "Moon 2030"
   pt initiative moon --json --jq '.data.projects[].prefix'`,
 			args: []string{"hint:initiative"},
 		}, showInitiativeDetail),
-		lists(inv, tracker.ListInitiatives, commandForm[tracker.ListInitiativesIn]{
+		newListCmd(inv, tracker.ListInitiatives, commandForm[tracker.ListInitiativesIn]{
 			example: `  pt list-initiatives
   pt list-initiatives --status ON_HOLD --search moon`,
 			flags: []string{"status", "search"},
 		}, initiativeTable),
-		showRecord(inv, tracker.CreateInitiative, commandForm[tracker.CreateInitiativeIn]{
+		newRecordCmd(inv, tracker.CreateInitiative, commandForm[tracker.CreateInitiativeIn]{
 			example: `  pt create-initiative --name "Moon 2030" --start 2027-01-04
   pt create-initiative --name "Moon 2030" --start 2027-01-04 --end 2030-12-31 --description - < moon.md`,
 			flags: []string{"name", "startDate:start", "endDate:end", "description", "classification", "organisationId:organisation"},
 		}, showInitiative),
-		showRecord(inv, tracker.UpdateInitiative, commandForm[tracker.UpdateInitiativeIn]{
-			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
-can be empty.
+		newRecordCmd(inv, tracker.UpdateInitiative, commandForm[tracker.UpdateInitiativeIn]{
+			long: `Update the fields that have a flag; other fields do not change. An empty value clears
+an optional field.
 
 ` + initiativeHelp,
 			example: `  pt update-initiative "Moon 2030" --status ON_HOLD
   pt update-initiative moon --end ""`,
 			flags: []string{"name", "status", "description", "startDate:start", "endDate:end", "classification", "organisationId:organisation"},
 		}, showInitiative),
-		removesRecord(inv, tracker.DeleteInitiative, "initiative", commandForm[tracker.DeleteInitiativeIn]{
-			long: `Deletes an initiative for good. Its projects stay and lose their initiative, epics
-that are tagged with it lose the tag, and the delegations for it end. It asks on a
-terminal; without one it needs --yes.
+		newDeleteCmd(inv, tracker.DeleteInitiative, "initiative", commandForm[tracker.DeleteInitiativeIn]{
+			long: `Delete an initiative permanently. Its projects and epics remain, without an initiative.
+The delegations for it end. The command asks for confirmation on a terminal; without a
+terminal it requires --yes.
 
 ` + initiativeHelp,
 			example: `  pt delete-initiative "Moon 2030" --yes`,
-			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteInitiativeIn) (string, error) {
+			recordName: func(ctx context.Context, c *client.Client, in *tracker.DeleteInitiativeIn) (string, error) {
 				i, err := callOperation(ctx, c, tracker.GetInitiative, &tracker.GetInitiativeIn{InitiativeID: in.InitiativeID})
 				if err != nil {
 					return "", err
@@ -62,7 +62,7 @@ terminal; without one it needs --yes.
 }
 
 var initiativeTable = table[tracker.Initiative]{
-	empty: "No initiatives.", flex: 0,
+	emptyText: "No initiatives.", flex: 0,
 	columns: []column[tracker.Initiative]{
 		{name: "Name", value: func(i *tracker.Initiative) string { return i.Name }},
 		{name: "Status", value: func(i *tracker.Initiative) string { return i.Status }},
@@ -92,6 +92,6 @@ func showInitiativeDetail(d *markdown.Doc, i *tracker.InitiativeDetail) {
 	d.Heading(2, "Projects")
 	projectTable.write(d, i.Projects)
 	if i.MoreProjects {
-		d.Line("There are more: pt list-projects --initiative " + string(i.ID))
+		d.Line("For more projects: pt list-projects --initiative " + string(i.ID))
 	}
 }

@@ -13,53 +13,53 @@ import (
 
 func newIssueCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListIssues, commandForm[tracker.ListIssuesIn]{
+		newListCmd(inv, tracker.ListIssues, commandForm[tracker.ListIssuesIn]{
 			example: `  pt list-issues --project APOLLO --severity CRITICAL
   pt list-issues --status OPEN --search hatch --json --jq '.data[].key'`,
 			flags: []string{"severity", "status", "search", "assignee"},
 		}, issueTable),
-		showRecord(inv, tracker.GetIssue, commandForm[tracker.GetIssueIn]{
+		newRecordCmd(inv, tracker.GetIssue, commandForm[tracker.GetIssueIn]{
 			example: `  pt get-issue ISS-4
   pt get-issue ISS-4 --json --jq .data.resolutionDueAt`,
 		}, showIssue),
-		showRecord(inv, tracker.CreateIssue, commandForm[tracker.CreateIssueIn]{
+		newRecordCmd(inv, tracker.CreateIssue, commandForm[tracker.CreateIssueIn]{
 			example: `  pt create-issue --project APOLLO --title "The hatch does not close" --severity HIGH
   pt create-issue --project APOLLO --title "Leak" --description - < leak.md`,
 			flags: []string{"title", "description", "severity", "dueDate:due"},
 		}, showIssue),
-		showRecord(inv, tracker.UpdateIssue, commandForm[tracker.UpdateIssueIn]{
-			long: `Changes what the flags name and leaves the rest; an empty value clears a field that
-can be empty. Severity, assignee and status have commands of their own:
-escalate-issue, assign-issue, transition-issue and resolve-issue.`,
+		newRecordCmd(inv, tracker.UpdateIssue, commandForm[tracker.UpdateIssueIn]{
+			long: `Update the fields that have a flag; other fields do not change. An empty value clears
+an optional field. To change severity, assignee or status, use escalate-issue,
+assign-issue, transition-issue or resolve-issue.`,
 			example: `  pt update-issue ISS-4 --title "The hatch sticks" --due 2027-03-31
   pt update-issue ISS-4 --due ""`,
 			flags: []string{"title", "description", "dueDate:due"},
 		}, showIssue),
-		showRecord(inv, tracker.AssignIssue, commandForm[tracker.AssignIssueIn]{
+		newRecordCmd(inv, tracker.AssignIssue, commandForm[tracker.AssignIssueIn]{
 			example: `  pt assign-issue ISS-4 --assignee 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f
   pt assign-issue ISS-4 --assignee ""`,
 			flags: []string{"assignee"},
 			setup: func(cmd *cobra.Command, _ *tracker.AssignIssueIn) { must(cmd.MarkFlagRequired("assignee")) },
 		}, showIssue),
-		showRecord(inv, tracker.EscalateIssue, commandForm[tracker.EscalateIssueIn]{
+		newRecordCmd(inv, tracker.EscalateIssue, commandForm[tracker.EscalateIssueIn]{
 			example: `  pt escalate-issue ISS-4 --severity CRITICAL`,
 			flags:   []string{"severity"},
 		}, showIssue),
-		showRecord(inv, tracker.TransitionIssue, commandForm[tracker.TransitionIssueIn]{
+		newRecordCmd(inv, tracker.TransitionIssue, commandForm[tracker.TransitionIssueIn]{
 			example: `  pt transition-issue ISS-4 --to IN_PROGRESS`,
 			flags:   []string{"to"},
 		}, showIssue),
-		showRecord(inv, tracker.ResolveIssue, commandForm[tracker.ResolveIssueIn]{
+		newRecordCmd(inv, tracker.ResolveIssue, commandForm[tracker.ResolveIssueIn]{
 			example: `  pt resolve-issue ISS-4 --resolution FIXED`,
 			flags:   []string{"resolution"},
 		}, showIssue),
-		showRecord(inv, tracker.PromoteIssue, commandForm[tracker.PromoteIssueIn]{
+		newRecordCmd(inv, tracker.PromoteIssue, commandForm[tracker.PromoteIssueIn]{
 			example: `  pt promote-issue ISS-4
   pt promote-issue ISS-4 --json --jq .data.key`,
 		}, showTask),
-		removesRecord(inv, tracker.DeleteIssue, "issue", commandForm[tracker.DeleteIssueIn]{
+		newDeleteCmd(inv, tracker.DeleteIssue, "issue", commandForm[tracker.DeleteIssueIn]{
 			example: `  pt delete-issue ISS-4 --yes`,
-			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteIssueIn) (string, error) {
+			recordName: func(ctx context.Context, c *client.Client, in *tracker.DeleteIssueIn) (string, error) {
 				i, err := callOperation(ctx, c, tracker.GetIssue, &tracker.GetIssueIn{Issue: in.Issue})
 				if err != nil {
 					return "", err
@@ -71,19 +71,18 @@ escalate-issue, assign-issue, transition-issue and resolve-issue.`,
 }
 
 var issueTable = table[tracker.IssueSummary]{
-	empty: "No issues.", flex: 1,
+	emptyText: "No issues.", flex: 1,
 	columns: []column[tracker.IssueSummary]{
 		{name: "Key", value: func(i *tracker.IssueSummary) string { return i.Key }},
 		{name: "Title", value: func(i *tracker.IssueSummary) string { return i.Title }},
 		{name: "Severity", value: func(i *tracker.IssueSummary) string { return i.Severity }},
 		{name: "Status", value: func(i *tracker.IssueSummary) string { return i.Status }},
-		{name: "Resolution", value: func(i *tracker.IssueSummary) string { return i.Resolution }, wide: true},
+		{name: "Resolution", value: func(i *tracker.IssueSummary) string { return i.Resolution }, optional: true},
 		{name: "Assignee", value: func(i *tracker.IssueSummary) string { return string(i.Assignee) }},
-		{name: "Resolve by", value: func(i *tracker.IssueSummary) string { return deadline(i.ResolutionDueAt, i.ResolutionOverdue) }},
+		{name: "Resolve by", value: func(i *tracker.IssueSummary) string { return formatDeadline(i.ResolutionDueAt, i.ResolutionOverdue) }},
 	},
 }
 
-// showIssue shows an issue in full.
 func showIssue(d *markdown.Doc, i *tracker.Issue) {
 	d.Heading(1, i.Key+" "+i.Title)
 	d.Field("ID", string(i.ID))
@@ -93,9 +92,9 @@ func showIssue(d *markdown.Doc, i *tracker.Issue) {
 	d.Field("Resolution", i.Resolution)
 	d.Field("Assignee", string(i.Assignee))
 	d.Field("Due", string(i.DueDate))
-	d.Field("First response by", deadline(i.FirstResponseDueAt, i.FirstResponseOverdue))
+	d.Field("First response by", formatDeadline(i.FirstResponseDueAt, i.FirstResponseOverdue))
 	d.Field("First response", optionalTime(i.FirstRespondedAt))
-	d.Field("Resolve by", deadline(i.ResolutionDueAt, i.ResolutionOverdue))
+	d.Field("Resolve by", formatDeadline(i.ResolutionDueAt, i.ResolutionOverdue))
 	d.Field("Resolved", optionalTime(i.ResolvedAt))
 	d.Field("Promoted to", first(i.PromotedTaskKey, string(i.PromotedTaskID)))
 	d.Field("Created", formatTime(i.CreatedAt)+" by "+string(i.CreatedBy))
@@ -103,8 +102,8 @@ func showIssue(d *markdown.Doc, i *tracker.Issue) {
 	d.Quote(i.Description)
 }
 
-// deadline shows a deadline of the SLA, and whether it was missed.
-func deadline(at time.Time, overdue bool) string {
+// formatDeadline formats a deadline of the SLA and marks a missed one.
+func formatDeadline(at time.Time, overdue bool) string {
 	if overdue {
 		return formatTime(at) + " (missed)"
 	}

@@ -8,14 +8,15 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// tokenFacts are what a token says of itself. Nothing is decided by them: the
-// service alone verifies a token.
+// tokenFacts are unverified claims of a token. pt uses them only for messages and to
+// recognise a session; only the service verifies tokens.
 type tokenFacts struct {
 	session bool
 	expires time.Time
 }
 
-// tokenFactsOf reads a token without verifying it; false where it is no JWT.
+// tokenFactsOf parses a token without verifying it. It returns false if the token is not
+// a JWT.
 func tokenFactsOf(token string) (tokenFacts, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || parts[2] == "" {
@@ -27,7 +28,7 @@ func tokenFactsOf(token string) (tokenFacts, bool) {
 	var claims struct {
 		Expires float64 `json:"exp"`
 	}
-	if !segment(parts[0], &header) || !segment(parts[1], &claims) {
+	if !decodeSegment(parts[0], &header) || !decodeSegment(parts[1], &claims) {
 		return tokenFacts{}, false
 	}
 	f := tokenFacts{session: header.Type == "pt-session+jwt"}
@@ -37,7 +38,7 @@ func tokenFactsOf(token string) (tokenFacts, bool) {
 	return f, true
 }
 
-func segment(text string, into any) bool {
+func decodeSegment(text string, into any) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	return err == nil && json.Unmarshal(raw, into) == nil
 }

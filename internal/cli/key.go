@@ -15,15 +15,15 @@ func newIssueKeyCmd(inv *invocation) *cobra.Command {
 	in := &identity.IssueKeyIn{}
 	cmd := &cobra.Command{
 		Use:   "issue-key",
-		Short: "Issue an API key that acts as you",
-		Long: `Issues an API key that acts as you. It needs a session (pt auth login --email): a
-key makes no keys. The token is shown this once.`,
+		Short: "Issue an API key for yourself",
+		Long: `Issue an API key that acts as you. The command requires a session (pt auth login
+--email), because an API key cannot issue API keys. The token is shown only once.`,
 		Example: `  pt issue-key --label "my laptop"
   pt issue-key --label ci --expires-in-days 7 --json --jq .data.token`,
 		Args: cobra.NoArgs,
 	}
 	bind(cmd, identity.IssueKey.Operation, in, "label", "expiresInDays")
-	return inv.runs(cmd, reflect.TypeFor[identity.IssuedKey](), func(ctx context.Context, _ []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[identity.IssuedKey](), func(ctx context.Context, _ []string) error {
 		c, _, err := inv.connect()
 		if err != nil {
 			return err
@@ -40,14 +40,15 @@ func newIssueServiceKeyCmd(inv *invocation) *cobra.Command {
 	in := &identity.IssueServiceKeyIn{}
 	cmd := &cobra.Command{
 		Use:   "issue-service-key",
-		Short: "Issue an API key on behalf of a service principal",
-		Long: `Issues an API key that acts as a service principal, for 90 days. It needs an
-administrator's session with api_key.issue_for_service. The token is shown this once.`,
+		Short: "Issue an API key for a service principal",
+		Long: `Issue an API key that acts as a service principal and is valid for 90 days. The
+command requires an administrator's session with the permission
+api_key.issue_for_service. The token is shown only once.`,
 		Example: `  pt issue-service-key --label "PT_AUTH_TOKEN of CI" --user 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 		Args:    cobra.NoArgs,
 	}
 	bind(cmd, identity.IssueServiceKey.Operation, in, "label", "targetUserId:user")
-	return inv.runs(cmd, reflect.TypeFor[identity.IssuedKey](), func(ctx context.Context, _ []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[identity.IssuedKey](), func(ctx context.Context, _ []string) error {
 		c, _, err := inv.connect()
 		if err != nil {
 			return err
@@ -61,7 +62,7 @@ administrator's session with api_key.issue_for_service. The token is shown this 
 }
 
 func (inv *invocation) showIssued(ctx context.Context, k *identity.IssuedKey) error {
-	inv.printNote("The token is shown this once: store it now.")
+	inv.printNote("The token is shown only once. Store it now.")
 	return inv.show(ctx, view{data: k, markdown: func(d *markdown.Doc) {
 		d.Heading(1, k.Label)
 		d.Field("ID", string(k.ID))
@@ -83,14 +84,14 @@ func newListKeysCmd(inv *invocation) *cobra.Command {
 	o := &listKeysOptions{inv: inv}
 	cmd := &cobra.Command{
 		Use:   "list-keys",
-		Short: "List API keys: yours, or a service principal's",
+		Short: "List your API keys or those of a service principal",
 		Example: `  pt list-keys
   pt list-keys --service-user 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 		Args: cobra.NoArgs,
 	}
 	bind(cmd, identity.ListKeys.Operation, &o.in, "serviceUserId:service-user", "limit", "cursor")
 	o.bind(cmd)
-	return inv.runs(cmd, reflect.TypeFor[identity.Key](), o.run)
+	return inv.setRun(cmd, reflect.TypeFor[identity.Key](), o.run)
 }
 
 func (o *listKeysOptions) run(ctx context.Context, _ []string) error {
@@ -98,7 +99,7 @@ func (o *listKeysOptions) run(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	page, err := list(ctx, o.inv, c, identity.ListKeys, &o.in, o.listFlags)
+	page, err := fetchList(ctx, o.inv, c, identity.ListKeys, &o.in, o.listFlags)
 	if err != nil {
 		return err
 	}
@@ -126,24 +127,24 @@ func newRevokeKeyCmd(inv *invocation) *cobra.Command {
 	o := &revokeKeyOptions{inv: inv}
 	cmd := &cobra.Command{
 		Use:   "revoke-key <key>",
-		Short: "Revoke an API key for good",
-		Long: `Revokes an API key for good: yours, or with --service-owned a service principal's.
-Every part of the service refuses it within a minute. It asks on a terminal;
-without one it needs --yes.`,
+		Short: "Revoke an API key permanently",
+		Long: `Revoke one of your API keys, or with --service-owned a key of a service principal,
+permanently. All servers reject the key within a minute. The command asks for
+confirmation on a terminal; without a terminal it requires --yes.`,
 		Example: `  pt revoke-key 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes
   pt revoke-key 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --service-owned --reason "replaced" --yes`,
 		Args: cobra.ExactArgs(1),
 	}
 	bind(cmd, identity.RevokeKey.Operation, &o.in, "serviceOwned", "reason")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	o.bind(cmd)
-	return inv.runs(cmd, reflect.TypeFor[identity.Key](), o.run)
+	return inv.setRun(cmd, reflect.TypeFor[identity.Key](), o.run)
 }
 
 func (o *revokeKeyOptions) run(ctx context.Context, args []string) error {
 	id, err := op.ParseUUID(args[0])
 	if err != nil {
-		return usagef("the key %q: %w", args[0], err)
+		return usagef("key %q: %w", args[0], err)
 	}
 	o.in.KeyID = id
 	if err := o.inv.confirmDestructive(o.yes); err != nil {
@@ -154,7 +155,7 @@ func (o *revokeKeyOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if !o.yes {
-		if err := o.inv.confirm(ctx, "Revoke the key %s for good?", id); err != nil {
+		if err := o.inv.confirm(ctx, "Revoke the key %s permanently?", id); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"parapet/internal/cli/markdown"
 )
 
-// manualOut is what is told of pages that were written.
+// manualOut is the output of pt man --dir.
 type manualOut struct {
 	Dir   string   `json:"dir"`
 	Pages []string `json:"pages"`
@@ -25,22 +25,22 @@ func newManCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "man [command]",
 		Short: "Print the manual page of a command, or write all pages",
-		Long: `Prints the manual page of a command, or that of pt where none is named, in the
-language that man reads. With --dir it writes the pages of all commands to a folder.`,
+		Long: `Print the manual page of a command, or of pt if you name no command, as input for
+man. With --dir, write the pages of all commands to a directory.`,
 		Example: `  pt man list-tasks | man -l -
   pt man --dir /usr/local/share/man/man1`,
 		Args: cobra.ArbitraryArgs,
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write the pages of all commands to this `folder`")
-	return inv.runs(cmd, reflect.TypeFor[manualOut](), func(ctx context.Context, args []string) error {
+	cmd.Flags().StringVar(&dir, "dir", "", "write the pages of all commands to this `directory`")
+	return inv.setRun(cmd, reflect.TypeFor[manualOut](), func(ctx context.Context, args []string) error {
 		if dir == "" {
 			return inv.printPage(cmd.Root(), args)
 		}
 		if len(args) > 0 {
-			return usagef("--dir writes the pages of all commands: it goes without a command")
+			return usagef("--dir writes the pages of all commands; name no command with it")
 		}
 		out := manualOut{Dir: dir}
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manuals are for everybody
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manual pages are public
 			return usage(err)
 		}
 		for _, c := range manual.Pages(cmd.Root()) {
@@ -60,14 +60,15 @@ language that man reads. With --dir it writes the pages of all commands to a fol
 	})
 }
 
-// printPage prints the page of a command, which is named by its words.
+// printPage prints the manual page of the command with the path words, such as
+// "auth login".
 func (inv *invocation) printPage(root *cobra.Command, words []string) error {
 	if inv.wantsJSON() {
-		return usagef("a manual page is no JSON: --json goes with --dir")
+		return usagef("a manual page has no JSON form; use --json with --dir")
 	}
 	cmd, rest, err := root.Find(words)
 	if err != nil || len(rest) > 0 {
-		return usagef("there is no command %q", strings.Join(words, " "))
+		return usagef("unknown command %q", strings.Join(words, " "))
 	}
 	return manual.Write(inv.Out, cmd, inv.Version)
 }

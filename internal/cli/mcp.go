@@ -28,13 +28,14 @@ func newMCPCmd(inv *invocation) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve the operations as tools to an MCP client, over stdio",
-		Long: `Serves the operations of the service as tools of the Model Context Protocol to
-the client that starts it, over the standard streams. It acts with the credential
-and in the organisation in use, as every command does.
+		Short: "Run an MCP server over stdio",
+		Long: `Run a Model Context Protocol (MCP) server over standard input and output. It exposes
+the operations of the service as tools and uses the current credential and
+organisation.
 
-A tool that can't be undone asks the client's user first, and is not offered to a
-client that can't ask, unless --allow-destructive is given.
+A destructive tool asks the user of the client for confirmation. Clients that do not
+support this (elicitation) see no destructive tools, unless you set
+--allow-destructive.
 
 Toolsets:
 ` + sets.String(),
@@ -44,11 +45,11 @@ Toolsets:
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.view.Toolsets, "toolsets", []string{mcp.Default}, "offer these toolsets, by `name,name`")
-	f.BoolVar(&o.view.ReadOnly, "read-only", false, "offer only tools that change nothing")
-	f.BoolVar(&o.view.AllowDestructive, "allow-destructive", false, "offer tools that can't be undone without asking the user first")
+	f.StringSliceVar(&o.view.Toolsets, "toolsets", []string{mcp.Default}, "expose these toolsets, as `name,name`")
+	f.BoolVar(&o.view.ReadOnly, "read-only", false, "expose only tools that do not change data")
+	f.BoolVar(&o.view.AllowDestructive, "allow-destructive", false, "expose destructive tools without confirmation by the user")
 	must(cmd.RegisterFlagCompletionFunc("toolsets", cobra.FixedCompletions(toolsetNames(), cobra.ShellCompDirectiveNoFileComp)))
-	return inv.runs(cmd, nil, o.run)
+	return inv.setRun(cmd, nil, o.run)
 }
 
 func toolsetNames() []string {
@@ -74,13 +75,14 @@ func (o *mcpOptions) run(ctx context.Context, _ []string) error {
 	}
 	err = server.Stdio(ctx, io.NopCloser(o.inv.In), nopCloser{o.inv.Out}, c, o.view)
 	if ctx.Err() != nil {
-		// The client has told it to end: that is how it ends.
+		// A signal is the regular way to stop the server.
 		return nil
 	}
 	return err
 }
 
-// nopCloser is a stream that is its owner's to close.
+// nopCloser is a writer with a Close method that does nothing, like io.NopCloser for
+// readers.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }

@@ -18,20 +18,20 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// schemaVersion is the version of the form that --json prints.
+// schemaVersion is the version of the JSON document that --json prints.
 const schemaVersion = 1
 
-// document is what --json prints. nextCursor is null where nothing follows.
+// document is the output with --json. NextCursor is nil on the last page.
 type document struct {
 	SchemaVersion int     `json:"schemaVersion"`
 	Data          any     `json:"data"`
 	NextCursor    *string `json:"nextCursor"`
 }
 
-// view is an answer that can be shown both ways.
+// view is an output that can be printed as JSON and as Markdown.
 type view struct {
 	data any
-	// next is the cursor of what follows, in a list.
+	// next is the cursor of the next page of a list, or "".
 	next     string
 	markdown func(*markdown.Doc)
 }
@@ -40,7 +40,7 @@ func (inv *invocation) wantsJSON() bool {
 	return inv.flags.json || inv.flags.jq != "" || len(inv.flags.fields) > 0
 }
 
-// show prints an answer in the form that the flags ask for.
+// show prints a view in the format that the flags select.
 func (inv *invocation) show(ctx context.Context, v view) error {
 	if !inv.wantsJSON() {
 		d := markdown.New(inv.style())
@@ -57,17 +57,17 @@ func (inv *invocation) show(ctx context.Context, v view) error {
 		return err
 	}
 	if len(inv.flags.fields) > 0 {
-		if encoded, err = pick(encoded, inv.flags.fields); err != nil {
+		if encoded, err = selectFields(encoded, inv.flags.fields); err != nil {
 			return err
 		}
 	}
 	return inv.printJSON(ctx, encoded)
 }
 
-// printJSON prints JSON, through --jq where one was given.
+// printJSON prints JSON, filtered with --jq if it is set.
 func (inv *invocation) printJSON(ctx context.Context, doc []byte) error {
 	if inv.flags.jq != "" {
-		return inv.query(ctx, doc)
+		return inv.printQuery(ctx, doc)
 	}
 	value := jsontext.Value(doc)
 	if inv.OutTerminal {
@@ -79,7 +79,7 @@ func (inv *invocation) printJSON(ctx context.Context, doc []byte) error {
 	return err
 }
 
-// style is how Markdown is laid out: rendered on a terminal alone.
+// style returns the Markdown style: rendered on a terminal, plain otherwise.
 func (inv *invocation) style() markdown.Style {
 	forced := inv.Getenv("CLICOLOR_FORCE") != "" && inv.Getenv("CLICOLOR_FORCE") != "0"
 	s := markdown.Style{Rendered: inv.OutTerminal || forced, Width: inv.Width}
@@ -87,8 +87,9 @@ func (inv *invocation) style() markdown.Style {
 	return s
 }
 
-// pick keeps the named members of the data, or of each item of it.
-func pick(doc []byte, names []string) ([]byte, error) {
+// selectFields reduces the data of a document, or each of its items, to the named
+// fields.
+func selectFields(doc []byte, names []string) ([]byte, error) {
 	var d struct {
 		SchemaVersion int            `json:"schemaVersion"`
 		Data          jsontext.Value `json:"data"`
@@ -103,32 +104,32 @@ func pick(doc []byte, names []string) ([]byte, error) {
 		if err := json.Unmarshal(d.Data, &items); err != nil {
 			return nil, err
 		}
-		kept := make([]jsontext.Value, 0, len(items))
+		selected := make([]jsontext.Value, 0, len(items))
 		for _, item := range items {
-			k, err := keep(item, names)
+			s, err := selectMembers(item, names)
 			if err != nil {
 				return nil, err
 			}
-			kept = append(kept, k)
+			selected = append(selected, s)
 		}
-		data = kept
+		data = selected
 	} else {
 		var item map[string]jsontext.Value
 		if err := json.Unmarshal(d.Data, &item); err != nil {
 			return nil, err
 		}
-		k, err := keep(item, names)
+		selected, err := selectMembers(item, names)
 		if err != nil {
 			return nil, err
 		}
-		data = k
+		data = selected
 	}
 	return json.Marshal(document{d.SchemaVersion, data, d.NextCursor})
 }
 
-// keep writes the named members in the order of the names; one that the item
-// lacks is null, so that every item has the same members.
-func keep(item map[string]jsontext.Value, names []string) (jsontext.Value, error) {
+// selectMembers returns a JSON object with the named members, in the order of the names.
+// A member that the item lacks is null.
+func selectMembers(item map[string]jsontext.Value, names []string) (jsontext.Value, error) {
 	var b strings.Builder
 	enc := jsontext.NewEncoder(&b)
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
@@ -149,8 +150,8 @@ func keep(item map[string]jsontext.Value, names []string) (jsontext.Value, error
 	return jsontext.Value(strings.TrimSpace(b.String())), nil
 }
 
-// checkOutput refuses a --jq that does not parse and a --fields that the answer
-// does not have before anything is asked of the service.
+// checkOutput validates --jq and --fields before the first request. data is the type of
+// the output.
 func (inv *invocation) checkOutput(data reflect.Type) error {
 	if inv.flags.jq != "" {
 		if _, err := parseQuery(inv.flags.jq); err != nil {
@@ -162,26 +163,27 @@ func (inv *invocation) checkOutput(data reflect.Type) error {
 	}
 	var known []string
 	if data != nil {
-		known = members(data)
+		known = jsonNames(data)
 	}
 	if known == nil {
-		return usagef("--fields does not apply here")
+		return usagef("this command does not support --fields")
 	}
 	seen := map[string]bool{}
 	for _, name := range inv.flags.fields {
 		if !slices.Contains(known, name) {
-			return usagef("there is no field %q; known: %s", name, strings.Join(known, ", "))
+			return usagef("unknown field %q in --fields; allowed: %s", name, strings.Join(known, ", "))
 		}
 		if seen[name] {
-			return usagef("the field %q is named twice", name)
+			return usagef("duplicate field %q in --fields", name)
 		}
 		seen[name] = true
 	}
 	return nil
 }
 
-// members gives the names of the JSON members of a type, or of its items.
-func members(t reflect.Type) []string {
+// jsonNames returns the names of the JSON members of a struct type, or of the items of a
+// slice type.
+func jsonNames(t reflect.Type) []string {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -194,7 +196,7 @@ func members(t reflect.Type) []string {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			names = append(names, members(f.Type)...)
+			names = append(names, jsonNames(f.Type)...)
 		case f.IsExported() && name != "-":
 			names = append(names, name)
 		}
@@ -214,9 +216,9 @@ func parseQuery(expression string) (*gojq.Code, error) {
 	return code, nil
 }
 
-// query prints what the --jq expression gives: texts as they are, the rest as
-// JSON, one a line.
-func (inv *invocation) query(ctx context.Context, doc []byte) error {
+// printQuery prints the results of the --jq expression, one per line: strings unquoted,
+// other values as JSON.
+func (inv *invocation) printQuery(ctx context.Context, doc []byte) error {
 	code, err := parseQuery(inv.flags.jq)
 	if err != nil {
 		return err
@@ -260,7 +262,7 @@ func (inv *invocation) query(ctx context.Context, doc []byte) error {
 	}
 }
 
-// formatTime shows a time to the second, in UTC.
+// formatTime formats a time in UTC, with a precision of one second.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func optionalTime(t *time.Time) string {

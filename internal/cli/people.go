@@ -7,12 +7,12 @@ import (
 )
 
 func newListPeopleCmd(inv *invocation) *cobra.Command {
-	return lists(inv, identity.ListPeople, commandForm[identity.ListPeopleIn]{
+	return newListCmd(inv, identity.ListPeople, commandForm[identity.ListPeopleIn]{
 		example: `  pt list-people
   pt list-people --search lin --json --jq '.data[0].id'`,
 		flags: []string{"search", "organisationId:organisation"},
 	}, table[identity.Colleague]{
-		empty: "Nobody.", flex: 0,
+		emptyText: "No people.", flex: 0,
 		columns: []column[identity.Colleague]{
 			{name: "Name", value: func(p *identity.Colleague) string { return p.DisplayName }},
 			{name: "Address", value: func(p *identity.Colleague) string { return p.Email }},

@@ -7,12 +7,11 @@ import (
 	"unicode"
 )
 
-// tokens estimates how many tokens a text costs a language model, rather too
-// many than too few. Tokenizers cut a text into words with the space before
-// them, numbers of up to three digits and runs of punctuation, then long or rare
-// words into parts: here a word costs one token for every five letters that it
-// has begun, a capital inside it begins another, and every sign of punctuation,
-// every character beyond ASCII and every line end costs one.
+// tokens returns a conservative estimate of the number of tokens of a text. Tokenizers
+// split a text into words with the preceding space, numbers of up to three digits and
+// runs of punctuation, and then split long or rare words. The estimate counts one token
+// per five letters of a word (a capital letter starts a new word), per punctuation mark,
+// per non-ASCII character and per newline.
 func tokens(text string) int {
 	n := 0
 	for _, word := range regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+|[0-9]{1,3}`).FindAllString(text, -1) {
@@ -22,7 +21,7 @@ func tokens(text string) int {
 	for _, r := range text {
 		switch {
 		case r == ' ':
-			// One space belongs to the word after it; a run of them is one more.
+			// A single space belongs to the next word; a run of spaces is one more token.
 			if blank {
 				n++
 				blank = false
@@ -38,22 +37,21 @@ func tokens(text string) int {
 	return n
 }
 
-func TestPrimeIsShort(t *testing.T) {
+func TestPrime_HasFewerThan800Tokens(t *testing.T) {
 	t.Parallel()
-	const most = 800
-	got := invoke(t, nil, world{env: map[string]string{"PT_AUTH_TOKEN": ""}}, "prime")
+	const limit = 800
+	got := invoke(t, nil, environment{env: map[string]string{"PT_AUTH_TOKEN": ""}}, "prime")
 	if got.code != ExitDone || got.err != "" {
 		t.Fatalf("got %+v", got)
 	}
-	// Four characters a token is what English is usually reckoned at.
-	t.Logf("%d bytes, %d tokens by the estimate, %d at four bytes each", len(got.out), tokens(got.out), len(got.out)/4)
-	if n := tokens(got.out); n >= most {
-		t.Errorf("%d tokens, want under %d", n, most)
+	// A common rule of thumb for English is four characters per token.
+	t.Logf("%d bytes, estimated %d tokens, %d tokens of four bytes", len(got.out), tokens(got.out), len(got.out)/4)
+	if n := tokens(got.out); n >= limit {
+		t.Errorf("got %d tokens, want fewer than %d", n, limit)
 	}
 }
 
-// What the primer names must be there.
-func TestPrimeIsTrue(t *testing.T) {
+func TestPrime_NamesExistingCommandsAndFlags(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for line := range strings.SplitSeq(primeText, "\n") {
@@ -77,6 +75,6 @@ func TestPrimeIsTrue(t *testing.T) {
 		}
 	}
 	if n < 10 {
-		t.Fatalf("%d commands only", n)
+		t.Fatalf("got %d commands, want at least 10", n)
 	}
 }

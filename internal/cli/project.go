@@ -15,35 +15,35 @@ import (
 	"parapet/internal/op"
 )
 
-// keyPattern is the form of a task's key; its part is the project's prefix.
+// keyPattern matches a task key; its group is the prefix of the project.
 var keyPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]{1,9})-[0-9]+$`)
 
 func newProjectCmds(inv *invocation) []*cobra.Command {
-	var created, changed, renamed []string
+	var newStatuses, replacedStatuses, renamings []string
 	return []*cobra.Command{
-		lists(inv, tracker.ListProjects, commandForm[tracker.ListProjectsIn]{
+		newListCmd(inv, tracker.ListProjects, commandForm[tracker.ListProjectsIn]{
 			example: `  pt list-projects
   pt list-projects --status ACTIVE --search apollo
   pt list-projects --all --json --fields id,prefix`,
 			flags: []string{"search", "status", "initiativeId:initiative"},
 		}, projectTable),
 		newFindProjectCmd(inv),
-		showRecord(inv, tracker.CreateProject, commandForm[tracker.CreateProjectIn]{
+		newRecordCmd(inv, tracker.CreateProject, commandForm[tracker.CreateProjectIn]{
 			example: `  pt create-project --name "Lunar lander" --start 2027-01-04 --prefix LUNA
   pt create-project --name Billing --start 2027-01-04 --story-point-scale 1,2,3,5,8 --description - < billing.md`,
 			flags: []string{
 				"name", "startDate:start", "endDate:end", "prefix", "issuePrefix",
 				"description", "classification", "organisationId:organisation", "ownerId:owner", "initiativeId:initiative", "storyPointScale",
 			},
-			setup: func(cmd *cobra.Command, _ *tracker.CreateProjectIn) { bindStatuses(cmd, &created) },
-			fill: func(in *tracker.CreateProjectIn) (err error) {
-				in.CustomStatuses, err = parseStatuses(created)
+			setup: func(cmd *cobra.Command, _ *tracker.CreateProjectIn) { bindStatuses(cmd, &newStatuses) },
+			prepareInput: func(in *tracker.CreateProjectIn) (err error) {
+				in.CustomStatuses, err = parseStatuses(newStatuses)
 				return err
 			},
 		}, showProject),
-		showRecord(inv, tracker.UpdateProject, commandForm[tracker.UpdateProjectIn]{
-			long: `Changes what the flags name and leaves the rest. An empty value clears a field
-that can be empty.`,
+		newRecordCmd(inv, tracker.UpdateProject, commandForm[tracker.UpdateProjectIn]{
+			long: `Update the fields that have a flag; other fields do not change. An empty value clears
+an optional field.`,
 			example: `  pt update-project LUNA --status COMPLETED
   pt update-project LUNA --end "" --name "Lunar lander 2"
   pt update-project LUNA --initiative "Moon 2030"
@@ -53,32 +53,32 @@ that can be empty.`,
 				"issuePrefix", "classification", "organisationId:organisation", "ownerId:owner", "initiativeId:initiative", "storyPointScale",
 			},
 			setup: func(cmd *cobra.Command, _ *tracker.UpdateProjectIn) {
-				bindStatuses(cmd, &changed)
-				cmd.Flags().StringArrayVar(&renamed, "rename-status", nil, "Give a status another name, as `OLD=NEW`; the tasks follow")
+				bindStatuses(cmd, &replacedStatuses)
+				cmd.Flags().StringArrayVar(&renamings, "rename-status", nil, "Rename a status, as `OLD=NEW`, also in the tasks that have it")
 			},
-			fill: func(in *tracker.UpdateProjectIn) error {
-				for _, text := range renamed {
+			prepareInput: func(in *tracker.UpdateProjectIn) error {
+				for _, text := range renamings {
 					from, to, ok := strings.Cut(text, "=")
 					if !ok {
-						return usagef("the renaming %q is not OLD=NEW", text)
+						return usagef("--rename-status %q must have the form OLD=NEW", text)
 					}
 					in.RenameStatuses = append(in.RenameStatuses, tracker.StatusRename{From: strings.TrimSpace(from), To: strings.TrimSpace(to)})
 				}
-				statuses, err := parseStatuses(changed)
+				statuses, err := parseStatuses(replacedStatuses)
 				if statuses != nil {
 					in.CustomStatuses = op.Some(statuses)
 				}
 				return err
 			},
 		}, showProject),
-		removesRecord(inv, tracker.DeleteProject, "project", commandForm[tracker.DeleteProjectIn]{
-			long: `Deletes a project for good, with its tasks, issues, stages, comments and time
-entries. It asks on a terminal; without one it needs --yes. The project must be
-named: neither PT_PROJECT nor the folder counts here.`,
+		newDeleteCmd(inv, tracker.DeleteProject, "project", commandForm[tracker.DeleteProjectIn]{
+			long: `Delete a project permanently, with its tasks, issues, stages, comments and time
+entries. The command asks for confirmation on a terminal; without a terminal it requires
+--yes. You must name the project: PT_PROJECT and the current directory are not used.`,
 			example: `  pt delete-project LUNA
   pt delete-project LUNA --yes`,
-			question: "Delete the project %s with all that is in it, for good?",
-			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteProjectIn) (string, error) {
+			question: "Delete the project %s and all its records permanently?",
+			recordName: func(ctx context.Context, c *client.Client, in *tracker.DeleteProjectIn) (string, error) {
 				p, err := callOperation(ctx, c, tracker.GetProject, &tracker.GetProjectIn{ProjectID: in.ProjectID})
 				if err != nil {
 					return "", err
@@ -90,7 +90,7 @@ named: neither PT_PROJECT nor the folder counts here.`,
 }
 
 var projectTable = table[tracker.ProjectSummary]{
-	empty: "No projects.", flex: 1,
+	emptyText: "No projects.", flex: 1,
 	columns: []column[tracker.ProjectSummary]{
 		{name: "Prefix", value: func(p *tracker.ProjectSummary) string { return p.Prefix }},
 		{name: "Name", value: func(p *tracker.ProjectSummary) string { return p.Name }},
@@ -104,17 +104,17 @@ var projectTable = table[tracker.ProjectSummary]{
 func newFindProjectCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find-project <hint>",
-		Short: "Find the one project that a hint means",
-		Long: `Finds the one project that a hint means: its id, its task-key prefix, its name,
-a part of its name, or a path of a repository that is bound to it. A hint that fits
-more than one is an error that lists them.`,
+		Short: "Find a project by name, prefix, ID or repository",
+		Long: `Find a project by its ID, its task-key prefix, its name, a part of its name, or the
+path of a repository that is bound to it. If the hint matches several projects, the
+error lists them.`,
 		Example: `  pt find-project APOLLO
   pt find-project .
   pt find-project "lunar lander" --json --jq .data.id`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: inv.completeProject,
 	}
-	return inv.runs(cmd, reflect.TypeFor[tracker.Project](), func(ctx context.Context, args []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[tracker.Project](), func(ctx context.Context, args []string) error {
 		c, _, err := inv.connect()
 		if err != nil {
 			return err
@@ -127,8 +127,8 @@ more than one is an error that lists them.`,
 	})
 }
 
-// changes counts the fields of an update that are set.
-func changes(in any) int {
+// countChanges returns the number of fields that are set in the input of an update.
+func countChanges(in any) int {
 	v := reflect.ValueOf(in).Elem()
 	n := 0
 	for i := range v.NumField() {
@@ -146,23 +146,22 @@ func changes(in any) int {
 
 func bindStatuses(cmd *cobra.Command, statuses *[]string) {
 	cmd.Flags().StringSliceVar(statuses, "custom-statuses", nil,
-		"The statuses of its tasks in their order, each as `NAME=CATEGORY`; categories: TODO, IN_PROGRESS, REVIEW, DONE, CANCELLED")
+		"Statuses of the tasks in order, each as `NAME=CATEGORY`; categories: TODO, IN_PROGRESS, REVIEW, DONE, CANCELLED")
 }
 
-// parseStatuses reads NAME=CATEGORY.
+// parseStatuses parses statuses of the form NAME=CATEGORY.
 func parseStatuses(texts []string) ([]tracker.Status, error) {
 	var statuses []tracker.Status
 	for _, text := range texts {
 		name, category, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, usagef("the status %q is not NAME=CATEGORY", text)
+			return nil, usagef("status %q must have the form NAME=CATEGORY", text)
 		}
 		statuses = append(statuses, tracker.Status{Name: strings.TrimSpace(name), Category: strings.ToUpper(strings.TrimSpace(category))})
 	}
 	return statuses, nil
 }
 
-// showProject shows a project in full.
 func showProject(d *markdown.Doc, p *tracker.Project) {
 	d.Heading(1, p.Prefix+" "+p.Name)
 	d.Field("ID", string(p.ID))
@@ -174,7 +173,7 @@ func showProject(d *markdown.Doc, p *tracker.Project) {
 	d.Field("Organisation", string(p.OrganisationID))
 	d.Field("Owner", string(p.OwnerID))
 	d.Field("Issue prefix", p.IssuePrefix)
-	d.Field("Story-point scale", scale(p.StoryPointScale))
+	d.Field("Story-point scale", formatScale(p.StoryPointScale))
 	d.Field("Created", formatTime(p.CreatedAt)+" by "+string(p.CreatedBy))
 	d.Field("Updated", formatTime(p.UpdatedAt))
 	for _, r := range p.RepoPaths {
@@ -196,11 +195,11 @@ func showStatuses(d *markdown.Doc, statuses []tracker.Status) {
 	d.Table([]string{"Status", "Category"}, rows, 0)
 }
 
-// formatNumber formats a number in its shortest form.
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// scale shows a story-point scale; no scale is UNKNOWN, never a default.
-func scale(points []float64) string {
+// formatScale formats a story-point scale. A project without a scale has the scale
+// UNKNOWN, not a default one.
+func formatScale(points []float64) string {
 	if len(points) == 0 {
 		return "UNKNOWN"
 	}

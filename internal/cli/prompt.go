@@ -10,16 +10,17 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// confirmDestructive refuses what can't be undone where nobody can be asked and --yes
-// was not given.
+// confirmDestructive returns an error if a destructive command can neither prompt on a
+// terminal nor has --yes.
 func (inv *invocation) confirmDestructive(yes bool) error {
 	if yes || (inv.InTerminal && inv.ErrTerminal) {
 		return nil
 	}
-	return usagef("this can't be undone and there is no terminal to ask on: add --yes")
+	return usagef("this command can't be undone and there is no terminal to confirm it; add --yes")
 }
 
-// confirm asks a question on the terminal; everything but yes cancels.
+// confirm asks a question on the terminal. It returns errCancelled unless the answer is
+// yes.
 func (inv *invocation) confirm(ctx context.Context, format string, names ...any) error {
 	for i, name := range names {
 		names[i] = text.Line(fmt.Sprint(name))
@@ -40,42 +41,41 @@ func (inv *invocation) confirm(ctx context.Context, format string, names ...any)
 	}
 }
 
-// readLine reads one line of the input, without its end.
+// readLine reads one line from standard input and removes the line end.
 func (inv *invocation) readLine() (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(inv.In, 64<<10)).ReadString('\n')
 	if err != nil && (err != io.EOF || line == "") {
 		if err == io.EOF {
-			return "", usagef("the input is empty")
+			return "", usagef("standard input is empty")
 		}
 		return "", err
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// password asks for one on the terminal without showing it, else it takes the
-// first line of the input.
+// password prompts for a password on the terminal, or reads the first line of standard
+// input if that is not a terminal.
 func (inv *invocation) password(ctx context.Context, email string) (string, error) {
 	if !inv.InTerminal || inv.ReadSecret == nil {
 		return inv.readLine()
 	}
-	fmt.Fprintf(inv.Err, "Password of %s: ", text.Line(email))
+	fmt.Fprintf(inv.Err, "Password for %s: ", text.Line(email))
 	secret, err := inv.ReadSecret(ctx)
 	fmt.Fprintln(inv.Err)
 	return secret, err
 }
 
-// eraseLine moves to the beginning of the line and clears it.
+// eraseLine is the escape sequence that clears the current line.
 const eraseLine = "\r\x1b[K"
 
-// showProgress shows on a terminal how far a long piece of work is, in the place
-// of what it showed before.
+// showProgress prints a progress line to a terminal, in place of the previous one.
 func (inv *invocation) showProgress(format string, args ...any) {
 	if inv.ErrTerminal {
 		fmt.Fprintf(inv.Err, eraseLine+format, args...)
 	}
 }
 
-// clearProgress takes the progress away.
+// clearProgress removes the progress line.
 func (inv *invocation) clearProgress() {
 	if inv.ErrTerminal {
 		fmt.Fprint(inv.Err, eraseLine)

@@ -15,16 +15,17 @@ import (
 	"parapet/internal/contract/identity"
 )
 
-// resetOptions are those of both commands about one's own forgotten password.
-// They need no credential, and none goes with them.
+// resetOptions are the options of request-reset and reset-password. Both commands work
+// without a credential and send none.
 type resetOptions struct {
 	inv     *invocation
 	baseURL string
 	email   string
 }
 
-// resetDone says what was done; never a token or a password.
-type resetDone struct {
+// resetOut is the output of request-reset and reset-password. It contains neither a
+// token nor a password.
+type resetOut struct {
 	BaseURL string `json:"baseUrl"`
 	Done    string `json:"done"`
 }
@@ -33,18 +34,18 @@ func newRequestResetCmd(inv *invocation) *cobra.Command {
 	o := &resetOptions{inv: inv}
 	cmd := &cobra.Command{
 		Use:   "request-reset",
-		Short: "Ask for a link to set a new password",
-		Long: `Asks the service to send a link for a new password to the address, if it has an
-account there. The answer is the same whether or not it has one.
+		Short: "Request a link to reset a forgotten password",
+		Long: `Request a link to reset your password. The service sends it to the email address if an
+account has that address. The response is the same if there is no account.
 
-Set the password with the link, or with its token and pt auth reset-password.`,
+Set the new password with the link, or with the token in it and pt auth reset-password.`,
 		Example: `  pt auth request-reset --email worker@example.org`,
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "the service's `address` (PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
-	cmd.Flags().StringVar(&o.email, "email", "", "the account's e-mail `address`")
+	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "`URL` of the service (default: PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
+	cmd.Flags().StringVar(&o.email, "email", "", "email `address` of the account")
 	must(cmd.MarkFlagRequired("email"))
-	return inv.runs(cmd, reflect.TypeFor[resetDone](), o.request)
+	return inv.setRun(cmd, reflect.TypeFor[resetOut](), o.request)
 }
 
 func newResetPasswordCmd(inv *invocation) *cobra.Command {
@@ -52,19 +53,19 @@ func newResetPasswordCmd(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset-password",
 		Short: "Set a new password with the token of a reset link",
-		Long: `Sets a new password. The token is the part of the link behind #. It is good once,
-for 30 minutes. Every session of the account ends.
+		Long: `Set a new password with the token of a reset link: the part after #. A token is valid
+for 30 minutes and can be used once. All sessions of the account are revoked.
 
-It asks for the token and for the password, without showing them; where the input
-is no terminal, they are its first and its second line.`,
+pt prompts for the token and the password; without a terminal, it reads them from the
+first two lines of standard input.`,
 		Example: `  pt auth reset-password --base-url https://parapet.example.org`,
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "the service's `address` (PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
-	return inv.runs(cmd, reflect.TypeFor[resetDone](), o.reset)
+	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "`URL` of the service (default: PT_BASE_URL, else the profile's, else "+defaultBaseURL+")")
+	return inv.setRun(cmd, reflect.TypeFor[resetOut](), o.reset)
 }
 
-// dial reaches the service without a credential.
+// dial returns a client without a credential, and the URL of the service.
 func (o *resetOptions) dial() (*client.Client, string, error) {
 	s, err := o.inv.settings()
 	if err != nil {
@@ -90,7 +91,7 @@ func (o *resetOptions) request(ctx context.Context, _ []string) error {
 	if _, err := callOperation(ctx, c, identity.RequestPasswordReset, &identity.RequestPasswordResetIn{Email: o.email}); err != nil {
 		return err
 	}
-	return o.show(ctx, base, "If the address has an account, a link was sent to it. It is good for 30 minutes.")
+	return o.show(ctx, base, "If an account has this address, a reset link was sent to it. The link is valid for 30 minutes.")
 }
 
 func (o *resetOptions) reset(ctx context.Context, _ []string) error {
@@ -103,22 +104,23 @@ func (o *resetOptions) reset(ctx context.Context, _ []string) error {
 	for _, question := range []struct {
 		text   string
 		answer *string
-	}{{"Token of the link", &in.Token}, {"New password", &in.NewPassword}} {
-		if *question.answer, err = o.ask(ctx, lines, question.text); err != nil {
+	}{{"Token from the link", &in.Token}, {"New password", &in.NewPassword}} {
+		if *question.answer, err = o.prompt(ctx, lines, question.text); err != nil {
 			return err
 		}
 	}
-	// The whole link is as good as its token.
+	// Accept the whole link in place of its token.
 	if i := strings.LastIndexByte(in.Token, '#'); i >= 0 {
 		in.Token = in.Token[i+1:]
 	}
 	if _, err := callOperation(ctx, c, identity.ResetPassword, in); err != nil {
 		return err
 	}
-	return o.show(ctx, base, "The new password is set. Log in with pt auth login.")
+	return o.show(ctx, base, "The password was changed. Log in with pt auth login.")
 }
 
-func (o *resetOptions) ask(ctx context.Context, lines *bufio.Scanner, question string) (string, error) {
+// prompt prompts for a secret on the terminal, or reads the next line of standard input.
+func (o *resetOptions) prompt(ctx context.Context, lines *bufio.Scanner, question string) (string, error) {
 	if o.inv.InTerminal && o.inv.ReadSecret != nil {
 		fmt.Fprintf(o.inv.Err, "%s: ", question)
 		secret, err := o.inv.ReadSecret(ctx)
@@ -126,11 +128,11 @@ func (o *resetOptions) ask(ctx context.Context, lines *bufio.Scanner, question s
 		return secret, err
 	}
 	if !lines.Scan() {
-		return "", usagef("the input holds no line for: %s", question)
+		return "", usagef("standard input has no line for: %s", question)
 	}
 	return strings.TrimRight(lines.Text(), "\r"), nil
 }
 
 func (o *resetOptions) show(ctx context.Context, base, done string) error {
-	return o.inv.show(ctx, view{data: resetDone{base, done}, markdown: func(d *markdown.Doc) { d.Line(done) }})
+	return o.inv.show(ctx, view{data: resetOut{base, done}, markdown: func(d *markdown.Doc) { d.Line(done) }})
 }

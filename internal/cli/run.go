@@ -15,31 +15,31 @@ import (
 
 func newRunCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListRuns, commandForm[tracker.ListRunsIn]{
+		newListCmd(inv, tracker.ListRuns, commandForm[tracker.ListRunsIn]{
 			example: `  pt list-runs --project APOLLO --status FAILED
   pt list-runs --task APOLLO-17 --json --jq '.data[].summary'`,
 			flags: []string{"taskId:task", "agent", "status"},
 		}, runTable),
-		showRecord(inv, tracker.GetRun, commandForm[tracker.GetRunIn]{
+		newRecordCmd(inv, tracker.GetRun, commandForm[tracker.GetRunIn]{
 			example: `  pt get-run 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f`,
 		}, showRun),
 	}
 }
 
 var runTable = table[tracker.AgentRunSummary]{
-	empty: "No runs.", flex: 5,
+	emptyText: "No runs.", flex: 5,
 	columns: []column[tracker.AgentRunSummary]{
 		{name: "Task", value: func(r *tracker.AgentRunSummary) string { return r.TaskKey }},
 		{name: "Status", value: func(r *tracker.AgentRunSummary) string { return r.Status }},
 		{name: "Agent", value: func(r *tracker.AgentRunSummary) string { return string(r.Agent) }},
 		{name: "Created", value: func(r *tracker.AgentRunSummary) string { return formatTime(r.CreatedAt) }},
-		{name: "Score", value: func(r *tracker.AgentRunSummary) string { return score(r.Score) }, wide: true},
+		{name: "Score", value: func(r *tracker.AgentRunSummary) string { return formatScore(r.Score) }, optional: true},
 		{name: "Summary", value: func(r *tracker.AgentRunSummary) string { return first(r.Summary, r.Error, r.Note) }},
 		{name: "ID", value: func(r *tracker.AgentRunSummary) string { return string(r.ID) }},
 	},
 }
 
-func score(x *float64) string {
+func formatScore(x *float64) string {
 	if x == nil {
 		return ""
 	}
@@ -58,7 +58,7 @@ func showRun(d *markdown.Doc, r *tracker.AgentRun) {
 	d.Field("Created", formatTime(r.CreatedAt)+" by "+string(r.CreatedBy))
 	d.Field("Started", optionalTime(r.StartedAt))
 	d.Field("Finished", optionalTime(r.FinishedAt))
-	d.Field("Score", score(r.Score))
+	d.Field("Score", formatScore(r.Score))
 	for _, name := range slices.Sorted(maps.Keys(r.ScoreComponents)) {
 		d.Field("Score, "+name, formatNumber(r.ScoreComponents[name]))
 	}

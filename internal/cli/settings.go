@@ -13,22 +13,23 @@ import (
 	"parapet/internal/client"
 )
 
-// defaultBaseURL is where a service on the own machine answers.
+// defaultBaseURL is the URL of a service on the local machine.
 const defaultBaseURL = "http://localhost:3000"
 
-// settings are what a command runs with: a flag beats the environment beats
-// the profile.
+// settings are the settings of a command. Flags take precedence over environment
+// variables, and those over the profile.
 type settings struct {
 	profile string
 	baseURL string
 	token   string
-	// tokenFrom says where the token is from, for auth status.
+	// tokenFrom describes the source of the token, for pt auth status.
 	tokenFrom string
 	org       string
 	project   string
 	timeout   time.Duration
 }
 
+// first returns the first value that is not empty, or "".
 func first(values ...string) string {
 	for _, v := range values {
 		if v != "" {
@@ -38,7 +39,7 @@ func first(values ...string) string {
 	return ""
 }
 
-// settings reads flags, environment, profile and credential.
+// settings reads the settings and the credential from all sources.
 func (inv *invocation) settings() (settings, error) {
 	conf, err := inv.store.Config()
 	if err != nil {
@@ -63,8 +64,8 @@ func (inv *invocation) settings() (settings, error) {
 	return s, inv.credential(&s)
 }
 
-// credential finds the token: the environment's, else the profile's where it is
-// for the address in use.
+// credential sets the token from PT_AUTH_TOKEN, else from the profile. It ignores a
+// stored credential that belongs to another URL.
 func (inv *invocation) credential(s *settings) error {
 	if s.token = strings.TrimSpace(inv.Getenv("PT_AUTH_TOKEN")); s.token != "" {
 		s.tokenFrom = "PT_AUTH_TOKEN"
@@ -77,13 +78,14 @@ func (inv *invocation) credential(s *settings) error {
 	if c, ok := creds.Tokens[s.profile]; ok && c.BaseURL == s.baseURL {
 		s.token, s.tokenFrom = c.Token, "profile "+s.profile
 		if path := inv.store.Exposed(); path != "" {
-			inv.warn("%s can be read by others: chmod 600 %s", path, path)
+			inv.warn("other users can read %s; run: chmod 600 %s", path, path)
 		}
 	}
 	return nil
 }
 
-// parseTimeout reads a duration, or a whole number of seconds.
+// parseTimeout parses a duration or an integer number of seconds. The empty text is the
+// default timeout.
 func parseTimeout(value string) (time.Duration, error) {
 	if value == "" {
 		return client.DefaultTimeout, nil
@@ -93,12 +95,12 @@ func parseTimeout(value string) (time.Duration, error) {
 		d, err = time.Duration(n)*time.Second, nil
 	}
 	if err != nil || d <= 0 || d > 24*time.Hour {
-		return 0, usagef("the time limit %q is not a duration such as 10s", value)
+		return 0, usagef("time limit %q must be a duration of at most 24h, such as 10s", value)
 	}
 	return d, nil
 }
 
-// connect makes the client of a command that needs a credential.
+// connect returns the client and the settings of a command that needs a credential.
 func (inv *invocation) connect() (*client.Client, settings, error) {
 	s, err := inv.settings()
 	if err != nil {
@@ -108,12 +110,12 @@ func (inv *invocation) connect() (*client.Client, settings, error) {
 	return c, s, err
 }
 
-// createsProfile annotates the command that takes a profile that does not exist.
+// createsProfile is the annotation of commands that accept a profile that does not exist.
 const createsProfile = "creates-profile"
 
-// checkProfile rejects a profile that --profile or PT_PROFILE names and that does
-// not exist. It runs before every command, so a misspelt profile never makes a
-// command act with other settings.
+// checkProfile returns an error if --profile or PT_PROFILE names a profile that does not
+// exist. It runs before every command, so that a misspelled profile never makes a command
+// use other settings.
 func (inv *invocation) checkProfile(cmd *cobra.Command, _ []string) error {
 	name := first(inv.flags.profile, inv.Getenv("PT_PROFILE"))
 	if name == "" || cmd.Annotations[createsProfile] != "" {
@@ -124,7 +126,7 @@ func (inv *invocation) checkProfile(cmd *cobra.Command, _ []string) error {
 	}
 	conf, err := inv.store.Config()
 	if err != nil {
-		inv.started = true // the command line is right, the file is not
+		inv.started = true // the command line is valid, so this is not a usage error
 		return err
 	}
 	if _, ok := conf.Profiles[name]; ok || name == config.DefaultProfile {
@@ -135,22 +137,23 @@ func (inv *invocation) checkProfile(cmd *cobra.Command, _ []string) error {
 
 // unknownProfile is the error of a profile that does not exist.
 func unknownProfile(name string, conf config.Config) error {
-	known := "there are none yet"
+	known := "there are no profiles yet"
 	if names := profileNames(conf); len(names) > 0 {
-		known = "known: " + strings.Join(names, ", ")
+		known = "existing: " + strings.Join(names, ", ")
 	}
-	return usagef("there is no profile %q (%s); pt auth login --profile %s creates it", name, known, name)
+	return usagef("unknown profile %q (%s); create it with pt auth login --profile %s", name, known, name)
 }
 
-// connectWith makes that client from settings.
+// connectWith returns a client with these settings, or an error if they have no
+// credential.
 func (inv *invocation) connectWith(s settings) (*client.Client, error) {
 	if s.token == "" {
-		return nil, &notLoggedIn{fmt.Sprintf("There is no credential for %s.", s.baseURL)}
+		return nil, &notLoggedInError{fmt.Sprintf("No credential for %s.", s.baseURL)}
 	}
 	return inv.dial(s)
 }
 
-// dial makes a client from settings.
+// dial returns a client with these settings, with or without a credential.
 func (inv *invocation) dial(s settings) (*client.Client, error) {
 	cfg := client.Config{
 		BaseURL: s.baseURL, Token: s.token, ActAsOrg: s.org, Timeout: s.timeout,
@@ -166,12 +169,12 @@ func (inv *invocation) dial(s settings) (*client.Client, error) {
 	return c, nil
 }
 
-// warn writes a warning to the error stream.
+// warn prints a warning to standard error.
 func (inv *invocation) warn(format string, args ...any) {
 	fmt.Fprintf(inv.Err, "warning: "+format+"\n", args...)
 }
 
-// printNote writes a remark to the error stream.
+// printNote prints a message to standard error.
 func (inv *invocation) printNote(format string, args ...any) {
 	fmt.Fprintf(inv.Err, format+"\n", args...)
 }

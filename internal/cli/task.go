@@ -14,23 +14,23 @@ import (
 
 func newTaskCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
-		lists(inv, tracker.ListTasks, commandForm[tracker.ListTasksIn]{
+		newListCmd(inv, tracker.ListTasks, commandForm[tracker.ListTasksIn]{
 			example: `  pt list-tasks APOLLO
   pt list-tasks APOLLO --status IN_PROGRESS --limit 10
   pt list-tasks APOLLO --ready
   pt list-tasks APOLLO --search "flight plan" --json --jq '.data[].key'`,
 			flags: []string{"status!", "search", "assignee", "epicId:epic", "issueType:type", "priority", "ready", "review", "awaitingDecision"},
 			setup: func(cmd *cobra.Command, _ *tracker.ListTasksIn) {
-				atMostOne(cmd, "ready", "review", "awaiting-decision")
+				allowOneOf(cmd, "ready", "review", "awaiting-decision")
 			},
 		}, taskTable),
-		showRecord(inv, tracker.GetTask, commandForm[tracker.GetTaskIn]{
+		newRecordCmd(inv, tracker.GetTask, commandForm[tracker.GetTaskIn]{
 			example: `  pt get-task APOLLO APOLLO-17
   pt get-task APOLLO-17 --json --jq .data.description
   pt get-task APOLLO-17 --decision-request-id 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --json --jq .data.decisionRequest.answer`,
 			flags: []string{"decisionRequestId"},
 		}, showTask),
-		showRecord(inv, tracker.CreateTask, commandForm[tracker.CreateTaskIn]{
+		newRecordCmd(inv, tracker.CreateTask, commandForm[tracker.CreateTaskIn]{
 			example: `  pt create-task --project APOLLO --title "Write the flight plan" --due 2027-03-31
   pt create-task --project APOLLO --title "Fix the hatch" --type BUG --priority HIGH --description - < hatch.md`,
 			flags: []string{
@@ -38,10 +38,10 @@ func newTaskCmds(inv *invocation) []*cobra.Command {
 				"progress", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels", "allowDuplicate",
 			},
 		}, showTask),
-		showRecord(inv, tracker.UpdateTask, commandForm[tracker.UpdateTaskIn]{
-			long: `Changes what the flags name and leaves the rest. An empty value clears a field
-that can be empty: --assignee "" unassigns. Any move between the project's own
-statuses is allowed.`,
+		newRecordCmd(inv, tracker.UpdateTask, commandForm[tracker.UpdateTaskIn]{
+			long: `Update the fields that have a flag; other fields do not change. An empty value clears
+an optional field: --assignee "" unassigns the task. You can change the status to any
+status of the project.`,
 			example: `  pt update-task APOLLO APOLLO-17 --status DONE
   pt update-task APOLLO-17 --progress 60 --due 2027-04-15
   pt update-task APOLLO-17 --assignee ""`,
@@ -50,15 +50,16 @@ statuses is allowed.`,
 				"issueType:type", "priority", "epicId:epic", "parentTaskId:parent", "initiativeId:initiative", "estimatePoints", "labels",
 			},
 		}, showTask),
-		lists(inv, tracker.ListEpicChildren, commandForm[tracker.ListEpicChildrenIn]{
+		newListCmd(inv, tracker.ListEpicChildren, commandForm[tracker.ListEpicChildrenIn]{
 			example: `  pt list-epic-children APOLLO-3
   pt list-epic-children APOLLO-3 --all --json --jq '.data | length'`,
 		}, childTable),
-		removesRecord(inv, tracker.DeleteTask, "task", commandForm[tracker.DeleteTaskIn]{
-			long: `Deletes a task for good, with its sub-tasks. The children of an epic stay and
-lose the epic. It asks on a terminal; without one it needs --yes.`,
+		newDeleteCmd(inv, tracker.DeleteTask, "task", commandForm[tracker.DeleteTaskIn]{
+			long: `Delete a task and its sub-tasks permanently. The children of an epic remain, without an
+epic. The command asks for confirmation on a terminal; without a terminal it requires
+--yes.`,
 			example: `  pt delete-task APOLLO APOLLO-17 --yes`,
-			naming: func(ctx context.Context, c *client.Client, in *tracker.DeleteTaskIn) (string, error) {
+			recordName: func(ctx context.Context, c *client.Client, in *tracker.DeleteTaskIn) (string, error) {
 				t, err := callOperation(ctx, c, tracker.GetTask, &tracker.GetTaskIn{ProjectID: in.ProjectID, Task: in.Task})
 				if err != nil {
 					return "", err
@@ -70,7 +71,7 @@ lose the epic. It asks on a terminal; without one it needs --yes.`,
 }
 
 var taskTable = table[tracker.TaskSummary]{
-	empty: "No tasks.", flex: 1,
+	emptyText: "No tasks.", flex: 1,
 	columns: []column[tracker.TaskSummary]{
 		{name: "Key", value: func(t *tracker.TaskSummary) string { return t.Key }},
 		{name: "Title", value: func(t *tracker.TaskSummary) string { return t.Title }},
@@ -79,12 +80,12 @@ var taskTable = table[tracker.TaskSummary]{
 		{name: "Priority", value: func(t *tracker.TaskSummary) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.TaskSummary) string { return string(t.DueDate) }},
 		{name: "Assignee", value: func(t *tracker.TaskSummary) string { return string(t.Assignee) }},
-		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, wide: true},
+		{name: "Decision request", value: func(t *tracker.TaskSummary) string { return string(t.DecisionRequestID) }, optional: true},
 	},
 }
 
 var childTable = table[tracker.EpicChild]{
-	empty: "No children.", flex: 1,
+	emptyText: "No children.", flex: 1,
 	columns: []column[tracker.EpicChild]{
 		{name: "Key", value: func(t *tracker.EpicChild) string { return t.Key }},
 		{name: "Title", value: func(t *tracker.EpicChild) string { return t.Title }},
@@ -93,12 +94,11 @@ var childTable = table[tracker.EpicChild]{
 		{name: "Priority", value: func(t *tracker.EpicChild) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.EpicChild) string { return string(t.DueDate) }},
 		{name: "Assignee", value: func(t *tracker.EpicChild) string { return string(t.Assignee) }},
-		{name: "Other project", value: func(t *tracker.EpicChild) string { return yes(t.IsCrossProject) }, wide: true},
+		{name: "Other project", value: func(t *tracker.EpicChild) string { return yes(t.IsCrossProject) }, optional: true},
 		{name: "ID", value: func(t *tracker.EpicChild) string { return string(t.ID) }},
 	},
 }
 
-// showTask shows a task in full.
 func showTask(d *markdown.Doc, t *tracker.Task) {
 	d.Heading(1, t.Key+" "+t.Title)
 	d.Field("ID", string(t.ID))
@@ -123,7 +123,7 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 		d.Field("Waits for", count(t.BlockedBy, "task"))
 	}
 	if t.Blocks > 0 {
-		d.Field("Holds up", count(t.Blocks, "task"))
+		d.Field("Blocks", count(t.Blocks, "task"))
 	}
 	if t.Claim != nil {
 		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+formatTime(t.Claim.ExpiresAt))
@@ -137,12 +137,12 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 	}
 }
 
-// count says how many there are of a thing.
-func count(n int, thing string) string {
+// count formats a number with a noun, in the singular or plural: "1 task", "2 tasks".
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return strconv.Itoa(n) + " " + thing + "s"
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func epicText(t *tracker.Task) string {

@@ -16,36 +16,35 @@ import (
 func newTimeEntryCmds(inv *invocation) []*cobra.Command {
 	return []*cobra.Command{
 		newListTimeEntriesCmd(inv),
-		showRecord(inv, tracker.CreateTimeEntry, commandForm[tracker.CreateTimeEntryIn]{
-			long: `Records time spent on a project, a task or an issue; today's unless --date tells
-another day.`,
+		newRecordCmd(inv, tracker.CreateTimeEntry, commandForm[tracker.CreateTimeEntryIn]{
+			long: `Record time spent on a project, a task or an issue. The default of --date is today.`,
 			example: `  pt create-time-entry --task APOLLO-17 --minutes 90 --note "First draft"
   pt create-time-entry --project APOLLO --minutes 30 --date 2027-03-31 --billable`,
 			flags:    []string{"taskId:task", "issueId:issue", "userId:user", "date", "minutes", "note", "billable"},
 			optional: []string{"date"},
 			setup: func(cmd *cobra.Command, _ *tracker.CreateTimeEntryIn) {
-				atMostOne(cmd, "task", "issue")
+				allowOneOf(cmd, "task", "issue")
 			},
-			fill: func(in *tracker.CreateTimeEntryIn) error {
+			prepareInput: func(in *tracker.CreateTimeEntryIn) error {
 				if in.Date == "" {
 					in.Date = op.Date(inv.Clock.Now().Format("2006-01-02"))
 				}
 				return nil
 			},
 		}, showTimeEntry),
-		showRecord(inv, tracker.UpdateTimeEntry, commandForm[tracker.UpdateTimeEntryIn]{
+		newRecordCmd(inv, tracker.UpdateTimeEntry, commandForm[tracker.UpdateTimeEntryIn]{
 			example: `  pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --minutes 120
   pt update-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --billable=false`,
 			flags: []string{"minutes", "date", "note", "billable"},
 		}, showTimeEntry),
-		removesRecord(inv, tracker.DeleteTimeEntry, "time entry", commandForm[tracker.DeleteTimeEntryIn]{
+		newDeleteCmd(inv, tracker.DeleteTimeEntry, "time entry", commandForm[tracker.DeleteTimeEntryIn]{
 			example: `  pt delete-time-entry 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --yes`,
 		}),
 	}
 }
 
-// timeEntries is what is told of time: the entries, and the minutes of all that
-// fit, whether they are shown or not.
+// timeEntries is the output of pt list-time-entries. TotalMinutes is the sum over all
+// matching entries, including those on other pages.
 type timeEntries struct {
 	Items        []tracker.TimeEntry `json:"items"`
 	TotalMinutes *int64              `json:"totalMinutes,omitempty"`
@@ -58,13 +57,13 @@ func newListTimeEntriesCmd(inv *invocation) *cobra.Command {
 		flags: []string{"taskId:task", "issueId:issue", "userId:user", "from", "to"},
 	})
 	k.listFlags.bind(cmd)
-	return inv.runs(cmd, reflect.TypeFor[timeEntries](), func(ctx context.Context, args []string) error {
-		c, err := k.ready(ctx, args)
+	return inv.setRun(cmd, reflect.TypeFor[timeEntries](), func(ctx context.Context, args []string) error {
+		c, err := k.prepare(ctx, args)
 		if err != nil {
 			return err
 		}
 		out := timeEntries{Items: []tracker.TimeEntry{}}
-		next, err := pages(k.all, &k.in.Limit, &k.in.Cursor, func() (string, error) {
+		next, err := fetchPages(k.all, &k.in.Limit, &k.in.Cursor, func() (string, error) {
 			page, err := callOperation(ctx, c, tracker.ListTimeEntries, &k.in)
 			if err != nil {
 				return "", err
@@ -82,19 +81,19 @@ func newListTimeEntriesCmd(inv *invocation) *cobra.Command {
 		return inv.show(ctx, view{data: out, next: next, markdown: func(d *markdown.Doc) {
 			timeTable.write(d, out.Items)
 			if out.TotalMinutes != nil && len(out.Items) > 0 {
-				d.Line("All that fit: " + minutes(*out.TotalMinutes) + ".")
+				d.Line("Total of all pages: " + formatMinutes(*out.TotalMinutes) + ".")
 			}
 		}})
 	})
 }
 
 var timeTable = table[tracker.TimeEntry]{
-	empty: "No time entries.", flex: 4,
+	emptyText: "No time entries.", flex: 4,
 	columns: []column[tracker.TimeEntry]{
 		{name: "Day", value: func(e *tracker.TimeEntry) string { return string(e.Date) }},
 		{name: "Minutes", value: func(e *tracker.TimeEntry) string { return strconv.Itoa(e.Minutes) }},
 		{name: "User", value: func(e *tracker.TimeEntry) string { return string(e.UserID) }},
-		{name: "On", value: func(e *tracker.TimeEntry) string {
+		{name: "Record", value: func(e *tracker.TimeEntry) string {
 			return first(string(e.TaskID), string(e.IssueID), string(e.ProjectID))
 		}},
 		{name: "Note", value: func(e *tracker.TimeEntry) string { return e.Note }},
@@ -104,7 +103,7 @@ var timeTable = table[tracker.TimeEntry]{
 }
 
 func showTimeEntry(d *markdown.Doc, e *tracker.TimeEntry) {
-	d.Heading(1, minutes(int64(e.Minutes))+" on "+string(e.Date))
+	d.Heading(1, formatMinutes(int64(e.Minutes))+" on "+string(e.Date))
 	d.Field("ID", string(e.ID))
 	d.Field("Project", string(e.ProjectID))
 	d.Field("Task", string(e.TaskID))
@@ -115,8 +114,8 @@ func showTimeEntry(d *markdown.Doc, e *tracker.TimeEntry) {
 	d.Quote(e.Note)
 }
 
-// minutes shows a time in hours and minutes.
-func minutes(n int64) string {
+// formatMinutes formats a number of minutes as hours and minutes.
+func formatMinutes(n int64) string {
 	if n < 60 {
 		return fmt.Sprintf("%d min", n)
 	}

@@ -9,7 +9,7 @@ import (
 	"parapet/internal/cli/markdown"
 )
 
-// versionOut is what pt version tells.
+// versionOut is the output of pt version.
 type versionOut struct {
 	Version string `json:"version"`
 }
@@ -21,112 +21,114 @@ func newVersionCmd(inv *invocation) *cobra.Command {
 		Example: `  pt version`,
 		Args:    cobra.NoArgs,
 	}
-	return inv.runs(cmd, reflect.TypeFor[versionOut](), func(ctx context.Context, _ []string) error {
+	return inv.setRun(cmd, reflect.TypeFor[versionOut](), func(ctx context.Context, _ []string) error {
 		return inv.show(ctx, view{data: versionOut{inv.Version}, markdown: func(d *markdown.Doc) { d.Line("pt " + inv.Version) }})
 	})
 }
 
-// helpTopics are pages that pt help gives besides the commands.
+// helpTopics returns the pages of pt help that describe no command.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: "environment", Short: "Variables and files that pt reads", Long: environmentTopic},
-		{Use: "exit-codes", Short: "What pt's exit codes mean", Long: exitCodesTopic},
+		{Use: "environment", Short: "Environment variables and files that pt reads", Long: environmentTopic},
+		{Use: "exit-codes", Short: "Exit codes and the format of errors", Long: exitCodesTopic},
 		{Use: "formatting", Short: "Markdown, JSON, --jq and --fields", Long: formattingTopic},
-		{Use: "names", Short: "How projects, tasks and other records are named", Long: namesTopic},
+		{Use: "names", Short: "How to identify projects, tasks and other records", Long: namesTopic},
 	}
 }
 
-const environmentTopic = `Variables that pt reads. A flag beats the environment beats the profile.
+const environmentTopic = `Environment variables. A flag takes precedence over a variable, and a variable over
+the profile.
 
-  PT_BASE_URL      address of the service (http://localhost:3000 where nothing else is set)
-  PT_AUTH_TOKEN    credential, in place of the one that pt auth login keeps
-  PT_ORG           organisation to act in, by its id or its tenant's; --org
-  PT_PROJECT       project of commands that name none
+  PT_BASE_URL      URL of the service (default http://localhost:3000)
+  PT_AUTH_TOKEN    credential; replaces the one that pt auth login stored
+  PT_ORG           ID of the organisation to act in, or of its tenant; --org
+  PT_PROJECT       default project
   PT_PROFILE       profile; --profile
-  PT_TIMEOUT       how long a request may take, such as 10s; --timeout
-  PT_DEBUG         api: a line a request on the error stream, with method, path,
-                   status, time and request id
-  PT_CONFIG_DIR    folder of pt's files
-  NO_COLOR         no colours on a terminal
-  CLICOLOR_FORCE   colours and layout even where the output is no terminal
+  PT_TIMEOUT       time limit of a request, such as 10s; --timeout
+  PT_DEBUG         if set to api, pt logs each request on standard error: method,
+                   path, status, duration and request id
+  PT_CONFIG_DIR    directory of pt's files
+  NO_COLOR         disables colors on a terminal
+  CLICOLOR_FORCE   enables colors and terminal layout for any output
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY   proxies
 
-Files, in PT_CONFIG_DIR, else $XDG_CONFIG_HOME/pt, else ~/.config/pt:
+Files in PT_CONFIG_DIR, else in $XDG_CONFIG_HOME/pt, else in ~/.config/pt:
 
-  config.json       profiles: address, organisation, project
-  credentials.json  credentials, for their owner alone (mode 0600), each with the
-                    address that it is for and is sent to`
+  config.json       profiles: URL, organisation, project
+  credentials.json  credentials (mode 0600), each with the URL of its service; pt
+                    sends a credential only to that URL`
 
 const exitCodesTopic = `Exit codes:
 
-   0  done; an empty list is done too
-   1  an error that has no code of its own
-   2  cancelled: by Ctrl-C, by an answer, or the decision that was waited for was
-   3  not found, or not to be seen
-   4  authentication: no credential, or one that the service refuses
-   5  conflict: a name that is taken, a hint that fits more than one, a double
-   6  forbidden: the message names the cause, and the hint what would help
-   7  try again later: the service is busy, can't be reached, or took too long; nothing
+   0  success, also if a list is empty
+   1  an error without a more specific exit code
+   2  cancelled: by Ctrl-C, at a prompt, or because the awaited decision request was
+      cancelled
+   3  not found, or not visible to you
+   4  authentication: the credential is missing or was rejected
+   5  conflict: a name is taken, a name matches several records, or the task is a
+      duplicate
+   6  forbidden: the message names the cause, the hint names a remedy
+   7  try again later: the service is busy, can't be reached or took too long; nothing
       was changed
-   8  a decision is pending: it was not answered in the time that --timeout gives
-   9  outcome unknown: the connection was lost during a change, which may have
-      happened; look before you repeat it
-  64  usage: the command line can't be carried out as it stands
+   8  decision pending: nobody answered within --timeout
+   9  outcome unknown: the connection was lost during a change that may have happened;
+      check before you repeat it
+  64  usage: the command line is wrong
 
-Errors go to the error stream: what happened, why, what to try. With --json each
-is {"error":{"code","message","hint","requestId","retryable"}}, with reason, reasons,
-field, permission and details where they apply. The reasons of a denial are its
+pt writes errors to standard error: what happened, why, and what to try. With --json,
+an error is {"error":{"code","message","hint","requestId","retryable"}}, with reason,
+reasons, field, permission and details if they apply. The reasons of a denial are its
 causes, each {"code","message","remedy"}.
 
-Reads are tried up to three times. A change carries an idempotency key, so it is
-tried again too and carried out once; where its answer was lost, up to six times
-within the time limit. Commands that show a secret once (issue-key, login) carry
-none and are sent once.
+pt tries a read up to three times. It also repeats a change, because each change
+carries an idempotency key and takes effect only once; if the response was lost, it
+tries up to six times within the time limit. Commands that show a secret only once
+(issue-key, login) carry no key and are sent once.
 
-OUTCOME_UNKNOWN says that the change may or may not have happened, and how to find
-out. It is retryable where the command names its own --idempotency-key: then the
-same command again is safe. details.idempotencyKey is the key that was sent.`
+OUTCOME_UNKNOWN means that the change may or may not have happened. The hint says how
+to find out. The error is retryable if you set --idempotency-key: then it is safe to
+repeat the command. details.idempotencyKey is the key that was sent.`
 
-const namesTopic = `How records are named.
+const namesTopic = `How to identify a record in a command.
 
-  project      its id, its task-key prefix, its name or a part of its name, a path
-               or an address of a repository that is bound to it
-  task         its key (APOLLO-17) or id
-  issue        its key (ISS-4) or id
-  initiative   its id, its name or a part of it
+  project      ID, task-key prefix, name or part of the name, or the path or URL of a
+               repository that is bound to the project
+  task         key (APOLLO-17) or ID
+  issue        key (ISS-4) or ID
+  initiative   ID, name or part of the name
   stage, gate, custom field, deliverable
-               its id, its name or a part of it, within the project; a stage also
-               by its place in the pipeline
-  user         its id (pt list-people)
+               ID, name or part of the name, within the project; a stage also by its
+               position in the pipeline
+  user         ID (pt list-people)
 
-Letters' case does not count in names. A name that fits more than one record is an
-error that lists them (exit code 5), never a guess. An id costs no look-up.
+Names are not case-sensitive. If a name matches several records, pt lists them and
+exits with code 5. An ID needs no lookup.
 
-Where a command takes a project and none is named, the first of these is meant:
+If you name no project, pt uses the first of these:
 
   1. PT_PROJECT, or the profile's project
   2. the prefix of the task's key: pt get-task APOLLO-17
-  3. the project that the current folder is bound to: by the address of its git
-     remote, else by its absolute path; the longest binding counts
+  3. the project to which the current directory is bound: by the URL of its git
+     remote, else by its absolute path; the longest binding applies
 
-pt bind-repo binds a folder. What is destroyed has to be named: there neither
-PT_PROJECT nor the folder counts. Credentials in the address of a remote are never
-sent.`
+pt bind-repo binds a directory. Commands that delete need an explicit project: they
+use neither PT_PROJECT nor the directory. pt never sends credentials in the URL of a
+remote.`
 
-const formattingTopic = `pt prints Markdown: in a pipe plain and the same bytes for the same answer, on a
-terminal laid out for its width. Data goes to the output stream, all else to the
-error stream.
+const formattingTopic = `pt prints Markdown: plain and reproducible in a pipe, formatted to the width of a
+terminal. Data goes to standard output, everything else to standard error.
 
-  --json          {"schemaVersion":1,"data":…,"nextCursor":…}; nextCursor is null
-                  where nothing follows
-  --fields a,b    only these fields of the data, or of each item of it
-  --jq EXPR       what a jq expression gives of the JSON: texts as they are, the
-                  rest as JSON, one a line
+  --json          {"schemaVersion":1,"data":…,"nextCursor":…}; nextCursor is null on
+                  the last page
+  --fields a,b    only these fields of the data or of each of its items
+  --jq EXPR       the results of a jq expression on the JSON: strings unquoted, other
+                  values as JSON, one per line
 
-Lists give one page: --limit sets its size, --cursor asks for the next, --all gives
-all. A list that was cut says so on the error stream.
+Lists return one page. --limit sets its size, --cursor requests the next page, --all
+requests all pages. If more items follow, pt says so on standard error.
 
-Titles, names and descriptions are text that somebody wrote. Characters in them
-that would act on a terminal or can't be seen (escape sequences, direction marks,
-zero-width characters) are shown as escapes such as \x1b and \u202e. JSON keeps
-them as data, spelled as JSON escapes.`
+Titles, names and descriptions are user-generated text. pt shows invisible characters
+and terminal control characters (escape sequences, direction marks, zero-width
+characters) as escapes such as \x1b and \u202e. JSON output keeps them as JSON
+escapes.`

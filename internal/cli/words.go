@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is how wide a line of help is at most.
+// helpWidth is the maximum length of a line of help, in bytes.
 const helpWidth = 84
 
-// wrapped breaks the lines of help that are too long; those that are short
-// enough stay, so that lists and examples keep their form.
-func wrapped(text string) string {
+// wrapHelp breaks lines that are longer than helpWidth. It does not join short lines:
+// lists and examples keep their layout.
+func wrapHelp(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		for len(line) > helpWidth {
@@ -31,10 +31,9 @@ func wrapped(text string) string {
 
 var fieldWord = regexp.MustCompile(`\b[a-z]+[A-Z][A-Za-z]*\b|\bnull\b`)
 
-// nameFlags makes the help of a command, which comes from the declaration of
-// the operation, speak of the command's flags where that speaks of JSON: of a
-// field by its name, and of null, which is an empty value here. names are those of
-// the flags that a form holds.
+// nameFlags replaces JSON terms in the help of a command by the command's terms. The
+// help comes from the operation: a field name becomes its flag, and null becomes the
+// empty string. names are the entries of commandForm.flags.
 func nameFlags(cmd *cobra.Command, names []string) {
 	flags := map[string]string{"null": `""`}
 	for _, name := range names {
@@ -54,6 +53,6 @@ func nameFlags(cmd *cobra.Command, names []string) {
 			return word
 		})
 	}
-	cmd.Long = wrapped(words(cmd.Long))
+	cmd.Long = wrapHelp(words(cmd.Long))
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = words(f.Usage) })
 }

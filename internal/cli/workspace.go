@@ -11,7 +11,7 @@ import (
 )
 
 func newWorkspaceCmd(inv *invocation) *cobra.Command {
-	return showRecord(inv, tracker.GetWorkspace, commandForm[tracker.WorkspaceIn]{
+	return newRecordCmd(inv, tracker.GetWorkspace, commandForm[tracker.WorkspaceIn]{
 		example: `  pt workspace
   pt workspace --json --jq '.data.projects[].inProgress[]?.key'`,
 	}, showWorkspace)
@@ -36,18 +36,20 @@ func showWorkspace(d *markdown.Doc, w *tracker.Workspace) {
 	d.Heading(2, "In progress")
 	taskTable.write(d, tasks)
 	if len(w.Withheld) > 0 {
-		d.Line("Withheld, because a permission is missing: " + strings.Join(w.Withheld, ", ") + ".")
+		d.Line("Omitted because you lack a permission: " + strings.Join(w.Withheld, ", ") + ".")
 	}
 	if len(w.Cut) > 0 {
-		d.Line("Cut at " + strconv.Itoa(tracker.WorkspaceItems) + ": " + strings.Join(w.Cut, ", ") + ".")
+		d.Line("Limited to " + strconv.Itoa(tracker.WorkspaceItems) + " items: " + strings.Join(w.Cut, ", ") + ".")
 	}
 }
 
 func newOverviewCmd(inv *invocation) *cobra.Command {
-	return showRecord(inv, tracker.GetProjectOverview, commandForm[tracker.GetProjectIn]{
-		long: `Shows a project at a glance: stages, statuses, story-point scale and counts. A
-project's name or prefix can be resolved only by who may list projects; its id needs
-no look-up. Who is refused the project in full gets its name, scale and stages.`,
+	return newRecordCmd(inv, tracker.GetProjectOverview, commandForm[tracker.GetProjectIn]{
+		long: `Show the stages, statuses, story-point scale and counts of a project. If you may not
+read the whole project, you get its name, scale and stages.
+
+Only users who may list projects can use the name or prefix of a project; others need
+its ID.`,
 		example: `  pt get-project-overview APOLLO
   pt get-project-overview APOLLO --json --jq .data.stats.tasks.byStatus`,
 	}, showOverview)
@@ -67,9 +69,9 @@ func showOverview(d *markdown.Doc, o *tracker.ProjectOverview) {
 		d.Field("End", string(p.EndDate))
 		d.Field("Initiative", string(p.InitiativeID))
 	}
-	d.Field("Story-point scale", scale(o.StoryPointScale))
+	d.Field("Story-point scale", formatScale(o.StoryPointScale))
 	if o.Reduced {
-		d.Field("Reduced", "yes: you may not read the project in full")
+		d.Field("Reduced", "yes: you may not read the whole project")
 	}
 	if o.Stats != nil {
 		writeStats(d, o.Stats)
@@ -77,7 +79,7 @@ func showOverview(d *markdown.Doc, o *tracker.ProjectOverview) {
 	d.Quote(o.Description)
 	d.Heading(2, "Stages")
 	if o.StagesOmitted {
-		d.Line("Omitted: you may not see the project's stages (stages.read).")
+		d.Line("Omitted because you lack the permission stages.read.")
 	} else {
 		stageTable.write(d, o.Stages)
 	}
@@ -105,7 +107,7 @@ func writeStats(d *markdown.Doc, s *tracker.ProjectStats) {
 }
 
 var statusTable = table[tracker.StatusCount]{
-	empty: "No statuses.",
+	emptyText: "No statuses.",
 	columns: []column[tracker.StatusCount]{
 		{name: "Status", value: func(s *tracker.StatusCount) string { return s.Status }},
 		{name: "Category", value: func(s *tracker.StatusCount) string { return s.Category }},

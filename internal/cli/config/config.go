@@ -1,11 +1,10 @@
-// Package config owns what pt keeps between runs: profiles (which service, as
-// which organisation) in config.json, and credentials in credentials.json, both
-// in the folder that PT_CONFIG_DIR or the XDG rules name.
+// Package config stores the profiles of pt in config.json and its credentials in
+// credentials.json. Both files are in the directory that PT_CONFIG_DIR or the XDG rules
+// determine.
 //
-// It promises that a credential file is for its owner alone (0600) and is
-// written whole or not at all, that a file which can't be read is an error that
-// names it and never overwritten, and that a token is kept with the address it
-// is for: it is given back for that address only.
+// Both files are written atomically and with mode 0600. A file that cannot be parsed is
+// an error that names the file, and is never overwritten. Each token is stored with the
+// URL of its service, so that the caller can restrict it to that URL.
 package config
 
 import (
@@ -22,27 +21,27 @@ import (
 	"parapet/internal/client"
 )
 
-// DefaultProfile is the profile that is used when none was named.
+// DefaultProfile is the name of the default profile.
 const DefaultProfile = "default"
 
 const (
 	configFile      = "config.json"
 	credentialsFile = "credentials.json"
-	// version is the form of both files.
+	// version is the format version of both files.
 	version = 1
-	// maxFile bounds what is read of a file.
+	// maxFile is the maximum size of a file in bytes.
 	maxFile = 1 << 20
 )
 
 // Config is the content of config.json.
 type Config struct {
 	Version int `json:"version"`
-	// Current is the profile of commands that name none.
+	// Current is the profile that is used if a command names none.
 	Current  string             `json:"current,omitempty"`
 	Profiles map[string]Profile `json:"profiles,omitempty"`
 }
 
-// Profile is what a name stands for; each field may be empty.
+// Profile has the settings of a profile. Each field may be empty.
 type Profile struct {
 	BaseURL string `json:"baseUrl,omitempty"`
 	Org     string `json:"org,omitempty"`
@@ -52,11 +51,11 @@ type Profile struct {
 // Credentials is the content of credentials.json.
 type Credentials struct {
 	Version int `json:"version"`
-	// Tokens are the tokens by profile.
+	// Tokens maps the name of a profile to its credential.
 	Tokens map[string]Credential `json:"tokens,omitempty"`
 }
 
-// Credential is a token and the only address that it is sent to.
+// Credential is a token and the base URL of the only service that it may be sent to.
 type Credential struct {
 	BaseURL string `json:"baseUrl"`
 	Token   string `json:"token"`
@@ -64,23 +63,23 @@ type Credential struct {
 
 var profilePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// CheckProfile says what is wrong with a profile's name.
+// CheckProfile returns an error if name is not a valid profile name.
 func CheckProfile(name string) error {
 	if !profilePattern.MatchString(name) {
-		return errors.New("a profile's name has 1 to 64 letters, digits, dots, dashes and underscores")
+		return errors.New("must have 1 to 64 letters, digits, dots, dashes and underscores, and start with a letter or digit")
 	}
 	return nil
 }
 
-// ParseConfig reads config.json. It is strict: an unknown or doubled member, an
-// unknown version, a profile that can't be one are errors.
+// ParseConfig parses config.json. Unknown and duplicate members, an unknown version and
+// invalid profiles are errors.
 func ParseConfig(text []byte) (Config, error) {
 	var c Config
 	if err := parse(text, &c); err != nil {
 		return Config{}, err
 	}
 	if c.Version != version {
-		return Config{}, fmt.Errorf("version %d isn't known to this pt", c.Version)
+		return Config{}, fmt.Errorf("version %d is not supported by this version of pt; it must be %d", c.Version, version)
 	}
 	if c.Current != "" {
 		if err := CheckProfile(c.Current); err != nil {
@@ -101,23 +100,24 @@ func ParseConfig(text []byte) (Config, error) {
 	return c, nil
 }
 
-// ParseCredentials reads credentials.json, as strictly. No error quotes a token.
+// ParseCredentials parses credentials.json, as strictly as ParseConfig. Its errors never
+// contain a token.
 func ParseCredentials(text []byte) (Credentials, error) {
 	var c Credentials
 	if err := parse(text, &c); err != nil {
-		// What does not parse may hold a token: say where, not what.
+		// The invalid text may contain a token, so the error has only its position.
 		var syntax *jsontext.SyntacticError
 		if errors.As(err, &syntax) {
 			return Credentials{}, fmt.Errorf("not valid JSON at byte %d", syntax.ByteOffset)
 		}
-		return Credentials{}, errors.New("not in the form that pt writes")
+		return Credentials{}, errors.New("not in the format that pt writes")
 	}
 	if c.Version != version {
-		return Credentials{}, fmt.Errorf("version %d isn't known to this pt", c.Version)
+		return Credentials{}, fmt.Errorf("version %d is not supported by this version of pt; it must be %d", c.Version, version)
 	}
 	for name, t := range c.Tokens {
 		if err := CheckProfile(name); err != nil {
-			return Credentials{}, fmt.Errorf("a token's profile: %w", err)
+			return Credentials{}, fmt.Errorf("profile of a token: %w", err)
 		}
 		if _, err := client.ParseBaseURL(t.BaseURL); err != nil {
 			return Credentials{}, fmt.Errorf("token of profile %q: baseUrl: %w", name, err)
@@ -130,13 +130,13 @@ func parse(text []byte, into any) error {
 	return json.Unmarshal(text, into, json.RejectUnknownMembers(true))
 }
 
-// Dir gives the folder: PT_CONFIG_DIR, else $XDG_CONFIG_HOME/pt, else ~/.config/pt.
-// It is "" where the environment names none of them: then nothing is kept.
+// Dir returns the configuration directory: PT_CONFIG_DIR, else $XDG_CONFIG_HOME/pt, else
+// ~/.config/pt. It returns "" if the environment has none of these variables.
 func Dir(env func(string) string) string {
 	if dir := env("PT_CONFIG_DIR"); dir != "" {
 		return dir
 	}
-	// The XDG rules ask to ignore a path that is not absolute.
+	// The XDG specification requires ignoring relative paths.
 	if dir := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "pt")
 	}
@@ -146,15 +146,16 @@ func Dir(env func(string) string) string {
 	return ""
 }
 
-// Store reads and writes the two files of a folder.
+// Store reads and writes the two files in a directory.
 type Store struct {
 	dir string
 }
 
-// NewStore gives the store of a folder; the folder need not be there yet.
+// NewStore returns a store for a directory. The directory is created when the store
+// first writes. A store for "" is empty and cannot write.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
-// Config reads the profiles; where there is no file there are none.
+// Config reads the profiles. A missing file counts as empty.
 func (s *Store) Config() (Config, error) {
 	text, err := s.read(configFile)
 	if err != nil || text == nil {
@@ -167,7 +168,7 @@ func (s *Store) Config() (Config, error) {
 	return c, nil
 }
 
-// Credentials reads the tokens; where there is no file there are none.
+// Credentials reads the credentials. A missing file counts as empty.
 func (s *Store) Credentials() (Credentials, error) {
 	text, err := s.read(credentialsFile)
 	if err != nil || text == nil {
@@ -180,8 +181,7 @@ func (s *Store) Credentials() (Credentials, error) {
 	return c, nil
 }
 
-// Exposed gives the credential file's path where others than its owner may read
-// it, else "".
+// Exposed returns the path of the credential file if other users can access it, else "".
 func (s *Store) Exposed() string {
 	path := filepath.Join(s.dir, credentialsFile)
 	info, err := os.Stat(path)
@@ -191,7 +191,7 @@ func (s *Store) Exposed() string {
 	return path
 }
 
-// ChangeConfig reads config.json, has change work on it and writes it.
+// ChangeConfig reads config.json, calls change and writes the result.
 func (s *Store) ChangeConfig(change func(*Config)) error {
 	c, err := s.Config()
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Store) ChangeConfig(change func(*Config)) error {
 	return s.write(configFile, c)
 }
 
-// ChangeCredentials does the same with credentials.json.
+// ChangeCredentials reads credentials.json, calls change and writes the result.
 func (s *Store) ChangeCredentials(change func(*Credentials)) error {
 	c, err := s.Credentials()
 	if err != nil {
@@ -231,12 +231,12 @@ func (s *Store) read(name string) ([]byte, error) {
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
 	}
-	return os.ReadFile(path) //nolint:gosec // the folder is the user's own choice
+	return os.ReadFile(path) //nolint:gosec // the user chooses the directory
 }
 
 func (s *Store) write(name string, content any) error {
 	if s.dir == "" {
-		return errors.New("there is no folder to keep settings in: set PT_CONFIG_DIR or HOME")
+		return errors.New("no configuration directory; set PT_CONFIG_DIR or HOME")
 	}
 	text, err := json.Marshal(content, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *Store) write(name string, content any) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	// CreateTemp makes the file 0600; the rename puts it there whole.
+	// CreateTemp creates the file with mode 0600. The rename makes the write atomic.
 	f, err := os.CreateTemp(s.dir, name+".*")
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 func env(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
 
-func TestDir(t *testing.T) {
+func TestDir_FollowsPrecedence(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		env  map[string]string
@@ -26,12 +26,12 @@ func TestDir(t *testing.T) {
 	}
 }
 
-func TestStoreKeepsCredentialsForTheirOwner(t *testing.T) {
+func TestStore_CredentialsFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "pt")
 	s := NewStore(dir)
 	if c, err := s.Credentials(); err != nil || len(c.Tokens) != 0 {
-		t.Fatalf("got %v, %v of a folder that is not there", c, err)
+		t.Fatalf("missing directory: got %v, %v, want no tokens", c, err)
 	}
 	err := s.ChangeCredentials(func(c *Credentials) {
 		c.Tokens["default"] = Credential{BaseURL: "http://localhost:3000", Token: "a.b.c"}
@@ -43,11 +43,11 @@ func TestStoreKeepsCredentialsForTheirOwner(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v, %v, want 0600", info.Mode(), err)
 	}
-	if folder, err := os.Stat(dir); err != nil || folder.Mode().Perm() != 0o700 {
-		t.Fatalf("mode %v, %v, want 0700", folder.Mode(), err)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Fatalf("mode %v, %v, want 0700", info.Mode(), err)
 	}
 	if s.Exposed() != "" {
-		t.Fatal("a fresh file is not exposed")
+		t.Fatal("Exposed with mode 0600: got a path, want none")
 	}
 	if c, err := s.Credentials(); err != nil || c.Tokens["default"].Token != "a.b.c" {
 		t.Fatalf("got %v, %v", c, err)
@@ -56,14 +56,14 @@ func TestStoreKeepsCredentialsForTheirOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Exposed() == "" {
-		t.Fatal("a file that others read must be noticed")
+		t.Fatal("Exposed with mode 0644: got no path")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.json.*")); len(left) > 0 {
-		t.Fatalf("left behind: %v", left)
+		t.Fatalf("temporary files: got %v, want none", left)
 	}
 }
 
-func TestBrokenFileIsNamedAndKept(t *testing.T) {
+func TestStore_InvalidFileIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, credentialsFile)
@@ -76,11 +76,11 @@ func TestBrokenFileIsNamedAndKept(t *testing.T) {
 		t.Fatalf("got %v, want an error that names the file and no token", err)
 	}
 	if text, _ := os.ReadFile(path); !strings.Contains(string(text), "secret.in.here") {
-		t.Fatal("the broken file was overwritten")
+		t.Fatal("the invalid file was overwritten")
 	}
 }
 
-func TestParseConfigIsStrict(t *testing.T) {
+func TestParseConfig_RejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	good := `{"version":1,"current":"work","profiles":{"work":{"baseUrl":"https://p.example.org","org":"o","project":"ACME"}}}`
 	if c, err := ParseConfig([]byte(good)); err != nil || c.Profiles["work"].Project != "ACME" {

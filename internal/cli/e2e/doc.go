@@ -1,4 +1,3 @@
-// Package e2e runs scripts of the real pt against the real server. It owns no
-// code of the product: it promises that what the scripts in testdata show is
-// what a person sees who types the same.
+// Package e2e contains end-to-end tests: the scripts in testdata run pt against a real
+// server. It contains no production code.
 package e2e

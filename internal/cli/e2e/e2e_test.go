@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// server is a running `ptd dev` and what its info file says.
+// server is a running `ptd dev` with the content of its info file.
 type server struct {
 	pt      string
 	BaseURL string   `json:"baseUrl"`
@@ -36,10 +36,11 @@ type tenant struct {
 	} `json:"users"`
 }
 
-// The time that the server may take to start: its database is made first.
+// startTime is the time limit for the start of the server, which creates its database
+// first.
 const startTime = 2 * time.Minute
 
-func TestScripts(t *testing.T) {
+func TestPT_Scripts(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	testscript.Run(t, testscript.Params{
@@ -66,7 +67,7 @@ func start(t *testing.T) *server {
 			t.Fatalf("build of %s: %v\n%s", name, err, text)
 		}
 	}
-	// The database may run as another user, who must get to its folder.
+	// The database may run as another user, which needs access to its directory.
 	for parent := dir; strings.HasPrefix(parent, os.TempDir()+"/"); parent = filepath.Dir(parent) {
 		if err := os.Chmod(parent, 0o755); err != nil {
 			t.Fatal(err)
@@ -87,10 +88,10 @@ func start(t *testing.T) *server {
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 	t.Cleanup(func() {
-		<-exited // the test's context has ended, so the server was told to stop
+		<-exited // the end of the test's context stops the server
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
-			t.Logf("the server's log:\n%s", text)
+			t.Logf("server log:\n%s", text)
 		}
 	})
 	await(t, s, info, exited, log.Name())
@@ -104,7 +105,7 @@ func await(t *testing.T, s *server, info string, exited chan error, log string) 
 		case err := <-exited:
 			exited <- err
 			text, _ := os.ReadFile(log)
-			t.Fatalf("the server ended: %v\n%s", err, text)
+			t.Fatalf("the server exited: %v\n%s", err, text)
 		default:
 		}
 		text, err := os.ReadFile(info)
@@ -120,8 +121,8 @@ func await(t *testing.T, s *server, info string, exited chan error, log string) 
 	}
 }
 
-// setup gives a script the program, an own folder for its settings, and the ids
-// that it may need: $ACME, $ACME_ORG, $ACME_ADMIN and so on.
+// setup sets the environment of a script: the path of pt, a configuration directory, and
+// the IDs of tenants, organisations and users as $ACME, $ACME_ORG, $ACME_ADMIN and so on.
 func (s *server) setup(env *testscript.Env) error {
 	env.Setenv("PATH", filepath.Dir(s.pt)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("PT_BASE_URL", s.BaseURL)
@@ -161,7 +162,7 @@ func (s *server) login(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no account %s", args[0])
 }
 
-// exits runs a command and holds its exit code: exits <code> <command> <args>.
+// exits runs a command and checks its exit code: exits <code> <command> <args>.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits code command [args]")
@@ -182,7 +183,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// save keeps the output of the last command as a variable: save NAME.
+// save sets an environment variable to the output of the last command: save NAME.
 func save(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: save NAME")
@@ -190,7 +191,8 @@ func save(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// Starting must stay cheap: a shell prompt and a loop call pt often.
+// BenchmarkStart measures the startup time and the binary size of pt. Shell prompts and
+// loops start pt often.
 func BenchmarkStart(b *testing.B) {
 	pt := filepath.Join(b.TempDir(), "pt")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", pt, "parapet/cmd/pt")

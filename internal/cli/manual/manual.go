@@ -1,9 +1,7 @@
-// Package manual owns the manual pages of a command line, in the language of
-// man(7).
+// Package manual generates manual pages in man(7) format from cobra commands.
 //
-// It promises that a page is made from what the commands say of themselves and
-// from nothing else, that it is the same bytes for the same commands, and that
-// no text in it can be taken for a request of troff.
+// The output depends only on the commands and is reproducible. All text is escaped, so
+// that troff never interprets it as a request.
 package manual
 
 import (
@@ -15,14 +13,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Section is the section of the manual that the pages belong to.
+// Section is the manual section of the pages.
 const Section = "1"
 
-// Name gives the name of a command's page: pt-auth-login.
+// Name returns the name of a command's page, such as pt-auth-login.
 func Name(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// Pages gives a command and all below it that have a page, each before those
-// below it.
+// Pages returns a command and all its visible subcommands and help topics, recursively.
+// Each command comes before its subcommands.
 func Pages(cmd *cobra.Command) []*cobra.Command {
 	pages := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -33,11 +31,11 @@ func Pages(cmd *cobra.Command) []*cobra.Command {
 	return pages
 }
 
-// Write writes the page of a command. version stands in its foot.
+// Write writes the page of a command. version is the version of pt in the footer.
 func Write(w io.Writer, cmd *cobra.Command, version string) error {
 	p := &page{}
 	p.request(".TH", strings.ToUpper(Name(cmd)), Section, "", "pt "+version, "pt manual")
-	// No hyphenation, text to the left: flags are not to be broken.
+	// Disable hyphenation and justification, so that flags are not broken across lines.
 	p.raw(".nh\n.ad l\n")
 	p.heading("NAME")
 	p.text(Name(cmd) + " - " + cmd.Short)
@@ -67,7 +65,7 @@ func first(a, b string) string {
 	return b
 }
 
-// related are the pages that belong to a command's: the one above, those below.
+// related returns the pages of the parent command and of the subcommands.
 func related(cmd *cobra.Command) []string {
 	var names []string
 	if cmd.HasParent() {
@@ -81,12 +79,12 @@ func related(cmd *cobra.Command) []string {
 	return names
 }
 
-// page is a page as it is written.
+// page builds a page.
 type page struct{ b strings.Builder }
 
 func (p *page) raw(s string) { p.b.WriteString(s) }
 
-// request writes a request with its arguments, each quoted.
+// request writes a troff request with quoted arguments.
 func (p *page) request(name string, args ...string) {
 	p.raw(name)
 	for _, a := range args {
@@ -97,13 +95,13 @@ func (p *page) request(name string, args ...string) {
 
 func (p *page) heading(title string) { p.raw(".SH " + title + "\n") }
 
-// text writes one paragraph.
+// text writes s as one paragraph.
 func (p *page) text(s string) { p.raw(line(strings.Join(strings.Fields(s), " ")) + "\n") }
 
 func (p *page) bold(s string) { p.raw(`\fB` + escape(s) + `\fR` + "\n") }
 
-// block writes text of several paragraphs; lines that are indented stand as they
-// are.
+// block writes text with several paragraphs. Paragraphs with indented lines are written
+// literally.
 func (p *page) block(s string) {
 	for i, paragraph := range strings.Split(strings.Trim(s, "\n"), "\n\n") {
 		if i > 0 {
@@ -117,7 +115,7 @@ func (p *page) block(s string) {
 	}
 }
 
-// literal writes lines as they are.
+// literal writes lines without filling or joining them.
 func (p *page) literal(s string) {
 	p.raw(".nf\n")
 	for l := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
@@ -126,16 +124,16 @@ func (p *page) literal(s string) {
 	p.raw(".fi\n")
 }
 
-// commands lists the commands below one, with what each is for.
+// commands lists the subcommands with their short help.
 func (p *page) commands(cmd *cobra.Command) {
-	begun := false
+	hasHeading := false
 	for _, c := range Pages(cmd)[1:] {
 		if c.Parent() != cmd {
 			continue
 		}
-		if !begun {
+		if !hasHeading {
 			p.heading("COMMANDS")
-			begun = true
+			hasHeading = true
 		}
 		p.raw(".TP\n")
 		p.bold(c.Name())
@@ -143,16 +141,16 @@ func (p *page) commands(cmd *cobra.Command) {
 	}
 }
 
-// flags lists flags with their help.
+// flags lists the visible flags with their help.
 func (p *page) flags(title string, set *pflag.FlagSet) {
-	begun := false
+	hasHeading := false
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
 		}
-		if !begun {
+		if !hasHeading {
 			p.heading(title)
-			begun = true
+			hasHeading = true
 		}
 		name := "--" + f.Name
 		if f.Shorthand != "" {
@@ -169,13 +167,13 @@ func (p *page) flags(title string, set *pflag.FlagSet) {
 	})
 }
 
-// escape makes text mean itself to troff.
+// escape escapes the special characters of troff.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\(rs`, "-", `\-`, "…", `\&...`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(s)
 }
 
-// line makes a line of text, which troff would take for a request if it began
-// with a dot or a quote.
+// line escapes a line of text. Troff interprets a line that starts with a dot or an
+// apostrophe as a request, so such a line gets a zero-width prefix.
 func line(s string) string {
 	s = escape(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "\\(aq") {

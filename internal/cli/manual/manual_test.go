@@ -26,7 +26,7 @@ func example() *cobra.Command {
 	return root
 }
 
-func TestPages(t *testing.T) {
+func TestPages_OmitsHiddenCommands(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, c := range Pages(example()) {
@@ -37,8 +37,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Nothing that a command says of itself is taken for a request of troff.
-func TestWrite(t *testing.T) {
+func TestWrite_EscapesTroffRequests(t *testing.T) {
 	t.Parallel()
 	root := example()
 	list, _, err := root.Find([]string{"list-tasks"})

@@ -1,10 +1,7 @@
-// Package markdown owns how pt shows an answer to people: headings, fields,
-// tables and quoted text.
+// Package markdown formats the output of pt: headings, fields, tables and quoted text.
 //
-// It promises that a plain document is Markdown and the same bytes for the same
-// answer, that a rendered one is the same text laid out for a terminal of a
-// width, and that every text given to it goes through package text first: no
-// command can forget to.
+// A plain document is Markdown and is reproducible. A rendered document has the same
+// text, laid out for the width of a terminal. All text is escaped with package text.
 package markdown
 
 import (
@@ -13,13 +10,13 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// Style says how a document is laid out; the zero Style is plain Markdown.
+// Style is the layout of a document. The zero Style is plain Markdown.
 type Style struct {
 	// Rendered lays the document out for a terminal.
 	Rendered bool
-	// Color marks headings and names; only in a rendered document.
+	// Color highlights headings and names. It applies only to rendered documents.
 	Color bool
-	// Width is the terminal's, in columns; 0 means that nothing is cut.
+	// Width is the width of the terminal in columns; 0 means unlimited.
 	Width int
 }
 
@@ -29,20 +26,20 @@ const (
 	reset = "\x1b[0m"
 )
 
-// Doc is a document as it is written.
+// Doc builds a document.
 type Doc struct {
 	style  Style
 	b      strings.Builder
 	fields bool
 }
 
-// New begins a document.
+// New returns an empty document.
 func New(s Style) *Doc { return &Doc{style: s} }
 
-// String gives the document, with a line end at its end.
+// String returns the document. It ends with a newline unless it is empty.
 func (d *Doc) String() string { return d.b.String() }
 
-// block puts an empty line before what follows, unless it is the first thing.
+// block starts a new block: it writes an empty line unless the document is empty.
 func (d *Doc) block() {
 	if d.b.Len() > 0 {
 		d.b.WriteByte('\n')
@@ -57,7 +54,7 @@ func (d *Doc) paint(code, s string) string {
 	return code + s + reset
 }
 
-// Heading writes a heading of a level from 1.
+// Heading writes a heading. The top level is 1.
 func (d *Doc) Heading(level int, title string) {
 	d.block()
 	title = text.Line(title)
@@ -67,7 +64,7 @@ func (d *Doc) Heading(level int, title string) {
 	d.b.WriteString(d.paint(bold, title) + "\n")
 }
 
-// Field writes a name and its value; an empty value is left out.
+// Field writes a name and its value. It writes nothing if the value is empty.
 func (d *Doc) Field(name, value string) {
 	if value == "" {
 		return
@@ -84,13 +81,13 @@ func (d *Doc) Field(name, value string) {
 	d.b.WriteString("- " + name + " " + text.Line(value) + "\n")
 }
 
-// Line writes a line of its own.
+// Line writes a paragraph of one line.
 func (d *Doc) Line(s string) {
 	d.block()
 	d.b.WriteString(text.Line(s) + "\n")
 }
 
-// Quote writes text that somebody else wrote, its lines marked as such.
+// Quote writes user-generated text as a block quote.
 func (d *Doc) Quote(s string) {
 	s = strings.TrimRight(text.Block(s), "\n")
 	if s == "" {
@@ -106,9 +103,9 @@ func (d *Doc) Quote(s string) {
 	}
 }
 
-// Table writes rows under the names of their columns. In a rendered document
-// the column flex gives way where the table is wider than the terminal; the
-// others are never cut, so that what they hold can be copied.
+// Table writes a table. If a rendered table is wider than the terminal, the column with
+// index flex is truncated. The other columns are never truncated, so that users can copy
+// their values.
 func (d *Doc) Table(columns []string, rows [][]string, flex int) {
 	d.block()
 	if d.style.Rendered {
@@ -130,7 +127,7 @@ func (d *Doc) row(cells []string) {
 	d.b.WriteByte('\n')
 }
 
-// gap stands between the columns of a rendered table.
+// gap is the number of spaces between the columns of a rendered table.
 const gap = 2
 
 func (d *Doc) renderTable(columns []string, rows [][]string, flex int) {

@@ -15,7 +15,7 @@ func example(s Style) string {
 	return d.String()
 }
 
-func TestPlainIsMarkdown(t *testing.T) {
+func TestDoc_PlainStyleIsMarkdown(t *testing.T) {
 	t.Parallel()
 	want := `# AC-1 A\x1b[31m title
 
@@ -38,7 +38,7 @@ The end.
 	}
 }
 
-func TestRenderedFitsTheTerminal(t *testing.T) {
+func TestDoc_RenderedStyleFitsTerminalWidth(t *testing.T) {
 	t.Parallel()
 	want := `AC-1 A\x1b[31m title
 

@@ -1,9 +1,8 @@
-// Package repo owns how a folder tells which project it belongs to: its absolute
-// path, and the address that its git repository is fetched from.
+// Package repo identifies the repository of a directory, by its absolute path and by the
+// URL of its git remote.
 //
-// It promises that it starts no process and writes nothing, that it reads files
-// of git of a bounded size only, and that what it gives of an address holds no
-// password, no token and no query.
+// It starts no process, writes no file and reads only git files of limited size. The
+// URLs that it returns contain no password, token or query.
 package repo
 
 import (
@@ -16,18 +15,18 @@ import (
 	"strings"
 )
 
-// Location is what is known of a folder.
+// Location describes a directory.
 type Location struct {
-	// Dir is the folder's absolute path, its symbolic links followed.
+	// Dir is the absolute path of the directory, with symbolic links resolved.
 	Dir string
-	// Root is the top of the git work tree that it is in, or "".
+	// Root is the top directory of the git work tree that contains Dir, or "".
 	Root string
-	// Remote is the address of the repository's remote, or "".
+	// Remote is the URL of the repository's remote, or "".
 	Remote string
 }
 
-// Address gives the address of the folder: that of the remote, and the folder's
-// place below the top of the repository. It is "" where there is no remote.
+// Address returns the URL of the remote, followed by the path of the directory relative
+// to the top of the repository. It returns "" if there is no remote.
 func (p Location) Address() string {
 	below, err := filepath.Rel(p.Root, p.Dir)
 	if p.Remote == "" || err != nil || below == "." {
@@ -36,28 +35,28 @@ func (p Location) Address() string {
 	return strings.TrimSuffix(strings.TrimRight(p.Remote, "/"), ".git") + "/" + filepath.ToSlash(below)
 }
 
-// maxFile bounds what is read of a file of git.
+// maxFile is the maximum size of a git file in bytes.
 const maxFile = 1 << 20
 
-// Find looks at a folder.
+// Find returns the location of a directory.
 func Find(dir string) Location {
 	p := Location{Dir: Absolute(dir)}
 	if p.Dir == "" {
 		return p
 	}
-	for folder := p.Dir; ; folder = filepath.Dir(folder) {
-		if git := gitDir(folder); git != "" {
-			p.Root, p.Remote = folder, remote(git)
+	for ancestor := p.Dir; ; ancestor = filepath.Dir(ancestor) {
+		if git := gitDir(ancestor); git != "" {
+			p.Root, p.Remote = ancestor, remote(git)
 			return p
 		}
-		if folder == filepath.Dir(folder) {
+		if ancestor == filepath.Dir(ancestor) {
 			return p
 		}
 	}
 }
 
-// Absolute gives a folder's path from the root, its symbolic links followed
-// where it is there; "" where there is no such path.
+// Absolute returns the absolute path of a directory. It resolves symbolic links if the
+// directory exists. It returns "" for the empty path.
 func Absolute(dir string) string {
 	if dir == "" {
 		return ""
@@ -72,7 +71,8 @@ func Absolute(dir string) string {
 	return abs
 }
 
-// IsPath tells whether a text means a folder: it begins as a path does.
+// IsPath reports whether text is a path: ".", "..", an absolute path, or a path that
+// starts with "./" or "../".
 func IsPath(text string) bool {
 	if text == "." || text == ".." || filepath.IsAbs(text) {
 		return true
@@ -80,8 +80,8 @@ func IsPath(text string) bool {
 	return strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
 }
 
-// Address gives the address of a repository as it may be told to others, or ""
-// where the text is none: a folder of this machine, or no address at all.
+// Address returns the URL of a remote repository without credentials and query, or "" if
+// text is not such a URL.
 func Address(text string) string {
 	text = strings.TrimSpace(text)
 	if host, rest, ok := scp(text); ok {
@@ -103,23 +103,22 @@ func Address(text string) string {
 	return clean.String()
 }
 
-// scp takes apart git's short form of an ssh address: user@host:path.
+// scp splits the scp-like form of an SSH URL, user@host:path. host includes the user.
 func scp(text string) (host, rest string, ok bool) {
 	host, rest, ok = strings.Cut(text, ":")
 	if !ok || strings.Contains(text, "://") || strings.ContainsAny(host, "/ \t\\") || rest == "" || len(host) < 2 {
 		return "", "", false
 	}
-	// Whose rest goes on with an @ names a secret before it, or is none.
+	// An @ in the path may follow a password, so such a text is rejected.
 	if strings.ContainsAny(rest, " \t@") || !strings.ContainsAny(host, "@.") {
 		return "", "", false
 	}
 	return host, rest, true
 }
 
-// gitDir gives the folder where git keeps the repository whose work tree begins
-// at folder, or "".
-func gitDir(folder string) string {
-	dot := filepath.Join(folder, ".git")
+// gitDir returns the git directory of the work tree whose top directory is root, or "".
+func gitDir(root string) string {
+	dot := filepath.Join(root, ".git")
 	info, err := os.Stat(dot)
 	switch {
 	case err != nil:
@@ -130,26 +129,26 @@ func gitDir(folder string) string {
 		}
 		return dot
 	}
-	// A linked work tree or a submodule: the file names the folder.
+	// In a linked work tree or a submodule, the file .git contains the path.
 	target, ok := strings.CutPrefix(string(read(dot)), "gitdir:")
 	if !ok {
 		return ""
 	}
-	return FindFrom(folder, strings.TrimSpace(target))
+	return Resolve(root, strings.TrimSpace(target))
 }
 
-// FindFrom gives a path that is meant from a folder unless it is absolute.
-func FindFrom(folder, name string) string {
+// Resolve returns name as a path relative to dir, or unchanged if it is absolute.
+func Resolve(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
-	return filepath.Join(folder, name)
+	return filepath.Join(dir, name)
 }
 
-// remote gives the address of the remote origin, else of the only one there is.
+// remote returns the URL of the remote origin, else of the only remote, else "".
 func remote(git string) string {
 	if common := strings.TrimSpace(string(read(filepath.Join(git, "commondir")))); common != "" {
-		git = FindFrom(git, common)
+		git = Resolve(git, common)
 	}
 	addresses := remotes(read(filepath.Join(git, "config")))
 	if origin := addresses["origin"]; origin != "" {
@@ -163,7 +162,7 @@ func remote(git string) string {
 	return ""
 }
 
-// remotes reads the addresses of a configuration of git, the first of each remote.
+// remotes parses a git configuration and returns the first URL of each remote.
 func remotes(config []byte) map[string]string {
 	found := map[string]string{}
 	section := ""
@@ -189,7 +188,7 @@ func remotes(config []byte) map[string]string {
 	return found
 }
 
-// unquote takes the quotes and the comment off a value.
+// unquote removes the quotes and the comment from a value.
 func unquote(value string) string {
 	if inner, ok := strings.CutPrefix(value, `"`); ok {
 		inner, _, _ = strings.Cut(inner, `"`)
@@ -201,9 +200,9 @@ func unquote(value string) string {
 	return strings.TrimSpace(value)
 }
 
-// read gives a file's content, or nothing where it can't be read or is too large.
+// read returns the content of a file, or nil if it cannot be read or is too large.
 func read(name string) []byte {
-	f, err := os.Open(name) //nolint:gosec // a file of the user's own repository
+	f, err := os.Open(name) //nolint:gosec // a git file of the user's repository
 	if err != nil {
 		return nil
 	}
@@ -215,8 +214,8 @@ func read(name string) []byte {
 	return text
 }
 
-// Normalize gives a path or an address in the form in which two of the same can be
-// held against each other: an absolute path, or host/owner/name.
+// Normalize returns a comparable form of a path or URL: a clean absolute path, or
+// host/owner/name.
 func Normalize(text string) string {
 	text = strings.TrimSpace(text)
 	if filepath.IsAbs(text) {

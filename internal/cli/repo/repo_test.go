@@ -60,7 +60,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-func TestAddressOfAFolder(t *testing.T) {
+func TestLocationAddress_AppendsSubdirectory(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]Location{
 		"https://example.org/a/b.git":      {"/src/b", "/src/b", "https://example.org/a/b.git"},
@@ -74,7 +74,7 @@ func TestAddressOfAFolder(t *testing.T) {
 	}
 }
 
-func TestTheOnlyRemoteIsMeant(t *testing.T) {
+func TestFind_UsesOriginOrOnlyRemote(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
 		"[remote \"up\"]\nURL = \"git@example.org:acme/apollo.git\"\n":                               "git@example.org:acme/apollo.git",
@@ -92,8 +92,7 @@ func TestTheOnlyRemoteIsMeant(t *testing.T) {
 	}
 }
 
-// What is told to the service holds no credential.
-func TestAddress(t *testing.T) {
+func TestAddress_RemovesCredentials(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"https://token@example.org/a/b.git":        "https://example.org/a/b.git",
@@ -116,7 +115,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-func TestIsPath(t *testing.T) {
+func TestIsPath_RecognizesPaths(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{".": true, "..": true, "./x": true, "/x": true, "../x": true, "x/y": false, "APOLLO": false, ".x": false, "": false} {
 		if got := IsPath(text); got != want {
@@ -131,7 +130,7 @@ func FuzzRemotes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, address := range remotes([]byte(text)) {
 			if a := Address(address); a != "" && Address(a) != a {
-				t.Fatalf("%q is not in its last form: %q", a, Address(a))
+				t.Fatalf("Address is not idempotent: %q, then %q", a, Address(a))
 			}
 		}
 	})

@@ -1,11 +1,10 @@
-// Package text owns how text that a stranger wrote is shown: titles, names,
-// questions, messages of a server.
+// Package text escapes untrusted text for output: user-generated text and messages of a
+// server.
 //
-// It promises that what it gives holds no character that moves the cursor,
-// changes a terminal's state, turns the writing direction or can't be seen:
-// each such character appears as a visible escape (\x1b, \u202e), and bytes
-// that are not UTF-8 do so too. JSON keeps the data as it is and spells the same
-// characters as JSON escapes.
+// Control characters, invisible characters and characters that change the writing
+// direction become visible escapes such as \x1b and \u202e, and so do bytes that are not
+// UTF-8. JSON replaces the same characters by JSON escapes, which does not change the
+// data.
 package text
 
 import (
@@ -16,23 +15,24 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes text fit for one line: line ends and tabs are escaped as well.
+// Line escapes text for output in one line: it also escapes newlines and tabs.
 func Line(s string) string { return visible(s, false) }
 
-// Block makes text of several lines fit to be shown: it keeps line ends (as \n)
-// and tabs.
+// Block escapes text for output in several lines: it keeps newlines and tabs, and
+// converts CRLF to LF.
 func Block(s string) string {
 	return visible(strings.ReplaceAll(s, "\r\n", "\n"), true)
 }
 
-func visible(s string, lines bool) string {
-	if clean(s) {
+// visible escapes s. It keeps newlines and tabs if multiline is set.
+func visible(s string, multiline bool) string {
+	if isPrintableASCII(s) {
 		return s
 	}
 	var b strings.Builder
-	// before is the last character of the result. An escape ends in a hexadecimal
-	// digit, which counts for a variation selector behind it: the result is then
-	// the same when it is made visible again.
+	// before is the last character of the result, not of the input. An escape ends in a
+	// digit, which affects a following variation selector. This makes the function
+	// idempotent.
 	before := rune(-1)
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -40,7 +40,7 @@ func visible(s string, lines bool) string {
 		switch {
 		case r == utf8.RuneError && size <= 1:
 			shown = fmt.Sprintf(`\x%02x`, s[i])
-		case lines && (r == '\n' || r == '\t'), !hidden(r, before):
+		case multiline && (r == '\n' || r == '\t'), !needsEscape(r, before):
 		default:
 			shown = escape(r)
 		}
@@ -51,8 +51,9 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// clean is the quick way out for what nearly every text is: printable ASCII.
-func clean(s string) bool {
+// isPrintableASCII reports whether s has only printable ASCII characters. It is the fast
+// path for most texts.
+func isPrintableASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
@@ -78,12 +79,12 @@ func escape(r rune) string {
 	}
 }
 
-// hidden tells whether r, which stands behind before, is not to be shown as it
-// is: controls (C0, DEL, C1), formats (bidirectional, zero-width, tags), line
-// and paragraph separators, fillers and blanks that look like nothing, and
-// variation selectors except the one that an emoji asks for.
-// Source: Unicode's Default_Ignorable_Code_Point and general category C.
-func hidden(r, before rune) bool {
+// needsEscape reports whether the character r, which follows before, must be escaped:
+// control characters (C0, DEL, C1), format characters (bidirectional, zero-width, tags),
+// line and paragraph separators, invisible fillers, and variation selectors except after
+// an emoji.
+// Source: Unicode property Default_Ignorable_Code_Point and general category C.
+func needsEscape(r, before rune) bool {
 	switch {
 	case r < ' ' || (r >= 0x7f && r < 0xa0):
 		return true
@@ -101,18 +102,18 @@ func hidden(r, before rune) bool {
 	}
 }
 
-// JSON spells the characters of valid JSON that a terminal should not get as
-// escapes. It is the same document: they can only stand inside strings.
+// JSON replaces unsafe characters in valid JSON by JSON escapes. The document stays
+// equivalent, because these characters occur only in strings.
 func JSON(doc []byte) []byte {
-	if clean(string(doc)) {
+	if isPrintableASCII(string(doc)) {
 		return doc
 	}
 	out := make([]byte, 0, len(doc)+16)
 	before := rune(-1)
 	for i := 0; i < len(doc); {
 		r, size := utf8.DecodeRune(doc[i:])
-		// Below 0x20 JSON allows white space between tokens alone.
-		if r >= 0x7f && hidden(r, before) {
+		// In valid JSON, characters below 0x20 are white space between tokens.
+		if r >= 0x7f && needsEscape(r, before) {
 			for _, u := range utf16.Encode([]rune{r}) {
 				out = fmt.Appendf(out, `\u%04x`, u)
 			}
@@ -125,8 +126,8 @@ func JSON(doc []byte) []byte {
 	return out
 }
 
-// Width is the number of terminal columns that a text of Line takes: two for
-// wide East Asian characters and emoji, none for combining marks.
+// Width returns the number of terminal columns of a text that Line returned: two for wide
+// East Asian characters and emoji, none for combining marks.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -150,7 +151,7 @@ func runeWidth(r rune) int {
 	}
 }
 
-// Cut shortens a text of Line to n columns, with an ellipsis where it was longer.
+// Cut truncates a text that Line returned to n columns, with an ellipsis if it was longer.
 func Cut(s string, n int) string {
 	if Width(s) <= n {
 		return s

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestLine(t *testing.T) {
+func TestLine_EscapesUnsafeCharacters(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"plain | title":                 "plain | title",
@@ -32,14 +32,14 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestBlockKeepsLines(t *testing.T) {
+func TestBlock_KeepsNewlinesAndTabs(t *testing.T) {
 	t.Parallel()
 	if got := Block("a\r\nb\n\tc\rd\x1b"); got != "a\nb\n\tc"+`\rd\x1b` {
 		t.Fatalf("got %q", got)
 	}
 }
 
-func TestWidthAndCut(t *testing.T) {
+func TestCut_TruncatesToWidth(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		in   string
@@ -53,9 +53,9 @@ func TestWidthAndCut(t *testing.T) {
 	}
 }
 
-// dangerous are the ranges that must never come through, written down apart
-// from the code that escapes them.
-func dangerous(r rune) bool {
+// isUnsafe reports whether a character must be escaped. It is independent of the code
+// under test.
+func isUnsafe(r rune) bool {
 	return r < 0x20 || (r >= 0x7f && r <= 0x9f) || r == 0xad || r == 0x61c || r == 0x180e || (r >= 0x200b && r <= 0x200f) ||
 		(r >= 0x2028 && r <= 0x202e) || (r >= 0x2060 && r <= 0x206f) || r == 0xfeff || (r >= 0xe0000 && r <= 0xe0fff) || (r >= 0xfff9 && r <= 0xfffb)
 }
@@ -66,14 +66,14 @@ func FuzzVisible(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		line := Line(s)
-		if !utf8.ValidString(line) || strings.ContainsFunc(line, dangerous) {
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, isUnsafe) {
 			t.Fatalf("Line(%q) = %q", s, line)
 		}
 		if again := Line(line); again != line {
-			t.Fatalf("Line is not stable: %q, then %q", line, again)
+			t.Fatalf("Line is not idempotent: %q, then %q", line, again)
 		}
 		block := strings.NewReplacer("\n", "", "\t", "").Replace(Block(s))
-		if !utf8.ValidString(block) || strings.ContainsFunc(block, dangerous) {
+		if !utf8.ValidString(block) || strings.ContainsFunc(block, isUnsafe) {
 			t.Fatalf("Block(%q) = %q", s, block)
 		}
 		if got := Cut(line, 10); Width(got) > 10 {
@@ -92,15 +92,15 @@ func FuzzJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		safe := JSON(doc)
-		if strings.ContainsFunc(string(safe), dangerous) {
+		if strings.ContainsFunc(string(safe), isUnsafe) {
 			t.Fatalf("JSON(%q) = %q", doc, safe)
 		}
-		var was, is map[string]string
-		if err := json.Unmarshal(doc, &was); err != nil {
+		var want, got map[string]string
+		if err := json.Unmarshal(doc, &want); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(safe, &is); err != nil || was["title"] != is["title"] {
-			t.Fatalf("data changed: %q is %q (%v)", was, is, err)
+		if err := json.Unmarshal(safe, &got); err != nil || want["title"] != got["title"] {
+			t.Fatalf("JSON changed the data: got %q, want %q (%v)", got, want, err)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The groups of the overview that pt --help gives.
+// The IDs of the command groups in pt --help.
 const (
 	groupTasks     = "tasks"
 	groupDecisions = "decisions"
@@ -19,22 +19,22 @@ const (
 	groupOther     = "other"
 )
 
-// noun is a family of commands: what they are called, and how they are made.
-// Commands that need all others beside them are not named.
-type noun struct {
+// commandFamily is a family of commands. names lists the commands that build returns; it is
+// nil for commands that must be built together with all others.
+type commandFamily struct {
 	group string
 	names []string
 	build func(*invocation) []*cobra.Command
 }
 
-// one is the family of a single command.
-func one(group, name string, build func(*invocation) *cobra.Command) noun {
-	return noun{group, []string{name}, func(inv *invocation) []*cobra.Command { return []*cobra.Command{build(inv)} }}
+// singleCommand returns a family with a single command.
+func singleCommand(group, name string, build func(*invocation) *cobra.Command) commandFamily {
+	return commandFamily{group, []string{name}, func(inv *invocation) []*cobra.Command { return []*cobra.Command{build(inv)} }}
 }
 
-// nouns are all families. A test holds the names against what is made.
-func nouns() []noun {
-	return []noun{
+// commandFamilies returns all families. A test compares names with the built commands.
+func commandFamilies() []commandFamily {
+	return []commandFamily{
 		{groupTasks, []string{"list-tasks", "get-task", "create-task", "update-task", "list-epic-children", "delete-task"}, newTaskCmds},
 		{groupTasks, []string{"claim-next-ready", "keep-claim", "release-claim"}, newClaimCmds},
 		{groupTasks, []string{"list-dependencies", "add-dependency", "remove-dependency"}, newDependencyCmds},
@@ -44,11 +44,11 @@ func nouns() []noun {
 			"list-issues", "get-issue", "create-issue", "update-issue", "assign-issue", "escalate-issue", "transition-issue", "resolve-issue", "promote-issue", "delete-issue",
 		}, newIssueCmds},
 		{groupProjects, []string{"list-projects", "find-project", "create-project", "update-project", "delete-project"}, newProjectCmds},
-		one(groupProjects, "workspace", newWorkspaceCmd),
-		one(groupProjects, "get-project-overview", newOverviewCmd),
+		singleCommand(groupProjects, "workspace", newWorkspaceCmd),
+		singleCommand(groupProjects, "get-project-overview", newOverviewCmd),
 		{groupProjects, []string{"bind-repo", "unbind-repo"}, newBindCmds},
-		one(groupProjects, "import", newImportCmd),
-		one(groupProjects, "export", newExportCmd),
+		singleCommand(groupProjects, "import", newImportCmd),
+		singleCommand(groupProjects, "export", newExportCmd),
 		{groupPlanning, []string{"initiative", "list-initiatives", "create-initiative", "update-initiative", "delete-initiative"}, newInitiativeCmds},
 		{groupPlanning, []string{"list-stages", "create-stage", "update-stage", "start-stage", "complete-stage", "delete-stage"}, newStageCmds},
 		{groupPlanning, []string{"create-gate", "update-gate", "review-gate", "delete-gate"}, newGateCmds},
@@ -61,26 +61,27 @@ func nouns() []noun {
 		{groupRecords, []string{"list-time-entries", "create-time-entry", "update-time-entry", "delete-time-entry"}, newTimeEntryCmds},
 		{groupRecords, []string{"list-runs", "get-run"}, newRunCmds},
 		{groupAccess, []string{"list-delegations", "get-delegation", "create-delegation", "revoke-delegation"}, newDelegationCmds},
-		one(groupAccess, "auth", newAuthCmd),
-		one(groupAccess, "list-orgs", newListOrgsCmd),
-		one(groupAccess, "list-people", newListPeopleCmd),
-		one(groupAccess, "permissions", newPermissionsCmd),
-		one(groupAccess, "list-audit-entries", newListAuditEntriesCmd),
+		singleCommand(groupAccess, "auth", newAuthCmd),
+		singleCommand(groupAccess, "list-orgs", newListOrgsCmd),
+		singleCommand(groupAccess, "list-people", newListPeopleCmd),
+		singleCommand(groupAccess, "permissions", newPermissionsCmd),
+		singleCommand(groupAccess, "list-audit-entries", newListAuditEntriesCmd),
 		{groupAccess, []string{"list-decisions", "get-decision"}, newDecisionLogCmds},
 		{groupAccess, []string{"issue-key", "issue-service-key", "list-keys", "revoke-key"}, func(inv *invocation) []*cobra.Command {
 			return []*cobra.Command{newIssueKeyCmd(inv), newIssueServiceKeyCmd(inv), newListKeysCmd(inv), newRevokeKeyCmd(inv)}
 		}},
-		one(groupOther, "prime", newPrimeCmd),
-		one(groupOther, "api", newAPICmd),
-		one(groupOther, "mcp", newMCPCmd),
-		one(groupOther, "version", newVersionCmd),
+		singleCommand(groupOther, "prime", newPrimeCmd),
+		singleCommand(groupOther, "api", newAPICmd),
+		singleCommand(groupOther, "mcp", newMCPCmd),
+		singleCommand(groupOther, "version", newVersionCmd),
 		{group: groupOther, build: func(inv *invocation) []*cobra.Command {
 			return []*cobra.Command{newCompletionCmd(), newManCmd(inv)}
 		}},
 	}
 }
 
-// addCommands adds the family of the command that word names, or every one.
+// addCommands adds the family of the command called word to root, or all families
+// if no command has that name.
 func addCommands(root *cobra.Command, inv *invocation, word string) {
 	root.AddGroup(
 		&cobra.Group{ID: groupTasks, Title: "Tasks:"},
@@ -93,8 +94,8 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	all := nouns()
-	if i := slices.IndexFunc(all, func(n noun) bool { return slices.Contains(n.names, word) }); i >= 0 {
+	all := commandFamilies()
+	if i := slices.IndexFunc(all, func(n commandFamily) bool { return slices.Contains(n.names, word) }); i >= 0 {
 		all = all[i : i+1]
 	} else {
 		root.AddCommand(helpTopics()...)
@@ -108,20 +109,19 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 	}
 }
 
-// nameArguments makes a command that got other arguments than it takes, or too few
-// or too many, say which ones those are.
+// nameArguments adds the usage line to the error for a wrong number of arguments.
 func nameArguments(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		nameArguments(c)
 	}
-	fit := cmd.Args
-	if fit == nil || cmd.HasSubCommands() {
+	validate := cmd.Args
+	if validate == nil || cmd.HasSubCommands() {
 		return
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if fit(cmd, args) == nil {
+		if validate(cmd, args) == nil {
 			return nil
 		}
-		return fmt.Errorf("wrong arguments (%d given); usage: %s", len(args), cmd.UseLine())
+		return fmt.Errorf("wrong arguments (got %d); usage: %s", len(args), cmd.UseLine())
 	}
 }
