@@ -132,3 +132,26 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
+
+// newHelpCmd returns pt help. Cobra's own help command prints the general help for an
+// unknown command and exits with 0.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command or topic]",
+		Short: "Show help for a command or a topic",
+		Long:  "Show help for a command or a topic.",
+		Example: `  pt help create-task
+  pt help exit-codes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if err := noSuchCommand(target, rest); err != nil {
+				return err
+			}
+			target.InitDefaultHelpFlag()
+			return target.Help()
+		},
+	}
+}

@@ -93,6 +93,7 @@ func addCommands(root *cobra.Command, inv *invocation, word string) {
 		&cobra.Group{ID: groupAccess, Title: "Access:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
+	root.SetHelpCommand(newHelpCmd())
 	root.SetHelpCommandGroupID(groupOther)
 	all := commandFamilies()
 	if i := slices.IndexFunc(all, func(n commandFamily) bool { return slices.Contains(n.names, word) }); i >= 0 {
