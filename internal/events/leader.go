@@ -120,7 +120,7 @@ func (d *Dispatcher) listen(ctx context.Context, woken chan<- struct{}) error {
 	if _, err := conn.Exec(ctx, `LISTEN `+Channel); err != nil {
 		return err
 	}
-	return postgres.Hear(ctx, conn, func(string, string) {
+	return postgres.ReceiveNotifications(ctx, conn, func(string, string) {
 		select {
 		case woken <- struct{}{}:
 		default:
