@@ -109,11 +109,11 @@ func (p *program) jobsPool(ctx context.Context, f func(*postgres.Pool) error) er
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		return &app.SettingError{Name: "DATABASE_URL", Problem: "it is required: the address of the database"}
+		return &app.SettingError{Name: "DATABASE_URL", Problem: "must be set to the address of the database"}
 	}
 	url, err := postgres.RoleURL(cfg.DatabaseURL, postgres.RoleJobs, cfg.DBRoleSecret)
 	if err != nil {
-		return &app.SettingError{Name: "DATABASE_URL", Problem: "it is not the address of a Postgres database"}
+		return &app.SettingError{Name: "DATABASE_URL", Problem: "must be the address of a PostgreSQL database"}
 	}
 	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 2})
 	if err != nil {

@@ -86,7 +86,7 @@ func (p *program) config() (app.Config, error) {
 // directURL is the address of the database as its owner, which a command needs.
 func directURL(cfg app.Config) (string, error) {
 	if cfg.DirectURL == "" {
-		return "", &app.SettingError{Name: "DIRECT_URL", Problem: "it is required: the address of the database as its owner"}
+		return "", &app.SettingError{Name: "DIRECT_URL", Problem: "must be set to the address of the database as its owner"}
 	}
 	return cfg.DirectURL, nil
 }

@@ -85,7 +85,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 			return nil, err
 		}
 	} else if o.Getenv("DIRECT_URL") == "" {
-		return nil, &app.SettingError{Name: "DIRECT_URL", Problem: "with DATABASE_URL it is required: ptd dev migrates and seeds as the database's owner"}
+		return nil, &app.SettingError{Name: "DIRECT_URL", Problem: "must be set if DATABASE_URL is set, because ptd dev migrates and seeds as the database's owner"}
 	}
 	if cfg, err = app.ReadConfig(getenv); err != nil {
 		return nil, err

@@ -299,7 +299,7 @@ func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 func eventually(tb testing.TB, condition func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if what() {
+		if condition() {
 			return
 		}
 	}

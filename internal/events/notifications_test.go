@@ -60,7 +60,7 @@ func TestNotifications_WritesFeedOnce(t *testing.T) {
 		t.Fatalf("another tenant's feed: got %+v, want none", list)
 	}
 	older, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, person, false, personFeed[0].ID, 1)
-	if err != nil || len(older) != 1 || older[0].ID != own[1].ID {
+	if err != nil || len(older) != 1 || older[0].ID != personFeed[1].ID {
 		t.Fatalf("second page of the feed: got %+v, %v", older, err)
 	}
 	mark := func(user op.UUID) bool {
@@ -68,7 +68,7 @@ func TestNotifications_WritesFeedOnce(t *testing.T) {
 		var found bool
 		err := module.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 			var err error
-			found, err = events.MarkRead(t.Context(), tx, tenant, user, false, own[0].ID, time.Now())
+			found, err = events.MarkRead(t.Context(), tx, tenant, user, false, personFeed[0].ID, time.Now())
 			return err
 		})
 		if err != nil {

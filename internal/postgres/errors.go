@@ -40,7 +40,7 @@ func MapError(err error, known ...Constraints) error {
 		return mapServerError(err, pg, known)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		f := fault.Unavailable(err).WithReason(ReasonNoAnswer)
+		f := fault.Unavailable(err).WithReason(ReasonTimeout)
 		f.Message = "The database did not respond in time. Try again shortly."
 		return f
 	}

@@ -50,8 +50,8 @@ func NewNotifications(url string, log *slog.Logger) *Notifications {
 	return &Notifications{url: url, log: log}
 }
 
-// On adds a listener. Call it before Run.
-func (n *Notifications) On(h Listener) { n.listeners = append(n.listeners, h) }
+// AddListener adds a listener. Call it before Run.
+func (n *Notifications) AddListener(h Listener) { n.listeners = append(n.listeners, h) }
 
 // Run listens until ctx ends. It reconnects when the connection is lost.
 func (n *Notifications) Run(ctx context.Context) {

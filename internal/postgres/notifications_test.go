@@ -20,7 +20,7 @@ func TestNotifications_ShareOneConnectionAndReconnect(t *testing.T) {
 	notifications := postgres.NewNotifications(db.RoleURL(postgres.RoleAuth), nil)
 	received := make(chan string, 100)
 	for _, channel := range []string{"parapet_one", "parapet_two"} {
-		notifications.On(postgres.Listener{
+		notifications.AddListener(postgres.Listener{
 			Channel: channel,
 			Missed:  func() { received <- channel + " begins" },
 			Handle:  func(payload string) { received <- channel + " " + payload },

@@ -169,8 +169,8 @@ const (
 	ReasonLocked = "RECORD_LOCKED"
 	// ReasonReadOnly: the database accepts no changes.
 	ReasonReadOnly = "DATABASE_READ_ONLY"
-	// ReasonNoAnswer: the database did not respond before the deadline.
-	ReasonNoAnswer = "DATABASE_TIMEOUT"
+	// ReasonTimeout: the database did not respond before the deadline.
+	ReasonTimeout = "DATABASE_TIMEOUT"
 )
 
 // acquire waits at most p.wait for a connection. It counts against the share of
