@@ -139,7 +139,7 @@ func TestStart_ConcurrentStartsHaveOneOwner(t *testing.T) {
 	}
 }
 
-// TestStart_AfterKilledOwner kills the owner, in a second case together with the server's
+// TestStart_AfterKilledOwner_KeepsCommittedData kills the owner, in a second case together with the server's
 // main process, and starts again immediately. Committed data must survive.
 func TestStart_AfterKilledOwner_KeepsCommittedData(t *testing.T) {
 	t.Parallel()
