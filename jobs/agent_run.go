@@ -15,20 +15,20 @@ import (
 	"parapet/internal/postgres"
 )
 
-// AgentRuns is what carries out what agents are given.
+// AgentRuns executes queued agent runs.
 type AgentRuns struct {
-	// Execute makes one attempt at a run, and says after which time to call again
-	// where that is not zero. Without it this process takes no runs: they wait for
-	// one that does.
+	// Execute makes one attempt at a run. If again is not zero, the job runs again after that
+	// time. If Execute is nil, this process works no runs and they wait for a process that
+	// does.
 	Execute func(ctx context.Context, tenant, run op.UUID) (again time.Duration, err error)
-	// Timeout is the time that Execute takes at most.
+	// Timeout limits one call of Execute.
 	Timeout time.Duration
 }
 
 const (
-	// agentQueue is the queue of runs: only processes that have a command work it.
+	// agentQueue is the River queue of runs. Only processes that have an agent command work it.
 	agentQueue = "agents"
-	// agentWorkers is how many commands run in one process at a time.
+	// agentWorkers is the number of commands that one process runs concurrently.
 	agentWorkers = 2
 )
 
@@ -37,7 +37,7 @@ type agentRunArgs struct {
 	Run    op.UUID `json:"run"`
 }
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (agentRunArgs) Kind() string { return "agent_run" }
 
 type agentRunWorker struct {
@@ -45,16 +45,16 @@ type agentRunWorker struct {
 	runs AgentRuns
 }
 
-// Timeout is longer than other jobs': so much longer than the run's own that this
-// one is never what ends it.
+// Timeout implements river.Worker. It is longer than the run's own timeout, so River never
+// ends an attempt first.
 func (w *agentRunWorker) Timeout(*river.Job[agentRunArgs]) time.Duration {
 	return w.runs.Timeout + time.Minute
 }
 
-// Work makes one attempt.
+// Work implements river.Worker. It makes one attempt.
 func (w *agentRunWorker) Work(ctx context.Context, job *river.Job[agentRunArgs]) error {
 	if w.runs.Execute == nil {
-		return errors.New("agent runs are not carried out here")
+		return errors.New("this process has no agent command configured")
 	}
 	again, err := w.runs.Execute(ctx, job.Args.Tenant, job.Args.Run)
 	if err != nil {
@@ -66,11 +66,11 @@ func (w *agentRunWorker) Work(ctx context.Context, job *river.Job[agentRunArgs])
 	return nil
 }
 
-// agentRunQueue turns queued runs into jobs.
+// agentRunQueue inserts a job for each queued run.
 type agentRunQueue struct{ client *river.Client[pgx.Tx] }
 
-// subscriber hears of runs. The job is inserted in the transaction that notes the
-// event as processed: there is one job a run.
+// subscriber returns the subscriber for queued runs. It inserts the job in the transaction
+// that marks the event as processed, so there is one job per run.
 func (q *agentRunQueue) subscriber() events.Subscriber {
 	return events.Subscriber{Name: "agent runs", Types: []string{contract.EventRunQueued}, Handle: q.insert}
 }
@@ -78,13 +78,13 @@ func (q *agentRunQueue) subscriber() events.Subscriber {
 func (q *agentRunQueue) insert(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 	raw, ok := tx.(pgx.Tx)
 	if !ok {
-		return fmt.Errorf("jobs: a subscriber was given a %T", tx)
+		return fmt.Errorf("jobs: a subscriber needs a pgx.Tx, got %T", tx)
 	}
 	var jobs []river.InsertManyParams
 	for _, e := range list {
 		run, err := op.ParseUUID(e.AggregateID)
 		if err != nil {
-			return fmt.Errorf("jobs: %s names no run: %w", e.Type, err)
+			return fmt.Errorf("jobs: the aggregate of %s is not a run id: %w", e.Type, err)
 		}
 		jobs = append(jobs, river.InsertManyParams{
 			Args: agentRunArgs{Tenant: e.TenantID, Run: run}, InsertOpts: &river.InsertOpts{Queue: agentQueue},
@@ -94,10 +94,10 @@ func (q *agentRunQueue) insert(ctx context.Context, tx postgres.Querier, list []
 	return err
 }
 
-// scoreArgs asks for a round of scoring.
+// scoreArgs are the arguments of a job that scores finished runs.
 type scoreArgs struct{}
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (scoreArgs) Kind() string { return "agent_run_scoring" }
 
 type scoreWorker struct {
@@ -105,7 +105,7 @@ type scoreWorker struct {
 	score func(ctx context.Context) error
 }
 
-// Work scores what is finished.
+// Work implements river.Worker.
 func (w *scoreWorker) Work(ctx context.Context, _ *river.Job[scoreArgs]) error {
 	if w.score == nil {
 		return nil

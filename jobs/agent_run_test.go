@@ -14,9 +14,9 @@ import (
 	"parapet/jobs"
 )
 
-// TestARunBecomesOneJob: however often its event comes. It waits while no process
-// carries runs out, and is called again when it asks for that.
-func TestARunBecomesOneJob(t *testing.T) {
+// TestAgentRunQueue_InsertsOneJobPerRun redelivers the event of a run: there must be one
+// job. It waits until a process has a command, and runs again when Execute requests it.
+func TestAgentRunQueue_InsertsOneJobPerRun(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant, run := db.Owner(t), uid.New(), uid.New()
@@ -40,7 +40,7 @@ func TestARunBecomesOneJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, func() bool { return count() == 1 })
-	// Told again, it is known.
+	// Redeliver the event.
 	if _, err := owner.Exec(t.Context(), `UPDATE events.outbox SET dispatched_at = NULL`); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestARunBecomesOneJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := count(); n != 1 {
-		t.Errorf("%d jobs wait for a process that carries runs out, want 1", n)
+		t.Errorf("got %d available jobs, want 1", n)
 	}
 	if err := idle.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestARunBecomesOneJob(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if of != tenant || id != run {
-			t.Errorf("called for %s of %s", id, of)
+			t.Errorf("Execute: called for run %s of tenant %s", id, of)
 		}
 		if calls++; calls == 1 {
 			return time.Second, nil
@@ -75,6 +75,6 @@ func TestARunBecomesOneJob(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if calls != 2 {
-		t.Errorf("called %d times, want twice", calls)
+		t.Errorf("Execute: got %d calls, want 2", calls)
 	}
 }

@@ -13,38 +13,37 @@ import (
 	"parapet/internal/postgres"
 )
 
-// CheckpointConfig says where signed checkpoints of the audit chains go; without
-// both there are none.
+// CheckpointConfig configures signed checkpoints of the audit chains. If Key or Dir is
+// empty, no checkpoints are signed.
 type CheckpointConfig struct {
 	// Key is the secret key (see audit.NewCheckpointKey).
 	Key string
-	// Dir is a folder that leaves the database's reach: checkpoints are worth as
-	// much as they are out of the hands of whoever can change the database.
+	// Dir is the folder for checkpoints. It must be outside the database: a checkpoint proves
+	// nothing to an attacker who can change both.
 	Dir string
-	// Observe, where it is set, is called with the result of each attempt:
+	// Observe, if set, is called with the result of each attempt:
 	// CheckpointSigned, CheckpointRefused or CheckpointFailed.
 	Observe func(result string)
 }
 
-// The results of an attempt to sign a checkpoint.
+// Results of an attempt to sign a checkpoint.
 const (
 	CheckpointSigned = "signed"
-	// CheckpointRefused says that the chains are not what was written.
+	// CheckpointRefused means that the chains failed verification.
 	CheckpointRefused = "refused"
-	// CheckpointFailed says that the database or the folder could not be read or
-	// written.
+	// CheckpointFailed means that reading or writing the database or the folder failed.
 	CheckpointFailed = "failed"
 )
 
-// checkpointTimeout bounds one attempt, which reads every entry.
+// checkpointTimeout limits one attempt, which reads every entry.
 const checkpointTimeout = 50 * time.Minute
 
-// loggedProblems bounds the log lines of one attempt.
+// loggedProblems limits the log lines of one attempt.
 const loggedProblems = 20
 
 type checkpointArgs struct{}
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (checkpointArgs) Kind() string { return "audit_checkpoint" }
 
 type checkpointWorker struct {
@@ -55,14 +54,14 @@ type checkpointWorker struct {
 	cfg   CheckpointConfig
 }
 
-// Timeout is longer than that of other jobs, because the chains are long.
+// Timeout implements river.Worker. Reading the chains takes longer than other jobs.
 func (w *checkpointWorker) Timeout(*river.Job[checkpointArgs]) time.Duration {
 	return checkpointTimeout
 }
 
-// Work verifies the chains and signs one checkpoint. Chains that are not what was
-// written are not looked at again before the next hour: another attempt would find
-// the same.
+// Work implements river.Worker. It verifies the chains and signs one checkpoint. If
+// verification fails, the job is not retried before the next hour, because a retry would
+// find the same problems.
 func (w *checkpointWorker) Work(ctx context.Context, _ *river.Job[checkpointArgs]) error {
 	result := CheckpointSigned
 	err := audit.Checkpoint(ctx, w.pool, w.cfg.Key, w.cfg.Dir, w.clock.Now())
@@ -72,7 +71,7 @@ func (w *checkpointWorker) Work(ctx context.Context, _ *river.Job[checkpointArgs
 		result = CheckpointRefused
 		for i, problem := range broken.Problems {
 			if i == loggedProblems {
-				w.log.ErrorContext(ctx, "audit log: there are more problems; run ptd audit verify", "problems", len(broken.Problems))
+				w.log.ErrorContext(ctx, "audit log: more problems were found; run ptd audit verify to list them", "problems", len(broken.Problems))
 				break
 			}
 			w.log.ErrorContext(ctx, "audit log: no checkpoint was signed", "problem", problem.String(), "folder", w.cfg.Dir)

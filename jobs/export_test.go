@@ -23,10 +23,10 @@ func Retain(ctx context.Context, pool *postgres.Pool, c clock.Clock, others ...H
 	return w.Work(ctx, nil)
 }
 
-// WarningID is the id of a day's warning.
+// WarningID returns the id of a day's warning.
 func WarningID(tenant, jti op.UUID, now time.Time) op.UUID { return warningID(tenant, jti, now) }
 
-// Kinds are the kinds of all jobs that have a schedule.
+// Kinds returns the kinds of all scheduled jobs.
 func Kinds() []string {
 	var kinds []string
 	for _, s := range schedules(Deps{}, nil) {
@@ -35,8 +35,8 @@ func Kinds() []string {
 	return kinds
 }
 
-// TimesFit tells whether a job that is still allowed to run is never rescued.
+// TimesFit reports whether a job times out before it is rescued, and is rescued within two minutes.
 func TimesFit() bool { return jobTimeout < rescueAfter && rescueAfter+30*time.Second <= 2*time.Minute }
 
-// RunPeriodic gives River the schedules, to see that it takes them.
+// RunPeriodic returns the schedules as River's periodic jobs.
 func RunPeriodic(d Deps) []*river.PeriodicJob { return periodic(schedules(d, nil), d) }

@@ -6,20 +6,20 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// schedule is one line of the list of what runs when.
+// schedule is a periodic job.
 type schedule struct {
-	// args is an empty job of the kind.
+	// args are empty arguments of the job's kind.
 	args  river.JobArgs
 	every time.Duration
 	// add registers the kind's worker.
 	add func(*river.Workers) error
-	// when is nil for a job that always runs.
+	// when reports whether the job runs; nil means always.
 	when func(Deps) bool
 }
 
-// schedules lists the River workers of the product that run by the clock, and
-// when. Each runs at the start of a leader too, unless it has run within its
-// period. What runs when something has happened is in agent_run.go.
+// schedules lists the periodic jobs. Each also runs when a leader starts, unless
+// it has run within its period. Jobs that events trigger are in agent_run.go and
+// password_reset.go.
 func schedules(d Deps, dispatcher drainer) []schedule {
 	return []schedule{
 		{
@@ -56,8 +56,8 @@ func worker[T river.JobArgs](w river.Worker[T]) func(*river.Workers) error {
 	return func(all *river.Workers) error { return river.AddWorkerSafely(all, w) }
 }
 
-// periodic turns the list into River's: one job a kind and period, however many
-// leaders come and go within it.
+// periodic converts the schedules to River's. A job is unique by kind and period, so a
+// change of leader does not repeat it.
 func periodic(list []schedule, d Deps) []*river.PeriodicJob {
 	var jobs []*river.PeriodicJob
 	for _, s := range list {

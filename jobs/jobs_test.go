@@ -24,14 +24,14 @@ import (
 	"parapet/jobs"
 )
 
-func eventually(tb testing.TB, within time.Duration, what func() bool) {
+func eventually(tb testing.TB, within time.Duration, condition func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if what() {
+		if condition() {
 			return
 		}
 	}
-	tb.Fatalf("it did not happen within %s", within)
+	tb.Fatalf("the condition was not met within %s", within)
 }
 
 func jobsPool(tb testing.TB, db *pgtest.DB) *postgres.Pool {
@@ -67,19 +67,19 @@ func publish(tb testing.TB, db *pgtest.DB, tenant op.UUID, aggregate string) {
 	}
 }
 
-func TestTheTimesFitTogether(t *testing.T) {
+func TestSchedules_TimeoutsAndConditions(t *testing.T) {
 	t.Parallel()
 	if !jobs.TimesFit() {
 		t.Error("a job must time out before it is rescued, and be rescued within two minutes")
 	}
 	if n := len(jobs.RunPeriodic(jobs.Deps{})); n != len(jobs.Kinds())-3 {
-		t.Errorf("%d schedules without a checkpoint key, chores and scoring, want all but those three of %v", n, jobs.Kinds())
+		t.Errorf("got %d schedules without checkpoints, maintenance and scoring, want all except those three of %v", n, jobs.Kinds())
 	}
 }
 
-// One process with everything in it: the schedules run as parapet_jobs, events
-// are dispatched, decisions are written, a checkpoint appears, Stop ends it all.
-func TestARunnerDoesItsWork(t *testing.T) {
+// One process runs everything: the schedules run as parapet_jobs, events are dispatched,
+// decisions are written, a checkpoint is signed, and Stop ends it all.
+func TestRunner_RunsSchedulesEventsAndDecisionLog(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, pool, tenant := db.Owner(t), jobsPool(t, db), uid.New()
@@ -117,10 +117,10 @@ func TestARunnerDoesItsWork(t *testing.T) {
 	select {
 	case got := <-taken:
 		if got != "first" {
-			t.Errorf("took %q", got)
+			t.Errorf("subscriber test: got event of %q", got)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("no event was delivered")
+		t.Fatal("subscriber test: got no event")
 	}
 	eventually(t, 30*time.Second, func() bool {
 		kinds, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT DISTINCT kind FROM river.river_job WHERE state = 'completed'`)
@@ -132,7 +132,7 @@ func TestARunnerDoesItsWork(t *testing.T) {
 	eventually(t, 5*time.Second, func() bool { return decisions.Written() == 1 })
 	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
 	if err != nil || len(files) != 1 {
-		t.Fatalf("%v, %v: want one checkpoint", files, err)
+		t.Fatalf("checkpoints: got %v, %v; want one", files, err)
 	}
 	file, err := os.ReadFile(files[0])
 	if err != nil {
@@ -143,13 +143,13 @@ func TestARunnerDoesItsWork(t *testing.T) {
 	}
 	var errored int
 	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job WHERE errors IS NOT NULL`).Scan(&errored); err != nil || errored != 0 {
-		t.Errorf("%d jobs have failed, %v", errored, err)
+		t.Errorf("failed jobs: got %d, %v; want 0", errored, err)
 	}
 }
 
-// Without its last checkpoint nothing shows that a chain was rewritten: the job that
-// would sign the next one reports it and signs nothing.
-func TestCheckpointJob_SignsNothingWhenAChainWasRewritten(t *testing.T) {
+// Only the last checkpoint shows that a chain was rewritten: the job that would sign the
+// next one must report the problem and sign nothing.
+func TestCheckpointJob_RewrittenChain_SignsNothing(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, pool, tenant, dir := db.Owner(t), jobsPool(t, db), uid.New(), t.TempDir()
@@ -183,10 +183,10 @@ func TestCheckpointJob_SignsNothingWhenAChainWasRewritten(t *testing.T) {
 	select {
 	case result := <-results:
 		if result != jobs.CheckpointRefused {
-			t.Errorf("result %s, want %s", result, jobs.CheckpointRefused)
+			t.Errorf("Observe: got %s, want %s", result, jobs.CheckpointRefused)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("no attempt")
+		t.Fatal("Observe: no attempt was made")
 	}
 	eventually(t, 10*time.Second, func() bool {
 		var state string
@@ -194,15 +194,15 @@ func TestCheckpointJob_SignsNothingWhenAChainWasRewritten(t *testing.T) {
 		return err == nil && state == "cancelled"
 	})
 	if text := lines.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "no checkpoint was signed") ||
-		!strings.Contains(text, string(tenant)) || !strings.Contains(text, "it is not the entry that the checkpoint of") {
-		t.Errorf("the log does not say what is wrong: %s", text)
+		!strings.Contains(text, string(tenant)) || !strings.Contains(text, "it differs from the entry in the checkpoint of") {
+		t.Errorf("the log does not contain the problem: %s", text)
 	}
 	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 1 {
-		t.Errorf("%v, %v: want the first checkpoint alone", files, err)
+		t.Errorf("checkpoints: got %v, %v; want only the first", files, err)
 	}
 }
 
-// logged is a log that can be read while it is written.
+// logged is a log buffer that is safe for concurrent use.
 type logged struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -220,8 +220,8 @@ func (l *logged) String() string {
 	return l.buf.String()
 }
 
-// A job whose process died stays behind as running; it is run again, by another.
-func TestAStuckJobIsRescued(t *testing.T) {
+// A job whose process died is still marked as running. Another process must run it again.
+func TestRunner_RescuesStuckJob(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := db.Owner(t)
@@ -257,11 +257,11 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	key(tenant, tenant.service, "at the floor", 14*day, false)
+	key(tenant, tenant.service, "at 14 days", 14*day, false)
 	key(tenant, tenant.service, "soon", 36*time.Hour, false)
 	key(tenant, tenant.service, "just expired", -time.Hour, false)
 	key(tenant, tenant.service, "long expired", -25*time.Hour, false)
-	key(tenant, tenant.service, "beyond the floor", 14*day+12*time.Hour, false)
+	key(tenant, tenant.service, "beyond 14 days", 14*day+12*time.Hour, false)
 	key(tenant, tenant.service, "revoked", day, true)
 	key(tenant, tenant.person, "a person's", day, false)
 	key(closed, closed.service, "a closed tenant's", day, false)
@@ -284,14 +284,14 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	}
 	watch()
 	at = now.Add(11 * time.Hour)
-	watch() // the same day again
-	if got := strings.Join(labels(), ", "); got != "just expired -1, soon 1, at the floor 14" {
-		t.Errorf("told of: %s", got)
+	watch() // second run on the same day
+	if got := strings.Join(labels(), ", "); got != "just expired -1, soon 1, at 14 days 14" {
+		t.Errorf("warnings: got %s", got)
 	}
 	at = now.Add(day)
 	watch()
-	if got := labels()[3:]; strings.Join(got, ", ") != "soon 0, at the floor 13, beyond the floor 13" {
-		t.Errorf("told of on the next day: %v", got)
+	if got := labels()[3:]; strings.Join(got, ", ") != "soon 0, at 14 days 13, beyond 14 days 13" {
+		t.Errorf("warnings of the next day: got %v", got)
 	}
 
 	d, err := events.NewDispatcher(events.Config{Pool: pool, Subscribers: []events.Subscriber{events.Notifications()}})
@@ -303,21 +303,21 @@ func TestKeyExpiry_WarnsOnceADay(t *testing.T) {
 	}
 	feed, err := events.Feed(t.Context(), owner, tenant.tenant, tenant.person, true, "", 50)
 	if err != nil || len(feed) != 6 || feed[0].Audience != events.ToAdministrators {
-		t.Errorf("%d in the administrators' feed, %v", len(feed), err)
+		t.Errorf("administrators' feed: got %d notifications, %v", len(feed), err)
 	}
 }
 
-func TestWarningIDsAreUUIDsOfTheirDay(t *testing.T) {
+func TestWarningID_DependsOnDayTenantAndKey(t *testing.T) {
 	t.Parallel()
 	tenant, jti := uid.New(), uid.New()
 	now := time.Date(2026, 11, 20, 23, 59, 59, 0, time.UTC)
 	id := jobs.WarningID(tenant, jti, now)
 	if _, err := op.ParseUUID(string(id)); err != nil || id[14] != '7' {
-		t.Errorf("%s: %v", id, err)
+		t.Errorf("WarningID: got %s, %v; want a version 7 UUID", id, err)
 	}
 	if id != jobs.WarningID(tenant, jti, now.Add(-20*time.Hour)) || id == jobs.WarningID(tenant, jti, now.Add(time.Second)) ||
 		id == jobs.WarningID(uid.New(), jti, now) || id == jobs.WarningID(tenant, uid.New(), now) {
-		t.Error("the id must be the day's, the tenant's and the key's")
+		t.Error("WarningID: got the same id for another day, tenant or key")
 	}
 }
 
@@ -330,23 +330,23 @@ func TestRetain_DeletesOldKeysAndContinuesAfterAFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := errors.New("it has failed")
+	failed := errors.New("housekeeper failed")
 	ran := false
 	err = jobs.Retain(t.Context(), pool, clock.System{},
 		jobs.Housekeeper{Name: "bad", Run: func(context.Context, time.Time) (int64, error) { return 0, failed }},
 		jobs.Housekeeper{Name: "good", Run: func(context.Context, time.Time) (int64, error) { ran = true; return 0, nil }})
 	if !errors.Is(err, failed) || !ran {
-		t.Errorf("%v, the one after the failure ran: %t", err, ran)
+		t.Errorf("Retain: got %v, want the failure; the next housekeeper ran: %t, want true", err, ran)
 	}
 	var left int
 	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM events.idempotency_keys`).Scan(&left); err != nil || left != 23 {
-		t.Errorf("%d keys left, %v, want those of a day", left, err)
+		t.Errorf("idempotency keys: got %d, %v; want those of the last day (23)", left, err)
 	}
 }
 
 type fixture struct{ tenant, service, person op.UUID }
 
-// directory makes a tenant with a SERVICE principal and a person.
+// directory creates a tenant with a SERVICE principal and a person.
 func directory(tb testing.TB, owner *postgres.Pool, slug string) fixture {
 	tb.Helper()
 	f := fixture{uid.New(), uid.New(), uid.New()}

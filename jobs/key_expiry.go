@@ -17,18 +17,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// expiryFloor is how long before its end a key is warned of; the monitor in CI
-// has the same.
+// expiryFloor is how long before its expiry a key is warned of. The monitor in CI uses the
+// same value.
 const expiryFloor = 14 * 24 * time.Hour
 
 type keyExpiryArgs struct{}
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (keyExpiryArgs) Kind() string { return "key_expiry_watch" }
 
-// keyExpiryWorker watches the keys of SERVICE principals in all tenants. It reads
-// the directory by its own narrow grant, and writes one event a key and day (UTC),
-// because the event's id is made of the two.
+// keyExpiryWorker warns of expiring keys of SERVICE principals in all tenants. It reads
+// the directory with a grant for just these columns. It writes one event per key and day
+// (UTC), because the event's id is derived from them.
 type keyExpiryWorker struct {
 	river.WorkerDefaults[keyExpiryArgs]
 	pool  *postgres.Pool
@@ -36,8 +36,8 @@ type keyExpiryWorker struct {
 	log   *slog.Logger
 }
 
-// A key that has expired within the last day is told of once more; after that
-// its consumers have.
+// sqlExpiring also selects keys that expired within the last day, so that there is one
+// warning after the expiry.
 const sqlExpiring = `
 SELECT k.tenant_id, k.jti, k.label, k.owner_id, k.expires_at, u.integration_key
 FROM identity.api_keys k
@@ -56,18 +56,18 @@ type expiringKey struct {
 	IntegrationKey string
 }
 
-// keyExpiry is the public form of the warning, the event's resource.
+// keyExpiry is the resource in the event: the public form of the warning.
 type keyExpiry struct {
 	JTI            op.UUID   `json:"jti"`
 	Label          string    `json:"label"`
 	Owner          op.UUID   `json:"owner"`
 	IntegrationKey string    `json:"integrationKey"`
 	Expiry         time.Time `json:"expiry"`
-	// DaysLeft is the number of whole days; negative means expired.
+	// DaysLeft is a number of whole days; negative means expired.
 	DaysLeft int `json:"daysLeft"`
 }
 
-// Work writes the day's warnings that are not written yet.
+// Work implements river.Worker. It writes the day's warnings that do not exist yet.
 func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs]) error {
 	now := w.clock.Now()
 	keys, err := postgres.Collect[expiringKey](ctx, w.pool, sqlExpiring, postgres.Args{
@@ -103,8 +103,8 @@ func (w *keyExpiryWorker) Work(ctx context.Context, _ *river.Job[keyExpiryArgs])
 	return nil
 }
 
-// warningID is a version 7 UUID of the day's first moment whose random part is
-// made of tenant, key and day.
+// warningID returns a version 7 UUID with the time at which the day begins. Its random part
+// is derived from tenant, key and day.
 func warningID(tenant, jti op.UUID, now time.Time) op.UUID {
 	day := now.UTC().Truncate(24 * time.Hour)
 	sum := sha256.Sum256([]byte(events.KeyExpiryWarned + " " + string(tenant) + " " + string(jti) + " " + day.Format(time.DateOnly)))

@@ -15,22 +15,22 @@ import (
 	"parapet/internal/postgres"
 )
 
-// PasswordResets is what sends reset links.
+// PasswordResets sends reset links.
 type PasswordResets struct {
-	// Send makes the link of a reset and sends it.
+	// Send creates the link of a reset and sends it.
 	Send func(ctx context.Context, tenant, reset op.UUID) error
-	// Start starts a reset for each account of an address.
+	// Start starts a reset for each account with the address.
 	Start func(ctx context.Context, email string) error
 }
 
-// resetLinkArgs asks for the link of one reset. It holds no secret: the link is
-// made when it is sent.
+// resetLinkArgs are the arguments of a job that sends the link of one reset. They contain
+// no secret, because the link is created when it is sent.
 type resetLinkArgs struct {
 	Tenant op.UUID `json:"tenant"`
 	Reset  op.UUID `json:"reset"`
 }
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (resetLinkArgs) Kind() string { return "password_reset_link" }
 
 type resetLinkWorker struct {
@@ -38,20 +38,20 @@ type resetLinkWorker struct {
 	resets PasswordResets
 }
 
-// Work makes one attempt.
+// Work implements river.Worker. It makes one attempt.
 func (w *resetLinkWorker) Work(ctx context.Context, job *river.Job[resetLinkArgs]) error {
 	if w.resets.Send == nil {
-		return errors.New("reset links are not sent here")
+		return errors.New("this process cannot send reset links")
 	}
 	return w.resets.Send(ctx, job.Args.Tenant, job.Args.Reset)
 }
 
-// resetRequestArgs asks for a reset of each account of an address.
+// resetRequestArgs are the arguments of a job that resets each account with an address.
 type resetRequestArgs struct {
 	Email string `json:"email"`
 }
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (resetRequestArgs) Kind() string { return "password_reset_request" }
 
 type resetRequestWorker struct {
@@ -59,19 +59,19 @@ type resetRequestWorker struct {
 	resets PasswordResets
 }
 
-// Work makes one attempt.
+// Work implements river.Worker. It makes one attempt.
 func (w *resetRequestWorker) Work(ctx context.Context, job *river.Job[resetRequestArgs]) error {
 	if w.resets.Start == nil {
-		return errors.New("password resets are not started here")
+		return errors.New("this process cannot start password resets")
 	}
 	return w.resets.Start(ctx, job.Args.Email)
 }
 
-// resetQueue turns events about password resets into jobs.
+// resetQueue inserts jobs for events about password resets.
 type resetQueue struct{ client *river.Client[pgx.Tx] }
 
-// subscriber inserts each job in the transaction that notes its event as
-// processed, so there is one job an event.
+// subscriber returns the subscriber for password resets. It inserts each job in the
+// transaction that marks its event as processed, so there is one job per event.
 func (q *resetQueue) subscriber() events.Subscriber {
 	return events.Subscriber{
 		Name: "password resets", Types: []string{contract.EventResetStarted, contract.EventResetRequested}, Handle: q.insert,
@@ -81,7 +81,7 @@ func (q *resetQueue) subscriber() events.Subscriber {
 func (q *resetQueue) insert(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 	raw, ok := tx.(pgx.Tx)
 	if !ok {
-		return fmt.Errorf("jobs: a subscriber was given a %T", tx)
+		return fmt.Errorf("jobs: a subscriber needs a pgx.Tx, got %T", tx)
 	}
 	var jobs []river.InsertManyParams
 	for _, e := range list {
@@ -95,7 +95,7 @@ func (q *resetQueue) insert(ctx context.Context, tx postgres.Querier, list []eve
 		}
 		reset, err := op.ParseUUID(e.AggregateID)
 		if err != nil {
-			return fmt.Errorf("jobs: %s names no reset: %w", e.Type, err)
+			return fmt.Errorf("jobs: the aggregate of %s is not a reset id: %w", e.Type, err)
 		}
 		jobs = append(jobs, river.InsertManyParams{Args: resetLinkArgs{Tenant: e.TenantID, Reset: reset}})
 	}

@@ -15,13 +15,13 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Retention says how long what is done with is kept.
+// Retention configures how long old rows are kept.
 type Retention struct {
-	// Events are dispatched events, processed ids and notifications; 30 days if zero.
+	// Events is for dispatched events, processed ids and notifications; 30 days if zero.
 	Events time.Duration
-	// Decisions are lines of the decision log; 90 days if zero.
+	// Decisions is for records of the decision log; 90 days if zero.
 	Decisions time.Duration
-	// IdempotencyKeys are kept answers; 24 hours if zero.
+	// IdempotencyKeys is for stored responses; 24 hours if zero.
 	IdempotencyKeys time.Duration
 }
 
@@ -39,18 +39,18 @@ func (r Retention) withDefaults() Retention {
 	return r
 }
 
-// Housekeeper is a module's own retention: a module is the only writer of its
-// schema, so it deletes what it need not keep (ended sessions, say) itself.
+// Housekeeper is a module's own retention or maintenance. Each module deletes its own rows,
+// such as ended sessions, because only it writes to its schema.
 type Housekeeper struct {
 	Name string
-	// Run deletes what is not needed at now, or does what is due, and says how many
-	// rows those were.
+	// Run deletes rows that are no longer needed at now, or does the work that is due, and
+	// returns the number of rows.
 	Run func(ctx context.Context, now time.Time) (int64, error)
 }
 
 type retentionArgs struct{}
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (retentionArgs) Kind() string { return "retention" }
 
 type retentionWorker struct {
@@ -64,7 +64,7 @@ type retentionWorker struct {
 
 const sqlPruneIdempotency = `DELETE FROM events.idempotency_keys WHERE created_at < @before`
 
-// Work prunes one after the other; the failure of one holds up no other.
+// Work implements river.Worker. It runs all housekeepers even if one of them fails.
 func (w *retentionWorker) Work(ctx context.Context, _ *river.Job[retentionArgs]) error {
 	now := w.clock.Now()
 	all := append([]Housekeeper{

@@ -21,24 +21,24 @@ import (
 	"parapet/internal/uid"
 )
 
-// Deps is what the jobs need.
+// Deps are the dependencies and settings of the jobs.
 type Deps struct {
-	// Pool is parapet_jobs'. River listens on one of its connections, each
-	// subscriber works on one, and a handful of jobs: eight are few, sixteen plenty.
+	// Pool is a pool of parapet_jobs. River listens on one of its connections, each
+	// subscriber uses one, and jobs use a few: eight are few, sixteen are plenty.
 	Pool *postgres.Pool
-	// Subscribers are those besides the notifications.
+	// Subscribers are the subscribers besides the built-in ones.
 	Subscribers []events.Subscriber
-	// DecisionLog is written while the jobs run, when there is one.
+	// DecisionLog, if set, writes its records while the jobs run.
 	DecisionLog *decisionlog.Log
-	// Housekeepers are the modules' own retention, run with ours every hour.
+	// Housekeepers are the modules' own retention. They run hourly.
 	Housekeepers []Housekeeper
-	// Maintenance are what the modules do by themselves every minute.
+	// Maintenance is the modules' own maintenance. It runs every minute.
 	Maintenance []Housekeeper
-	// AgentRuns carries out what agents are given.
+	// AgentRuns executes agent runs.
 	AgentRuns AgentRuns
 	// PasswordResets sends reset links.
 	PasswordResets PasswordResets
-	// Score scores finished agent runs, every five minutes, where it is set.
+	// Score, if set, scores finished agent runs every five minutes.
 	Score      func(ctx context.Context) error
 	Retention  Retention
 	Checkpoint CheckpointConfig
@@ -46,9 +46,9 @@ type Deps struct {
 	Log        *slog.Logger
 }
 
-// What bounds a job. A job that is older than rescueAfter and whose process does
-// not tell that it is done is run again; River looks every 30 s, so two minutes
-// after its start at the latest.
+// Limits of a job. River checks every 30 s for running jobs that started more than
+// rescueAfter ago, and runs them again; so a job whose process died is rescued
+// within two minutes.
 const (
 	jobTimeout  = 60 * time.Second
 	rescueAfter = 80 * time.Second
@@ -56,7 +56,7 @@ const (
 	workers     = 8
 )
 
-// Runner is the jobs of one process.
+// Runner runs the jobs of one process.
 type Runner struct {
 	client     *river.Client[pgx.Tx]
 	dispatcher *events.Dispatcher
@@ -64,11 +64,10 @@ type Runner struct {
 	beside     sync.WaitGroup
 }
 
-// Start starts the jobs. They run until Stop, whatever becomes of ctx, which
-// bounds the start alone.
+// Start starts the jobs. They run until Stop; ctx limits only the start.
 func Start(ctx context.Context, d Deps) (*Runner, error) {
 	if d.Pool == nil {
-		return nil, errors.New("jobs: no pool")
+		return nil, errors.New("jobs: Deps.Pool is required")
 	}
 	if d.Clock == nil {
 		d.Clock = clock.System{}
@@ -115,7 +114,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		Logger:       d.Log,
 		JobTimeout:   jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStop,
 		CompletedJobRetentionPeriod: 2 * time.Hour,
-		// Reindexing is the owner's, and parapet_jobs owns nothing.
+		// parapet_jobs owns no index, so it cannot reindex.
 		ReindexerIndexNames: []string{},
 	})
 	if err != nil {
@@ -136,19 +135,19 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 	return r, nil
 }
 
-// clientID names this process among those that run the jobs.
+// clientID returns a name for this process among those that run jobs.
 func clientID() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%.40s-%d-%.8s", host, os.Getpid(), uid.Random())
 }
 
-// Stop lets jobs end that are under way, until ctx ends, and stops the dispatcher
-// between two transactions. The decision log is written to its end.
+// Stop waits for running jobs until ctx ends, and stops the dispatcher between two
+// transactions. The decision log writes its remaining records.
 func (r *Runner) Stop(ctx context.Context) error {
 	r.stop()
 	err := r.client.Stop(ctx)
 	if err != nil {
-		// Time is up: what still runs is cancelled, and rolls back.
+		// The deadline has passed: cancel the running jobs, which roll back.
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		err = errors.Join(err, r.client.StopAndCancel(last))
@@ -160,7 +159,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Drain delivers what is due now, for whoever cannot wait for the dispatcher.
+// Drain delivers the due events, for callers that cannot wait for the dispatcher.
 func (r *Runner) Drain(ctx context.Context) error {
 	_, err := r.dispatcher.Drain(ctx)
 	return err

@@ -6,13 +6,12 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// sweepArgs asks for one round of dispatching. The dispatcher does not need it
-// while it has its connection; behind a transaction-mode pooler, where a lock of
-// a session and a LISTEN mean nothing, or while its connection cannot be made,
-// this is what bounds the wait.
+// sweepArgs are the arguments of a job that dispatches events once. The dispatcher does not
+// need it while it is connected. The job limits the delay behind a connection pooler in
+// transaction mode, where LISTEN does not work, and while the dispatcher cannot connect.
 type sweepArgs struct{}
 
-// Kind is the job's name.
+// Kind implements river.JobArgs.
 func (sweepArgs) Kind() string { return "outbox_sweep" }
 
 type drainer interface {
@@ -24,7 +23,7 @@ type sweepWorker struct {
 	dispatcher drainer
 }
 
-// Work delivers what is due.
+// Work implements river.Worker. It delivers the due events.
 func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 	_, err := w.dispatcher.Drain(ctx)
 	return err

@@ -18,8 +18,8 @@ import (
 	"parapet/jobs"
 )
 
-// processURL tells the test binary to be a process that runs the jobs, and which
-// database it runs them on.
+// processURL is the environment variable that makes the test binary run the jobs of the
+// database at this address.
 const processURL = "PARAPET_TEST_JOBS_URL"
 
 func TestMain(m *testing.M) {
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runProcess runs the jobs until it is killed. Its subscriber writes down which
-// process took an event.
+// runProcess runs the jobs until it is killed. Its subscriber records which process
+// handled an event.
 func runProcess(url string) {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 16})
@@ -40,8 +40,8 @@ func runProcess(url string) {
 			Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 				for _, e := range list {
 					if e.AggregateID == pauseHere {
-						// Once: the event comes to the next leader as well. A rollback does not
-						// undo nextval.
+						// Pause only once, because the next leader receives the event too. A rollback does
+						// not undo nextval.
 						var n int
 						if err := tx.QueryRow(ctx, `SELECT nextval('public.pauses')`).Scan(&n); err != nil {
 							return err
@@ -65,11 +65,11 @@ func runProcess(url string) {
 	select {}
 }
 
-// pauseHere is the aggregate of an event whose subscriber stops its process in the
-// middle of the transaction.
+// pauseHere is the aggregate of an event whose subscriber stops its process during the
+// transaction.
 const pauseHere = "pause"
 
-// startProcesses starts processes that run the jobs of a database.
+// startProcesses starts n processes that run the jobs of a database.
 func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
 	t.Helper()
 	owner := db.Owner(t)
@@ -106,13 +106,13 @@ func startProcesses(t *testing.T, db *pgtest.DB, n int) map[int]*exec.Cmd {
 	return processes
 }
 
-// outage is the longest time for which a paused leader may stop its duties.
-const outage = 10 * time.Second
+// maxOutage is the longest time without a leader after the leader was paused.
+const maxOutage = 10 * time.Second
 
-// A leader that is paused, in the middle of a transaction or between two, is
-// replaced within the bound: for the dispatch of events and for River's schedules.
-// When it wakes it does nothing twice and leads no more.
-func TestPausedLeaderIsReplaced(t *testing.T) {
+// A leader that is paused, during a transaction or between two, is replaced within
+// maxOutage, both for dispatching events and for River's schedules. When it resumes, it
+// repeats nothing and is no longer the leader.
+func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{"dispatcher", "dispatcher in a transaction", "scheduler"} {
 		t.Run(which, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestPausedLeaderIsReplaced(t *testing.T) {
 			}
 			paused := time.Now()
 			publish(t, db, tenant, "after")
-			eventually(t, outage, func() bool {
+			eventually(t, maxOutage, func() bool {
 				return count(`SELECT count(*) FROM public.taken`) == len(want) &&
 					(which != "scheduler" || count(`SELECT count(*) FROM river.river_leader WHERE leader_id <> $1`, scheduler) == 1)
 			})
@@ -167,20 +167,20 @@ func TestPausedLeaderIsReplaced(t *testing.T) {
 			eventually(t, 30*time.Second, func() bool { return count(`SELECT count(*) FROM public.taken`) >= len(want) })
 			got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
 			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("took %v, %v, want %v", got, err, want)
+				t.Errorf("events: got %v, %v; want %v", got, err, want)
 			}
-			// Awake, it does not dispatch: the other process takes what comes.
+			// The resumed process does not dispatch; the other one handles the new events.
 			if n := count(`SELECT count(*) FROM public.taken WHERE process = $1`, leader); which != "scheduler" && n != 1 {
-				t.Errorf("the paused process took %d events, want the one before the pause", n)
+				t.Errorf("the paused process handled %d events, want 1 (before the pause)", n)
 			}
 			if n := count(`SELECT count(*) FROM (SELECT 1 FROM river.river_job WHERE kind = 'outbox_sweep' GROUP BY date_trunc('minute', scheduled_at) HAVING count(*) > 1) twice`); n != 0 {
-				t.Errorf("%d periods were scheduled twice", n)
+				t.Errorf("%d periods were scheduled twice, want 0", n)
 			}
 		})
 	}
 }
 
-// stopped tells whether a process is stopped by a signal.
+// stopped reports whether a process is stopped by a signal.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -191,10 +191,10 @@ func stopped(t *testing.T, pid int) bool {
 	return strings.HasPrefix(state, "T")
 }
 
-// Three processes run the jobs; the one that dispatches is killed with signal 9,
-// twice, while events are written. Another takes over within seconds, and every
-// event has its effect once and in order.
-func TestAnotherProcessTakesOver(t *testing.T) {
+// Three processes run the jobs. The dispatching one is killed twice while events are
+// written. Another takes over within seconds, and every event has its effect once and in
+// order.
+func TestRunner_KilledDispatcher_IsReplacedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := db.Owner(t), uid.New()
@@ -227,16 +227,16 @@ func TestAnotherProcessTakesOver(t *testing.T) {
 		eventually(t, 15*time.Second, func() bool { return len(taken()) == sent })
 		t.Logf("from kill -9 to the delivery by another process: %s", time.Since(killed).Round(time.Millisecond))
 		if took := time.Since(killed); took > 5*time.Second {
-			t.Errorf("the takeover took %s", took)
+			t.Errorf("the takeover took %s, want at most 5s", took)
 		}
 	}
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate FROM public.taken ORDER BY n`)
 	if err != nil || len(got) != sent {
-		t.Fatalf("took %v, %v, want %d", got, err, sent)
+		t.Fatalf("events: got %v, %v; want %d", got, err, sent)
 	}
 	for i, g := range got {
 		if g != fmt.Sprint(i) {
-			t.Fatalf("took %v", got)
+			t.Fatalf("events: got %v, want them in order", got)
 		}
 	}
 	distinct := make(map[int]bool)
@@ -244,6 +244,6 @@ func TestAnotherProcessTakesOver(t *testing.T) {
 		distinct[process] = true
 	}
 	if len(distinct) != 3 {
-		t.Errorf("%d processes dispatched, want one after the other all three", len(distinct))
+		t.Errorf("%d processes dispatched events, want 3", len(distinct))
 	}
 }

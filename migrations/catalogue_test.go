@@ -13,15 +13,15 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// guarded is how the server prints the tenant setting with its guard.
+// guarded is the tenant setting with its NULL guard, as the server prints it.
 const guarded = `(NULLIF(current_setting('app.tenant_id'::text, true), ''::text))::uuid`
 
-// finding is one breach of a rule.
+// finding is one violation of a rule.
 type finding struct{ rule, object, problem string }
 
 func (f finding) String() string { return fmt.Sprintf("%s: %s: %s", f.rule, f.object, f.problem) }
 
-// scan runs rules against a database.
+// scan runs the rules against a database.
 func scan(ctx context.Context, q postgres.Querier, rules []catalogueRule) ([]finding, error) {
 	var all []finding
 	for _, r := range rules {
@@ -52,11 +52,11 @@ func (e exception) covers(f finding) bool {
 	return ok && err == nil
 }
 
-// TestCatalogue holds the migrated database against the rules.
-func TestCatalogue(t *testing.T) {
+// TestCatalogue_KeepsAllRules checks the migrated database against the rules.
+func TestCatalogue_KeepsAllRules(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	// A clone lacks the grants of the database itself: a second run makes them.
+	// A cloned database lacks grants on the database itself; a second run adds them.
 	if _, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions()); err != nil {
 		t.Fatal(err)
 	}
@@ -82,17 +82,17 @@ func TestCatalogue(t *testing.T) {
 	}
 	for i, e := range exceptions {
 		if !used[i] {
-			t.Errorf("the exception %q for %q excuses nothing: remove it", e.rule, e.object)
+			t.Errorf("unused exception of rule %q for %q: remove it", e.rule, e.object)
 		}
 		if e.reason == "" || why[e.rule] == "" {
-			t.Errorf("the exception %q for %q needs a reason and a rule that exists", e.rule, e.object)
+			t.Errorf("exception of rule %q for %q: needs a reason and an existing rule", e.rule, e.object)
 		}
 	}
 }
 
-// TestEveryRuleFindsItsBreach breaks each rule once and asks whether the scan
-// says so: a rule that cannot fail is none.
-func TestEveryRuleFindsItsBreach(t *testing.T) {
+// TestCatalogue_EveryRuleDetectsItsViolation violates each rule once and expects a finding: a
+// rule that cannot fail is useless.
+func TestCatalogue_EveryRuleDetectsItsViolation(t *testing.T) {
 	t.Parallel()
 	const good = `tenant_id uuid NOT NULL, id uuid NOT NULL, PRIMARY KEY (tenant_id, id)`
 	breaches := []struct{ rule, object, sql string }{
@@ -150,7 +150,7 @@ func TestEveryRuleFindsItsBreach(t *testing.T) {
 	pool := pgtest.New(t).Owner(t)
 	for _, b := range breaches {
 		broken[b.rule] = true
-		// Each in a transaction that is rolled back: that takes back roles too.
+		// Each case runs in a transaction that is rolled back, which also removes roles.
 		tx, err := pool.Begin(t.Context(), "", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -167,20 +167,20 @@ func TestEveryRuleFindsItsBreach(t *testing.T) {
 		}
 		rule := slices.IndexFunc(catalogueRules, func(r catalogueRule) bool { return r.name == b.rule })
 		if rule < 0 {
-			t.Fatalf("there is no rule %q", b.rule)
+			t.Fatalf("unknown rule %q", b.rule)
 		}
 		findings, err := scan(t.Context(), tx, catalogueRules[rule:rule+1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.ContainsFunc(findings, func(f finding) bool { return f.rule == b.rule && f.object == b.object }) {
-			t.Errorf("rule %q does not find %s", b.rule, b.sql)
+			t.Errorf("rule %q does not detect %s", b.rule, b.sql)
 		}
 		tx.Rollback()
 	}
 	for _, r := range catalogueRules {
 		if !broken[r.name] {
-			t.Errorf("rule %q is never broken here", r.name)
+			t.Errorf("rule %q has no test case", r.name)
 		}
 	}
 }

@@ -22,8 +22,7 @@ const (
 	rowsOfB = 2
 )
 
-// tenantColumn names the column that holds the tenant where it is another than
-// tenant_id.
+// tenantColumn is the tenant's column in tables where it is not tenant_id.
 var tenantColumn = map[string]string{
 	"identity.tenants": "id",
 	"identity.users":   "home_tenant_id",
@@ -31,7 +30,7 @@ var tenantColumn = map[string]string{
 	"audit.heads":      "chain_id",
 }
 
-// noTenant are the tables that hold nothing of any tenant.
+// noTenant reports whether the table contains no rows of tenants.
 func noTenant(table string) bool {
 	return table == "parapet.migrations" || strings.HasPrefix(table, "river.")
 }
@@ -47,18 +46,17 @@ type table struct {
 	columns      []column
 }
 
-// TestRowLevelSecurityIsolatesAlone takes every table of the catalogue, strips it
-// of everything but its policies (constraints, triggers), puts rows of two
-// tenants in, gives every module every privilege, and then reads, changes, moves
-// and deletes without any WHERE. Only the policies stand in between.
-func TestRowLevelSecurityIsolatesAlone(t *testing.T) {
+// TestRowLevelSecurity_IsolatesTenants removes the constraints and triggers of every table,
+// inserts rows of two tenants, grants every module every privilege, and then reads, updates,
+// moves and deletes without WHERE. Only the row-level security policies protect the rows.
+func TestRowLevelSecurity_IsolatesTenants(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := db.Owner(t)
 	roles := []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleCatalog, postgres.RoleWiki}
 	tables := tenantTables(t, owner)
 	if len(tables) < 10 {
-		t.Fatalf("only %d tenant tables found", len(tables))
+		t.Fatalf("got %d tenant tables, want more", len(tables))
 	}
 	exec(t, owner, `GRANT USAGE ON SCHEMA audit, events, identity, projects, catalog, wiki TO `+strings.Join(roles, ", "))
 	exec(t, owner, `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA identity TO `+strings.Join(roles, ", "))
@@ -78,15 +76,15 @@ func TestRowLevelSecurityIsolatesAlone(t *testing.T) {
 			seen[tab.name] = seen[tab.name] || visible
 		}
 	}
-	// Where no role saw a row of its own tenant, nothing was shown.
+	// If no role saw a row of its own tenant, the test of that table proved nothing.
 	for _, tab := range tables {
 		if reason, ok := unseen[tab.name]; ok == seen[tab.name] {
-			t.Errorf("%s: visible to a module is %t; noted here: %q", tab.name, seen[tab.name], reason)
+			t.Errorf("%s: visible to a module: %t; entry in unseen: %q", tab.name, seen[tab.name], reason)
 		}
 	}
 }
 
-// unseen are the tables that no module reads rows of another writer from.
+// unseen are the tables in which no module sees rows that another role wrote.
 var unseen = map[string]string{
 	"events.deliveries":       "parapet_jobs alone",
 	"events.processed":        "parapet_jobs alone",
@@ -94,20 +92,20 @@ var unseen = map[string]string{
 	"events.idempotency_keys": "each role sees the rows it wrote itself",
 }
 
-// TestAttackFindsHoles opens one hole after the other and asks whether the attack
-// goes through.
-func TestAttackFindsHoles(t *testing.T) {
+// TestRowLevelSecurity_AttackDetectsHoles opens one hole after the other and expects that the
+// attack detects it.
+func TestRowLevelSecurity_AttackDetectsHoles(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := db.Owner(t)
 	const good = `tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid`
 	holes := map[string]string{
 		"row-level security is off": `CREATE POLICY p ON wiki.hole USING (` + good + `)`,
-		"everything can be read": `CREATE POLICY p ON wiki.hole USING (` + good + `); CREATE POLICY r ON wiki.hole FOR SELECT USING (true);
+		"policy for SELECT allows everything": `CREATE POLICY p ON wiki.hole USING (` + good + `); CREATE POLICY r ON wiki.hole FOR SELECT USING (true);
 			ALTER TABLE wiki.hole ENABLE ROW LEVEL SECURITY`,
-		"everything can be written": `CREATE POLICY p ON wiki.hole USING (` + good + `) WITH CHECK (true);
+		"WITH CHECK allows everything": `CREATE POLICY p ON wiki.hole USING (` + good + `) WITH CHECK (true);
 			ALTER TABLE wiki.hole ENABLE ROW LEVEL SECURITY`,
-		"no tenant shows everything": `CREATE POLICY p ON wiki.hole USING (` + good + ` OR coalesce(current_setting('app.tenant_id', true), '') = '');
+		"missing tenant shows everything": `CREATE POLICY p ON wiki.hole USING (` + good + ` OR coalesce(current_setting('app.tenant_id', true), '') = '');
 			ALTER TABLE wiki.hole ENABLE ROW LEVEL SECURITY`,
 	}
 	pool := db.Pool(t, postgres.RoleWiki)
@@ -120,14 +118,14 @@ func TestAttackFindsHoles(t *testing.T) {
 		tab := table{name: "wiki.hole", tenant: "tenant_id", columns: []column{{Name: "tenant_id", Type: "uuid"}, {Name: "id", Type: "uuid", Key: true}}}
 		fill(t, owner, tab)
 		if _, err := attack(t.Context(), pool, tab); err == nil {
-			t.Errorf("%s: not found", name)
+			t.Errorf("%s: the attack did not detect the hole", name)
 		}
 		exec(t, owner, `DROP TABLE wiki.hole`)
 	}
 }
 
-// attack tries to see and to touch the rows of tenant B, and tells whether those
-// of tenant A were visible.
+// attack tries to read and change the rows of tenant B. It reports whether the rows of tenant
+// A were visible.
 func attack(ctx context.Context, pool *postgres.Pool, tab table) (visible bool, _ error) {
 	for _, tenant := range []string{"", tenantA} {
 		most := 0
@@ -139,18 +137,18 @@ func attack(ctx context.Context, pool *postgres.Pool, tab table) (visible bool, 
 		if err := read.QueryRow(ctx, `SELECT count(*) FROM `+tab.name).Scan(&count); err != nil {
 			return false, fmt.Errorf("count: %w", err)
 		}
-		// A role that has no policy at all on the table sees nothing.
+		// A role without any policy on the table sees no rows.
 		if count > most || (count != 0 && count != most) {
-			return false, fmt.Errorf("in tenant %q %d rows are visible, not %d", tenant, count, most)
+			return false, fmt.Errorf("in tenant %q, %d rows are visible, want %d", tenant, count, most)
 		}
 		visible = visible || count > 0
 		var foreign int
 		sql := fmt.Sprintf(`SELECT count(*) FROM %s WHERE %s IS DISTINCT FROM $1::uuid`, tab.name, tab.tenant)
 		if err := read.QueryRow(ctx, sql, tenantA).Scan(&foreign); err != nil {
-			return false, fmt.Errorf("count of others: %w", err)
+			return false, fmt.Errorf("count of other tenants' rows: %w", err)
 		}
 		if foreign != 0 {
-			return false, fmt.Errorf("in tenant %q %d rows of others are visible", tenant, foreign)
+			return false, fmt.Errorf("in tenant %q, %d rows of other tenants are visible", tenant, foreign)
 		}
 		writes := []string{
 			fmt.Sprintf(`UPDATE %s SET %s = %s`, tab.name, tab.tenant, tab.tenant),
@@ -158,29 +156,29 @@ func attack(ctx context.Context, pool *postgres.Pool, tab table) (visible bool, 
 		}
 		for _, sql := range writes {
 			n, err := affected(ctx, pool, tenant, sql)
-			if err != nil && !refusedByPolicy(err) {
+			if err != nil && !deniedByPolicy(err) {
 				return false, fmt.Errorf("%s: %w", sql, err)
 			}
 			if n > int64(most) {
-				return false, fmt.Errorf("%s touched %d rows in tenant %q", sql, n, tenant)
+				return false, fmt.Errorf("%s changed %d rows in tenant %q", sql, n, tenant)
 			}
 		}
-		// A row of another tenant, by insert and by moving one's own there.
+		// Create a row of another tenant: by inserting it and by moving an own row.
 		insert, args := tab.insert(tenantB, 900)
 		if _, err := affected(ctx, pool, tenant, insert, args...); err == nil {
-			return false, fmt.Errorf("in tenant %q a row of another can be inserted", tenant)
-		} else if !refusedByPolicy(err) {
-			return false, fmt.Errorf("in tenant %q the insert of a row of another fails for a reason of its own: %w", tenant, err)
+			return false, fmt.Errorf("in tenant %q, a row of another tenant can be inserted", tenant)
+		} else if !deniedByPolicy(err) {
+			return false, fmt.Errorf("in tenant %q, inserting a row of another tenant fails for an unexpected reason: %w", tenant, err)
 		}
 		move := fmt.Sprintf(`UPDATE %s SET %s = '%s'`, tab.name, tab.tenant, tenantB)
 		if n, err := affected(ctx, pool, tenant, move); err == nil && n > 0 {
-			return false, fmt.Errorf("in tenant %q %d rows can be moved to another", tenant, n)
+			return false, fmt.Errorf("in tenant %q, %d rows can be moved to another tenant", tenant, n)
 		}
 	}
 	return visible, nil
 }
 
-// affected runs a statement in a transaction that is rolled back.
+// affected runs a statement in a transaction that is rolled back and returns the number of rows.
 func affected(ctx context.Context, pool *postgres.Pool, tenant, sql string, args ...any) (int64, error) {
 	tx, err := pool.Begin(ctx, tenant, nil)
 	if err != nil {
@@ -191,7 +189,7 @@ func affected(ctx context.Context, pool *postgres.Pool, tenant, sql string, args
 	return tag.RowsAffected(), err
 }
 
-func refusedByPolicy(err error) bool {
+func deniedByPolicy(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "42501" && strings.Contains(pg.Message, "row-level security")
 }
@@ -235,7 +233,7 @@ func tenantTables(t *testing.T, q postgres.Querier) []table {
 	return tables
 }
 
-// strip leaves a table its columns and its policies.
+// strip removes everything from a table except its columns and its policies.
 func strip(t *testing.T, q postgres.Querier, tab table) {
 	t.Helper()
 	drops, err := postgres.CollectScalars[string](t.Context(), q, `
@@ -275,8 +273,8 @@ func fill(t *testing.T, q postgres.Querier, tab table) {
 	}
 }
 
-// insert makes a row of the tenant with nothing in it but its key. n tells rows
-// apart.
+// insert returns the statement that inserts a row of the tenant with only its key. n makes
+// the row unique.
 func (tab table) insert(tenant string, n int) (string, []any) {
 	var names, values []string
 	args := pgx.StrictNamedArgs{}

@@ -1,20 +1,20 @@
-// Package migrations owns the SQL that makes the database, one folder a schema,
-// embedded in the program. internal/postgres/migrate runs it.
+// Package migrations contains the SQL migrations of the database, one folder per schema,
+// embedded in the program. internal/postgres/migrate runs them.
 //
-// A file is <schema>/<NNNN>_<name>.sql. Numbers rise by one in a folder; a file
-// that has been released never changes, since its checksum is kept. Folders run
-// in the order of Schemas, so that a file may rely on the schemas before its own.
+// A file is <schema>/<NNNN>_<name>.sql. Numbers increase by one in each folder. A released
+// file never changes, because its checksum is stored. Folders run in the order of Schemas,
+// so a file may use the schemas before its own.
 package migrations
 
 import "embed"
 
-// FS holds all migrations.
+// FS contains all migrations.
 //
 //go:embed */*.sql
 var FS embed.FS
 
-// Schemas gives the schema folders in the order in which they run. A folder that
-// is not there is skipped; one that is not listed fails the run.
+// Schemas returns the schema folders in the order in which they run. A missing folder is
+// skipped; a folder that is not listed is an error.
 func Schemas() []string {
 	return []string{"parapet", "audit", "events", "identity", "projects", "catalog", "wiki"}
 }

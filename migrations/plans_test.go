@@ -9,9 +9,9 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// An import writes tens of thousands of links into tables that PostgreSQL has no
-// statistics of, and PostgreSQL checks the foreign key of each by this statement.
-func TestImportLinks_ForeignKeyIsCheckedByTheWholeKey(t *testing.T) {
+// An import inserts tens of thousands of links into tables without statistics. PostgreSQL
+// checks the foreign key of each link with this statement, which must use the whole key.
+func TestImportLinks_ForeignKeyCheckUsesTheWholeKey(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), pgtest.New(t).URL())
 	if err != nil {
@@ -34,6 +34,6 @@ WHERE tenant_id OPERATOR(pg_catalog.=) $1 AND project_id OPERATOR(pg_catalog.=) 
 		t.Fatal(err)
 	}
 	if plan := strings.Join(lines, "\n"); !strings.Contains(plan, "import_items_pkey") || strings.Contains(plan, "Filter") {
-		t.Errorf("the plan is\n%s", plan)
+		t.Errorf("plan of the foreign key check: got\n%s", plan)
 	}
 }

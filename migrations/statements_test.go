@@ -17,31 +17,31 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// statement is one constant of the program that is a whole SQL statement.
+// statement is a constant of the program that is a complete SQL statement.
 type statement struct {
 	name, sql string
 	at        token.Position
 }
 
-// whole tells a statement from a fragment and from prose, by its first words.
+// whole matches the first words of a complete statement, to exclude fragments and prose.
 var whole = regexp.MustCompile(`(?s)^\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+[a-z.]+\s|DELETE\s+FROM\s|WITH\s+[a-z_]+\s)`)
 
-// unfinished ends where more is added at run time.
+// unfinished matches the end of a statement that is completed at run time.
 var unfinished = regexp.MustCompile(`(?i)(\b(WHERE|AND|BY|SET|VALUES|FROM)|[,(=])\s*$`)
 
-// fragment tells a beginning or a template from a statement.
+// fragment reports whether the text is only a part or a template of a statement.
 func fragment(sql string) bool {
 	return unfinished.MatchString(sql) || strings.Contains(sql, "%s") || strings.Contains(sql, "%[") || strings.Contains(sql, "%v")
 }
 
-// TestEveryStatementFitsTheSchema prepares every constant statement of the
-// program against the migrated database: a column that was renamed or never
-// there shows here, and not on the first request.
-func TestEveryStatementFitsTheSchema(t *testing.T) {
+// TestStatements_PrepareAgainstTheSchema prepares every constant statement of the
+// program against the migrated database. It finds renamed and missing columns
+// before the first request does.
+func TestStatements_PrepareAgainstTheSchema(t *testing.T) {
 	t.Parallel()
 	statements := collect(t, "..")
 	if len(statements) < 50 {
-		t.Fatalf("only %d statements found", len(statements))
+		t.Fatalf("got %d statements, want more", len(statements))
 	}
 	conn, err := pgx.Connect(t.Context(), pgtest.New(t).URL())
 	if err != nil {
@@ -59,7 +59,7 @@ func TestEveryStatementFitsTheSchema(t *testing.T) {
 	}
 }
 
-// collect finds the constants of all packages below root, tests excepted.
+// collect returns the constants of all packages below root, except tests.
 func collect(t *testing.T, root string) []statement {
 	t.Helper()
 	var found []statement
@@ -73,7 +73,7 @@ func collect(t *testing.T, root string) []statement {
 		}
 		if path != root {
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
-				return fs.SkipDir // a module of its own
+				return fs.SkipDir // another Go module
 			}
 		}
 		found = append(found, collectPackage(t, files, path)...)
@@ -85,8 +85,7 @@ func collect(t *testing.T, root string) []statement {
 	return found
 }
 
-// collectPackage finds the constants of one folder, those inside of functions
-// too.
+// collectPackage returns the constants of one folder, including those inside functions.
 func collectPackage(t *testing.T, files *token.FileSet, dir string) []statement {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -94,7 +93,7 @@ func collectPackage(t *testing.T, files *token.FileSet, dir string) []statement 
 		t.Fatal(err)
 	}
 	values := make(map[string]ast.Expr)
-	// What something is added to is a fragment; the sum, if constant, is here too.
+	// A constant that is part of another expression is a fragment.
 	fragments := make(map[string]bool)
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
@@ -136,7 +135,7 @@ func collectPackage(t *testing.T, files *token.FileSet, dir string) []statement 
 	return found
 }
 
-// text is the value of a constant string, if it can be told from its package
+// text returns the value of a constant string, if it can be computed from its package
 // alone.
 func text(expr ast.Expr, values map[string]ast.Expr, depth int) (string, bool) {
 	if depth > 20 {

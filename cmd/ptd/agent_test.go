@@ -13,10 +13,10 @@ import (
 	"parapet/internal/dev"
 )
 
-// TestAnAgentIsGivenWork: a task that is given to a synthetic agent is carried
-// out by the operator's command, which sees none of the server's secrets, and the
-// cron route scores what came of it. Without a command the run waits.
-func TestAnAgentIsGivenWork(t *testing.T) {
+// TestAgentRun_ExecutesCommandAndIsScored assigns a task to a synthetic agent: the
+// operator's command executes it without access to the server's secrets, and the cron
+// route scores the run. Without a command the run stays queued.
+func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 	t.Parallel()
 	c := seeded.New(t)
 	p, info := devServer(t, c.DataDir, c.Environ()...)
@@ -30,9 +30,9 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project struct{ ID string }
 	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Agents", "startDate": "2027-01-01"}).into(t, &project)
-	give := map[string]any{"title": "Sort the bolts", "assignee": agent.ID}
-	// This tenant does not run agents.
-	manager.must(400, "POST", "/api/projects/"+project.ID+"/tasks", give)
+	assignment := map[string]any{"title": "Sort the bolts", "assignee": agent.ID}
+	// The tenant is not in AGENT_EXECUTION_TENANT_ALLOWLIST yet.
+	manager.must(400, "POST", "/api/projects/"+project.ID+"/tasks", assignment)
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	allowed := "AGENT_EXECUTION_TENANT_ALLOWLIST=" + string(acme.ID)
 	p, info = devServer(t, c.DataDir, append(c.Environ(), allowed)...)
 	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
-	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", give)
+	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", assignment)
 	type run struct {
 		ID, Status, Note, Summary, Error string
 		Attempts                         int
@@ -51,13 +51,13 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 		var page struct{ Items []run }
 		manager.must(200, "GET", "/api/runs?projectId="+project.ID, nil).into(t, &page)
 		if len(page.Items) != 1 {
-			t.Fatalf("%d runs, want one", len(page.Items))
+			t.Fatalf("got %d runs, want 1", len(page.Items))
 		}
 		return page.Items[0]
 	}
 	time.Sleep(time.Second)
 	if r := only(); r.Status != "QUEUED" || !strings.Contains(r.Note, "PT_AGENT_COMMAND") {
-		t.Errorf("without a command: %+v", r)
+		t.Errorf("run without a command: got %+v, want QUEUED", r)
 	}
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
@@ -73,22 +73,22 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	manager = login(t, info, info.BaseURL, "project-manager@acme.example")
 	for end := time.Now().Add(60 * time.Second); only().Status != "SUCCEEDED"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the run is not carried out: %+v", only())
+			t.Fatalf("the run was not executed: %+v", only())
 		}
 	}
 	if r := only(); r.Summary != "Sorted." || r.Attempts != 1 || r.Note != "" {
-		t.Errorf("got %+v", r)
+		t.Errorf("run: got %+v", r)
 	}
 	read, err := os.ReadFile(seen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(read), `"title":"Sort the bolts"`) || !strings.Contains(string(read), `"lessons":{"found":false,"lessons":[]}`) {
-		t.Errorf("the command reads %s", read)
+		t.Errorf("input of the command: got %s", read)
 	}
 	for _, secret := range []string{info.APIKeyJWTSecret, info.CronSecret, "DATABASE_URL", "PT_AGENT_COMMAND"} {
 		if strings.Contains(string(read), secret) {
-			t.Error("the command sees a setting of the server's")
+			t.Error("environment of the command: contains a setting of the server")
 		}
 	}
 
@@ -99,17 +99,16 @@ func TestAnAgentIsGivenWork(t *testing.T) {
 	cron.token = info.CronSecret
 	cron.must(200, "GET", route, nil)
 	if r := only(); r.Score == nil || *r.Score <= 0 || *r.Score > 1 {
-		t.Errorf("got %+v, want a score", r)
+		t.Errorf("run: got %+v, want a score", r)
 	}
 }
 
-// TestKilledDuringAnAgentCommand kills ptd with signal 9 while a command runs that
-// has started a daemon in a session of its own. Nothing of it runs any more when
-// the next ptd starts an attempt.
-func TestKilledDuringAnAgentCommand(t *testing.T) {
+// TestAgentRun_KilledServer_EndsAllProcesses kills ptd while a command runs that has started a daemon in its
+// own session. Both must have ended before the next ptd starts an attempt.
+func TestAgentRun_KilledServer_EndsAllProcesses(t *testing.T) {
 	t.Parallel()
 	c, seen := seeded.New(t), t.TempDir()
-	// The daemon closes what it inherits and says who it is; the command waits.
+	// The daemon closes its descriptors and writes its process id; the command waits.
 	script := filepath.Join(t.TempDir(), "agent")
 	text := "#!/bin/sh\nset -e\n" +
 		"setsid sh -c 'setsid sh -c \"echo \\$\\$ >" + seen + "/new; mv " + seen + "/new " + seen + "/daemon; exec sleep 300\" </dev/null >/dev/null 2>&1 & exit 0'\n" +
@@ -153,14 +152,14 @@ func TestKilledDuringAnAgentCommand(t *testing.T) {
 	killed := time.Now()
 	for running(daemon) {
 		if time.Since(killed) > 20*time.Second {
-			t.Fatal("a descendant of the command outlives the killed ptd")
+			t.Fatal("a process of the command runs after ptd was killed")
 		}
 		time.Sleep(time.Millisecond)
 	}
 	t.Logf("from kill -9 of ptd to the end of the command's last descendant: %s", time.Since(killed).Round(time.Millisecond))
 }
 
-// running tells whether a process runs; a zombie does not.
+// running reports whether a process runs and is not a zombie.
 func running(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(text), ") Z ")

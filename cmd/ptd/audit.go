@@ -25,18 +25,18 @@ func newAudit(p *program) *cobra.Command {
 	return cmd
 }
 
-var errChainBroken = errors.New("the audit log is not what was written")
+var errChainBroken = errors.New("the audit log failed verification")
 
 func newAuditVerify(p *program) *cobra.Command {
 	var tenant, checkpoint string
 	var publicKeys []string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Recompute the hash chains and name the first bad row of each",
+		Short: "Verify the hash chains and report the first bad row",
 		Long: "Verify reads every entry in one snapshot, recomputes its hash and compares the end of each chain with its head.\n" +
-			"With --checkpoint it compares the chains with signed checkpoints too: one file, or every checkpoint of a folder, their\n" +
-			"signatures, times, sizes and hashes. That shows a cut tail and a chain that was rewritten as a whole. Take the public\n" +
-			"key from where you keep it, never from where the checkpoints are. Exit code 0: all is well; 1: something is not.",
+			"With --checkpoint it also compares the chains with signed checkpoints (one file, or every checkpoint of a folder): their\n" +
+			"signatures, times, sizes and hashes. This detects chains that were truncated or rewritten completely. Do not take the\n" +
+			"public key from the place where the checkpoints are stored. Exit code 0: no problems; 1: problems were found.",
 		Example: "  ptd audit verify\n  ptd audit verify --tenant 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\n  ptd audit verify --checkpoint ./checkpoints --public-key 'parapet+1a2b3c4d+…'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +49,7 @@ func newAuditVerify(p *program) *cobra.Command {
 				chain = id
 			}
 			if (checkpoint == "") != (len(publicKeys) == 0) || (checkpoint != "" && tenant != "") {
-				return &usageError{errors.New("--checkpoint and --public-key go together, and without --tenant")}
+				return &usageError{errors.New("--checkpoint and --public-key require each other and cannot be combined with --tenant")}
 			}
 			return p.jobsPool(cmd.Context(), func(pool *postgres.Pool) error {
 				report, err := verifyAudit(cmd.Context(), pool, chain, checkpoint, publicKeys)
@@ -71,9 +71,9 @@ func newAuditVerify(p *program) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&tenant, "tenant", "", "verify the chain of this tenant alone")
-	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "signed checkpoint to compare the chains with, or a folder of them")
-	cmd.Flags().StringArrayVar(&publicKeys, "public-key", nil, "public key of the checkpoints' signer; once for each key that has signed")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "verify only the chain of this tenant")
+	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "signed checkpoint to compare with the chains, or a folder of checkpoints")
+	cmd.Flags().StringArrayVar(&publicKeys, "public-key", nil, "public key of the checkpoints' signer; repeat it for each key")
 	return cmd
 }
 
@@ -87,8 +87,8 @@ func verifyAudit(ctx context.Context, pool *postgres.Pool, chain op.UUID, checkp
 func newAuditKeygen(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:     "keygen NAME",
-		Short:   "Make the key pair that signs and verifies checkpoints",
-		Long:    "Keygen prints a secret key, for the setting PT_AUDIT_CHECKPOINT_KEY, and the public key that belongs to it.",
+		Short:   "Create the key pair that signs and verifies checkpoints",
+		Long:    "Keygen prints a secret key, for the setting PT_AUDIT_CHECKPOINT_KEY, and its public key.",
 		Example: "  ptd audit keygen parapet.example.com",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -102,18 +102,18 @@ func newAuditKeygen(p *program) *cobra.Command {
 	}
 }
 
-// jobsPool runs f with a pool of the role that may read every chain.
+// jobsPool runs f with a pool of parapet_jobs, which may read every chain.
 func (p *program) jobsPool(ctx context.Context, f func(*postgres.Pool) error) error {
 	cfg, err := p.config()
 	if err != nil {
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		return &app.SettingError{Name: "DATABASE_URL", Problem: "it is required: the address of the database"}
+		return &app.SettingError{Name: "DATABASE_URL", Problem: "must be set to the address of the database"}
 	}
 	url, err := postgres.RoleURL(cfg.DatabaseURL, postgres.RoleJobs, cfg.DBRoleSecret)
 	if err != nil {
-		return &app.SettingError{Name: "DATABASE_URL", Problem: "it is not the address of a Postgres database"}
+		return &app.SettingError{Name: "DATABASE_URL", Problem: "must be the address of a PostgreSQL database"}
 	}
 	pool, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 2})
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestKilledWhileItWrites kills ptd, and its database with it, in the middle of
-// writes. After the next start every acknowledged write is there once, with its
-// audit entry and its event, an unacknowledged one whole or not at all, the events
-// are delivered, and the audit chain is what was written.
-func TestKilledWhileItWrites(t *testing.T) {
+// TestServer_KilledDuringWrites_LosesNoAcknowledgedWrite kills ptd and its database during writes. After the next
+// start every acknowledged write exists once, with its audit entry and its event; each
+// unacknowledged one exists completely or not at all; the events are delivered and the
+// audit chain verifies.
+func TestServer_KilledDuringWrites_LosesNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p, info := devServer(t, dir)
@@ -72,13 +72,13 @@ func TestKilledWhileItWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	var id, title string
-	var entries, told int
+	var entries, eventCount int
 	found, titles := map[string]string{}, map[string]int{}
-	if _, err := pgx.ForEachRow(rows, []any{&id, &title, &entries, &told}, func() error {
+	if _, err := pgx.ForEachRow(rows, []any{&id, &title, &entries, &eventCount}, func() error {
 		found[id] = title
 		titles[title]++
-		if entries != 1 || told != 1 {
-			t.Errorf("%s has %d audit entries and %d events, want one of each", title, entries, told)
+		if entries != 1 || eventCount != 1 {
+			t.Errorf("%s: got %d audit entries and %d events, want 1 and 1", title, entries, eventCount)
 		}
 		return nil
 	}); err != nil {
@@ -86,19 +86,19 @@ func TestKilledWhileItWrites(t *testing.T) {
 	}
 	for id, title := range acknowledged {
 		if found[id] != title {
-			t.Errorf("%s was acknowledged and is lost", title)
+			t.Errorf("%s was acknowledged but does not exist", title)
 		}
 	}
 	for title, n := range titles {
 		if n != 1 {
-			t.Errorf("%s is there %d times", title, n)
+			t.Errorf("%s: got %d tasks, want 1", title, n)
 		}
 	}
 	var orphans int
 	if err := conn.QueryRow(t.Context(), `
 		SELECT count(*) FROM audit.entries e WHERE e.action = 'task.created'
 		AND NOT EXISTS (SELECT 1 FROM projects.tasks t WHERE t.id::text = e.resource_id)`).Scan(&orphans); err != nil || orphans != 0 {
-		t.Errorf("%d entries of tasks that are not there, %v", orphans, err)
+		t.Errorf("audit entries of missing tasks: got %d, %v; want 0", orphans, err)
 	}
 	end := time.Now().Add(30 * time.Second)
 	for waiting := 1; waiting > 0; time.Sleep(50 * time.Millisecond) {
@@ -106,7 +106,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d events are not delivered", waiting)
+			t.Fatalf("undelivered events: got %d, want 0", waiting)
 		}
 	}
 	verify := exec.Command(binary, "audit", "verify")
@@ -116,7 +116,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 	}
 }
 
-// tryCreate creates a task and gives its id, or nothing where no answer came.
+// tryCreate creates a task and returns its id, or an empty string if there was no response.
 func tryCreate(ctx context.Context, url, token, title string) string {
 	body, err := json.Marshal(map[string]any{"title": title, "allowDuplicate": true})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// TestAnAnswerReachesAnotherProcess: the question is asked and answered at one
-// ptd and waited for at another; it prints how long the waiter's answer takes.
-// SIGTERM ends a wait at once.
-func TestAnAnswerReachesAnotherProcess(t *testing.T) {
+// TestWaitDecision_AnsweredInAnotherProcess creates and answers a decision request at one
+// ptd while a client waits for it at another, and logs the waiter's latency. SIGTERM must
+// end a wait immediately.
+func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	const rounds = 200
 	p, info := seededServer(t)
@@ -60,11 +60,11 @@ func TestAnAnswerReachesAnotherProcess(t *testing.T) {
 		select {
 		case w := <-done:
 			if w.err != nil || w.status != "answered" {
-				t.Fatalf("waited for %+v", w)
+				t.Fatalf("wait: got %+v", w)
 			}
 			after, whole = append(after, max(w.at.Sub(ended), 0)), append(whole, w.at.Sub(begun))
 		case <-time.After(10 * time.Second):
-			t.Fatal("the waiter was not woken")
+			t.Fatal("wait: no response after the answer")
 		}
 	}
 	slices.Sort(after)
@@ -75,7 +75,7 @@ func TestAnAnswerReachesAnotherProcess(t *testing.T) {
 	t.Logf("%d rounds over HTTP, two ptd: waiter's answer after the answerer's p50 %s p99 %s, after the answerer's request p50 %s p99 %s",
 		rounds, of(after, 50), of(after, 99), of(whole, 50), of(whole, 99))
 	if p99 := of(after, 99); p99 > time.Second {
-		t.Errorf("p99 is %s, more than a second", p99)
+		t.Errorf("p99 latency: got %s, want at most 1s", p99)
 	}
 
 	id := ask()
@@ -86,7 +86,7 @@ func TestAnAnswerReachesAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := <-done; w.err != nil || w.status != "open" || w.at.Sub(begun) > 2*time.Second {
-		t.Errorf("after SIGTERM the wait ends in %s with %+v, want the open request at once", w.at.Sub(begun), w)
+		t.Errorf("wait after SIGTERM: ended after %s with %+v, want the open request immediately", w.at.Sub(begun), w)
 	}
 }
 

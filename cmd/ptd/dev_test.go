@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// TestKeyFromIssueToRevocation walks the way of a service key: an administrator
-// issues it, the integration reads with it and may not write, two processes on
-// one database refuse it once it is revoked.
-func TestKeyFromIssueToRevocation(t *testing.T) {
+// TestServiceKey_IssueUseAndRevoke covers the life of a service key: an administrator
+// issues it, the integration can read but not write with it, and after the revocation two
+// processes on one database reject it.
+func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 	t.Parallel()
 	_, info := seededServer(t)
 	second := second(t, info.DatabaseURL, info.APIKeyJWTSecret)
@@ -36,15 +36,15 @@ func TestKeyFromIssueToRevocation(t *testing.T) {
 	}
 	admin.must(201, "POST", "/api/auth/api-keys/service", map[string]any{"label": "CI", "targetUserId": service}).into(t, &key)
 	if days := time.Until(key.Expiry).Hours() / 24; days < 89.9 || days > 90.1 {
-		t.Errorf("the key lives %.2f days, want 90", days)
+		t.Errorf("key lifetime: got %.2f days, want 90", days)
 	}
 	header, claims := decode(t, key.Token)
 	if header["typ"] != "pt-api-key+jwt" || header["alg"] != "HS256" {
-		t.Errorf("header %v", header)
+		t.Errorf("token header: got %v", header)
 	}
 	if claims["sub"] != service || claims["tenant_id"] != string(acme.ID) || claims["jti"] != key.ID || claims["principal_kind"] != "SERVICE" ||
 		!reflect.DeepEqual(claims["roles"], []any{"multi-llm-review"}) || claims["exp"] == nil {
-		t.Errorf("claims %v", claims)
+		t.Errorf("token claims: got %v", claims)
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project, task struct{ ID, Key string }
@@ -56,7 +56,7 @@ func TestKeyFromIssueToRevocation(t *testing.T) {
 		bot.must(200, "GET", "/api/projects/"+project.ID+"/tasks", nil)
 		e := bot.must(403, "PATCH", "/api/projects/"+project.ID+"/tasks/"+task.ID, map[string]any{"progress": 5}).fault(t)
 		if e.Error.Code != "FORBIDDEN" || e.Error.Permission != "task.update" {
-			t.Errorf("got %+v, want FORBIDDEN that names task.update", e)
+			t.Errorf("update with the key: got %+v, want FORBIDDEN that names task.update", e)
 		}
 		bot.must(403, "POST", "/api/auth/api-keys/service", map[string]any{"label": "more", "targetUserId": service})
 	}
@@ -66,18 +66,18 @@ func TestKeyFromIssueToRevocation(t *testing.T) {
 			a := bot.do("GET", "/api/projects", nil)
 			if a.status == 401 {
 				if e := a.fault(t); e.Error.Code != "UNAUTHORIZED" || e.Error.Reason != "" {
-					t.Errorf("a revoked key: %+v", e)
+					t.Errorf("request with a revoked key: got %+v", e)
 				}
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%s takes the revoked key after the window", bot.base)
+				t.Fatalf("%s still accepts the revoked key", bot.base)
 			}
 		}
 	}
 }
 
-// second starts `ptd serve` on the same database and gives its address.
+// second starts `ptd serve` on the same database and returns its URL.
 func second(t *testing.T, databaseURL, secret string) string {
 	t.Helper()
 	port := freePort(t)
@@ -91,7 +91,7 @@ func decode(t *testing.T, token string) (header, claims map[string]any) {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		t.Fatalf("not a compact JWS: %d parts", len(parts))
+		t.Fatalf("token: got %d parts, want a compact JWS", len(parts))
 	}
 	for i, into := range []*map[string]any{&header, &claims} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[i])
@@ -105,9 +105,9 @@ func decode(t *testing.T, token string) (header, claims map[string]any) {
 	return header, claims
 }
 
-// TestSeed holds the seeded tenants against what programs rely on, and a second
-// start on the folder against the first, which was killed.
-func TestSeed(t *testing.T) {
+// TestDev_SeedsTenantsOnce verifies the seeded tenants that other programs rely on, and that
+// a second start on the folder, after the first was killed, finds the same.
+func TestDev_SeedsTenantsOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p, info := devServer(t, dir)
@@ -115,7 +115,7 @@ func TestSeed(t *testing.T) {
 	for _, tenant := range info.Tenants {
 		kinds[tenant.Slug] = tenant.Type
 		if len(tenant.Organisations) == 0 {
-			t.Errorf("%s has no organisation", tenant.Slug)
+			t.Errorf("tenant %s: got no organisation", tenant.Slug)
 		}
 		var roles, integrations, clearances []string
 		agents := map[string]int{}
@@ -133,31 +133,31 @@ func TestSeed(t *testing.T) {
 		}
 		for _, role := range []string{"Admin", "Project Manager", "Member", "Reviewer", "Auditor", "Guest Customer", "Agent", "PLATFORM_ADMIN"} {
 			if !slices.Contains(roles, role) {
-				t.Errorf("%s: nobody has the role %s", tenant.Slug, role)
+				t.Errorf("tenant %s: no user has the role %s", tenant.Slug, role)
 			}
 		}
 		for _, tier := range []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"} {
 			if !slices.Contains(clearances, tier) {
-				t.Errorf("%s: nobody has the clearance %s", tenant.Slug, tier)
+				t.Errorf("tenant %s: no user has the clearance %s", tenant.Slug, tier)
 			}
 		}
 		slices.Sort(integrations)
 		if !slices.Equal(integrations, []string{"multi-llm-review", "spec-wiki-sync"}) {
-			t.Errorf("%s: service principals %v", tenant.Slug, integrations)
+			t.Errorf("tenant %s: got service principals %v", tenant.Slug, integrations)
 		}
 		if agents["ACTIVE"] != 1 || agents["SUSPENDED"] != 1 {
-			t.Errorf("%s: agents %v", tenant.Slug, agents)
+			t.Errorf("tenant %s: got agents %v", tenant.Slug, agents)
 		}
 	}
 	if !reflect.DeepEqual(kinds, map[string]string{"acme": "STANDARD", "globex": "STANDARD", "northwind": "PROGRAMME_OFFICE"}) {
-		t.Errorf("tenants %v", kinds)
+		t.Errorf("tenants: got %v", kinds)
 	}
 	for module, url := range info.ModuleURLs {
 		if !strings.Contains(url, "parapet_"+module) {
-			t.Errorf("%s: %s", module, url)
+			t.Errorf("address of module %s: got %s", module, url)
 		}
 	}
-	// Everybody who has a password can log in, the visitor into both tenants.
+	// Every user with a password can log in; the visitor can log in to both tenants.
 	for _, tenant := range info.Tenants {
 		for _, u := range tenant.Users {
 			if u.Password == nil {
@@ -171,14 +171,14 @@ func TestSeed(t *testing.T) {
 			}
 			c.must(200, "POST", "/api/auth/login", map[string]any{"email": u.Email, "password": *u.Password, "tenantId": tenant.ID}).into(t, &out)
 			if out.TenantID != string(tenant.ID) || out.User.ID != string(u.ID) || time.Until(out.ExpiresAt) < 11*time.Hour {
-				t.Errorf("%s: %+v", u.Email, out)
+				t.Errorf("login of %s: got %+v", u.Email, out)
 			}
 		}
 	}
 	manager := login(t, info, info.BaseURL, "project-manager@acme.example")
 	var project struct{ ID string }
 	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Kept", "startDate": "2027-01-01"}).into(t, &project)
-	// What was acknowledged outlives a kill of everything.
+	// Acknowledged writes survive when everything is killed.
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,23 +186,23 @@ func TestSeed(t *testing.T) {
 	p.done <- nil
 	p, again := devServer(t, dir)
 	if !reflect.DeepEqual(again.Tenants, info.Tenants) {
-		t.Errorf("a second start tells other tenants:\n%+v\n%+v", info.Tenants, again.Tenants)
+		t.Errorf("info after a second start: got other tenants:\n%+v\n%+v", info.Tenants, again.Tenants)
 	}
 	if again.APIKeyJWTSecret != info.APIKeyJWTSecret || again.CronSecret != info.CronSecret {
-		t.Error("a second start has other secrets")
+		t.Error("info after a second start: got other secrets")
 	}
 	login(t, again, again.BaseURL, "project-manager@acme.example").must(200, "GET", "/api/projects/"+project.ID, nil)
 	if err := p.stop(); err != nil {
-		t.Errorf("SIGTERM: %v\n%s", err, p.err.String())
+		t.Errorf("stop after SIGTERM: %v\n%s", err, p.err.String())
 	}
 	if _, err := os.Stat(dir + "/postgres/data/postmaster.pid"); err == nil {
-		t.Error("the database still runs after SIGTERM")
+		t.Error("the database runs after SIGTERM")
 	}
 }
 
-// TestDevRefusesToStart wants one line that names the setting or the folder, before a
-// cluster is created.
-func TestDevRefusesToStart(t *testing.T) {
+// TestDev_InvalidSettings_PrintsOneLine expects one line that names the setting or the
+// folder, before a cluster is created.
+func TestDev_InvalidSettings_PrintsOneLine(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -222,7 +222,7 @@ func TestDevRefusesToStart(t *testing.T) {
 	if _, err := lock.WriteString("4711\n"); err != nil {
 		t.Fatal(err)
 	}
-	// As another ptd dev does.
+	// Lock the folder as another ptd dev does.
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
@@ -231,11 +231,11 @@ func TestDevRefusesToStart(t *testing.T) {
 		env       []string
 		says      []string
 	}{
-		"an occupied port":        {port: port, says: []string{"PORT", port, "in use"}},
-		"a folder in use":         {dir: used, port: "0", says: []string{used, "4711", "--data-dir"}},
-		"a short secret":          {port: "0", env: []string{"API_KEY_JWT_SECRET=short"}, says: []string{"API_KEY_JWT_SECRET", "32 bytes"}},
-		"a short second secret":   {port: "0", env: []string{"API_KEY_JWT_SECRET_PREVIOUS=short"}, says: []string{"API_KEY_JWT_SECRET_PREVIOUS", "32 bytes"}},
-		"an address of another's": {port: "0", env: []string{"PT_HOST=192.0.2.1"}, says: []string{"PT_HOST", "192.0.2.1"}},
+		"port in use":               {port: port, says: []string{"PORT", port, "in use"}},
+		"folder in use":             {dir: used, port: "0", says: []string{used, "4711", "--data-dir"}},
+		"secret too short":          {port: "0", env: []string{"API_KEY_JWT_SECRET=short"}, says: []string{"API_KEY_JWT_SECRET", "32 bytes"}},
+		"previous secret too short": {port: "0", env: []string{"API_KEY_JWT_SECRET_PREVIOUS=short"}, says: []string{"API_KEY_JWT_SECRET_PREVIOUS", "32 bytes"}},
+		"address of another host":   {port: "0", env: []string{"PT_HOST=192.0.2.1"}, says: []string{"PT_HOST", "192.0.2.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +252,7 @@ func TestDevRefusesToStart(t *testing.T) {
 			}
 			for _, word := range c.says {
 				if !strings.Contains(text, word) {
-					t.Errorf("%q does not say %q", text, word)
+					t.Errorf("output %q: does not contain %q", text, word)
 				}
 			}
 			if _, err := os.Stat(filepath.Join(dir, "postgres")); err == nil {

@@ -53,7 +53,7 @@ func documentedCalls(text string) [][2]string {
 	return calls
 }
 
-// helpTexts gives the help of each command of pt and ptd, and keeps it.
+// helpTexts caches the help of each command of pt and ptd.
 type helpTexts struct {
 	text map[string]string
 	ok   map[string]bool
@@ -87,7 +87,7 @@ func printHelp(ctx context.Context, program string, words ...string) (text strin
 	return out.String(), ok
 }
 
-// checkCall gives what is wrong with a documented call, or "".
+// checkCall returns the problem of a documented call, or "" if it is valid.
 func (h helpTexts) checkCall(ctx context.Context, program, arguments string) string {
 	var words, flags []string
 	tokens := strings.Fields(arguments)

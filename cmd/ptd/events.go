@@ -14,7 +14,7 @@ import (
 func newEvents(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Look after events that could not be delivered",
+		Short: "Manage events that could not be delivered",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -26,14 +26,14 @@ func newEventsParked(p *program) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "parked",
-		Short: "List the deliveries that failed too often, the oldest first",
-		Long: "Parked connects with DATABASE_URL and lists the deliveries that failed too often, one a line, separated by tabs:\n" +
-			"the moment, subscriber, tenant, event, type, attempts and last error. The metric outbox_parked counts them.",
+		Short: "List parked deliveries, oldest first",
+		Long: "Parked connects with DATABASE_URL and lists the deliveries that failed too often, one per line, separated by tabs:\n" +
+			"time, subscriber, tenant, event, type, attempts and last error. The metric outbox_parked counts them.",
 		Example: "  ptd events parked",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
-				return &usageError{errors.New("--limit: it must be 1 or more")}
+				return &usageError{errors.New("--limit must be 1 or more")}
 			}
 			return p.jobsPool(cmd.Context(), func(pool *postgres.Pool) error {
 				list, err := events.ListParked(cmd.Context(), pool, limit)
@@ -48,15 +48,15 @@ func newEventsParked(p *program) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 100, "how many at most")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of deliveries")
 	return cmd
 }
 
 func newEventsUnpark(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:     "unpark SUBSCRIBER",
-		Short:   "Put a subscriber's parked deliveries back into its queue",
-		Long:    "Unpark connects with DATABASE_URL and has a subscriber's parked deliveries tried again, once the reason of their failure is mended.",
+		Short:   "Retry a subscriber's parked deliveries",
+		Long:    "Unpark connects with DATABASE_URL and returns a subscriber's parked deliveries to its queue. Fix the cause of the failures first.",
 		Example: "  ptd events unpark notifications",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +65,7 @@ func newEventsUnpark(p *program) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.out, "%d put back\n", n)
+				_, err = fmt.Fprintf(p.out, "%d deliveries returned to the queue\n", n)
 				return err
 			})
 		},

@@ -1,4 +1,4 @@
-// Command ptd is the server of Parapet and the operators' commands around it.
+// Command ptd is the Parapet server with its operator commands.
 package main
 
 import (

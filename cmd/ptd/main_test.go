@@ -20,7 +20,7 @@ import (
 	"parapet/internal/dev/devtest"
 )
 
-// The tests of this package run the real program as a process of its own.
+// binary is the path of ptd, which the tests of this package run as a process.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// process is a running ptd.
+// process is a running ptd process.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -67,7 +67,7 @@ func start(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// stop asks the process to end and waits for it.
+// stop sends SIGTERM and waits for the end of the process.
 func (p *process) stop() error {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -78,18 +78,18 @@ func (p *process) stop() error {
 		p.done <- err
 		return err
 	case <-time.After(60 * time.Second):
-		p.t.Fatal("SIGTERM does not end it")
+		p.t.Fatal("ptd did not end after SIGTERM")
 		return nil
 	}
 }
 
-// seeded is a database that `ptd dev` has seeded, for tests that need no first
-// start of their own.
+// seeded is a database that `ptd dev` has seeded, for tests that do not test the first
+// start.
 var seeded = devtest.NewTemplate(func(ctx context.Context, dataDir string, getenv func(string) string) error {
 	return dev.Seed(ctx, dev.Options{DataDir: dataDir, Getenv: getenv, Version: "test", Log: slog.New(slog.DiscardHandler)})
 })
 
-// seededServer starts `ptd dev` on a copy of it.
+// seededServer starts `ptd dev` on a copy of the seeded database.
 func seededServer(t *testing.T, env ...string) (*process, dev.Info) {
 	t.Helper()
 	c := seeded.New(t)
@@ -106,10 +106,10 @@ func devServer(t *testing.T, dir string, env ...string) (*process, dev.Info) {
 		if err == nil {
 			var info dev.Info
 			if err := json.Unmarshal(text, &info); err != nil {
-				t.Fatalf("the info file was written in part: %v: %s", err, text)
+				t.Fatalf("info file: got incomplete content: %v: %s", err, text)
 			}
 			if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
-				t.Fatalf("the info file has mode %v, want 0600", st.Mode())
+				t.Fatalf("info file: got mode %v, want 0600", st.Mode())
 			}
 			return p, info
 		}
@@ -120,12 +120,12 @@ func devServer(t *testing.T, dir string, env ...string) (*process, dev.Info) {
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no info file\n%s", p.err.String())
+			t.Fatalf("info file: not written\n%s", p.err.String())
 		}
 	}
 }
 
-// client is a person, or a key, at a server.
+// client sends requests with the credential of a user or an API key.
 type client struct {
 	t           *testing.T
 	base, token string
@@ -190,12 +190,12 @@ func (c *client) do(method, path string, in any) answer {
 	return answer{resp.StatusCode, text}
 }
 
-// must asks and wants this status.
+// must sends a request and requires this status.
 func (c *client) must(status int, method, path string, in any) answer {
 	c.t.Helper()
 	a := c.do(method, path, in)
 	if a.status != status {
-		c.t.Fatalf("%s %s: %d %s, want %d", method, path, a.status, a.body, status)
+		c.t.Fatalf("%s %s: got %d %s, want %d", method, path, a.status, a.body, status)
 	}
 	return a
 }
@@ -212,7 +212,7 @@ func find(t *testing.T, info dev.Info, email string) (dev.Tenant, dev.User) {
 			}
 		}
 	}
-	t.Fatalf("nobody is called %s", email)
+	t.Fatalf("no seeded user %s", email)
 	return dev.Tenant{}, dev.User{}
 }
 

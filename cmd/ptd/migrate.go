@@ -11,11 +11,11 @@ import (
 func newMigrate(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database to the state that this program needs",
-		Long: "Migrate connects with DIRECT_URL as the owner of the database, creates schemas, roles and tables, and goes forward only.\n" +
+		Short: "Migrate the database to this program's schema",
+		Long: "Migrate connects with DIRECT_URL as the owner of the database and creates schemas, roles and tables. It never goes back.\n" +
 			"The owner needs the attribute CREATEROLE and need not be a superuser. If it lacks a privilege on a role that another role created,\n" +
-			"migrate stops and names the statements that a superuser must run.\n" +
-			"Any number of processes may run it at once: one does the work, the others wait and find nothing to do.",
+			"migrate stops and prints the statements that a superuser must run.\n" +
+			"Several processes may run it concurrently: one migrates, the others wait and then have nothing to do.",
 		Example: "  DIRECT_URL=postgres://owner@db.example/parapet ptd migrate",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

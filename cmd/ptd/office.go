@@ -28,9 +28,9 @@ func newOffice(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db:create-office",
 		Short: "Create a programme office with its first administrator",
-		Long: "Create-office connects with DIRECT_URL and makes a PROGRAMME_OFFICE tenant, its organisation and its first administrator, audited.\n" +
-			"It is what a new installation begins with: the office's administrator makes all other tenants over the HTTP API.\n" +
-			"The administrator's password, of 12 characters or more, is read from standard input.",
+		Long: "Create-office connects with DIRECT_URL and creates a PROGRAMME_OFFICE tenant, its organisation and its first administrator, and\n" +
+			"writes audit entries. It is the first step of a new installation: the office's administrator creates all other tenants over the\n" +
+			"HTTP API. The administrator's password, at least 12 characters, is read from standard input.",
 		Example: "  DIRECT_URL=postgres://owner@db.example/parapet ptd db:create-office --slug head-office --name 'Head office' \\\n" +
 			"    --admin-email admin@example.com --admin-name 'Administrator' < password.txt",
 		Args: cobra.NoArgs,
@@ -68,11 +68,11 @@ func newOffice(p *program) *cobra.Command {
 		name, use string
 	}{
 		{&in.Slug, "slug", "short name: lower-case letters, digits and hyphens, unique in the installation"},
-		{&in.Name, "name", "the office's name"},
+		{&in.Name, "name", "name of the office"},
 		{&in.OrganisationName, "organisation-name", "name of its organisation (default: the office's name)"},
 		{&in.AdminEmail, "admin-email", "address of the first administrator"},
 		{&in.AdminName, "admin-name", "name of the first administrator"},
-		{&in.AdminClearance, "admin-clearance", "highest tier that the administrator may read; nobody raises their own (default: UNCLASSIFIED)"},
+		{&in.AdminClearance, "admin-clearance", "highest classification that the administrator may read; administrators cannot raise their own (default: UNCLASSIFIED)"},
 	} {
 		cmd.Flags().StringVar(f.value, f.name, "", f.use)
 	}
@@ -80,29 +80,29 @@ func newOffice(p *program) *cobra.Command {
 	return cmd
 }
 
-func createOffice(ctx context.Context, url string, in contract.CreateTenantIn, log *slog.Logger) (made identity.ProgrammeOffice, err error) {
+func createOffice(ctx context.Context, url string, in contract.CreateTenantIn, log *slog.Logger) (created identity.ProgrammeOffice, err error) {
 	engine, err := authz.New(ctx, authz.Config{Logger: log})
 	if err != nil {
-		return made, err
+		return created, err
 	}
 	hasher, err := password.New(password.MinParams(), 0)
 	if err != nil {
-		return made, err
+		return created, err
 	}
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return made, err
+		return created, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		by := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: clock.System{}.Now()}
-		made, err = by.CreateProgrammeOffice(ctx, in)
+		seeder := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: clock.System{}.Now()}
+		created, err = seeder.CreateProgrammeOffice(ctx, in)
 		return err
 	})
-	return made, err
+	return created, err
 }
 
-// readPassword reads a line, without echo where a person types it.
+// readPassword reads a line, without echo on a terminal.
 func (p *program) readPassword() (string, error) {
 	if f, ok := p.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(p.err, "Password of the administrator: ")

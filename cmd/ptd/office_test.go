@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestAnInstallationBeginsWithAnOffice makes a programme office as an operator
-// does; its administrator makes the next tenant over HTTP.
-func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
+// TestCreateOffice_AdministratorCreatesTenants creates a programme office with the operator
+// command; its administrator then creates a tenant over HTTP.
+func TestCreateOffice_AdministratorCreatesTenants(t *testing.T) {
 	t.Parallel()
 	_, info := seededServer(t)
 	const word = "a long enough password"
@@ -20,18 +20,18 @@ func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 	for note, c := range map[string]struct{ slug, password, says string }{
-		"a weak password": {"head", "short", "password"}, "a slug that is none": {"Head Office", word, "slug"},
+		"password too short": {"head", "short", "password"}, "invalid slug": {"Head Office", word, "slug"},
 	} {
 		if out, code := create(c.slug, c.password); code != 64 || !strings.Contains(out, c.says) {
-			t.Errorf("%s: %d %s", note, code, out)
+			t.Errorf("%s: got exit code %d, %s", note, code, out)
 		}
 	}
 	out, code := create("head", word)
 	if code != 0 || strings.Contains(out, word) {
-		t.Fatalf("%d %s", code, out)
+		t.Fatalf("create-office: got exit code %d, %s", code, out)
 	}
 	if out, code := create("head", word); code != 1 || !strings.Contains(out, "slug") {
-		t.Errorf("again: %d %s", code, out)
+		t.Errorf("second create-office with the slug: got exit code %d, %s; want 1", code, out)
 	}
 	c := &client{t: t, base: info.BaseURL}
 	var session struct{ Token string }
@@ -40,10 +40,10 @@ func TestAnInstallationBeginsWithAnOffice(t *testing.T) {
 	c.must(201, "POST", "/api/tenants", map[string]any{
 		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "colleague@branch.example", "adminName": "Colleague",
 	})
-	// It administers what it made, and nothing of the other office.
+	// The administrator sees the tenants that it created, and none of the other office.
 	var list struct{ Items []struct{ Slug string } }
 	c.must(200, "GET", "/api/tenants", nil).into(t, &list)
 	if len(list.Items) != 2 || list.Items[0].Slug != "branch" || list.Items[1].Slug != "head" {
-		t.Errorf("its tenants: %+v", list.Items)
+		t.Errorf("tenants of the office: got %+v", list.Items)
 	}
 }

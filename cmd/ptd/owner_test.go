@@ -16,8 +16,8 @@ import (
 
 // TestInstallation_OwnerWithCreateRole installs the product in a new cluster as
 // owners that are not superusers: migrate, create-office, provision, log in. The
-// second owner is NOINHERIT, as every owner is in effect since PostgreSQL 16 (INHERIT
-// FALSE), and finds the roles that the first one created. PT_POSTGRES_BIN chooses the
+// second owner is NOINHERIT, which since PostgreSQL 16 is the effect for every owner (INHERIT
+// FALSE), and finds the roles that the first owner created. PT_POSTGRES_BIN selects the
 // version of PostgreSQL.
 func TestInstallation_OwnerWithCreateRole(t *testing.T) {
 	t.Parallel()
@@ -57,11 +57,11 @@ func TestInstallation_OwnerWithCreateRole(t *testing.T) {
 			// Row-level security hides the seeded tenants from the owner.
 			dev, info := devServer(t, t.TempDir(), i.env()...)
 			if len(info.Tenants) != 3 {
-				t.Errorf("ptd dev on the database of an owner: %d tenants", len(info.Tenants))
+				t.Errorf("ptd dev on the database of an owner: got %d tenants", len(info.Tenants))
 			}
 			login(t, info, info.BaseURL, "admin@acme.example")
 			if err := dev.stop(); err != nil {
-				t.Errorf("dev: %v\n%s", err, dev.err.String())
+				t.Errorf("stop of ptd dev: %v\n%s", err, dev.err.String())
 			}
 		}
 		const reach = `SELECT coalesce(string_agg(rolname, ' ' ORDER BY rolname), '') FROM pg_roles WHERE rolname LIKE 'parapet\_%' AND pg_has_role($1, oid, `
@@ -87,19 +87,19 @@ func query(t *testing.T, conn *pgx.Conn, sql string, args ...any) (text string) 
 	return text
 }
 
-// installation is a database that ptd is pointed at.
+// installation is a database on which ptd is installed.
 type installation struct {
 	t              *testing.T
 	direct, pooled string
 }
 
-// install does what README.md says, and logs in as the new administrator.
+// install follows the installation steps of the documentation and logs in as the new administrator.
 func (i installation) install(slug string) {
 	i.t.Helper()
 	const word = "a long enough password"
 	i.run("", "migrate")
 	if out := i.run("", "migrate"); !strings.HasPrefix(out, "0 applied") {
-		i.t.Errorf("a second migrate as %s: %s", slug, out)
+		i.t.Errorf("second migrate for %s: got %s", slug, out)
 	}
 	var office struct{ Tenant, Organisation string }
 	out := i.run(word+"\n", "db:create-office", "--slug", slug, "--name", "Head office", "--admin-email", "admin@head.example", "--admin-name", "Admin", "--json")
@@ -108,10 +108,10 @@ func (i installation) install(slug string) {
 	}
 	provision := []string{"db:provision-service-principals", "--tenant", office.Tenant, "--org", office.Organisation}
 	if out := i.run("", provision...); strings.Count(out, "verified") != 2 {
-		i.t.Errorf("provision as %s: %s", slug, out)
+		i.t.Errorf("provision for %s: got %s", slug, out)
 	}
 	if out := i.run("", provision...); !strings.Contains(out, "nothing to change") {
-		i.t.Errorf("a second provision as %s: %s", slug, out)
+		i.t.Errorf("second provision for %s: got %s", slug, out)
 	}
 	port := freePort(i.t)
 	p := start(i.t, append(i.env(), "PORT="+port, "API_KEY_JWT_SECRET="+strings.Repeat("x", 32)), "serve")
@@ -124,7 +124,7 @@ func (i installation) install(slug string) {
 		"slug": "branch", "name": "Branch", "organisationName": "Branch", "adminEmail": "colleague@branch.example", "adminName": "Colleague",
 	})
 	if err := p.stop(); err != nil {
-		i.t.Errorf("serve: %v\n%s", err, p.err.String())
+		i.t.Errorf("stop of ptd serve: %v\n%s", err, p.err.String())
 	}
 }
 
@@ -132,7 +132,7 @@ func (i installation) env() []string {
 	return []string{"DIRECT_URL=" + i.direct, "DATABASE_URL=" + i.pooled, "PT_DB_ROLE_SECRET=the secret of the installation"}
 }
 
-// run gives the output of a command that must succeed.
+// run runs a command that must succeed and returns its output.
 func (i installation) run(input string, args ...string) string {
 	i.t.Helper()
 	cmd := exec.Command(binary, args...)

@@ -20,9 +20,9 @@ func newProvision(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db:provision-service-principals",
 		Short: "Provision the service principals of a tenant",
-		Long: "Provision connects with DIRECT_URL, reconciles the default roles, makes each registered service principal exactly its profile\n" +
-			"in one audited transaction of its own, re-validates it through the issuance check before it commits, and repairs agent rows.\n" +
-			"It can be run again at any time: a run that finds everything as it should be changes nothing and says so.",
+		Long: "Provision connects with DIRECT_URL, reconciles the default roles, creates or corrects each registered service principal in its\n" +
+			"own audited transaction, checks before the commit that keys can be issued for it, and repairs agent rows.\n" +
+			"It can be repeated at any time; it prints \"nothing to change\" if everything is up to date.",
 		Example: "  DIRECT_URL=postgres://owner@db.example/parapet ptd db:provision-service-principals --tenant <tenant_uuid> --org <organisation_uuid>",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,13 +44,13 @@ func newProvision(p *program) *cobra.Command {
 			}
 			report, err := provision(cmd.Context(), url, t, o, p.logger(cfg))
 			if report.Tenant != "" {
-				p.tellProvision(report, asJSON, err == nil)
+				p.printProvision(report, asJSON, err == nil)
 			}
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant's UUID")
-	cmd.Flags().StringVar(&organisation, "org", "", "the UUID of the organisation that the principals belong to")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "UUID of the tenant")
+	cmd.Flags().StringVar(&organisation, "org", "", "UUID of the organisation of the service principals")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -69,7 +69,7 @@ func provision(ctx context.Context, url string, tenant, organisation op.UUID, lo
 	return p.Run(ctx, conn, tenant, organisation)
 }
 
-func (p *program) tellProvision(r identity.ProvisionReport, asJSON, done bool) {
+func (p *program) printProvision(r identity.ProvisionReport, asJSON, done bool) {
 	if asJSON {
 		enc := json.NewEncoder(p.out)
 		enc.SetIndent("", "  ")

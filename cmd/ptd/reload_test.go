@@ -16,9 +16,9 @@ import (
 	"parapet/internal/authz"
 )
 
-// TestReload_AcceptsSignedSetsThatKeepTheInvariants changes a rule of a running server
-// that requires signatures: a set that is not signed, and a signed one that breaks an
-// invariant, are rejected and the present one stays; a good one takes effect. Every
+// TestReload_AcceptsSignedSetsThatKeepTheInvariants changes a policy rule of a running server
+// that requires signatures. An unsigned set, and a signed one that violates an
+// invariant, are rejected and the active set stays; a valid one becomes active. Every
 // reload has a critical audit entry in the chain without a tenant.
 func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	t.Parallel()
@@ -26,7 +26,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "policies"), os.DirFS(filepath.Join("..", "..", "policies"))); err != nil {
 		t.Fatal(err)
 	}
-	// The set's own tests say nothing.
+	// The set's only test always passes, so the invariants must reject the set.
 	write := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(dir, path)
@@ -70,7 +70,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever is in the tenant may do everything.
+	// The changed rule allows everything to every user of the tenant.
 	before, after, _ := strings.Cut(string(text), "allow if {\n\t_in_tenant\n")
 	_, after, _ = strings.Cut(after, "}\n")
 	write(rule, before+"allow if {\n\t_in_tenant\n}\n"+after)
@@ -89,7 +89,7 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 	write(authz.SignatureFile, string(signature))
 	reload(`parapet_policy_reloads_total{result="refused"} 2`)
 	if out := serveOnce(t, info.DatabaseURL, dir, public); !strings.HasPrefix(out, "ptd: setting PT_POLICY_DIR: ") || !strings.Contains(out, "invariant ") || strings.Count(out, "\n") != 1 {
-		t.Errorf("a server starts with a set that breaks an invariant, or does not say so in one line: %s", out)
+		t.Errorf("serve with a set that violates an invariant: got %s, want one line that names it", out)
 	}
 	write(rule, string(text)+"\n# The same rules once more.\n")
 	ptd(t, 0, "policy", "sign", "--key-file", key, dir)
@@ -116,23 +116,23 @@ func TestReload_AcceptsSignedSetsThatKeepTheInvariants(t *testing.T) {
 		"system policy.reloaded t t policies.example SIGHUP audit.entry.created",
 	}
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("audit entries %q, %v", got, err)
+		t.Errorf("audit entries: got %q, %v", got, err)
 	}
 }
 
-// ptd runs a command to its end, expects the exit code, and gives what it printed.
+// ptd runs a command, requires the exit code, and returns the output.
 func ptd(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	out, _ := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != code {
-		t.Fatalf("ptd %s: exit code %d instead of %d: %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, out)
+		t.Fatalf("ptd %s: got exit code %d, want %d: %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, out)
 	}
 	return string(out)
 }
 
-// serveOnce starts a server that is expected not to start, and gives what it printed.
+// serveOnce starts a server that must fail to start, and returns the output.
 func serveOnce(t *testing.T, databaseURL, policies, public string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "serve", "--port", "0")

@@ -13,7 +13,7 @@ import (
 	"parapet/internal/app"
 )
 
-// version is set when the program is linked.
+// version is set by the linker.
 var version = "dev"
 
 type streams struct {
@@ -21,16 +21,16 @@ type streams struct {
 	out, err io.Writer
 }
 
-// program is what every command needs.
+// program has the environment and streams that every command needs.
 type program struct {
 	getenv func(string) string
 	streams
-	// understood is true once the command line is parsed: a later error is the command's.
+	// understood is set once the command line is parsed; later errors have another exit code.
 	understood bool
 }
 
-// run carries out the command line and gives the exit code: 0 done, 1 a fault,
-// 2 ended by a signal before it was done, 64 a command line or setting that can't be understood.
+// run executes the command line and returns the exit code: 0 success, 1 failure, 2 interrupted
+// by a signal, 64 invalid command line or setting.
 func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
 	p := &program{getenv: getenv, streams: s}
 	root := newRoot(p)
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 		return 0
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(s.err, "ptd: ended by a signal: %v\n", err)
+		fmt.Fprintf(s.err, "ptd: interrupted by a signal: %v\n", err)
 		return 2
 	}
 	fmt.Fprintf(s.err, "ptd: %v\n", err)
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 	return 1
 }
 
-// usageError is of a flag's value that only the command can judge.
+// usageError is an invalid flag value that a command detected.
 type usageError struct{ error }
 
 func newRoot(p *program) *cobra.Command {
@@ -74,7 +74,7 @@ func newRoot(p *program) *cobra.Command {
 	return root
 }
 
-// config reads the environment.
+// config reads the settings from the environment.
 func (p *program) config() (app.Config, error) {
 	cfg, err := app.ReadConfig(p.getenv)
 	if err == nil {
@@ -83,15 +83,15 @@ func (p *program) config() (app.Config, error) {
 	return cfg, err
 }
 
-// directURL is the address of the database as its owner, which a command needs.
+// directURL returns the address of the database as its owner, or an error if it is not set.
 func directURL(cfg app.Config) (string, error) {
 	if cfg.DirectURL == "" {
-		return "", &app.SettingError{Name: "DIRECT_URL", Problem: "it is required: the address of the database as its owner"}
+		return "", &app.SettingError{Name: "DIRECT_URL", Problem: "must be set to the address of the database as its owner"}
 	}
 	return cfg.DirectURL, nil
 }
 
-// logger writes to the error stream: JSON in production, text for people.
+// logger returns a logger on the error stream: JSON in production, text otherwise.
 func (p *program) logger(c app.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
@@ -104,7 +104,7 @@ func (p *program) logger(c app.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.err, options))
 }
 
-// override lets a flag beat a setting of the environment.
+// override replaces a setting of the environment by a flag's value.
 func (p *program) override(name, value string) {
 	before := p.getenv
 	p.getenv = func(n string) string {

@@ -12,9 +12,9 @@ func newServe(p *program) *cobra.Command {
 	var port, modules string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the modules on one address",
-		Long: "Serve answers the HTTP API of the modules and runs their background jobs. The database must be migrated (ptd migrate).\n" +
-			"Settings come from the environment; `ptd settings` lists them.",
+		Short: "Serve the HTTP API and run background jobs",
+		Long: "Serve serves the HTTP API of the modules and runs their background jobs. Migrate the database first (ptd migrate).\n" +
+			"Settings are environment variables; `ptd settings` lists them.",
 		Example: "  ptd serve\n  ptd serve --modules identity,tracker --port 8080",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +37,7 @@ func newServe(p *program) *cobra.Command {
 			return a.Run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&port, "port", "3000", "port of the HTTP API; 0 takes any free one (PORT)")
-	cmd.Flags().StringVar(&modules, "modules", strings.Join(app.AllModules(), ","), "modules to serve, a comma list (PT_MODULES)")
+	cmd.Flags().StringVar(&port, "port", "3000", "port of the HTTP API; 0 chooses a free port (PORT)")
+	cmd.Flags().StringVar(&modules, "modules", strings.Join(app.AllModules(), ","), "modules to serve, separated by commas (PT_MODULES)")
 	return cmd
 }

@@ -36,8 +36,8 @@ func waitReady(t *testing.T, base string) {
 	}
 }
 
-// TestWrongSettingsStopTheStart wants one line that names the setting.
-func TestWrongSettingsStopTheStart(t *testing.T) {
+// TestServe_InvalidSettings_PrintsOneLine expects one line that names the setting.
+func TestServe_InvalidSettings_PrintsOneLine(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none", "API_KEY_JWT_SECRET": strings.Repeat("x", 32)}
 	for _, c := range []struct{ name, value string }{
@@ -74,14 +74,14 @@ func TestWrongSettingsStopTheStart(t *testing.T) {
 			}
 			out, err := cmd.CombinedOutput()
 			if err == nil {
-				t.Fatal("it started")
+				t.Fatal("ptd serve started, want an error")
 			}
 			text := strings.TrimSpace(string(out))
 			if !strings.Contains(text, c.name) || strings.Contains(text, "\n") {
 				t.Errorf("want one line that names %s, got: %s", c.name, text)
 			}
 			if strings.HasPrefix(c.name, "API_KEY_JWT_SECRET") && c.value != "" && strings.Contains(text, c.value) {
-				t.Errorf("the line tells the secret: %s", text)
+				t.Errorf("the error message contains the secret: %s", text)
 			}
 		})
 	}

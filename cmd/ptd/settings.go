@@ -13,7 +13,7 @@ func newSettings(p *program) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
 		Use:     "settings",
-		Short:   "List the settings of the environment",
+		Short:   "List the environment variables that ptd reads",
 		Example: "  ptd settings\n  ptd settings --markdown > docs/settings.md",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -28,7 +28,7 @@ func newSettings(p *program) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "print docs/settings.md")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print in the format of docs/settings.md")
 	return cmd
 }
 

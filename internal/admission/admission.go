@@ -1,25 +1,24 @@
 // Package admission shares the slots of one resource, the connections of a
 // database pool, among tenants.
 //
-// It guarantees, with the Limits that a Queue was made with:
+// A Queue guarantees, within its Limits:
 //
-//   - A tenant holds at most Share slots. At most ShareWriters of them are for
+//   - A tenant has at most Share slots. At most ShareWriters of them are for
 //     writes and bulk work, and at most ShareBulk for bulk work, so a tenant whose
 //     writers wait for locks can still read.
-//   - All tenants together hold at most Writers slots for writes and bulk work, and
-//     at most Bulk for bulk work. Writers can never take the other slots, so reads
+//   - All tenants together have at most Writers slots for writes and bulk work, and
+//     at most Bulk for bulk work. The remaining slots are for reads, so reads
 //     never wait for a writer that waits for a lock.
-//   - At most Queue callers of a tenant wait in each lane. The next one gets ErrFull at
-//     once. Neither another tenant nor another lane of the same tenant gets ErrFull because of it.
-//   - A free slot goes to the next tenant in turn that has a caller who may take it
-//     (round robin by tenant), and within the tenant to the next lane in turn, and
-//     within the lane to the caller who came first. A waiting caller who is first in
-//     its tenant therefore waits for at most one grant to each other tenant.
-//   - System work (the empty tenant) has no share, and Reserve slots that tenants
-//     cannot take: health checks answer while every tenant waits.
+//   - At most Queue callers of a tenant wait in each lane. Further callers get ErrFull
+//     immediately. Other tenants and other lanes are not affected.
+//   - Free slots are granted round robin: first by tenant, then by lane within the tenant,
+//     then in order of arrival within the lane. The first waiting caller of a tenant
+//     therefore waits for at most one grant to each other tenant.
+//   - System work (the empty tenant) has no share limit, and Reserve slots are reserved
+//     for it, so health checks succeed while every tenant waits.
 //
-// A Queue knows nothing of what the slots are. It decides when a caller enters or
-// leaves and at no other time, so its rules are tested without a clock.
+// A Queue does not know what the slots stand for. It grants slots only when a caller
+// enters or leaves, so its rules are tested without a clock.
 package admission
 
 import (
@@ -41,25 +40,24 @@ const (
 	laneCount
 )
 
-// Lanes lists the lanes.
+// Lanes returns all lanes.
 func Lanes() []Lane { return []Lane{Read, Write, Bulk} }
 
-// String is the lane's name in metrics.
+// String returns the lane's name in metrics.
 func (l Lane) String() string { return [...]string{"read", "write", "bulk"}[l] }
 
-// Errors of Acquire. Neither is the caller's fault: the same call may succeed
-// later.
+// Errors of Acquire. They are temporary: the same call may succeed later.
 var (
-	// ErrFull says that too many callers of the tenant wait already.
+	// ErrFull means that too many callers of the tenant are already waiting.
 	ErrFull = errors.New("admission: too many callers of this tenant are waiting")
-	// ErrTimeout says that no slot was free within the given time, because others
-	// hold them.
+	// ErrTimeout means that no slot became free in time because other tenants use them.
 	ErrTimeout = errors.New("admission: no slot was free in time")
-	// ErrShare says the same, because the tenant holds all slots of its share.
-	ErrShare = errors.New("admission: the tenant's own callers hold its share")
+	// ErrShare means that no slot became free in time because the tenant uses its whole share.
+	ErrShare = errors.New("admission: the tenant uses all slots of its share")
 )
 
-// Limits are numbers of slots, except Queue, which is a number of callers.
+// Limits are numbers of slots, except Queue, which is a number of callers. The package
+// comment says what each one limits.
 type Limits struct {
 	Slots        int
 	Reserve      int
@@ -71,13 +69,12 @@ type Limits struct {
 	Queue        int
 }
 
-// DefaultQueue is how many callers of a tenant wait in a lane unless a setting says
-// otherwise.
+// DefaultQueue is the default number of callers of a tenant that may wait in a lane.
 const DefaultQueue = 256
 
 // NewLimits derives limits from the number of slots, the share of one tenant in slots
-// and the length of a tenant's queue. Zero or less means the default: a quarter
-// of the slots but at least 2, and DefaultQueue.
+// and the length of a tenant's queue. If share or queue is not positive, it uses the
+// default: a quarter of the slots but at least 2, and DefaultQueue.
 func NewLimits(slots, share, queue int) Limits {
 	slots = max(slots, 1)
 	if share <= 0 {
@@ -103,18 +100,19 @@ type Queue struct {
 	limits Limits
 
 	mu sync.Mutex
-	// held counts the slots in use by lane; tenants are those that hold or wait.
+	// held counts the slots in use by lane; tenants has an entry for each tenant that
+	// uses a slot or waits.
 	held    [laneCount]int
 	system  int
 	tenants map[string]*tenant
-	// ring are the tenants with waiting callers; next is whose turn it is.
+	// ring lists the tenants with waiting callers; next is the index of the tenant to serve next.
 	ring []*tenant
 	next int
 
 	counts counts
 }
 
-// tenant is what one tenant holds and who waits for it.
+// tenant records the slots that one tenant uses and its waiting callers.
 type tenant struct {
 	id      string
 	held    [laneCount]int
@@ -123,30 +121,30 @@ type tenant struct {
 	turn Lane
 }
 
-// Slot is a granted slot or a place in the queue.
+// Slot is a granted slot or a position in the queue.
 type Slot struct {
 	queue  *Queue
 	tenant *tenant
 	lane   Lane
-	// granted is closed when the slot is.
+	// granted is closed when the slot is granted.
 	granted  chan struct{}
 	held     bool
 	released bool
-	// immediate says that Enter granted it.
+	// immediate reports that Enter granted the slot.
 	immediate bool
 }
 
-// New makes a Queue with all slots free.
+// New returns a Queue with all slots free.
 func New(limits Limits) *Queue {
 	return &Queue{limits: limits, tenants: map[string]*tenant{}}
 }
 
-// Limits are those that the Queue was made with.
+// Limits returns the limits of the queue.
 func (q *Queue) Limits() Limits { return q.limits }
 
-// Enter asks for a slot without waiting: the Slot is granted at once, or later,
-// when others leave. The empty tenant is system work. The caller must call Leave.
-// The error is ErrFull or nil.
+// Enter requests a slot without waiting: the slot is granted immediately or when others
+// leave. The empty tenant is system work. The caller must call Leave. The error is
+// ErrFull or nil.
 func (q *Queue) Enter(name string, lane Lane) (*Slot, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,7 +155,7 @@ func (q *Queue) Enter(name string, lane Lane) (*Slot, error) {
 	}
 	s := &Slot{queue: q, tenant: t, lane: lane, granted: make(chan struct{})}
 	if len(t.waiting[lane]) == 0 && q.canAdmit(t, lane) {
-		// Everybody who waits could not take this slot: it is nobody's turn.
+		// The waiting callers are at their limits and could not take this slot, so no turn is skipped.
 		q.grant(s)
 		s.immediate = true
 		q.counts.wait(lane, 0)
@@ -174,10 +172,10 @@ func (q *Queue) Enter(name string, lane Lane) (*Slot, error) {
 	return s, nil
 }
 
-// Granted is closed once the slot is granted.
+// Granted returns a channel that is closed when the slot is granted.
 func (s *Slot) Granted() <-chan struct{} { return s.granted }
 
-// Leave gives the slot back, or leaves the queue. Only the first call counts.
+// Leave frees the slot, or leaves the queue. Further calls do nothing.
 func (s *Slot) Leave() {
 	q := s.queue
 	q.mu.Lock()
@@ -203,8 +201,8 @@ func (s *Slot) Leave() {
 	q.forget(t)
 }
 
-// Acquire waits for a slot until ctx ends or the wait is over. Its errors are
-// ErrFull, ErrTimeout, ErrShare and ctx's own.
+// Acquire waits for a slot until ctx ends or wait is over. It returns ErrFull,
+// ErrTimeout, ErrShare or the error of ctx.
 func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.Duration) (*Slot, error) {
 	s, err := q.Enter(name, lane)
 	if err != nil {
@@ -221,10 +219,10 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 		q.waited(lane, time.Since(began))
 		return s, nil
 	case <-timer.C:
-		own := s.shareIsUsed()
+		shareUsed := s.shareIsUsed()
 		s.Leave()
 		q.timedOut(lane)
-		if own {
+		if shareUsed {
 			return nil, ErrShare
 		}
 		return nil, ErrTimeout
@@ -234,7 +232,7 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 	}
 }
 
-// canAdmit reports whether the limits leave a slot of the lane for the tenant.
+// canAdmit reports whether the limits allow the tenant another slot of the lane.
 func (q *Queue) canAdmit(t *tenant, lane Lane) bool {
 	l := q.limits
 	held := q.inUse()
@@ -253,8 +251,7 @@ func (q *Queue) canAdmit(t *tenant, lane Lane) bool {
 	return q.held[Write]+q.held[Bulk] < l.Writers && (lane != Bulk || q.held[Bulk] < l.Bulk)
 }
 
-// usesShare reports whether the tenant holds as many slots as its share has for
-// the lane.
+// usesShare reports whether the tenant already uses its share of slots for the lane.
 func (q *Queue) usesShare(t *tenant, lane Lane) bool {
 	l := q.limits
 	return t.held[Read]+t.held[Write]+t.held[Bulk] >= l.Share ||
@@ -262,7 +259,7 @@ func (q *Queue) usesShare(t *tenant, lane Lane) bool {
 		lane == Bulk && t.held[Bulk] >= l.ShareBulk
 }
 
-// shareIsUsed reports whether the slot waits for the tenant's own callers.
+// shareIsUsed reports whether the slot is delayed by the tenant's own share.
 func (s *Slot) shareIsUsed() bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
@@ -281,7 +278,7 @@ func (q *Queue) grant(s *Slot) {
 	close(s.granted)
 }
 
-// serve grants free slots to waiting callers, tenant by tenant in turn.
+// serve grants free slots to waiting callers, round robin by tenant.
 func (q *Queue) serve() {
 	for skipped := 0; skipped < len(q.ring) && q.inUse() < q.limits.Slots; {
 		if q.next >= len(q.ring) {
@@ -304,8 +301,8 @@ func (q *Queue) serve() {
 	}
 }
 
-// first takes the caller whose turn it is out of the tenant's queue; nil when the
-// limits leave no slot for any.
+// first removes the next caller from the tenant's queue and returns it. It returns nil if
+// the limits allow none of them a slot.
 func (t *tenant) first(q *Queue) *Slot {
 	for i := range laneCount {
 		lane := (t.turn + i) % laneCount
@@ -334,7 +331,7 @@ func (t *tenant) drop(s *Slot) {
 	}
 }
 
-// leaveRing takes the tenant out of the ring. The tenant behind it is next.
+// leaveRing removes the tenant from the ring. The tenant after it is next.
 func (q *Queue) leaveRing(t *tenant) {
 	for i, other := range q.ring {
 		if other != t {
@@ -348,7 +345,7 @@ func (q *Queue) leaveRing(t *tenant) {
 	}
 }
 
-// forget drops the record of a tenant that neither holds nor waits.
+// forget deletes the record of a tenant that neither uses slots nor waits.
 func (q *Queue) forget(t *tenant) {
 	if t.held == [laneCount]int{} && t.waitingCallers() == 0 {
 		delete(q.tenants, t.id)

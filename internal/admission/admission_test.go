@@ -13,7 +13,7 @@ import (
 )
 
 // limits are small enough to fill by hand: 8 slots, 1 for system work, at most 5
-// writers; a tenant has 3 slots, 2 of them for writers, and 4 places in the queue.
+// writers; a tenant has 3 slots, 2 of them for writers, and a queue of 4.
 func limits() admission.Limits {
 	return admission.Limits{Slots: 8, Reserve: 1, Writers: 5, Bulk: 2, Share: 3, ShareWriters: 2, ShareBulk: 1, Queue: 4}
 }
@@ -22,7 +22,7 @@ func enter(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane)
 	t.Helper()
 	s, err := q.Enter(tenant, lane)
 	if err != nil {
-		t.Fatalf("%s enters the %s lane: %v", tenant, lane, err)
+		t.Fatalf("Enter(%s, %s): %v", tenant, lane, err)
 	}
 	return s
 }
@@ -36,8 +36,8 @@ func granted(s *admission.Slot) bool {
 	}
 }
 
-// grantedOf lets n callers of a tenant enter a lane and counts those granted at
-// once.
+// grantedOf lets n callers of a tenant enter a lane and counts the slots that are granted
+// immediately.
 func grantedOf(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane, n int) int {
 	t.Helper()
 	count := 0
@@ -49,7 +49,7 @@ func grantedOf(t *testing.T, q *admission.Queue, tenant string, lane admission.L
 	return count
 }
 
-func TestQueue_LimitsOfEachLane(t *testing.T) {
+func TestQueue_LimitsEachLane(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		tenant string
@@ -58,24 +58,24 @@ func TestQueue_LimitsOfEachLane(t *testing.T) {
 		granted int
 	}
 	for name, steps := range map[string][]step{
-		"a tenant has its share and no more": {{"a", admission.Read, 4, 3}, {"b", admission.Read, 4, 3}},
+		"a tenant gets at most its share": {{"a", admission.Read, 4, 3}, {"b", admission.Read, 4, 3}},
 		"writers leave a slot of the share for reads": {
 			{"a", admission.Write, 4, 2}, {"a", admission.Read, 1, 1}, {"a", admission.Read, 1, 0},
 		},
-		"bulk work has a lane of its own within the share": {
+		"bulk work is limited within the share": {
 			{"a", admission.Bulk, 3, 1}, {"a", admission.Write, 1, 1}, {"a", admission.Read, 1, 1},
 		},
 		"all writers together leave slots for reads": {
 			{"a", admission.Write, 2, 2}, {"b", admission.Write, 2, 2}, {"c", admission.Write, 2, 1}, {"d", admission.Write, 1, 0},
 			{"d", admission.Read, 2, 2}, {"e", admission.Read, 1, 0},
 		},
-		"all bulk work together is bounded": {
+		"bulk work of all tenants is limited": {
 			{"a", admission.Bulk, 1, 1}, {"b", admission.Bulk, 1, 1}, {"c", admission.Bulk, 1, 0}, {"c", admission.Write, 1, 1},
 		},
-		"tenants leave the reserve to system work": {
+		"reserved slots are for system work": {
 			{"a", admission.Read, 3, 3}, {"b", admission.Read, 3, 3}, {"c", admission.Read, 2, 1}, {"", admission.Read, 2, 1},
 		},
-		"system work has no share": {{"", admission.Write, 9, 8}},
+		"system work has no share limit": {{"", admission.Write, 9, 8}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,25 +89,25 @@ func TestQueue_LimitsOfEachLane(t *testing.T) {
 	}
 }
 
-func TestQueue_RefusesBeyondTheTenantsOwnQueue(t *testing.T) {
+func TestQueue_FullQueueOfATenant_ReturnsErrFull(t *testing.T) {
 	t.Parallel()
 	q := admission.New(limits())
 	grantedOf(t, q, "a", admission.Write, 2+4)
 	if _, err := q.Enter("a", admission.Write); !errors.Is(err, admission.ErrFull) {
-		t.Errorf("a fifth waiting writer: %v, want ErrFull", err)
+		t.Errorf("Enter of a fifth waiting writer: got %v, want ErrFull", err)
 	}
 	if granted(enter(t, q, "a", admission.Bulk)) {
-		t.Error("bulk work got a slot that the tenant's writers have")
+		t.Error("Enter of bulk work: got a slot beyond the tenant's writer share")
 	}
 	if !granted(enter(t, q, "a", admission.Read)) {
-		t.Error("a tenant with a full queue of writers can't read")
+		t.Error("Enter of a reader: got no slot while the tenant's writer queue is full")
 	}
 	if !granted(enter(t, q, "b", admission.Write)) {
-		t.Error("another tenant waits for it")
+		t.Error("Enter of another tenant: got no slot")
 	}
 	s := q.Stats(admission.Write)
 	if s.Held != 3 || s.Waiting != 4 || s.Full != 1 || q.Stats(admission.Bulk).Waiting != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("Stats: got %+v", s)
 	}
 }
 
@@ -140,34 +140,34 @@ func TestQueue_ServesTenantsInTurn(t *testing.T) {
 			}
 		}
 	}
-	// One grant each while they wait, although a came first with fifty.
+	// Each tenant gets one grant per round, although a entered first with fifty callers.
 	if want := []string{"a", "b", "c", "a", "b", "a"}; !reflect.DeepEqual(order, want) {
-		t.Errorf("served %v, want %v", order, want)
+		t.Errorf("serving order: got %v, want %v", order, want)
 	}
 }
 
-// TestQueue_KeepsTheTurnWhenATenantLeaves lets all waiting callers of a tenant give
-// up, before, at and behind the tenant whose turn it is.
+// TestQueue_KeepsTheTurnWhenATenantLeaves lets all waiting callers of a tenant leave:
+// a tenant before the next one, the next one itself, and one after it.
 func TestQueue_KeepsTheTurnWhenATenantLeaves(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		// Of a, b, c and d, with two callers each, this many are served before the tenants of leaves give up.
+		// served is how many callers of a, b, c and d (two each) are served before the tenants in leaves leave.
 		served int
 		leaves string
 		want   string
 	}{
-		"nobody leaves":                               {2, "", "cdabcd"},
-		"the first of those served":                   {2, "a", "cdbcd"},
-		"the last of those served":                    {2, "b", "cdacd"},
-		"all of those served":                         {2, "ab", "cdcd"},
-		"the tenant whose turn it is":                 {2, "c", "dabd"},
-		"a tenant that is not served yet":             {2, "d", "cabc"},
-		"the tenants around the one whose turn it is": {2, "bd", "cac"},
-		"a tenant before the last, whose turn it is":  {3, "a", "dbcd"},
-		"the last tenant, whose turn it is":           {3, "d", "abc"},
-		"every tenant but the first":                  {3, "bcd", "a"},
-		"before anybody is served":                    {0, "a", "bcdbcd"},
-		"after each was served once":                  {4, "a", "bcd"},
+		"no tenant leaves":                           {2, "", "cdabcd"},
+		"the first served tenant":                    {2, "a", "cdbcd"},
+		"the last served tenant":                     {2, "b", "cdacd"},
+		"all served tenants":                         {2, "ab", "cdcd"},
+		"the next tenant":                            {2, "c", "dabd"},
+		"a tenant that was not served yet":           {2, "d", "cabc"},
+		"the tenants before and after the next one":  {2, "bd", "cac"},
+		"a served tenant while the last one is next": {3, "a", "dbcd"},
+		"the last tenant while it is next":           {3, "d", "abc"},
+		"every tenant except the first":              {3, "bcd", "a"},
+		"a tenant before any is served":              {0, "a", "bcdbcd"},
+		"a tenant after each was served once":        {4, "a", "bcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func TestQueue_KeepsTheTurnWhenATenantLeaves(t *testing.T) {
 				order += next
 			}
 			if order != c.want {
-				t.Errorf("served %s, want %s", order, c.want)
+				t.Errorf("serving order: got %s, want %s", order, c.want)
 			}
 		})
 	}
@@ -218,13 +218,13 @@ func TestQueue_ServesLanesOfATenantInTurn(t *testing.T) {
 	for i, want := range []*admission.Slot{reads[0], write, bulk, reads[1]} {
 		holder.Leave()
 		if !granted(want) {
-			t.Fatalf("turn %d went to another lane", i)
+			t.Fatalf("turn %d: the slot was granted to another lane", i)
 		}
 		holder = want
 	}
 }
 
-func TestSlot_LeaveIsIdempotentAndFreesAPlaceInTheQueue(t *testing.T) {
+func TestSlot_LeaveIsIdempotentAndFreesTheQueuePosition(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 1})
 	holder, waiter := enter(t, q, "a", admission.Read), enter(t, q, "a", admission.Read)
@@ -234,26 +234,26 @@ func TestSlot_LeaveIsIdempotentAndFreesAPlaceInTheQueue(t *testing.T) {
 	holder.Leave()
 	holder.Leave()
 	if granted(waiter) || !granted(next) {
-		t.Error("the slot went to a caller who had left")
+		t.Error("Leave: the slot was granted to a caller that had left")
 	}
 	if granted(enter(t, q, "a", admission.Read)) {
-		t.Error("leaving twice freed two slots")
+		t.Error("two calls of Leave freed two slots")
 	}
 }
 
-func TestAcquire_ReturnsWhenTheWaitOrTheContextEnds(t *testing.T) {
+func TestQueue_AcquireReturnsWhenTheWaitOrContextEnds(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
 	holder := enter(t, q, "a", admission.Read)
 	for tenant, want := range map[string]error{"a": admission.ErrShare, "b": admission.ErrTimeout, "": admission.ErrTimeout} {
 		if _, err := q.Acquire(t.Context(), tenant, admission.Read, time.Nanosecond); !errors.Is(err, want) {
-			t.Errorf("tenant %q after the wait: %v, want %v", tenant, err, want)
+			t.Errorf("Acquire for tenant %q: got %v, want %v", tenant, err, want)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.Acquire(ended, "a", admission.Read, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the context: %v", err)
+		t.Errorf("Acquire with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 	holder.Leave()
 	s, err := q.Acquire(t.Context(), "a", admission.Read, time.Hour)
@@ -262,35 +262,35 @@ func TestAcquire_ReturnsWhenTheWaitOrTheContextEnds(t *testing.T) {
 	}
 	s.Leave()
 	if s := q.Stats(admission.Read); s.Held != 0 || s.Waiting != 0 || s.Timeout != 3 || s.Granted != 2 || s.Waited[2] != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("Stats: got %+v", s)
 	}
 }
 
-func TestFor_LeavesSlotsForReadsAtEverySize(t *testing.T) {
+func TestNewLimits_LeavesSlotsForReadsAtEverySize(t *testing.T) {
 	t.Parallel()
 	for slots := 1; slots <= 1000; slots++ {
 		for _, share := range []int{0, 1, 2, 5, 2000} {
 			l := admission.NewLimits(slots, share, 0)
 			if l.Share < 1 || l.Share > slots || l.Writers < 1 || l.Bulk < 1 || l.Bulk > l.Writers || l.ShareWriters < 1 || l.ShareBulk < 1 || l.Queue != admission.DefaultQueue {
-				t.Fatalf("%d slots, share %d: %+v", slots, share, l)
+				t.Fatalf("NewLimits(%d, %d): got %+v", slots, share, l)
 			}
 			if slots > 1 && l.Writers >= slots-l.Reserve {
-				t.Fatalf("%d slots: writers can take all: %+v", slots, l)
+				t.Fatalf("NewLimits(%d): writers can take every slot: %+v", slots, l)
 			}
 			if l.Share > 1 && l.ShareWriters >= l.Share {
-				t.Fatalf("%d slots, share %d: a tenant's writers can take its share: %+v", slots, share, l)
+				t.Fatalf("NewLimits(%d, %d): a tenant's writers can take its share: %+v", slots, share, l)
 			}
 		}
 	}
 	if got, want := admission.NewLimits(16, 0, 0), (admission.Limits{Slots: 16, Reserve: 1, Writers: 11, Bulk: 2, Share: 4, ShareWriters: 3, ShareBulk: 1, Queue: 256}); got != want {
-		t.Errorf("the default: %+v, want %+v", got, want)
+		t.Errorf("NewLimits(16, 0, 0): got %+v, want %+v", got, want)
 	}
 }
 
-// TestQueue_HoldsItsGuaranteesForAnyCallers lets random callers enter and leave,
-// and compares what they got with the guarantees after every step: no limit is
-// exceeded, and nobody waits for a slot that the limits leave free.
-func TestQueue_HoldsItsGuaranteesForAnyCallers(t *testing.T) {
+// TestQueue_KeepsItsGuarantees_RandomCallers lets random callers enter and leave, and
+// verifies the guarantees after every step: no limit is exceeded, and no caller waits for
+// a slot that the limits leave free.
+func TestQueue_KeepsItsGuarantees_RandomCallers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -305,7 +305,7 @@ func TestQueue_HoldsItsGuaranteesForAnyCallers(t *testing.T) {
 					c.slot = s
 					callers = append(callers, c)
 				} else if waitingOf(callers, c) < l.Queue {
-					t.Fatalf("seed %d: refused with %d waiting", seed, waitingOf(callers, c))
+					t.Fatalf("seed %d: got ErrFull with %d waiting callers", seed, waitingOf(callers, c))
 				}
 			} else if len(callers) > 0 {
 				i := r.IntN(len(callers))
@@ -332,7 +332,7 @@ func waitingOf(callers []caller, who caller) (n int) {
 	return n
 }
 
-// check states the guarantees of the package comment once more, by counting.
+// check verifies the guarantees of the package comment by counting slots.
 func check(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
 	t.Helper()
 	count := func(match func(caller) bool) (n int) {
@@ -348,9 +348,9 @@ func check(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
 	all := count(func(caller) bool { return true })
 	tenants := count(func(c caller) bool { return c.tenant != "" })
 	if all > l.Slots || tenants > l.Slots-l.Reserve || count(writer) > l.Writers || count(bulk) > l.Bulk {
-		t.Fatalf("seed %d: more slots than %+v", seed, l)
+		t.Fatalf("seed %d: more slots are used than %+v allows", seed, l)
 	}
-	// System writers count against what tenants may still take.
+	// Slots of system writers count against the limits of tenants.
 	writers := count(func(c caller) bool { return c.lane != admission.Read })
 	bulks := count(func(c caller) bool { return c.lane == admission.Bulk })
 	for _, c := range callers {
@@ -359,7 +359,7 @@ func check(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
 		}
 		share, w, b := of(func(caller) bool { return true }), of(writer), of(bulk)
 		if c.tenant != "" && (share > l.Share || w > l.ShareWriters || b > l.ShareBulk) {
-			t.Fatalf("seed %d: %s has more than its share of %+v", seed, c.tenant, l)
+			t.Fatalf("seed %d: %s uses more than its share of %+v", seed, c.tenant, l)
 		}
 		free := all < l.Slots
 		if c.tenant != "" {
@@ -396,7 +396,7 @@ func TestQueue_ConcurrentCallersAllReturnTheirSlots(t *testing.T) {
 	running.Wait()
 	for _, lane := range admission.Lanes() {
 		if s := q.Stats(lane); s.Held != 0 || s.Waiting != 0 {
-			t.Errorf("%s: %d slots are still held and %d callers wait", lane, s.Held, s.Waiting)
+			t.Errorf("%s: got %d slots in use and %d waiting callers, want 0", lane, s.Held, s.Waiting)
 		}
 	}
 }

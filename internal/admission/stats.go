@@ -2,16 +2,15 @@ package admission
 
 import "time"
 
-// Bounds are the upper bounds of Stats.Waited, in seconds.
+// Bounds returns the upper bounds of Stats.Waited, in seconds.
 func Bounds() [bounds]float64 {
 	return [bounds]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2}
 }
 
-// bounds are those of Bounds; a wait longer than the last is counted by Granted
-// alone.
+// bounds is the number of Bounds. Only Granted counts a wait longer than the last bound.
 const bounds = 10
 
-// counts are what a Queue has counted, by lane.
+// counts are the counters of a Queue, by lane.
 type counts struct {
 	full, timeout [laneCount]uint64
 	granted       [laneCount]uint64
@@ -29,23 +28,22 @@ func (c *counts) wait(lane Lane, d time.Duration) {
 	}
 }
 
-// Stats are a lane's numbers at one moment. They name no tenant: a metric with a
-// label for each would grow without bound.
+// Stats are a lane's current numbers. They are not broken down by tenant, because a
+// metric with a tenant label would grow without bound.
 type Stats struct {
-	// Held are slots in use, Waiting callers in the queue.
+	// Held is the number of slots in use, Waiting the number of callers in the queue.
 	Held, Waiting int
-	// Full and Timeout count callers who got ErrFull, and those who waited in
-	// vain: ErrTimeout and ErrShare.
+	// Full counts ErrFull; Timeout counts ErrTimeout and ErrShare.
 	Full, Timeout uint64
-	// Granted counts slots granted by Acquire, Seconds is how long their callers
-	// waited altogether, and Waited how many waited at most the bound that is the
-	// key (cumulative, as Prometheus has it).
+	// Granted counts slots granted by Acquire. Seconds is the total time that their callers
+	// waited. Waited counts those that waited at most as long as the bound that is the key
+	// (cumulative, as in Prometheus).
 	Granted uint64
 	Seconds float64
 	Waited  map[float64]uint64
 }
 
-// Stats gives the numbers of a lane.
+// Stats returns the numbers of a lane.
 func (q *Queue) Stats(lane Lane) Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,19 +1,17 @@
-// Package agentcmd owns how the operator's command for agent runs is carried
-// out: a program with arguments, never a shell, which reads JSON from its
-// standard input and answers JSON on its standard output.
+// Package agentcmd runs the operator's command for agent runs: a program with arguments,
+// without a shell, that reads JSON from standard input and writes JSON to standard output.
 //
-// It promises:
-//   - The command sees none of this process's settings: its environment holds the
-//     few variables of Allowed and nothing else, and on Linux, unless it runs as
-//     root, this process shows it nothing of its own. It works in an empty folder
-//     of its own, which is gone afterwards.
-//   - It ends: when its time is over, when the work is called off, and, on Linux,
-//     when this process dies. On Linux a supervisor, which is this program again,
-//     ends with it everything that it started, also in other process groups and
-//     sessions, and no attempt at a run starts on this machine before everything
-//     of the earlier one is gone. Elsewhere what it started in its process group
-//     ends with it, except when this process is killed.
-//   - What it writes is bounded; what is too much is an error, not a cut text.
+// It guarantees:
+//   - The command sees no settings of this process. Its environment contains only the
+//     variables of Allowed. On Linux, unless it runs as root, it also cannot read this
+//     process's memory or environment. Its working directory is an empty temporary folder,
+//     which is removed afterwards.
+//   - The command ends when its timeout is over, when ctx is cancelled and, on Linux, when
+//     this process dies. On Linux a supervisor (this program again) then ends everything
+//     that the command started, even in other process groups and sessions, and no further
+//     attempt at the run starts on this machine before that. On other systems, the process
+//     group of the command is ended, except when this process is killed.
+//   - The output is limited. Too much output is an error and is never truncated.
 package agentcmd
 
 import (
@@ -30,30 +28,30 @@ import (
 	"time"
 )
 
-// Why a command gave no answer.
+// Errors of Run.
 var (
 	ErrStart   = errors.New("agentcmd: the command could not be started")
 	ErrExit    = errors.New("agentcmd: the command failed")
 	ErrTimeout = errors.New("agentcmd: the command took too long")
-	ErrOutput  = errors.New("agentcmd: the command answered too much")
-	// ErrOverlap says that the command was not started, because an earlier attempt at
-	// the same run has not ended.
+	ErrOutput  = errors.New("agentcmd: the command wrote too much output")
+	// ErrOverlap means that the command was not started because an earlier attempt at the
+	// same run has not ended.
 	ErrOverlap = errors.New("agentcmd: an earlier attempt has not ended")
 )
 
 const (
-	// MaxOutput is the length in bytes of the longest answer.
+	// MaxOutput is the maximum length of the output in bytes.
 	MaxOutput = 256 << 10
-	// maxErrorBytes is how much of what the command complains of is told.
+	// maxErrorBytes limits how much of standard error is part of an error.
 	maxErrorBytes = 2 << 10
-	// finalOutputTimeout is how long output that somebody else still holds is waited for.
+	// finalOutputTimeout is how long Run waits for output that another process still holds open.
 	finalOutputTimeout = 2 * time.Second
 )
 
-// Allowed are the variables that the command gets, where they are set.
+// Allowed returns the names of the variables that are passed to the command if they are set.
 func Allowed() []string { return []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"} }
 
-// Command is the operator's command.
+// Command runs the operator's command.
 type Command struct {
 	argv       []string
 	timeout    time.Duration
@@ -62,21 +60,21 @@ type Command struct {
 }
 
 const (
-	// supervisorArgument is the first argument of this program as a supervisor.
+	// supervisorArgument is the first argument when this program runs as a supervisor.
 	supervisorArgument = "agent-supervisor"
-	// marker is the variable of the command's environment that names its run.
+	// marker is the environment variable of the command that contains the run's id.
 	marker = "PT_AGENT_RUN"
 )
 
-// Supervised gives the command with a supervisor: program is this program, whose
-// main calls Supervise first.
+// Supervised returns the command with a supervisor. program is the path of this program, whose
+// main must call Supervise first.
 func (c *Command) Supervised(program string) *Command {
 	supervised := *c
 	supervised.supervisor = program
 	return &supervised
 }
 
-// Environment is what the command gets of an environment.
+// Environment returns the environment of the command.
 func Environment(getenv func(string) string) []string {
 	env := []string{}
 	for _, name := range Allowed() {
@@ -87,34 +85,34 @@ func Environment(getenv func(string) string) []string {
 	return env
 }
 
-// New makes a command of a program, its arguments and its whole environment.
+// New returns a command with its arguments and its complete environment.
 func New(argv []string, timeout time.Duration, env []string) *Command {
-	// A nil environment would be this process's own.
+	// exec would replace a nil environment by this process's own.
 	return &Command{argv: argv, timeout: timeout, env: append([]string{}, env...)}
 }
 
-// Parse reads a command as a setting writes it: a JSON array of the program and
-// its arguments, or the same separated by spaces.
+// Parse parses a command from a setting: a JSON array of the program and its arguments, or
+// the same separated by spaces.
 func Parse(text string) ([]string, error) {
 	var argv []string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
 		if err := json.Unmarshal([]byte(text), &argv); err != nil {
-			return nil, errors.New(`it must be a program and its arguments: separated by spaces, or a JSON array such as ["/opt/agent/run", "--fast"]`)
+			return nil, errors.New(`must be a program and its arguments, separated by spaces or a JSON array such as ["/opt/agent/run", "--fast"]`)
 		}
 	} else {
 		argv = strings.Fields(text)
 	}
 	if len(argv) == 0 || argv[0] == "" {
-		return nil, errors.New("it names no program")
+		return nil, errors.New("must name a program")
 	}
 	return argv, nil
 }
 
-// Timeout is the time that a run of the command may take.
+// Timeout returns the time limit of a run.
 func (c *Command) Timeout() time.Duration { return c.timeout }
 
-// Run carries the command out once, as an attempt at a run, which is named by its
-// id. The error is one of those above, or ctx's own when the work was called off.
+// Run runs the command once, as an attempt at the run with the given id. It returns one
+// of the errors above, or the error of ctx when that was cancelled.
 func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "ptd-agent-")
 	if err != nil {
@@ -129,11 +127,11 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 	}
 	timed, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	// The command is the operator's own setting; no part of it comes from a request.
+	// The command is a setting of the operator; no part of it comes from a request.
 	cmd := exec.CommandContext(timed, c.argv[0], c.argv[1:]...) //nolint:gosec // see above
-	out, complaints := &boundedBuffer{limit: MaxOutput, onExceeded: cancel}, &boundedBuffer{limit: maxErrorBytes}
+	out, stderr := &boundedBuffer{limit: MaxOutput, onExceeded: cancel}, &boundedBuffer{limit: maxErrorBytes}
 	cmd.Dir, cmd.Env = dir, c.env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, complaints
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return killGroup(cmd) }
@@ -141,8 +139,8 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 
 	done := make(chan error, 1)
 	go func() {
-		// The kernel counts the death of the thread that started the child as the
-		// parent's: so this one stays as long as the child lives.
+		// The kernel treats the death of the thread that started the child as the
+		// parent's death, so this thread must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
@@ -150,7 +148,7 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 			return
 		}
 		err := cmd.Wait()
-		// Whatever it left behind in its group.
+		// End the processes that the command left in its group.
 		_ = killGroup(cmd)
 		done <- err
 	}()
@@ -165,12 +163,12 @@ func (c *Command) Run(ctx context.Context, run string, input []byte) ([]byte, er
 	case errors.Is(err, ErrStart):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w: %s", ErrExit, err, strings.TrimSpace(complaints.data.String()))
+		return nil, fmt.Errorf("%w: %w: %s", ErrExit, err, strings.TrimSpace(stderr.data.String()))
 	}
 	return out.data.Bytes(), nil
 }
 
-// killGroup ends the command with all that it started in its group.
+// killGroup kills the command and everything that it started in its process group.
 func killGroup(cmd *exec.Cmd) error {
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		return os.ErrProcessDone
@@ -178,21 +176,21 @@ func killGroup(cmd *exec.Cmd) error {
 	return nil
 }
 
-// boundedBuffer keeps the first bytes that are written to it, and says when there are
-// more. One writer uses it, and it is read when that has ended.
+// boundedBuffer stores the first bytes that are written to it and calls onExceeded when
+// there are more. It has one writer and is read after that has finished.
 type boundedBuffer struct {
 	data     bytes.Buffer
 	limit    int
 	exceeded bool
-	// onExceeded is called at the first byte too many, where it is set.
+	// onExceeded, if set, is called at the first byte over the limit.
 	onExceeded func()
 }
 
-// Write takes everything, so that the command is not held up.
+// Write accepts all bytes, so that the command does not block.
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	room := b.limit - b.data.Len()
-	if len(p) > room {
-		b.data.Write(p[:room])
+	available := b.limit - b.data.Len()
+	if len(p) > available {
+		b.data.Write(p[:available])
 		if !b.exceeded && b.onExceeded != nil {
 			b.onExceeded()
 		}

@@ -15,7 +15,7 @@ import (
 	"parapet/internal/agentcmd"
 )
 
-// TestMain lets the test binary be its own supervisor.
+// TestMain lets the test binary act as its own supervisor.
 func TestMain(m *testing.M) {
 	if code, ok := agentcmd.Supervise(os.Args); ok {
 		os.Exit(code)
@@ -23,27 +23,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// script is a command that runs these lines of a shell.
+// script returns a command that runs the lines in a shell.
 func script(t *testing.T, timeout time.Duration, lines string) *agentcmd.Command {
 	t.Helper()
 	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/agent", "DATABASE_URL": "postgres://secret@db/x", "API_KEY_JWT_SECRET": "secret"}
 	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(func(n string) string { return env[n] })).Supervised(os.Args[0])
 }
 
-func TestACommandReadsAndAnswers(t *testing.T) {
+func TestRun_PassesInputAndArguments(t *testing.T) {
 	t.Parallel()
 	out, err := script(t, time.Minute, "cat; echo noise >&2").Run(t.Context(), "", []byte(`{"a":1}`))
 	if err != nil || string(out) != `{"a":1}` {
-		t.Errorf("got %s, %v", out, err)
+		t.Errorf("Run: got %s, %v", out, err)
 	}
-	// Words are arguments, whatever a shell would make of them.
+	// Arguments are passed literally, without a shell.
 	out, err = agentcmd.New([]string{"printf", "%s|", "a b", "$HOME", ";", "`id`"}, time.Minute, agentcmd.Environment(os.Getenv)).Run(t.Context(), "", nil)
 	if err != nil || string(out) != "a b|$HOME|;|`id`|" {
-		t.Errorf("got %s, %v", out, err)
+		t.Errorf("Run: got %s, %v", out, err)
 	}
 }
 
-func TestACommandSeesNoSecret(t *testing.T) {
+func TestRun_EnvironmentAndFolderAreClean(t *testing.T) {
 	t.Parallel()
 	out, err := script(t, time.Minute, "env; pwd; ls -A").Run(t.Context(), "", nil)
 	if err != nil {
@@ -51,63 +51,62 @@ func TestACommandSeesNoSecret(t *testing.T) {
 	}
 	text := string(out)
 	if strings.Contains(text, "secret") || strings.Contains(text, "DATABASE_URL") || !strings.Contains(text, "HOME=/home/agent") {
-		t.Errorf("its environment is\n%s", text)
+		t.Errorf("environment of the command: got\n%s", text)
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	dir := lines[len(lines)-1]
 	if !strings.HasPrefix(filepath.Base(dir), "ptd-agent-") {
-		t.Errorf("it works in %s, which is not an empty folder of its own", dir)
+		t.Errorf("working directory: got %s, want an empty temporary folder", dir)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its folder is still there: %v", err)
+		t.Errorf("the working directory was not removed: %v", err)
 	}
 }
 
-func TestACommandThatGivesNoAnswer(t *testing.T) {
+func TestRun_FailedCommand_ReturnsError(t *testing.T) {
 	t.Parallel()
 	for note, c := range map[string]struct {
 		command *agentcmd.Command
 		want    error
 	}{
-		"not there": {agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, agentcmd.Environment(os.Getenv)), agentcmd.ErrStart},
-		"fails":     {script(t, time.Minute, "echo why >&2; exit 3"), agentcmd.ErrExit},
-		"killed":    {script(t, time.Minute, "kill -9 $$"), agentcmd.ErrExit},
-		"slow":      {script(t, 200*time.Millisecond, "sleep 60"), agentcmd.ErrTimeout},
-		"talks":     {script(t, time.Minute, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), agentcmd.ErrOutput},
+		"program not found":   {agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, agentcmd.Environment(os.Getenv)), agentcmd.ErrStart},
+		"exits with status 3": {script(t, time.Minute, "echo why >&2; exit 3"), agentcmd.ErrExit},
+		"killed":              {script(t, time.Minute, "kill -9 $$"), agentcmd.ErrExit},
+		"times out":           {script(t, 200*time.Millisecond, "sleep 60"), agentcmd.ErrTimeout},
+		"writes too much":     {script(t, time.Minute, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), agentcmd.ErrOutput},
 	} {
-		begun := time.Now()
+		started := time.Now()
 		out, err := c.command.Run(t.Context(), "", nil)
 		if !errors.Is(err, c.want) || out != nil {
-			t.Errorf("%s: got %q, %v, want %v", note, out, err, c.want)
+			t.Errorf("%s: Run: got %q, %v; want %v", note, out, err, c.want)
 		}
-		if took := time.Since(begun); took > 10*time.Second {
-			t.Errorf("%s: took %s", note, took)
+		if took := time.Since(started); took > 10*time.Second {
+			t.Errorf("%s: Run took %s, want at most 10s", note, took)
 		}
-		if note == "fails" && !strings.Contains(err.Error(), "why") {
-			t.Errorf("%s: %v does not tell why", note, err)
+		if note == "exits with status 3" && !strings.Contains(err.Error(), "why") {
+			t.Errorf("%s: Run: got %v, want an error with standard error", note, err)
 		}
 	}
 }
 
-// TestTheGroupEndsWithTheCommand: by time, by being called off, and after a
-// regular end.
-func TestTheGroupEndsWithTheCommand(t *testing.T) {
+// The process group ends after a timeout, a cancellation and a regular exit.
+func TestRun_KillsTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	for note, c := range map[string]struct {
 		timeout time.Duration
 		lines   string
 		cancel  time.Duration
 	}{
-		"time":       {300 * time.Millisecond, "sleep 300 & echo $! >PID; wait", time.Minute},
-		"called off": {time.Minute, "sleep 300 & echo $! >PID; wait", 300 * time.Millisecond},
-		"done":       {time.Minute, "sleep 300 >/dev/null 2>&1 & echo $! >PID; exit 0", time.Minute},
+		"timeout":      {300 * time.Millisecond, "sleep 300 & echo $! >PID; wait", time.Minute},
+		"cancelled":    {time.Minute, "sleep 300 & echo $! >PID; wait", 300 * time.Millisecond},
+		"regular exit": {time.Minute, "sleep 300 >/dev/null 2>&1 & echo $! >PID; exit 0", time.Minute},
 	} {
 		file := filepath.Join(t.TempDir(), "pid")
 		ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
 		_, err := script(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, "", nil)
 		cancel()
 		if (err == nil) != (note == "done") {
-			t.Errorf("%s: %v", note, err)
+			t.Errorf("%s: Run: got %v", note, err)
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -119,7 +118,7 @@ func TestTheGroupEndsWithTheCommand(t *testing.T) {
 		}
 		for end := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Errorf("%s: what the command started still runs", note)
+				t.Errorf("%s: a process of the command still runs", note)
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				break
 			}
@@ -127,7 +126,7 @@ func TestTheGroupEndsWithTheCommand(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs; one that only waits to be buried does not.
+// alive reports whether a process runs and is not a zombie.
 func alive(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -145,7 +144,7 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := agentcmd.Parse(text)
 		if (err == nil) != (want != nil) || !slices.Equal(got, want) {
-			t.Errorf("%q: got %v, %v", text, got, err)
+			t.Errorf("Parse(%q): got %v, %v", text, got, err)
 		}
 	}
 }
@@ -155,7 +154,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a b")
 	f.Fuzz(func(t *testing.T, text string) {
 		if argv, err := agentcmd.Parse(text); err == nil && (len(argv) == 0 || argv[0] == "") {
-			t.Fatalf("%q names no program: %v", text, argv)
+			t.Fatalf("Parse(%q): got %v, want a program", text, argv)
 		}
 	})
 }

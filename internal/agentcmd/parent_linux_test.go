@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// TestACommandSeesNoSecretOfItsParent: what is not in its environment is not in that
-// of its parent either. Root sees everything, so that for root somebody else tries.
-func TestACommandSeesNoSecretOfItsParent(t *testing.T) {
+// TestRun_CannotReadTheParentsEnvironment also covers /proc of the parent. Root can read
+// everything, so when root runs the tests, a process of another user runs it.
+func TestRun_CannotReadTheParentsEnvironment(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("AGENTCMD_PARENT") != "" {
 		out, err := script(t, time.Minute, "cat /proc/$PPID/environ /proc/$PPID/maps; ls /proc/$PPID/fd; echo end").Run(t.Context(), "", nil)
 		if err != nil || string(out) != "end\n" {
-			t.Errorf("the command sees %q, %v", out, err)
+			t.Errorf("reading /proc of the parent: got %q, %v; want no content", out, err)
 		}
 		return
 	}
-	// A folder that the other can enter.
+	// Use a folder that the other user can enter.
 	dir, err := os.MkdirTemp("", "agentcmd") //nolint:usetesting // t.TempDir cannot be entered by another user
 	if err != nil {
 		t.Fatal(err)

@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// setChildSubreaper is prctl's PR_SET_CHILD_SUBREAPER: an orphan of any descendant
-	// becomes a child of this process. Source: prctl(2).
+	// setChildSubreaper is PR_SET_CHILD_SUBREAPER of prctl: orphaned descendants become
+	// children of this process. Source: prctl(2).
 	setChildSubreaper = 36
-	// waitAll is waitpid's __WALL: children of every kind. Source: waitpid(2).
+	// waitAll is __WALL of waitpid: wait for children of every kind. Source: waitpid(2).
 	waitAll = 0x40000000
-	// previousExitTimeout is how long a supervisor waits for the end of an earlier attempt.
+	// previousExitTimeout is how long a supervisor waits until an earlier attempt has ended.
 	previousExitTimeout = 10 * time.Second
 	pollInterval        = 10 * time.Millisecond
-	// controlFD and reportFD are the pipes between this program and its supervisor.
+	// controlFD and reportFD are the descriptors of the pipes between this program and its supervisor.
 	controlFD, reportFD = 3, 4
 )
 
-// The words of a supervisor's report.
+// Results in a supervisor's report.
 const (
 	reportExit    = "exit"
 	reportStart   = "start"
@@ -41,14 +41,14 @@ const (
 	reportStopped = "stopped"
 )
 
-// Supervise carries out the command line of a supervisor and gives its exit code;
-// ok is false where args are another command line. It must come first in main.
+// Supervise runs this program as a supervisor if args are a supervisor's command line, and
+// returns the exit code; otherwise ok is false. main must call it first.
 //
-// A supervisor runs one command. When the command ends, its time is over, or the
-// process that started the supervisor has closed the control pipe, which the kernel
-// does when that process is killed, the supervisor kills every descendant of the
-// command and ends after the last of them. Descendants that left the process group
-// or the session are its children all the same, because it is their subreaper.
+// A supervisor runs one command. When the command ends, its timeout is over, or the control
+// pipe is closed (by the process that started the supervisor or, when that is killed, by
+// the kernel), the supervisor kills every descendant of the command and exits after the
+// last of them. As their subreaper it also finds descendants that left the process group or
+// the session.
 func Supervise(args []string) (code int, ok bool) {
 	if len(args) < 5 || args[1] != supervisorArgument {
 		return 0, false
@@ -68,7 +68,7 @@ func Supervise(args []string) (code int, ok bool) {
 }
 
 func supervise(run string, timeout time.Duration, argv []string, report io.Writer) error {
-	// The parent of the command is the thread that starts it: see Pdeathsig.
+	// Pdeathsig refers to the thread that starts the command, so it must not end early.
 	runtime.LockOSThread()
 	if err := hideFromDebugger(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func supervise(run string, timeout time.Duration, argv []string, report io.Write
 		return nil
 	default:
 	}
-	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...) //nolint:gosec // the operator's own setting
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...) //nolint:gosec // the command is a setting of the operator
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if run != "" {
 		cmd.Env = append(os.Environ(), marker+"="+run)
@@ -130,7 +130,7 @@ func supervise(run string, timeout time.Duration, argv []string, report io.Write
 	}
 }
 
-// reapChildren waits for every child until there is none, and returns how the command ended.
+// reapChildren waits for all children and sends the status of the command to ended.
 func reapChildren(command int, ended chan<- syscall.WaitStatus) {
 	for {
 		var status syscall.WaitStatus
@@ -145,7 +145,7 @@ func reapChildren(command int, ended chan<- syscall.WaitStatus) {
 	}
 }
 
-// exitCode is the shell's: 128 and the number of the signal.
+// exitCode returns the exit code as a shell does: 128 plus the number of a signal.
 func exitCode(s syscall.WaitStatus) int {
 	if s.Signaled() {
 		return 128 + int(s.Signal())
@@ -153,12 +153,12 @@ func exitCode(s syscall.WaitStatus) int {
 	return s.ExitStatus()
 }
 
-// killDescendants kills every process below root that is there now.
+// killDescendants kills every process that currently descends from root.
 func killDescendants(root int) {
 	children := make(map[int][]int)
 	for _, p := range processes() {
 		if text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p), "stat")); err == nil {
-			// The name of the program, in brackets, may hold anything.
+			// The program's name, in parentheses, may contain any character.
 			fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 			if parent, err := strconv.Atoi(string(fields[1])); err == nil {
 				children[parent] = append(children[parent], p)
@@ -171,7 +171,7 @@ func killDescendants(root int) {
 	}
 }
 
-// processes lists the ids of all processes.
+// processes returns the ids of all processes.
 func processes() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -188,10 +188,10 @@ func processes() []int {
 	return list
 }
 
-// lockAttempt takes the run for this attempt, in whatever process of this machine
-// an earlier one was: its supervisor holds the lock until the last descendant is
-// gone. Where that supervisor itself was killed, the processes that it left are
-// found by the marker in their environment and killed.
+// lockAttempt locks the run for this attempt, across all processes of this machine. The
+// supervisor of an earlier attempt holds the lock until its last descendant has ended. If
+// that supervisor was killed, lockAttempt finds its processes by the marker in their
+// environment and kills them.
 func lockAttempt(run string, orphaned <-chan struct{}) (*filelock.Lock, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("ptd-agent-locks-%d", os.Getuid()))
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -202,7 +202,7 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*filelock.Lock, error) {
 		return nil, err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || info.Mode().Perm() != 0o700 || int(st.Uid) != os.Getuid() {
-		return nil, fmt.Errorf("%s is not a folder of this user alone", dir)
+		return nil, fmt.Errorf("%s must be a folder with mode 0700 owned by this user", dir)
 	}
 	name := filepath.Join(dir, filepath.Base(run))
 	end := time.Now().Add(previousExitTimeout)
@@ -217,18 +217,17 @@ func lockAttempt(run string, orphaned <-chan struct{}) (*filelock.Lock, error) {
 		}
 		_ = lock.Release()
 		if time.Now().After(end) {
-			return nil, errors.New("an earlier attempt still runs")
+			return nil, errors.New("an earlier attempt is still running")
 		}
 		select {
 		case <-orphaned:
-			return nil, errors.New("called off")
+			return nil, errors.New("cancelled")
 		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// killMarked kills the processes of earlier attempts and reports whether there were
-// any.
+// killMarked kills the processes of earlier attempts and reports whether it found any.
 func killMarked(run string) bool {
 	mark, found := []byte(marker+"="+run), false
 	for _, p := range processes() {
@@ -240,7 +239,7 @@ func killMarked(run string) bool {
 	return found
 }
 
-// runSupervised carries the command out below a supervisor of its own.
+// runSupervised runs the command under a supervisor.
 func (c *Command) runSupervised(ctx context.Context, run, dir string, input []byte) ([]byte, error) {
 	controlRead, controlWrite, err := os.Pipe()
 	if err != nil {
@@ -254,17 +253,17 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 	}
 	defer func() { _ = reportRead.Close() }()
 
-	ending, cancel := context.WithCancel(ctx)
+	supervisorCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	argv := slices.Concat([]string{supervisorArgument, run, c.timeout.String()}, c.argv)
-	cmd := exec.CommandContext(ending, c.supervisor, argv...) //nolint:gosec // this very program
-	out, complaints := &boundedBuffer{limit: MaxOutput, onExceeded: cancel}, &boundedBuffer{limit: maxErrorBytes}
+	cmd := exec.CommandContext(supervisorCtx, c.supervisor, argv...) //nolint:gosec // this program
+	out, stderr := &boundedBuffer{limit: MaxOutput, onExceeded: cancel}, &boundedBuffer{limit: maxErrorBytes}
 	cmd.Dir, cmd.Env = dir, c.env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, complaints
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, stderr
 	cmd.ExtraFiles = []*os.File{controlRead, reportWrite}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// The supervisor ends by itself, after the last descendant. It is killed only
-	// when it does not.
+	// Closing the control pipe makes the supervisor exit after the last descendant. It is
+	// killed only if that takes too long.
 	cmd.Cancel = controlWrite.Close
 	cmd.WaitDelay = previousExitTimeout
 	err = cmd.Start()
@@ -273,11 +272,11 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
 	}
-	// The supervisor keeps the time itself, because this process may be paused.
+	// The supervisor enforces the timeout, because this process may be paused.
 	late := time.AfterFunc(c.timeout+previousExitTimeout+finalOutputTimeout, cancel)
 	defer late.Stop()
 	err = cmd.Wait()
-	// A command that reads nothing of its input has failed in nothing.
+	// A command that does not read its input has not failed.
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
@@ -288,7 +287,7 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrOutput, MaxOutput)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case word == reportTimeout, ending.Err() != nil:
+	case word == reportTimeout, supervisorCtx.Err() != nil:
 		return nil, fmt.Errorf("%w: more than %s", ErrTimeout, c.timeout)
 	case word == reportOverlap:
 		return nil, fmt.Errorf("%w: %s", ErrOverlap, rest)
@@ -297,6 +296,6 @@ func (c *Command) runSupervised(ctx context.Context, run, dir string, input []by
 	case word == reportExit && rest == "0" && err == nil:
 		return out.data.Bytes(), nil
 	default:
-		return nil, fmt.Errorf("%w: status %s: %s", ErrExit, rest, strings.TrimSpace(complaints.data.String()))
+		return nil, fmt.Errorf("%w: status %s: %s", ErrExit, rest, strings.TrimSpace(stderr.data.String()))
 	}
 }

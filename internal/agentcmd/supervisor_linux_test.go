@@ -17,11 +17,11 @@ import (
 	"parapet/internal/uid"
 )
 
-// daemon is what a command does to outlive it: a child in a session of its own, whose
-// parent ends, with nothing of the command's open. It writes its id to FILE.
+// daemon starts a process that outlives the command: in its own session, with an ended
+// parent and no open descriptor of the command. It writes its id to FILE.
 const daemon = `setsid sh -c 'setsid sh -c "echo \$\$ >FILE.new; mv FILE.new FILE; exec sleep 300" </dev/null >/dev/null 2>&1 & exit 0'; `
 
-// daemonID waits for the daemon and gives its id.
+// daemonID waits until the daemon runs and returns its id.
 func daemonID(t *testing.T, file string) int {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -38,8 +38,8 @@ func daemonID(t *testing.T, file string) int {
 	return 0
 }
 
-// TestRun_DescendantsEndBeforeIt: whatever way the command ends, a descendant that
-// left its group and its session is gone when Run returns.
+// TestRun_DescendantsEndBeforeIt starts a descendant that leaves the command's process group
+// and session. It must have ended when Run returns, however the command ends.
 func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -47,10 +47,10 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 		rest    string
 		cancel  bool
 	}{
-		"the command ends":   {time.Minute, "until test -e FILE; do sleep 0.01; done", false},
-		"its time is over":   {2 * time.Second, "sleep 300", false},
-		"it is called off":   {time.Minute, "sleep 300", true},
-		"it kills its group": {time.Minute, "until test -e FILE; do sleep 0.01; done; kill -9 0", false},
+		"command exits":           {time.Minute, "until test -e FILE; do sleep 0.01; done", false},
+		"command times out":       {2 * time.Second, "sleep 300", false},
+		"ctx is cancelled":        {time.Minute, "sleep 300", true},
+		"command kills its group": {time.Minute, "until test -e FILE; do sleep 0.01; done; kill -9 0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,25 +68,25 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 			}
 			err := <-ended
 			if alive(pid) {
-				t.Error("a descendant of the command outlives Run")
+				t.Error("a descendant of the command runs after Run returned")
 			}
-			if (err == nil) != (name == "the command ends") {
-				t.Errorf("got %v", err)
+			if (err == nil) != (name == "command exits") {
+				t.Errorf("Run: got %v", err)
 			}
 		})
 	}
 }
 
-// TestRun_KilledProcess: when the process that runs a command is killed with signal
-// 9, its supervisor ends everything. When that was killed too, the next attempt
-// finds what is left and ends it before it starts.
+// TestRun_KilledProcess kills the process that runs a command: its supervisor must end
+// everything. If the supervisor was killed too, the next attempt must find and end the
+// remaining processes before it starts.
 func TestRun_KilledProcess(t *testing.T) {
 	t.Parallel()
 	if file := os.Getenv("AGENTCMD_VICTIM"); file != "" {
 		_, _ = script(t, time.Minute, strings.ReplaceAll(daemon+"sleep 300", "FILE", file)).Run(t.Context(), os.Getenv("AGENTCMD_RUN"), nil)
 		return
 	}
-	for name, both := range map[string]bool{"alone": false, "with its supervisor": true} {
+	for name, both := range map[string]bool{"process": false, "process and supervisor": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file, run := filepath.Join(t.TempDir(), "pid"), string(uid.New())
@@ -97,17 +97,17 @@ func TestRun_KilledProcess(t *testing.T) {
 			}
 			pid := daemonID(t, file)
 			if both {
-				// The supervisor first: it would end the rest by itself.
+				// Kill the supervisor first, because it would end the other processes.
 				if err := syscall.Kill(parentOf(t, pid), syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
 			}
 			_ = victim.Process.Kill()
 			_ = victim.Wait()
-			// The next attempt, in another process, tells whether the old one still runs.
+			// The next attempt, in another process, reports whether the old one still runs.
 			out, err := script(t, time.Minute, `case "$(cat /proc/`+strconv.Itoa(pid)+`/stat 2>/dev/null)" in ""|*") Z "*) ;; *) echo overlap;; esac; echo ran`).Run(t.Context(), run, nil)
 			if err != nil || !bytes.Equal(out, []byte("ran\n")) {
-				t.Errorf("the next attempt says %q, %v", out, err)
+				t.Errorf("next attempt: got %q, %v; want ran", out, err)
 			}
 			if alive(pid) {
 				t.Error("a descendant of the killed attempt still runs")
@@ -116,7 +116,7 @@ func TestRun_KilledProcess(t *testing.T) {
 	}
 }
 
-// parentOf gives a process's parent: for an orphan of a command, the supervisor.
+// parentOf returns a process's parent. For an orphan of a command this is the supervisor.
 func parentOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -130,9 +130,8 @@ func parentOf(t *testing.T, pid int) int {
 	return parent
 }
 
-// TestRun_OneAttemptAtATime: an attempt does not start while another of the same run
-// is under way.
-func TestRun_OneAttemptAtATime(t *testing.T) {
+// An attempt does not start while another attempt at the same run is running.
+func TestRun_ConcurrentAttempt_ReturnsErrOverlap(t *testing.T) {
 	t.Parallel()
 	file, run := filepath.Join(t.TempDir(), "pid"), string(uid.New())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,10 +144,10 @@ func TestRun_OneAttemptAtATime(t *testing.T) {
 	first := daemonID(t, file)
 	second := filepath.Join(t.TempDir(), "second")
 	if _, err := script(t, time.Minute, "touch "+second).Run(t.Context(), run, nil); !errors.Is(err, agentcmd.ErrOverlap) {
-		t.Errorf("got %v, want %v", err, agentcmd.ErrOverlap)
+		t.Errorf("Run of a second attempt: got %v, want %v", err, agentcmd.ErrOverlap)
 	}
 	if _, err := os.Stat(second); err == nil || !alive(first) {
-		t.Errorf("the second attempt ran (%v), or the first was ended (%t)", err == nil, !alive(first))
+		t.Errorf("second attempt ran: %t, want false; first attempt ended: %t, want false", err == nil, !alive(first))
 	}
 	cancel()
 	<-ended

@@ -1,9 +1,9 @@
-// Package app is the composition root: it makes a process out of the parts and
-// is the only package that knows all of them. It holds no rule of its own.
+// Package app is the composition root: it assembles a process from all other packages and
+// is the only one that imports them all. It contains no business logic.
 //
-// New connects and builds everything or fails with one error that names what is
-// wrong; Run serves until its context ends, drains, and stops the parts in the
-// reverse order of their dependence; Close gives back what New took.
+// New connects and builds everything, or fails with one error that names the cause. Run
+// serves until its context ends, drains requests, and stops the components in reverse
+// order of their dependencies. Close releases the resources of New.
 package app
 
 import (
@@ -42,33 +42,33 @@ import (
 	"parapet/internal/tracker"
 )
 
-// App is one process.
+// App is one server process.
 type App struct {
-	cfg        Config
-	log        *slog.Logger
-	pools      *pools
-	engine     *authz.Engine
-	decisions  *decisionlog.Log
-	notices    *postgres.Notifications
-	checker    *principal.Checker
-	identity   *identity.Service
-	tracker    *tracker.Service
-	api        *httpapi.API
-	operations []op.Bound
-	listener   net.Listener
-	registry   *prometheus.Registry
-	// checkpoints counts the attempts to sign one, by result.
+	cfg           Config
+	log           *slog.Logger
+	pools         *pools
+	engine        *authz.Engine
+	decisions     *decisionlog.Log
+	notifications *postgres.Notifications
+	checker       *principal.Checker
+	identity      *identity.Service
+	tracker       *tracker.Service
+	api           *httpapi.API
+	operations    []op.Bound
+	listener      net.Listener
+	registry      *prometheus.Registry
+	// checkpoints counts the attempts to sign a checkpoint, by result.
 	checkpoints *prometheus.CounterVec
 }
 
-// New builds a process. It connects to the database, which must be there but
-// need not be migrated yet: /readyz tells.
+// New builds a process. It connects to the database, which must be running but may lack
+// migrations; /readyz then returns 503.
 func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *App, err error) {
 	if cfg.DatabaseURL == "" {
-		return nil, &SettingError{"DATABASE_URL", "it is required: the address of the database"}
+		return nil, &SettingError{"DATABASE_URL", "must be set to the address of the database"}
 	}
 	if info, err := os.Stat(cfg.CheckpointDir); cfg.CheckpointDir != "" && (err != nil || !info.IsDir()) {
-		return nil, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "it is not a folder"}
+		return nil, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "must be an existing folder"}
 	}
 	tokens, err := newKeyring(cfg)
 	if err != nil {
@@ -121,13 +121,13 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	return a, nil
 }
 
-// mountTools serves the operations as tools of the Model Context Protocol.
+// mountTools serves the operations as Model Context Protocol tools.
 func (a *App) mountTools(version string) error {
-	erased := make([]*op.Operation, len(a.operations))
+	definitions := make([]*op.Operation, len(a.operations))
 	for i, b := range a.operations {
-		erased[i] = b.Operation
+		definitions[i] = b.Operation
 	}
-	tools, err := mcp.New(erased, version, slog.New(slog.DiscardHandler))
+	tools, err := mcp.New(definitions, version, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -140,16 +140,16 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 	if err != nil {
 		return err
 	}
-	a.notices = postgres.NewNotifications(url, a.log)
+	a.notifications = postgres.NewNotifications(url, a.log)
 	a.checker, err = principal.New(principal.Config{
 		Pool: a.pools.byRole[postgres.RoleAuth], Tokens: tokens, Policies: a.engine, Log: a.log,
-		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, Notifications: a.notices,
+		CacheTTL: a.cfg.CheckTTL, CacheTTLMax: a.cfg.CheckTTLMax, Notifications: a.notifications,
 	})
 	return err
 }
 
-// modules builds the modules that this process serves and gives their
-// operations. The identity module is always built: the others ask its directory.
+// modules builds the modules that this process serves and returns their operations. The
+// identity module is always built, because the others use its directory.
 func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
 	hasher, err := password.New(password.MinParams(), 0)
 	if err != nil {
@@ -159,15 +159,15 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	if err != nil {
 		return nil, err
 	}
-	// The tracker's pool is opened in every process: what was delegated to an
-	// account decides who may change it.
+	// Every process opens the tracker's pool, because the identity module needs the
+	// delegations that an account has received.
 	trackerPool, err := a.pools.open(ctx, postgres.RoleTracker)
 	if err != nil {
 		return nil, err
 	}
 	a.identity, err = identity.New(identity.Deps{
 		Pool: a.pools.byRole[postgres.RoleIdentity],
-		// Whoever logs in has no tenant yet: all logins have one share together.
+		// The tenant of a login is not known yet, so all logins share one account.
 		Auth:     a.pools.byRole[postgres.RoleAuth].ChargedTo("login"),
 		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
@@ -185,7 +185,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	}
 	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
 		a.tracker = tracker.New(tracker.Deps{
-			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notices: a.notices,
+			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notices: a.notifications,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
 			Agent: a.agentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
@@ -194,8 +194,8 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	return operations, nil
 }
 
-// mailer sends what the settings say: by a mail server, into the log of `ptd dev`,
-// or nothing.
+// mailer returns the mail sender for the settings: a mail server, the log (for `ptd dev`),
+// or nil.
 func (a *App) mailer() (mail.Sender, error) {
 	switch {
 	case a.cfg.SMTPURL != "":
@@ -207,7 +207,7 @@ func (a *App) mailer() (mail.Sender, error) {
 	case a.cfg.MailToLog:
 		return mail.Log{Logger: a.log}, nil
 	default:
-		return nil, nil //nolint:nilnil // no mail is a state of its own
+		return nil, nil //nolint:nilnil // nil means that mail is not configured
 	}
 }
 
@@ -225,8 +225,8 @@ func (a *App) newExecutor(module string, pool *postgres.Pool, delegations execut
 	})
 }
 
-// hashKey is derived from a signing secret, so that every process of the
-// installation has the same and it is good for nothing else. No secret is no key.
+// hashKey derives a key from a signing secret, so that all processes of the installation
+// have the same key and it differs from the secret. Without a secret it returns nil.
 func hashKey(secret string) []byte {
 	if secret == "" {
 		return nil
@@ -236,8 +236,8 @@ func hashKey(secret string) []byte {
 	return mac.Sum(nil)
 }
 
-// ready tells whether requests can be served: the database answers, has every
-// migration of this program, and the policies are loaded.
+// ready returns nil if requests can be served: the database responds and has all
+// migrations of this program, and policies are loaded.
 func (a *App) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -249,37 +249,37 @@ func (a *App) ready(ctx context.Context) error {
 		return fmt.Errorf("database: %d migrations are missing: run ptd migrate", len(pending))
 	}
 	if a.engine.Revision() == "" {
-		return errors.New("policies: none are loaded")
+		return errors.New("policies: no policies are loaded")
 	}
 	return nil
 }
 
-// Operations are those that the process serves.
+// Operations returns the operations that the process serves.
 func (a *App) Operations() []op.Bound { return a.operations }
 
-// Engine is the policy engine.
+// Engine returns the policy engine.
 func (a *App) Engine() *authz.Engine { return a.engine }
 
-// Handler is the HTTP API, for a caller who serves it elsewhere.
+// Handler returns the HTTP API, for callers with their own server.
 func (a *App) Handler() http.Handler { return a.api }
 
-// BaseURL is where the process answers.
+// BaseURL returns the URL at which the process listens.
 func (a *App) BaseURL() string { return "http://" + a.listener.Addr().String() }
 
-// Run serves until ctx ends. Requests under way are answered first, then the
-// background parts write what they hold and stop.
+// Run serves until ctx ends. It completes the requests in progress, then the background
+// components write their remaining data and stop.
 func (a *App) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, background := errgroup.WithContext(background)
 	parts.Go(func() error { a.checker.Run(background); return nil })
-	parts.Go(func() error { a.notices.Run(background); return nil })
+	parts.Go(func() error { a.notifications.Run(background); return nil })
 	parts.Go(func() error { return a.runJobs(background) })
 	parts.Go(func() error { a.reloadPolicies(background); return nil })
 	a.log.InfoContext(ctx, "serving", slog.String("url", a.BaseURL()), slog.Any("modules", a.cfg.Modules), slog.String("policies", a.engine.Revision()))
 	serve, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// A background part that fails ends the process: half a server is none.
+	// If a background component fails, stop the process.
 	context.AfterFunc(background, cancel)
 	if a.tracker != nil {
 		context.AfterFunc(serve, a.tracker.EndWaits)
@@ -293,7 +293,7 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// Close gives back the listener and the connections.
+// Close closes the listener and the connections.
 func (a *App) Close() {
 	if a.listener != nil {
 		_ = a.listener.Close()

@@ -14,17 +14,17 @@ import (
 	"parapet/jobs"
 )
 
-// denialLog is a sink that keeps refusals alone.
+// denialLog is a sink that passes on only denials.
 type denialLog struct{ next authz.DecisionSink }
 
-// Record passes a refusal on.
+// Record implements authz.DecisionSink.
 func (d denialLog) Record(r authz.DecisionRecord) {
 	if !r.Allow {
 		d.next.Record(r)
 	}
 }
 
-// sinkFor is the decision log as PT_DECISION_LOG wants it.
+// sinkFor returns the decision sink for the value of PT_DECISION_LOG.
 func sinkFor(setting string, log *decisionlog.Log) authz.DecisionSink {
 	switch setting {
 	case "off":
@@ -38,17 +38,17 @@ func sinkFor(setting string, log *decisionlog.Log) authz.DecisionSink {
 
 const readyCacheTime = time.Second
 
-// runJobs runs the background jobs until ctx ends. A database that is not
-// migrated yet has no tables for them: they wait until it is.
+// runJobs runs the background jobs until ctx ends. Until the database is migrated their
+// tables do not exist, so it waits until the process is ready.
 func (a *App) runJobs(ctx context.Context) error {
-	for told := false; ; {
+	for logged := false; ; {
 		err := a.ready(ctx)
 		if err == nil {
 			break
 		}
-		if !told && ctx.Err() == nil {
+		if !logged && ctx.Err() == nil {
 			a.log.WarnContext(ctx, "not ready", slog.Any("error", err))
-			told = true
+			logged = true
 		}
 		select {
 		case <-ctx.Done():
@@ -56,11 +56,11 @@ func (a *App) runJobs(ctx context.Context) error {
 		case <-time.After(readyCacheTime):
 		}
 	}
-	var chores []jobs.Housekeeper
+	var maintenance []jobs.Housekeeper
 	var subscribers []events.Subscriber
 	if a.tracker != nil {
 		subscribers = append(subscribers, a.tracker.Subscribers()...)
-		chores = append(chores, jobs.Housekeeper{Name: "lapsed leases", Run: a.tracker.ReturnExpiredLeases})
+		maintenance = append(maintenance, jobs.Housekeeper{Name: "expired leases", Run: a.tracker.ReturnExpiredLeases})
 	}
 	runs, score := a.agentRuns()
 	runner, err := jobs.Start(ctx, jobs.Deps{
@@ -70,7 +70,7 @@ func (a *App) runJobs(ctx context.Context) error {
 		Housekeepers: []jobs.Housekeeper{
 			{Name: "sessions", Run: a.identity.PruneSessions}, {Name: "password resets", Run: a.identity.PruneResets},
 		},
-		Maintenance: chores,
+		Maintenance: maintenance,
 		Checkpoint: jobs.CheckpointConfig{
 			Key: a.cfg.CheckpointKey, Dir: a.cfg.CheckpointDir, Observe: func(result string) { a.checkpoints.WithLabelValues(result).Inc() },
 		},
@@ -87,19 +87,18 @@ func (a *App) runJobs(ctx context.Context) error {
 	return runner.Stop(stop)
 }
 
-// agentCommand is the command that carries out what agents are given; nil where
-// none is set.
+// agentCommand returns the command that executes agent runs, or nil if none is configured.
 func (a *App) agentCommand(ctx context.Context) tracker.AgentCommand {
 	if len(a.cfg.AgentCommand) == 0 {
 		if len(a.cfg.AgentTenants) > 0 {
-			a.log.InfoContext(ctx, "agent runs are recorded and wait: no PT_AGENT_COMMAND is set")
+			a.log.InfoContext(ctx, "agent runs stay queued because PT_AGENT_COMMAND is not set")
 		}
 		return nil
 	}
 	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, a.cfg.AgentEnv).Supervised(a.cfg.Program)
 }
 
-// agentRuns are the jobs of agents, as far as this process does them.
+// agentRuns returns the agent jobs that this process is configured to work.
 func (a *App) agentRuns() (runs jobs.AgentRuns, score func(context.Context) error) {
 	if a.tracker == nil {
 		return runs, nil

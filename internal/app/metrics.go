@@ -14,13 +14,13 @@ import (
 
 const scrapeTimeout = 2 * time.Second
 
-// collector gives what the parts count to whoever scrapes /metrics.
+// collector collects the metrics of all components for /metrics.
 type collector struct {
 	app                                         *App
 	decisions, failures, reloads                *prometheus.Desc
 	logged, dropped                             *prometheus.Desc
 	undispatched, undelivered, parked, poolConn *prometheus.Desc
-	// Of the admission: by role and lane, never by tenant.
+	// Metrics of the admission queues. They are labelled by role and lane, never by tenant.
 	poolLimit, poolHeld, poolWaiting, poolRefused, poolWait *prometheus.Desc
 }
 
@@ -31,28 +31,28 @@ func newCollector(a *App) *collector {
 	return &collector{
 		app:          a,
 		decisions:    desc("decisions_total", "Decisions, by result.", "result"),
-		failures:     desc("decision_failures_total", "Evaluations that gave no answer and so denied, by reason.", "reason"),
-		reloads:      desc("policy_reloads_total", "Policy sets taken and refused.", "result"),
-		logged:       desc("decision_log_written_total", "Decisions that the decision log has kept."),
-		dropped:      desc("decision_log_dropped_total", "Decisions that the decision log has lost."),
-		undispatched: desc("outbox_undispatched", "Events that no subscriber's queue has yet."),
+		failures:     desc("decision_failures_total", "Policy evaluations that failed and therefore denied, by reason.", "reason"),
+		reloads:      desc("policy_reloads_total", "Policy reloads, by result.", "result"),
+		logged:       desc("decision_log_written_total", "Decisions written to the decision log."),
+		dropped:      desc("decision_log_dropped_total", "Decisions that were not written to the decision log."),
+		undispatched: desc("outbox_undispatched", "Events that are not yet in any subscriber's queue."),
 		undelivered:  desc("outbox_undelivered", "Deliveries in the subscribers' queues."),
 		parked:       desc("outbox_parked", "Deliveries that failed too often."),
 		poolConn:     desc("pool_connections", "Connections to the database, by role and state.", "role", "state"),
-		poolLimit:    desc("pool_limit", "Limits of the admission to a pool: connections, and for tenant_queue requests.", "role", "limit"),
-		poolHeld:     desc("pool_admitted", "Requests that have a connection, by lane.", "role", "lane"),
+		poolLimit:    desc("pool_limit", "Limits of a pool, in connections; tenant_queue is in requests.", "role", "limit"),
+		poolHeld:     desc("pool_admitted", "Requests that use a connection, by lane.", "role", "lane"),
 		poolWaiting:  desc("pool_waiting", "Requests that wait for a connection, by lane.", "role", "lane"),
-		poolRefused:  desc("pool_refused_total", "Requests answered 503 without a connection: the tenant's queue was full, or the wait was over.", "role", "lane", "reason"),
-		poolWait:     desc("pool_wait_seconds", "Wait for a connection of the requests that got one, by lane.", "role", "lane"),
+		poolRefused:  desc("pool_refused_total", "Requests rejected with 503: the tenant's queue was full, or the wait for a connection timed out.", "role", "lane", "reason"),
+		poolWait:     desc("pool_wait_seconds", "Time that requests waited for a connection before they got it, by lane.", "role", "lane"),
 	}
 }
 
 // newCheckpointCounter counts the attempts of this process to sign a checkpoint of
-// the audit chains. Every result is there from the start, so that an alert on
-// "refused" has a series to watch.
+// the audit chains. Every result exists from the start, so that an alert on "refused"
+// has a series.
 func newCheckpointCounter() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "parapet_audit_checkpoints_total", Help: "Attempts to sign a checkpoint of the audit chains, by result; refused: a chain is not what was written.",
+		Name: "parapet_audit_checkpoints_total", Help: "Attempts to sign a checkpoint of the audit chains, by result; refused: a chain failed verification.",
 	}, []string{"result"})
 	for _, result := range []string{jobs.CheckpointSigned, jobs.CheckpointRefused, jobs.CheckpointFailed} {
 		c.WithLabelValues(result)
@@ -60,14 +60,15 @@ func newCheckpointCounter() *prometheus.CounterVec {
 	return c
 }
 
-// Describe names the metrics.
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.decisions, c.failures, c.reloads, c.logged, c.dropped, c.undispatched, c.undelivered, c.parked, c.poolConn, c.poolLimit, c.poolHeld, c.poolWaiting, c.poolRefused, c.poolWait} {
 		ch <- d
 	}
 }
 
-// Collect reads them. What the database can't tell now is left out.
+// Collect implements prometheus.Collector. It omits the metrics that the database cannot
+// provide in time.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
@@ -100,7 +101,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectAdmission gives the numbers of the admission to one pool.
+// collectAdmission collects the metrics of one pool's admission queue.
 func (c *collector) collectAdmission(ch chan<- prometheus.Metric, role string, queue *admission.Queue) {
 	limits := queue.Limits()
 	for name, limit := range map[string]int{

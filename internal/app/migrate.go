@@ -9,8 +9,8 @@ import (
 	"parapet/jobs"
 )
 
-// Migrate brings the database of DIRECT_URL to the state that this program needs,
-// River's tables included.
+// Migrate brings the database of DIRECT_URL to the schema that this program needs,
+// including River's tables.
 func Migrate(ctx context.Context, cfg Config) (migrate.Report, error) {
 	return migrate.Up(ctx, cfg.DirectURL, migrate.Options{
 		RoleSecret: cfg.DBRoleSecret,

@@ -16,7 +16,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// policySource is the folder of PT_POLICY_DIR; the zero Source is the built-in policies.
+// policySource returns the folder of PT_POLICY_DIR, or the zero Source for the built-in policies.
 func policySource(dir string) authz.Source {
 	if dir == "" {
 		return authz.Source{}
@@ -24,7 +24,7 @@ func policySource(dir string) authz.Source {
 	return authz.Dir(dir)
 }
 
-// policyError names the setting where the policies come from it.
+// policyError names the setting in the error if the policies come from a folder.
 func policyError(dir string, err error) error {
 	if dir == "" {
 		return fmt.Errorf("policies: %w", err)
@@ -32,11 +32,11 @@ func policyError(dir string, err error) error {
 	return &SettingError{"PT_POLICY_DIR", fmt.Sprintf("the policies in %s are rejected: %s", dir, oneLine(err))}
 }
 
-// oneLine is the error's text without line breaks.
+// oneLine returns the error's text without line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// reloadPolicies reads the policies again at every SIGHUP. The engine logs and records
-// what comes of it; a rejected set leaves the present one in use.
+// reloadPolicies reloads the policies at every SIGHUP. The engine logs and records the
+// outcome; if a set is rejected, the previous one stays active.
 func (a *App) reloadPolicies(ctx context.Context) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -51,21 +51,21 @@ func (a *App) reloadPolicies(ctx context.Context) {
 				source = authz.Embedded()
 			}
 			if err := a.engine.Reload(ctx, source); err != nil {
-				a.log.ErrorContext(ctx, "policies not reloaded", slog.Any("error", policyError(a.cfg.PolicyDir, err)))
+				a.log.ErrorContext(ctx, "reloading the policies failed", slog.Any("error", policyError(a.cfg.PolicyDir, err)))
 			}
 		}
 	}
 }
 
-// recordTimeout bounds the write of a reload's audit entry.
+// recordTimeout limits the write of a reload's audit entry.
 const recordTimeout = 10 * time.Second
 
-// maxProblem bounds the text of a rejection in an audit entry, in bytes.
+// maxProblem limits the text of a rejection in an audit entry, in bytes.
 const maxProblem = 2000
 
-// recordReload writes the outcome of a reload to the chain of entries without a tenant:
-// the policies are those of all tenants. SIGHUP carries no person's identity, so the
-// actor is the system; the entry says which signal, process and host.
+// recordReload writes the outcome of a reload to the audit chain without a tenant, because
+// the policies apply to all tenants. SIGHUP identifies no person, so the actor is the
+// system; the entry contains the signal, process and host.
 func (a *App) recordReload(ctx context.Context, o authz.ReloadOutcome) error {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
@@ -88,7 +88,7 @@ func (a *App) recordReload(ctx context.Context, o authz.ReloadOutcome) error {
 		changes["invariant"] = o.Invariant()
 	}
 	entry, created := audit.Critical(entry)
-	// The role that may write to the chain without a tenant.
+	// parapet_auth may write to the chain without a tenant.
 	return a.pools.byRole[postgres.RoleAuth].InTx(ctx, "", nil, func(tx *postgres.Tx) error {
 		if err := events.Append(ctx, tx, []events.Event{created}); err != nil {
 			return err

@@ -8,10 +8,10 @@ import (
 	"parapet/internal/postgres"
 )
 
-// jobsLockTimeout is as long as a subscriber may hold its turn, and some more.
+// jobsLockTimeout is longer than a subscriber may hold its delivery lock.
 const jobsLockTimeout = time.Minute
 
-// pools are the connections of a process: one pool for each LOGIN role it needs.
+// pools has a connection pool for each LOGIN role that the process uses.
 type pools struct {
 	cfg    Config
 	byRole map[string]*postgres.Pool
@@ -42,7 +42,7 @@ func (p *pools) open(ctx context.Context, role string) (*postgres.Pool, error) {
 	}
 	lockTimeout := p.cfg.LockTimeout
 	if role == postgres.RoleJobs {
-		// Background work waits its turn: nobody waits for its answer.
+		// Background jobs can wait longer, because no request waits for them.
 		lockTimeout = jobsLockTimeout
 	}
 	pool, err := postgres.Open(ctx, postgres.Config{
@@ -56,11 +56,11 @@ func (p *pools) open(ctx context.Context, role string) (*postgres.Pool, error) {
 	return pool, nil
 }
 
-// url is DATABASE_URL for a role.
+// url returns DATABASE_URL with another role.
 func (p *pools) url(role string) (string, error) {
 	url, err := postgres.RoleURL(p.cfg.DatabaseURL, role, p.cfg.DBRoleSecret)
 	if err != nil {
-		return "", &SettingError{"DATABASE_URL", "it is not the address of a Postgres database"}
+		return "", &SettingError{"DATABASE_URL", "must be the address of a PostgreSQL database"}
 	}
 	return url, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Preflight checks the settings that need neither a database nor policies: the
-// secrets and the address. `ptd dev` calls it before it creates a cluster. The
+// secrets and the listen address. `ptd dev` calls it before it creates a cluster. The
 // error is one line that names the setting.
 func Preflight(ctx context.Context, cfg Config) error {
 	if _, err := newKeyring(cfg); err != nil {
@@ -40,7 +40,7 @@ func listen(ctx context.Context, cfg Config) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, &SettingError{"PT_HOST", fmt.Sprintf("%s is not an address of this machine", cfg.Host)}
 	case errors.Is(err, syscall.EACCES):
-		return nil, &SettingError{"PORT", fmt.Sprintf("this user may not listen on port %d; choose one from 1024 on", cfg.Port)}
+		return nil, &SettingError{"PORT", fmt.Sprintf("this user may not listen on port %d; choose a port above 1023", cfg.Port)}
 	default:
 		return nil, fmt.Errorf("setting PORT: %w", err)
 	}

@@ -40,11 +40,10 @@ type Config struct {
 	AgentCommand []string
 	AgentEnv     []string
 	AgentTimeout time.Duration
-	// Program is the path of ptd, which supervises the commands of agents; without it
-	// they have no supervisor.
+	// Program is the path of ptd, which is also the supervisor of agent commands. If it is
+	// empty, the commands run without a supervisor.
 	Program string
-	// ScoringTenants are the tenants with scoring: the rate of each, or a negative
-	// one for the default.
+	// ScoringTenants are the tenants with scoring and the sample rate of each.
 	ScoringTenants map[op.UUID]float64
 	ScoringRate    float64
 	Proxies        []netip.Prefix
@@ -62,19 +61,19 @@ type Config struct {
 	PostgresBin    string
 	Citus          bool
 	DuplicateGate  bool
-	// MaxPersonalKeys is how many active personal keys a user has at most.
+	// MaxPersonalKeys is the maximum number of active personal keys per user.
 	MaxPersonalKeys int
 	SMTPURL         string
 	MailFrom        string
 	PublicURL       string
-	// MailToLog writes mail into the log where no mail server is set: for `ptd dev`.
+	// MailToLog writes mail to the log if no mail server is configured, for `ptd dev`.
 	MailToLog bool
 }
 
-// AllModules are the modules that a process can serve.
+// AllModules returns the names of all modules.
 func AllModules() []string { return []string{"identity", "tracker", "catalog", "wiki"} }
 
-// Setting is one setting of the environment.
+// Setting is one environment variable that ptd reads.
 type Setting struct {
 	Name    string
 	Default string
@@ -84,13 +83,13 @@ type Setting struct {
 	set    func(c *Config, value string) error
 }
 
-// SettingError says which setting is wrong and what it must be.
+// SettingError names an invalid setting and states what it must be.
 type SettingError struct{ Name, Problem string }
 
-// Error is one line that names the setting.
+// Error returns one line that names the setting.
 func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.Name, e.Problem) }
 
-// Settings lists every setting that ptd reads, in the order of docs/settings.md.
+// Settings returns all settings, in the order of docs/settings.md.
 func Settings() []Setting {
 	return []Setting{
 		{Name: "DATABASE_URL", Doc: "Address of the database for `ptd serve`, through a connection pooler or direct. `ptd` replaces the user in it with the login role of each module. Required.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
@@ -99,7 +98,7 @@ func Settings() []Setting {
 		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API. 0 chooses a free port.", set: numberSetting(func(c *Config) *int { return &c.Port }, 0, 65535)},
 		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "IP address to listen on. 0.0.0.0 listens on every interface.", set: func(c *Config, v string) error {
 			if _, err := netip.ParseAddr(v); err != nil {
-				return errors.New("it must be an IP address such as 127.0.0.1 or 0.0.0.0")
+				return errors.New("must be an IP address such as 127.0.0.1 or 0.0.0.0")
 			}
 			c.Host = v
 			return nil
@@ -151,7 +150,7 @@ func Settings() []Setting {
 		}},
 		{Name: "PT_POOL_CONNS", Default: "16", Doc: "Largest number of database connections of each login role of this process.", set: numberSetting(func(c *Config) *int { return &c.PoolConns }, 1, 1000)},
 		{Name: "PT_TENANT_CONNS", Default: "0", Doc: "How many connections of a pool one tenant can use at a time. One of them is reserved for its reads. 0 means a quarter of `PT_POOL_CONNS`, at least 2.", set: numberSetting(func(c *Config) *int { return &c.TenantConns }, 0, 1000)},
-		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads of one tenant, and how many writes, may wait for a connection. A request waits for at most two seconds. A request that finds the queue full gets 503 at once.", set: numberSetting(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
+		{Name: "PT_TENANT_QUEUE", Default: "256", Doc: "How many reads of one tenant, and how many writes, may wait for a connection. A request waits for at most two seconds. A request that finds the queue full gets 503 immediately.", set: numberSetting(func(c *Config) *int { return &c.TenantQueue }, 1, 100000)},
 		{Name: "PT_LOCK_TIMEOUT_MS", Default: "2000", Doc: "How long a write waits for a record that another write has locked, in milliseconds. Then it gets 503 with Retry-After.", set: func(c *Config, v string) error {
 			n, err := parseInteger(v, 10, 60000)
 			c.LockTimeout = time.Duration(n) * time.Millisecond
@@ -164,7 +163,7 @@ func Settings() []Setting {
 		}},
 		{Name: "PT_CITUS", Doc: "`1` sets the tenant with SET LOCAL, which Citus forwards to its workers.", set: func(c *Config, v string) error {
 			if v != "0" && v != "1" {
-				return errors.New("it must be 1 or 0")
+				return errors.New("must be 1 or 0")
 			}
 			c.Citus = v == "1"
 			return nil
@@ -173,8 +172,8 @@ func Settings() []Setting {
 	}
 }
 
-// ReadConfig makes the configuration of an environment. getenv gives "" for what
-// is not set. The error is a *SettingError and names the first wrong setting.
+// ReadConfig builds the configuration from an environment. getenv returns "" for
+// variables that are not set. The error is a *SettingError for the first invalid setting.
 func ReadConfig(getenv func(string) string) (Config, error) {
 	c := Config{DuplicateGate: true, AgentEnv: agentcmd.Environment(getenv)}
 	for _, s := range Settings() {
@@ -186,7 +185,7 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 			continue
 		}
 		if strings.ContainsRune(v, 0) {
-			return c, &SettingError{s.Name, "it holds a NUL character"}
+			return c, &SettingError{s.Name, "must not contain a NUL character"}
 		}
 		if err := s.set(&c, v); err != nil {
 			return c, &SettingError{s.Name, err.Error()}
@@ -199,15 +198,15 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 	}
 	switch {
 	case c.PolicyKey != "" && c.PolicyDir == "":
-		return c, &SettingError{"PT_POLICY_DIR", "it is required where PT_POLICY_KEY is set: the folder of the signed policies"}
+		return c, &SettingError{"PT_POLICY_DIR", "must be set to the folder of the signed policies if PT_POLICY_KEY is set"}
 	case c.SMTPURL != "" && c.MailFrom == "":
-		return c, &SettingError{"PT_MAIL_FROM", "it is required where PT_SMTP_URL is set: the sender of mail"}
+		return c, &SettingError{"PT_MAIL_FROM", "must be set to the sender of mail if PT_SMTP_URL is set"}
 	case c.SMTPURL != "" && c.PublicURL == "":
-		return c, &SettingError{"PT_PUBLIC_URL", "it is required where PT_SMTP_URL is set: links in mail begin with it"}
+		return c, &SettingError{"PT_PUBLIC_URL", "must be set if PT_SMTP_URL is set, because links in mail start with it"}
 	case c.CheckpointDir != "" && c.CheckpointKey == "":
-		return c, &SettingError{"PT_AUDIT_CHECKPOINT_KEY", "it is required where PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen makes one"}
+		return c, &SettingError{"PT_AUDIT_CHECKPOINT_KEY", "must be set if PT_AUDIT_CHECKPOINT_DIR is set; ptd audit keygen creates a key"}
 	case c.CheckpointKey != "" && c.CheckpointDir == "":
-		return c, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "it is required where PT_AUDIT_CHECKPOINT_KEY is set"}
+		return c, &SettingError{"PT_AUDIT_CHECKPOINT_DIR", "must be set if PT_AUDIT_CHECKPOINT_KEY is set"}
 	}
 	return c, nil
 }
@@ -216,12 +215,12 @@ func textSetting(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error { *field(c) = v; return nil }
 }
 
-// address holds the address of a database. What is wrong with it is not said: it
-// may hold a password.
+// address parses the address of a database. The error does not repeat the address, which
+// may contain a password.
 func address(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if _, err := postgres.RoleURL(v, postgres.RoleAuth, ""); err != nil {
-			return errors.New("it is not the address of a Postgres database, such as postgres://owner@db.example/parapet")
+			return errors.New("must be the address of a PostgreSQL database such as postgres://owner@db.example/parapet")
 		}
 		*field(c) = v
 		return nil
@@ -230,14 +229,14 @@ func address(field func(*Config) *string) func(*Config, string) error {
 
 func policyKey(c *Config, v string) error {
 	if err := authz.CheckPublicKey(v); err != nil {
-		return errors.New("it is not a public key such as policies+1a2b3c4d+…; ptd policy keygen prints one")
+		return errors.New("must be a public key such as policies+1a2b3c4d+…; ptd policy keygen creates one")
 	}
 	c.PolicyKey = v
 	return nil
 }
 
-// smtpURL holds the address of a mail server. What is wrong with it is said without
-// it: it may hold a password.
+// smtpURL parses the address of a mail server. The error does not repeat the address,
+// which may contain a password.
 func smtpURL(c *Config, v string) error {
 	c.SMTPURL = v
 	_, err := mail.NewSMTP(v, "noreply@parapet.invalid")
@@ -247,7 +246,7 @@ func smtpURL(c *Config, v string) error {
 func publicURL(c *Config, v string) error {
 	u, err := url.Parse(v)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("it must be an address such as https://parapet.example.org")
+		return errors.New("must be an address such as https://parapet.example.org")
 	}
 	c.PublicURL = strings.TrimRight(v, "/")
 	return nil
@@ -255,7 +254,7 @@ func publicURL(c *Config, v string) error {
 
 func checkpointKey(c *Config, v string) error {
 	if err := audit.CheckCheckpointKey(v); err != nil {
-		return errors.New("it is not a signing key; ptd audit keygen makes one")
+		return errors.New("must be a signing key; ptd audit keygen creates one")
 	}
 	c.CheckpointKey = v
 	return nil
@@ -264,7 +263,7 @@ func checkpointKey(c *Config, v string) error {
 func parseInteger(v string, low, high int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < low || n > high {
-		return 0, fmt.Errorf("it must be a whole number from %d to %d", low, high)
+		return 0, fmt.Errorf("must be a whole number from %d to %d", low, high)
 	}
 	return n, nil
 }
@@ -296,14 +295,14 @@ func millis(field func(*Config) *time.Duration) func(*Config, string) error {
 func choice(field func(*Config) *string, known ...string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if !slices.Contains(known, v) {
-			return fmt.Errorf("it must be one of %s", strings.Join(known, ", "))
+			return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
 		}
 		*field(c) = v
 		return nil
 	}
 }
 
-// SplitList takes a comma list apart, without blanks.
+// SplitList splits a comma-separated list, trims spaces and skips empty items.
 func SplitList(v string) []string {
 	var items []string
 	for _, item := range strings.Split(v, ",") {
@@ -318,11 +317,11 @@ func modules(c *Config, v string) error {
 	c.Modules = SplitList(v)
 	for _, m := range c.Modules {
 		if !slices.Contains(AllModules(), m) {
-			return fmt.Errorf("there is no module %q; known: %s", m, strings.Join(AllModules(), ", "))
+			return fmt.Errorf("unknown module %q; known modules: %s", m, strings.Join(AllModules(), ", "))
 		}
 	}
 	if len(c.Modules) == 0 {
-		return fmt.Errorf("it names no module; known: %s", strings.Join(AllModules(), ", "))
+		return fmt.Errorf("must name at least one module of %s", strings.Join(AllModules(), ", "))
 	}
 	return nil
 }
@@ -331,14 +330,14 @@ func tenants(c *Config, v string) error {
 	for _, item := range SplitList(v) {
 		id, err := op.ParseUUID(item)
 		if err != nil {
-			return fmt.Errorf("%q is not a tenant's UUID", item)
+			return fmt.Errorf("%q is not a UUID of a tenant", item)
 		}
 		c.AgentTenants = append(c.AgentTenants, id)
 	}
 	return nil
 }
 
-// parseFraction is a number from 0 to 1.
+// parseFraction parses a number from 0 to 1.
 func parseFraction(v string) (float64, error) {
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n >= 0 && n <= 1) {
@@ -347,7 +346,7 @@ func parseFraction(v string) (float64, error) {
 	return n, nil
 }
 
-// unset stands for the default rate until all settings are read.
+// unset marks a tenant without its own rate until all settings are read.
 const unset = -1
 
 func scoring(c *Config, v string) error {
@@ -356,10 +355,10 @@ func scoring(c *Config, v string) error {
 		name, rate, has := strings.Cut(item, ":")
 		id, err := op.ParseUUID(name)
 		if err != nil {
-			return fmt.Errorf("%q is not a tenant's UUID, or <uuid>:<rate>", item)
+			return fmt.Errorf("%q must be a UUID of a tenant or <uuid>:<rate>", item)
 		}
-		if _, twice := c.ScoringTenants[id]; twice {
-			return fmt.Errorf("the tenant %s is named twice", id)
+		if _, duplicate := c.ScoringTenants[id]; duplicate {
+			return fmt.Errorf("duplicate tenant %s", id)
 		}
 		c.ScoringTenants[id] = unset
 		if has {
@@ -377,7 +376,7 @@ func proxies(c *Config, v string) error {
 		if err != nil {
 			addr, aerr := netip.ParseAddr(item)
 			if aerr != nil {
-				return fmt.Errorf("%q is neither an address nor a prefix", item)
+				return fmt.Errorf("%q must be an IP address or a prefix such as 10.0.0.0/8", item)
 			}
 			p = netip.PrefixFrom(addr, addr.BitLen())
 		}

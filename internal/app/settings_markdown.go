@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// SettingsMarkdown is the content of docs/settings.md.
+// SettingsMarkdown returns the content of docs/settings.md.
 func SettingsMarkdown() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
@@ -18,7 +18,7 @@ Never put the settings marked *secret* into a command line or a repository.
 
 ` + "`ptd dev`" + ` generates its own ` + "`DATABASE_URL`, `DIRECT_URL`, `API_KEY_JWT_SECRET` and `CRON_SECRET`" + `. Variables that are set override them.
 
-` + "`pt`" + ` has settings of its own: run ` + "`pt help environment`" + `.
+` + "`pt`" + ` has its own settings: run ` + "`pt help environment`" + `.
 
 | setting | default | meaning |
 |---|---|---|

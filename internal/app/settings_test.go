@@ -13,22 +13,22 @@ import (
 	"parapet/internal/op"
 )
 
-func TestReadConfig(t *testing.T) {
+func TestReadConfig_DefaultsAndErrors(t *testing.T) {
 	t.Parallel()
 	c, err := ReadConfig(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Port != 3000 || len(c.Modules) != 4 || c.CheckTTL != 30*time.Second || c.CheckTTLMax != time.Minute || c.AdminTTLDays != nil || !c.DuplicateGate {
-		t.Errorf("defaults: %+v", c)
+		t.Errorf("ReadConfig without variables: got %+v", c)
 	}
 	c, err = ReadConfig(func(n string) string {
 		return map[string]string{"API_KEY_TTL_MAX_ADMIN_DAYS": "90", "TASK_DUPLICATE_GATE_DISABLED": "1", "PT_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1"}[n]
 	})
 	if err != nil || *c.AdminTTLDays != 90 || c.DuplicateGate || len(c.Proxies) != 2 {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("ReadConfig: got %+v, %v", c, err)
 	}
-	// The guard goes off for exactly 1.
+	// Only the value 1 turns the check off.
 	for _, value := range []string{"", "0", "true", "01", " 1", "1 ", "1.0", "yes"} {
 		c, err := ReadConfig(func(n string) string {
 			if n == "TASK_DUPLICATE_GATE_DISABLED" {
@@ -37,7 +37,7 @@ func TestReadConfig(t *testing.T) {
 			return ""
 		})
 		if err != nil || !c.DuplicateGate {
-			t.Errorf("%q turns the guard off, or %v", value, err)
+			t.Errorf("TASK_DUPLICATE_GATE_DISABLED=%q: got the check turned off, or error %v", value, err)
 		}
 	}
 	for name, value := range map[string]string{
@@ -58,7 +58,7 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
-func TestScoringTenantsHaveTheirRates(t *testing.T) {
+func TestReadConfig_ScoringRates(t *testing.T) {
 	t.Parallel()
 	const one, two = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f", "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e40"
 	read := func(list, rate string) (Config, error) {
@@ -75,18 +75,18 @@ func TestScoringTenantsHaveTheirRates(t *testing.T) {
 	} {
 		got, err := read(c.list, c.rate)
 		if err != nil || !maps.Equal(got.ScoringTenants, c.want) {
-			t.Errorf("%q, %q: %v, %v", c.list, c.rate, got.ScoringTenants, err)
+			t.Errorf("list %q, default rate %q: got %v, %v", c.list, c.rate, got.ScoringTenants, err)
 		}
 	}
 	for _, list := range []string{"acme", one + ":", one + ":2", one + ":-1", one + "," + one, one + ":0.1:0.2"} {
 		if _, err := read(list, ""); err == nil {
-			t.Errorf("%q was taken", list)
+			t.Errorf("list %q: got no error", list)
 		}
 	}
 }
 
-// TestCheckpointSettingsGoTogether: who set one of them wants checkpoints.
-func TestCheckpointSettingsGoTogether(t *testing.T) {
+// A checkpoint folder and a checkpoint key require each other.
+func TestReadConfig_CheckpointDirAndKeyRequireEachOther(t *testing.T) {
 	t.Parallel()
 	key, _, err := audit.NewCheckpointKey("parapet.example")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestCheckpointSettingsGoTogether(t *testing.T) {
 	for missing, err := range map[string]error{"PT_AUDIT_CHECKPOINT_KEY": read("/var/lib/parapet", ""), "PT_AUDIT_CHECKPOINT_DIR": read("", key)} {
 		var wrong *SettingError
 		if !errors.As(err, &wrong) || wrong.Name != missing {
-			t.Errorf("without %s: %v", missing, err)
+			t.Errorf("without %s: got %v, want an error that names it", missing, err)
 		}
 	}
 }
@@ -140,13 +140,13 @@ func FuzzReadConfig(f *testing.F) {
 			return ""
 		})
 		if err == nil && (c.Port < 0 || c.Port > 65535 || len(c.Modules) == 0 || c.Drain < 0 || c.CheckTTL < 0) {
-			t.Fatalf("%s=%q gave %+v", name, value, c)
+			t.Fatalf("ReadConfig with %s=%q: got %+v", name, value, c)
 		}
 	})
 }
 
-// TestPolicyKey_NeedsAFolder rejects a key that would verify nothing.
-func TestPolicyKey_NeedsAFolder(t *testing.T) {
+// A policy key without a policy folder would verify nothing, so it is rejected.
+func TestReadConfig_PolicyKeyRequiresPolicyDir(t *testing.T) {
 	t.Parallel()
 	_, public, err := authz.NewSigningKey("policies.example")
 	if err != nil {
@@ -158,7 +158,7 @@ func TestPolicyKey_NeedsAFolder(t *testing.T) {
 		_, err := ReadConfig(func(n string) string { return map[string]string{"PT_POLICY_DIR": c.dir, "PT_POLICY_KEY": c.key}[n] })
 		var wrong *SettingError
 		if (c.wrong == "") != (err == nil) || (err != nil && (!errors.As(err, &wrong) || wrong.Name != c.wrong)) {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("%+v: got %v", c, err)
 		}
 	}
 }

@@ -1,25 +1,24 @@
-// Package audit owns the audit log: an append-only hash chain per tenant, and one
+// Package audit implements the audit log: an append-only hash chain per tenant, and one
 // for entries without a tenant.
 //
-// It promises:
-//   - Entries are written in the transaction of what they tell of, in one round
-//     trip at its end; when they cannot be written, the change fails with them.
-//   - Concurrent writers make one line: the row lock on the chain's head, held to
-//     the end of the transaction, is taken by the last statement before it.
+// It guarantees:
+//   - Entries are written at the end of the transaction that they describe, in one round
+//     trip. If they cannot be written, the transaction fails.
+//   - Concurrent writers are serialized by a row lock on the chain's head. The last
+//     statement before COMMIT takes it.
 //   - The server sets id, time, sequence and hash; a caller cannot.
-//   - hash = sha256(hash of the entry before, 32 zero bytes for the first, ||
-//     RFC 8785 canonical JSON of every other stored column). What is hashed is
-//     what is stored, text for text: an object whose members are action,
-//     actor_id, actor_type, chain_id, changes, classification, correlation_id,
-//     created_at (UTC, six digits of a second), credential_id, credential_kind,
-//     id, module, on_behalf_of, resource_id, resource_type, seq, tenant_id,
-//     version; what is NULL is null.
-//   - version names the form that was hashed. Form 1 has no credential_id and no
-//     credential_kind; entries that were written with it keep verifying with it.
-//     The hash covers the version, so an entry cannot change its form.
-//   - Verify finds any change of a column, a removed or added row and a changed
-//     order, and names the first bad row; with a signed checkpoint also a cut
-//     tail and a chain that was rewritten as a whole.
+//   - hash = sha256(hash of the previous entry (32 zero bytes for the first) ||
+//     RFC 8785 canonical JSON of every other stored column). The JSON has exactly the
+//     stored values: an object with the members action, actor_id, actor_type, chain_id,
+//     changes, classification, correlation_id, created_at (UTC, six digits of a second),
+//     credential_id, credential_kind, id, module, on_behalf_of, resource_id,
+//     resource_type, seq, tenant_id, version. NULL becomes null.
+//   - version identifies the format that was hashed. Version 1 has no credential_id and no
+//     credential_kind; entries of version 1 are still verified with it. The hash covers
+//     the version, so the version of an entry cannot be changed.
+//   - Verify detects changed columns, removed or added rows and a changed order, and
+//     reports the first bad row. With a signed checkpoint it also detects a chain that was
+//     truncated or rewritten completely.
 package audit
 
 import (
@@ -41,48 +40,47 @@ import (
 // NoTenant is the chain of entries without a tenant.
 const NoTenant op.UUID = "00000000-0000-0000-0000-000000000000"
 
-// The versions of the hashed form. New entries are written in the last one.
+// Versions of the hashed format. New entries use the last one.
 const (
 	versionNoCredential = 1 // credential_id and credential_kind did not exist
 	version             = 2
 )
 
-// Entry is what a caller says. Empty identifiers are stored as NULL, an empty
-// ActorType as "user", an empty Module as "system", an empty Correlation as a new
+// Entry is an entry as a caller provides it. Empty identifiers are stored as NULL; an empty
+// ActorType becomes "user", an empty Module "system", and an empty Correlation a new
 // UUID.
 type Entry struct {
 	Tenant     op.UUID
 	Actor      op.UUID
 	OnBehalfOf op.UUID
 	ActorType  string
-	// CredentialID identifies the credential that the request was made with: the
-	// session's id or the key's jti. CredentialKind says which: session or api_key.
-	// Both are empty when there was no credential, as in the system's own work.
+	// CredentialID identifies the credential of the request: the session's id or the
+	// key's jti. CredentialKind is session or api_key. Both are empty without a
+	// credential, as in system work.
 	CredentialID   op.UUID
 	CredentialKind string
-	// Action is what was done: api_key.issued.
+	// Action names what was done, for example api_key.issued.
 	Action       string
 	ResourceType string
 	ResourceID   string
 	Module       string
-	// Changes is any value that marshals to JSON, or nil: ids and codes, never a
-	// secret, never an address. A number in it must be one that a double holds
-	// exactly, a text must be valid UTF-8 without NUL.
+	// Changes is any value that marshals to JSON, or nil. It must contain only ids and
+	// codes, never a secret or an address. Numbers must be exact as float64, and strings
+	// must be valid UTF-8 without NUL.
 	Changes     any
 	Correlation op.UUID
-	// Classification is any text, also one that is no tier; nil is stored as NULL.
+	// Classification may be any text, even an unknown tier; nil is stored as NULL.
 	Classification *string
 
-	// id is made by Append, or by Critical, which tells it in the event.
+	// id is set by Append, or by Critical, which also puts it into the event.
 	id op.UUID
 }
 
-// EventCreated is the event that a critical entry is published with.
+// EventCreated is the type of the event that publishes a critical entry.
 const EventCreated = "audit.entry.created"
 
-// Critical gives the entry with its id, and the event that must be appended in
-// the same transaction. The payload names everything by stable identifiers and
-// leaves the changes out.
+// Critical returns the entry with its id, and the event that must be appended in
+// the same transaction. The payload contains stable identifiers but not the changes.
 func Critical(e Entry) (Entry, events.Event) {
 	e = e.withDefaults()
 	classification := "UNCLASSIFIED"
@@ -125,13 +123,14 @@ func (e *Entry) chain() op.UUID {
 	return e.Tenant
 }
 
-// smallBatch is up to how many entries of a chain have a statement each; more share one.
+// smallBatch is the largest number of entries of a chain that are written by one statement
+// each. Larger batches use a single statement.
 const smallBatch = 8
 
-// Append writes entries at the end of q's transaction, in their order. An entry
-// of another chain than the transaction's tenant may write to is an error of the
-// database. The head of the chain is locked until the transaction ends, so where
-// the transaction is a postgres.Tx, Queue into its final batch is better.
+// Append writes entries at the end of q's transaction, in order. The database rejects an
+// entry of a chain that the transaction's tenant may not write to. The head of the
+// chain stays locked until the transaction ends, so with a postgres.Tx prefer Queue with
+// its final batch.
 func Append(ctx context.Context, q events.Batcher, entries []Entry) error {
 	batch := &pgx.Batch{}
 	if err := Queue(batch, entries); err != nil {
@@ -143,8 +142,8 @@ func Append(ctx context.Context, q events.Batcher, entries []Entry) error {
 	return postgres.MapError(q.SendBatch(ctx, batch).Close())
 }
 
-// sqlLink moves the head and writes the entry behind it. The canonical JSON comes
-// in three pieces; time and sequence, which only the server knows, go in between.
+// sqlLink advances the head and inserts the entry. The canonical JSON is passed in three
+// pieces; the server inserts time and sequence between them.
 const sqlLink = `
 WITH head AS (
 	INSERT INTO audit.heads AS h (chain_id, seq, hash)
@@ -167,17 +166,16 @@ SELECT @chain::uuid, seq, @id::uuid, nullif(@tenant::text, '')::uuid, nullif(@ac
        nullif(@credential::text, '')::uuid, nullif(@credential_kind::text, ''), 2, hash
 FROM head`
 
-// Queue puts what Append does into a batch, for a caller who has more to send in
-// the same round trip. It belongs at the batch's end, which for a postgres.Tx is
-// its final batch: the head of the chain is then locked only while the server
-// works, and no other writer of the chain waits for this process.
+// Queue adds the statements of Append to a batch, for callers that send more statements in
+// the same round trip. They must be the last of the transaction: with a postgres.Tx use its
+// final batch, so the head of the chain is locked only while the server executes the batch,
+// and no other writer waits for this process.
 func Queue(batch *pgx.Batch, entries []Entry) error {
 	byChain := make(map[op.UUID][]Entry)
 	for _, e := range entries {
 		byChain[e.chain()] = append(byChain[e.chain()], e)
 	}
-	// Heads are locked in one order by all, so that two writers cannot wait for
-	// each other.
+	// All writers lock heads in the same order to avoid deadlocks.
 	for _, chain := range slices.Sorted(maps.Keys(byChain)) {
 		queue := queueSmallBatch
 		if len(byChain[chain]) > smallBatch {
@@ -209,7 +207,7 @@ func queueSmallBatch(batch *pgx.Batch, entries []Entry) error {
 	return nil
 }
 
-// record gives the entry as it will be stored, without what the server sets.
+// record returns the entry as it will be stored, without the values that the server sets.
 func (e *Entry) record() (*Record, error) {
 	r := &Record{
 		Chain: e.chain(), ID: e.id, Tenant: e.Tenant, Actor: e.Actor, OnBehalfOf: e.OnBehalfOf, ActorType: e.ActorType,
@@ -223,7 +221,7 @@ func (e *Entry) record() (*Record, error) {
 		}
 		// A UUID in another spelling would be hashed as one text and stored as another.
 		if canonical, err := op.ParseUUID(string(id)); err != nil || canonical != id {
-			return nil, fmt.Errorf("audit: %q is not a UUID in its canonical form", id)
+			return nil, fmt.Errorf("audit: %q is not a UUID in canonical form", id)
 		}
 	}
 	texts := []string{e.ActorType, e.Action, e.ResourceType, e.ResourceID, e.Module, e.CredentialKind}
@@ -232,17 +230,17 @@ func (e *Entry) record() (*Record, error) {
 	}
 	for _, text := range texts {
 		if !storable(text) {
-			return nil, fmt.Errorf("audit: %q is not valid UTF-8 without NUL", text)
+			return nil, fmt.Errorf("audit: %q must be valid UTF-8 without NUL", text)
 		}
 	}
 	if e.Action == "" || e.ResourceType == "" {
-		return nil, fmt.Errorf("audit: an entry needs an action and a resource type (%q, %q)", e.Action, e.ResourceType)
+		return nil, fmt.Errorf("audit: an entry needs an action and a resource type, got %q and %q", e.Action, e.ResourceType)
 	}
 	if (e.CredentialID == "") != (e.CredentialKind == "") {
-		return nil, fmt.Errorf("audit: %s: a credential needs both its id and its kind (%q, %q)", e.Action, e.CredentialID, e.CredentialKind)
+		return nil, fmt.Errorf("audit: %s: a credential needs an id and a kind, got %q and %q", e.Action, e.CredentialID, e.CredentialKind)
 	}
 	if e.Tenant == NoTenant {
-		return nil, fmt.Errorf("audit: an entry without a tenant leaves it empty")
+		return nil, fmt.Errorf("audit: an entry without a tenant must leave Tenant empty")
 	}
 	changes, err := canonicalChanges(e.Changes)
 	if err != nil {

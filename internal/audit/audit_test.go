@@ -47,12 +47,12 @@ func verify(tb testing.TB, db *pgtest.DB) audit.Report {
 	return report
 }
 
-func TestChainsOfBothPathsVerify(t *testing.T) {
+func TestAppend_SmallAndLargeBatchesVerify(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool, auth := db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleAuth)
 	first, second := uid.New(), uid.New()
-	for _, n := range []int{1, audit.Few, audit.Few + 1, 1, 4321, 2} {
+	for _, n := range []int{1, audit.SmallBatch, audit.SmallBatch + 1, 1, 4321, 2} {
 		var list []audit.Entry
 		for i := range n {
 			list = append(list, entry(first, i))
@@ -62,26 +62,26 @@ func TestChainsOfBothPathsVerify(t *testing.T) {
 	mustWrite(t, pool, second, audit.Entry{Tenant: second, Action: "a.done", ResourceType: "b"})
 	mustWrite(t, auth, "", audit.Entry{Action: "login.failed", ResourceType: "account"})
 	mustWrite(t, auth, second, entry(second, 1), audit.Entry{Action: "login.failed", ResourceType: "account"})
-	var told int64
-	report, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), "", func(n int64) { told = n })
-	want := int64(1 + audit.Few + audit.Few + 1 + 1 + 4321 + 2 + 1 + 1 + 2)
-	if err != nil || len(report.Problems) > 0 || report.Chains != 3 || report.Entries != want || told != want {
-		t.Fatalf("%+v, %v, told %d, want %d entries in three chains", report, err, told, want)
+	var progress int64
+	report, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), "", func(n int64) { progress = n })
+	want := int64(1 + audit.SmallBatch + audit.SmallBatch + 1 + 1 + 4321 + 2 + 1 + 1 + 2)
+	if err != nil || len(report.Problems) > 0 || report.Chains != 3 || report.Entries != want || progress != want {
+		t.Fatalf("Verify: got %+v, %v, progress %d; want %d entries in three chains", report, err, progress, want)
 	}
 	one, err := audit.Verify(t.Context(), db.Pool(t, postgres.RoleJobs), second, nil)
 	if err != nil || one.Chains != 1 || one.Entries != 2 || len(one.Problems) > 0 {
-		t.Fatalf("%+v, %v", one, err)
+		t.Fatalf("Verify of one chain: got %+v, %v", one, err)
 	}
 	defaults, err := postgres.CollectScalars[string](t.Context(), db.Owner(t),
 		`SELECT actor_type || '|' || module || '|' || (correlation_id IS NOT NULL)::text || '|' || (actor_id IS NULL)::text || '|' || (changes IS NULL)::text
 		 FROM audit.entries WHERE action = 'a.done'`)
 	if err != nil || !reflect.DeepEqual(defaults, []string{"user|system|true|true|true"}) {
-		t.Errorf("%v, %v", defaults, err)
+		t.Errorf("stored defaults: got %v, %v", defaults, err)
 	}
 }
 
-// Any text is a classification, and comes back as it went in by both paths.
-func TestClassification_IsAnyText(t *testing.T) {
+// Any text is stored unchanged as classification, by small and large batches.
+func TestAppend_AcceptsAnyClassification(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool, tenant := db.Pool(t, postgres.RoleIdentity), uid.New()
@@ -95,28 +95,28 @@ func TestClassification_IsAnyText(t *testing.T) {
 	}
 	mustWrite(t, pool, tenant, list...)
 	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != int64(2*len(tiers)) {
-		t.Fatalf("%+v", r)
+		t.Fatalf("Verify: got %+v", r)
 	}
 	lines, _, err := audit.List(t.Context(), pool.Read(string(tenant), nil), tenant, "true", nil, "", 100)
 	if err != nil || len(lines) != 2*len(tiers) {
-		t.Fatalf("%d lines, %v", len(lines), err)
+		t.Fatalf("List: got %d lines, %v", len(lines), err)
 	}
 	for i, l := range lines {
 		want := tiers[len(tiers)-1-i%len(tiers)]
 		if l.Classification == nil || *l.Classification != want {
-			t.Errorf("line %d: classification %v, want %q", i, l.Classification, want)
+			t.Errorf("line %d: got classification %v, want %q", i, l.Classification, want)
 		}
 	}
 	for _, bad := range []string{"\x00", "\xff"} {
 		e := entry(tenant, 0)
 		e.Classification = &bad
 		if err := write(t.Context(), pool, tenant, e); err == nil {
-			t.Errorf("%q is stored, which no database text holds", bad)
+			t.Errorf("classification %q: got no error", bad)
 		}
 	}
 }
 
-func TestConcurrentWritersMakeOneLine(t *testing.T) {
+func TestAppend_ConcurrentWritersKeepChainValid(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	tenant := uid.New()
@@ -129,7 +129,7 @@ func TestConcurrentWritersMakeOneLine(t *testing.T) {
 			for i := range each {
 				list := make([]audit.Entry, 1+(i+w)%3)
 				if i%10 == 0 {
-					list = make([]audit.Entry, audit.Few+3)
+					list = make([]audit.Entry, audit.SmallBatch+3)
 				}
 				for j := range list {
 					list[j] = entry(tenant, j)
@@ -147,11 +147,11 @@ func TestConcurrentWritersMakeOneLine(t *testing.T) {
 	}
 	report := verify(t, db)
 	if len(report.Problems) > 0 || report.Entries < writers*each {
-		t.Fatalf("%+v", report)
+		t.Fatalf("Verify: got %+v", report)
 	}
 }
 
-func TestAFailedEntryFailsTheChange(t *testing.T) {
+func TestAppend_InvalidEntryFailsTheTransaction(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool, owner := db.Pool(t, postgres.RoleTracker), db.Owner(t)
@@ -160,24 +160,24 @@ func TestAFailedEntryFailsTheChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := map[string]audit.Entry{
-		"of another tenant":   entry(uid.New(), 1),
-		"without a tenant":    {Action: "a.done", ResourceType: "b"},
-		"without an action":   {Tenant: tenant, ResourceType: "b"},
-		"no resource type":    {Tenant: tenant, Action: "a.done"},
-		"NUL":                 {Tenant: tenant, Action: "a\x00", ResourceType: "b"},
-		"invalid UTF-8":       {Tenant: tenant, Action: "a\xff", ResourceType: "b"},
-		"changes of no form":  {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: make(chan int)},
-		"NUL in changes":      {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: "\x00"},
-		"a number too large":  {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: int64(1)<<53 + 1},
-		"a UUID upper case":   {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: op.UUID(strings.ToUpper(string(uid.New())))},
-		"the zero tenant":     {Tenant: audit.NoTenant, Action: "a.done", ResourceType: "b"},
-		"no credential kind":  {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialID: uid.New()},
-		"no credential id":    {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialKind: "session"},
-		"an unknown kind":     {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialID: uid.New(), CredentialKind: "cookie"},
-		"an actor that is no": {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: "someone"},
+		"another tenant":     entry(uid.New(), 1),
+		"no tenant":          {Action: "a.done", ResourceType: "b"},
+		"no action":          {Tenant: tenant, ResourceType: "b"},
+		"no resource type":   {Tenant: tenant, Action: "a.done"},
+		"NUL":                {Tenant: tenant, Action: "a\x00", ResourceType: "b"},
+		"invalid UTF-8":      {Tenant: tenant, Action: "a\xff", ResourceType: "b"},
+		"changes not JSON":   {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: make(chan int)},
+		"NUL in changes":     {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: "\x00"},
+		"inexact number":     {Tenant: tenant, Action: "a.done", ResourceType: "b", Changes: int64(1)<<53 + 1},
+		"upper-case UUID":    {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: op.UUID(strings.ToUpper(string(uid.New())))},
+		"zero tenant":        {Tenant: audit.NoTenant, Action: "a.done", ResourceType: "b"},
+		"no credential kind": {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialID: uid.New()},
+		"no credential id":   {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialKind: "session"},
+		"unknown kind":       {Tenant: tenant, Action: "a.done", ResourceType: "b", CredentialID: uid.New(), CredentialKind: "cookie"},
+		"actor is no UUID":   {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: "someone"},
 	}
 	for name, e := range bad {
-		for _, list := range [][]audit.Entry{{entry(tenant, 1), e}, append(make([]audit.Entry, 0), many(e, audit.Few+1)...)} {
+		for _, list := range [][]audit.Entry{{entry(tenant, 1), e}, append(make([]audit.Entry, 0), many(e, audit.SmallBatch+1)...)} {
 			err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 				if _, err := tx.Exec(t.Context(), `INSERT INTO public.changed VALUES (1)`); err != nil {
 					t.Fatal(err)
@@ -185,13 +185,13 @@ func TestAFailedEntryFailsTheChange(t *testing.T) {
 				return audit.Append(t.Context(), tx, list)
 			})
 			if err == nil {
-				t.Errorf("%s: written", name)
+				t.Errorf("%s: got no error", name)
 			}
 		}
 	}
 	var n int
 	if err := owner.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM public.changed) + (SELECT count(*) FROM audit.entries)`).Scan(&n); err != nil || n != 0 {
-		t.Errorf("%d rows of changes that failed, %v", n, err)
+		t.Errorf("rows of failed transactions: got %d, %v; want 0", n, err)
 	}
 }
 
@@ -203,9 +203,8 @@ func many(e audit.Entry, n int) []audit.Entry {
 	return list
 }
 
-// A transaction that ends badly after the entry was linked leaves the chain as it
-// was.
-func TestARollbackLeavesNoGap(t *testing.T) {
+// A transaction that is rolled back after the entry was linked leaves the chain unchanged.
+func TestAppend_RollbackLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
@@ -218,16 +217,16 @@ func TestARollbackLeavesNoGap(t *testing.T) {
 			return errors.New("no")
 		})
 		if err == nil {
-			t.Fatal("no error")
+			t.Fatal("InTx: got no error")
 		}
 	}
 	mustWrite(t, pool, tenant, entry(tenant, 3))
 	if report := verify(t, db); len(report.Problems) > 0 || report.Entries != 2 {
-		t.Fatalf("%+v", report)
+		t.Fatalf("Verify: got %+v", report)
 	}
 }
 
-func TestCriticalPublishesInTheSameTransaction(t *testing.T) {
+func TestCritical_EntryAndEventShareTheTransaction(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool, owner, tenant := db.Pool(t, postgres.RoleIdentity), db.Owner(t), uid.New()
@@ -255,11 +254,11 @@ func TestCriticalPublishesInTheSameTransaction(t *testing.T) {
 	err := owner.QueryRow(t.Context(), `SELECT count(*) FROM audit.entries e JOIN events.outbox o ON o.aggregate_id = e.id::text AND o.type = 'audit.entry.created'
 		AND o.tenant_id = e.tenant_id AND o.correlation_id = e.correlation_id AND o.actor_id = e.actor_id AND o.payload->'resource'->>'action' = e.action AND NOT o.payload->'resource' ? 'changes'`).Scan(&n)
 	if err != nil || n != 1 {
-		t.Fatalf("%d pairs of entry and event, %v", n, err)
+		t.Fatalf("pairs of entry and event: got %d, %v", n, err)
 	}
 }
 
-func TestEntriesAreImmutable(t *testing.T) {
+func TestEntries_AreImmutable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	tenant, owner := uid.New(), db.Owner(t)
@@ -279,7 +278,7 @@ func TestEntriesAreImmutable(t *testing.T) {
 				return err
 			})
 			if err == nil || !strings.Contains(err.Error(), "audit entries are immutable") {
-				t.Errorf("owner, %s, %s: %v", replica, sql, err)
+				t.Errorf("owner, session_replication_role %s, %s: got %v", replica, sql, err)
 			}
 		}
 	}
@@ -291,14 +290,14 @@ func TestEntriesAreImmutable(t *testing.T) {
 				return err
 			})
 			if err == nil || !strings.Contains(err.Error(), "permission denied") {
-				t.Errorf("%s, %s: %v", role, sql, err)
+				t.Errorf("%s, %s: got %v, want permission denied", role, sql, err)
 			}
 		}
 	}
 }
 
-// What a role could send past this package: entries of its own making.
-func TestTheDatabaseRefusesOtherEntries(t *testing.T) {
+// The database rejects invalid entries that a role inserts without this package.
+func TestEntries_DatabaseRejectsInvalidInserts(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	tenant := uid.New()
@@ -308,21 +307,21 @@ func TestTheDatabaseRefusesOtherEntries(t *testing.T) {
 		return fmt.Sprintf(`INSERT INTO audit.entries (chain_id, seq, id, tenant_id, action, resource_type, created_at, version, hash)
 			VALUES (%s, %s, gen_random_uuid(), %s, 'a.done', 'b', %s, 1, sha256('x'))`, chain, seq, tenant, at)
 	}
-	own := "'" + string(tenant) + "'"
-	foreign := "'" + string(uid.New()) + "'"
+	ownID := "'" + string(tenant) + "'"
+	foreignID := "'" + string(uid.New()) + "'"
 	head := func(seq string) string {
 		return `UPDATE audit.heads SET hash = sha256('x'), seq = ` + seq + `; `
 	}
-	good := head("3") + insert(own, own, "3", "now()")
+	good := head("3") + insert(ownID, ownID, "3", "now()")
 	for name, c := range map[string]struct{ sql, want string }{
-		"another tenant's":     {head("3") + insert(foreign, foreign, "3", "now()"), "row-level security"},
-		"none's":               {head("3") + insert("'"+string(audit.NoTenant)+"'", "NULL", "3", "now()"), "row-level security"},
-		"chain is not tenant":  {head("3") + insert(own, foreign, "3", "now()"), "entries_chain_is_the_tenants"},
-		"a time long ago":      {head("3") + insert(own, own, "3", "now() - interval '1 hour'"), "row-level security"},
-		"a time to come":       {head("3") + insert(own, own, "3", "now() + interval '1 hour'"), "row-level security"},
-		"behind a gap":         {head("3") + insert(own, own, "4", "now()"), "appended at the head"},
-		"the head left behind": {insert(own, own, "3", "now()"), "appended at the head"},
-		"again":                {insert(own, own, "2", "now()"), "duplicate key"},
+		"another tenant":      {head("3") + insert(foreignID, foreignID, "3", "now()"), "row-level security"},
+		"no tenant":           {head("3") + insert("'"+string(audit.NoTenant)+"'", "NULL", "3", "now()"), "row-level security"},
+		"chain is not tenant": {head("3") + insert(ownID, foreignID, "3", "now()"), "entries_chain_is_the_tenants"},
+		"time in the past":    {head("3") + insert(ownID, ownID, "3", "now() - interval '1 hour'"), "row-level security"},
+		"time in the future":  {head("3") + insert(ownID, ownID, "3", "now() + interval '1 hour'"), "row-level security"},
+		"after a gap":         {head("3") + insert(ownID, ownID, "4", "now()"), "appended at the head"},
+		"head not updated":    {insert(ownID, ownID, "3", "now()"), "appended at the head"},
+		"duplicate":           {insert(ownID, ownID, "2", "now()"), "duplicate key"},
 	} {
 		err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 			for sql := range strings.SplitSeq(c.sql, "; ") {
@@ -333,10 +332,10 @@ func TestTheDatabaseRefusesOtherEntries(t *testing.T) {
 			return nil
 		})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	// The cases above differ in one thing each from what is let through.
+	// Each case above differs from this valid insert in one value.
 	err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 		for sql := range strings.SplitSeq(good, "; ") {
 			if _, err := tx.Exec(t.Context(), sql); err != nil {
@@ -346,11 +345,11 @@ func TestTheDatabaseRefusesOtherEntries(t *testing.T) {
 		return nil
 	})
 	if err != nil {
-		t.Error("the case that the others start from:", err)
+		t.Error("valid insert:", err)
 	}
 }
 
-func TestWhoReadsWhat(t *testing.T) {
+func TestEntries_VisibleToIdentityInOwnTenantOnly(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	mine, other := uid.New(), uid.New()
@@ -365,15 +364,15 @@ func TestWhoReadsWhat(t *testing.T) {
 		var n int
 		err := db.Pool(t, c.role).Read(string(c.tenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(&n)
 		if err != nil || n != c.want {
-			t.Errorf("%s in %q sees %d, %v, want %d", c.role, c.tenant, n, err, c.want)
+			t.Errorf("%s in tenant %q: got %d visible entries, %v; want %d", c.role, c.tenant, n, err, c.want)
 		}
 	}
 	if err := tracker.Read(string(mine), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(new(int)); err == nil {
-		t.Error("a module that needs not read the log can")
+		t.Error("parapet_tracker: SELECT on audit.entries: got no error")
 	}
 }
 
-func TestList(t *testing.T) {
+func TestList_FiltersAndPages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	mine, other := uid.New(), uid.New()
@@ -405,14 +404,14 @@ func TestList(t *testing.T) {
 		cursor = next
 	}
 	if want := []string{"24", "22", "20", "18", "16", "14", "12", "10", "8", "6", "4", "2", "0"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+		t.Errorf("List: got %v, want %v", got, want)
 	}
 	for _, bad := range []string{"x", "AAAA", cursor + "A", strings.Repeat("A", 5000)} {
 		if _, _, err := audit.List(t.Context(), pool.Read(string(mine), nil), mine, "true", nil, bad, 5); !fault.HasCode(err, fault.CodeValidation) {
-			t.Errorf("cursor %.20q: %v", bad, err)
+			t.Errorf("List with cursor %.20q: got %v, want VALIDATION", bad, err)
 		}
 	}
 	if _, _, err := audit.List(t.Context(), pool.Read(string(other), nil), other, "true", nil, cursor, 5); !fault.HasCode(err, fault.CodeValidation) {
-		t.Errorf("another tenant's cursor: %v", err)
+		t.Errorf("List with a cursor of another tenant: got %v, want VALIDATION", err)
 	}
 }

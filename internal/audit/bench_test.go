@@ -13,8 +13,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// BenchmarkAppend writes one entry a transaction: into one chain by eight
-// writers, and into a hundred chains.
+// BenchmarkAppend writes one entry per transaction, with eight writers: into one chain and
+// into a hundred chains.
 func BenchmarkAppend(b *testing.B) {
 	for _, chains := range []int{1, 100} {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {

@@ -9,17 +9,16 @@ import (
 	"parapet/internal/postgres"
 )
 
-// sqlNewHead makes the head of a chain that has none yet.
+// sqlNewHead inserts the head of a chain that has none yet.
 const sqlNewHead = `
 INSERT INTO audit.heads (chain_id, seq, hash)
 VALUES (@chain, 0, decode(repeat('00', 32), 'hex'))
 ON CONFLICT (chain_id) DO NOTHING`
 
-// sqlBulk links many entries: it locks the head, hashes one entry after the other
-// and moves the head behind the last. It is one statement, so the server has all
-// entries before it locks the head, and never waits for the client while it holds
-// the lock. (Row-level security admits no COPY; an INSERT from arrays is nearly as
-// fast.)
+// sqlBulk appends many entries: it locks the head, hashes the entries in order and advances
+// the head. Because it is one statement, the server has all entries before it locks the
+// head and does not wait for the client while it holds the lock. COPY does not work with
+// row-level security; an INSERT from arrays is nearly as fast.
 const sqlBulk = `
 WITH RECURSIVE head AS MATERIALIZED (
 	SELECT seq, hash FROM audit.heads WHERE chain_id = @chain::uuid FOR UPDATE
@@ -47,11 +46,11 @@ FROM unnest(@ids::uuid[], @actors::text[], @on_behalf_ofs::text[], @actor_types:
            classification, credential_id, credential_kind, n)
 JOIN linked l ON l.n = e.n`
 
-// chunk bounds the entries of one statement. The time to hash them grows with the
-// square of their number: 0.1 s for so many.
+// chunk limits the entries of one statement. The time to hash them grows with the
+// square of their number; it is 0.1 s for 5000.
 const chunk = 5000
 
-// queueLargeBatch puts many entries of one chain into a batch.
+// queueLargeBatch adds many entries of one chain to a batch.
 func queueLargeBatch(batch *pgx.Batch, entries []Entry) error {
 	records := make([]*Record, len(entries))
 	for i, e := range entries {
@@ -69,7 +68,7 @@ func queueLargeBatch(batch *pgx.Batch, entries []Entry) error {
 	return nil
 }
 
-// bulkColumns gives one array a column.
+// bulkColumns returns the statement's arguments: one array per column.
 func bulkColumns(records []*Record) postgres.Args {
 	n := len(records)
 	befores, betweens, afters := make([][]byte, n), make([][]byte, n), make([][]byte, n)

@@ -19,8 +19,8 @@ import (
 	"parapet/internal/op"
 )
 
-// Record is an entry as it is stored. What is NULL is nil, or empty where the
-// empty text is never stored.
+// Record is an entry as stored. NULL is nil, or the empty string in columns that
+// never store one.
 type Record struct {
 	Chain          op.UUID
 	Seq            int64
@@ -43,7 +43,7 @@ type Record struct {
 	Hash           []byte
 }
 
-// hash is the record's link to the one before.
+// hash returns the hash that links the record to the previous one.
 func (r *Record) hash(previous []byte) [sha256.Size]byte {
 	buf := make([]byte, 0, 1024)
 	buf = append(buf, previous...)
@@ -51,9 +51,9 @@ func (r *Record) hash(previous []byte) [sha256.Size]byte {
 	return sha256.Sum256(buf)
 }
 
-// appendCanonical writes the record as RFC 8785 canonical JSON. The members are
-// known and already in order, so only strings are left to write; Changes is
-// canonical where it comes from. A test holds this against jcs.Transform.
+// appendCanonical appends the record as RFC 8785 canonical JSON. The members are written
+// in order, and Changes is already canonical, so only strings need encoding. A test
+// compares it with jcs.Transform.
 func (r *Record) appendCanonical(buf []byte) []byte {
 	before, between, after := r.pieces()
 	buf = append(buf, before...)
@@ -63,8 +63,8 @@ func (r *Record) appendCanonical(buf []byte) []byte {
 	return append(buf, after...)
 }
 
-// pieces gives the canonical JSON without the two values that only the server
-// knows: what stands before the time, between it and the sequence, and after.
+// pieces returns the canonical JSON without the two values that only the server
+// knows: the text before the time, between the time and the sequence, and after it.
 func (r *Record) pieces() (before, between, after []byte) {
 	buf := make([]byte, 0, 640+len(r.Changes))
 	buf = appendMember(buf, `{"action":`, r.Action)
@@ -111,9 +111,9 @@ func appendOptional(buf []byte, name, value string) []byte {
 	return appendMember(buf, name, value)
 }
 
-// appendMember writes a member's name as it is given, and a string as RFC 8785
-// section 3.2.2.2 asks: the short escapes, \u00xx for the other controls, and
-// everything else as it stands.
+// appendMember appends a member. The name is written as given and the value as a string
+// of RFC 8785, section 3.2.2.2: short escapes, \u00xx for other control characters, and
+// everything else unchanged.
 func appendMember(buf []byte, name, value string) []byte {
 	const hex = "0123456789abcdef"
 	buf = append(buf, name...)
@@ -143,8 +143,8 @@ func appendMember(buf []byte, name, value string) []byte {
 	return append(buf, '"')
 }
 
-// canonicalChanges gives a value as the canonical JSON that is stored and hashed;
-// nil for nil. What would not come back as it went in is refused.
+// canonicalChanges returns the canonical JSON of a value, which is stored and hashed; nil
+// for nil. It rejects values that would not survive a round trip.
 func canonicalChanges(value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
@@ -159,11 +159,11 @@ func canonicalChanges(value any) (json.RawMessage, error) {
 	return canonicalJSON(text)
 }
 
-// canonicalJSON is RFC 8785 for what round-trips: JSON with unique names, valid
-// UTF-8 without NUL or half a surrogate pair, and numbers that a double holds.
+// canonicalJSON applies RFC 8785 to JSON that survives a round trip: unique names, valid
+// UTF-8 without NUL or unpaired surrogates, and numbers that are exact as float64.
 func canonicalJSON(text []byte) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
-		return nil, errors.New("it is not UTF-8")
+		return nil, errors.New("text is not valid UTF-8")
 	}
 	if err := checkRoundTrip(text); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func canonicalJSON(text []byte) (json.RawMessage, error) {
 	return canonical, nil
 }
 
-// checkRoundTrip goes through the values that RFC 8785 would change in silence.
+// checkRoundTrip rejects values that RFC 8785 would silently change.
 func checkRoundTrip(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -194,18 +194,18 @@ func checkRoundTrip(text []byte) error {
 			}
 		case string:
 			if strings.ContainsRune(v, 0) {
-				return errors.New("a text holds NUL")
+				return errors.New("a string contains NUL")
 			}
-			// The decoder writes U+FFFD for half a surrogate pair; json.Marshal wrote
-			// it as it stands.
+			// The decoder replaces an unpaired surrogate by U+FFFD; json.Marshal wrote it
+			// unchanged.
 			if strings.ContainsRune(v, '\uFFFD') && !bytes.ContainsRune(text, '\uFFFD') {
-				return errors.New("a text holds half a surrogate pair")
+				return errors.New("a string contains an unpaired surrogate")
 			}
 		}
 	}
 }
 
-// maxInteger is the largest whole number below which a double holds every one.
+// maxInteger is the largest integer up to which float64 represents every integer.
 const maxInteger = 1 << 53
 
 func checkNumber(text string) error {
@@ -218,7 +218,7 @@ func checkNumber(text string) error {
 	}
 	exact, ok := new(big.Rat).SetString(text)
 	if !ok || exact.Cmp(new(big.Rat).SetFloat64(f)) != 0 {
-		return fmt.Errorf("the number %.40s is not one that a double holds; write it as a text", text)
+		return fmt.Errorf("the number %.40s is not exact as a float64; use a string instead", text)
 	}
 	return nil
 }

@@ -14,9 +14,8 @@ import (
 	"parapet/internal/op"
 )
 
-// Our writer of canonical records says what the reference implementation of RFC
-// 8785 says of the same record.
-func TestCanonicalRecordIsRFC8785(t *testing.T) {
+// The canonical record must equal the output of the reference implementation of RFC 8785.
+func TestRecord_CanonicalEqualsRFC8785(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
@@ -70,14 +69,14 @@ func TestCanonicalRecordIsRFC8785(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.Canonical(); !bytes.Equal(got, want) {
-			t.Fatalf("got  %s\nwant %s", got, want)
+			t.Fatalf("Canonical:\ngot  %s\nwant %s", got, want)
 		}
 	})
 }
 
-// The forms as they are stored out there: a change of one would leave entries that
-// do not verify any more.
-func TestCanonicalRecord_FormOfEachVersion(t *testing.T) {
+// The format of each version must never change, because stored entries would no longer
+// verify.
+func TestRecord_CanonicalFormatOfEachVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int]string{
 		1: `{"action":"a.done","actor_id":null,"actor_type":"user","chain_id":"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e41","changes":null,"classification":null,` +
@@ -102,7 +101,7 @@ func TestCanonicalRecord_FormOfEachVersion(t *testing.T) {
 	}
 }
 
-func TestChangesRoundTripOrAreRefused(t *testing.T) {
+func TestCanonicalChanges_RoundTripOrReject(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`{"b":1,"a":2}`:               `{"a":2,"b":1}`,
@@ -115,7 +114,7 @@ func TestChangesRoundTripOrAreRefused(t *testing.T) {
 		`{"replaced":"` + "\uFFFD\"}": "{\"replaced\":\"\uFFFD\"}",
 	} {
 		if got, err := audit.CanonicalJSON([]byte(in)); err != nil || string(got) != want {
-			t.Errorf("%s: got %s, %v, want %s", in, got, err, want)
+			t.Errorf("canonicalChanges(%s): got %s, %v; want %s", in, got, err, want)
 		}
 	}
 	for _, in := range []string{
@@ -123,17 +122,17 @@ func TestChangesRoundTripOrAreRefused(t *testing.T) {
 		`{"a":1}{}`, `{`, ``, `{"\u0000":1}`,
 	} {
 		if got, err := audit.CanonicalJSON([]byte(in)); err == nil {
-			t.Errorf("%s: accepted as %s", in, got)
+			t.Errorf("canonicalChanges(%s): got %s, want an error", in, got)
 		}
 	}
 	for _, in := range []any{math.Inf(1), math.NaN(), func() {}, int64(math.MaxInt64)} {
 		if got, err := audit.CanonicalChanges(in); err == nil {
-			t.Errorf("%T: accepted as %s", in, got)
+			t.Errorf("canonicalChanges(%T): got %s, want an error", in, got)
 		}
 	}
 	for _, in := range []any{nil, (*int)(nil), map[string]any(nil), json.RawMessage("null")} {
 		if got, err := audit.CanonicalChanges(in); err != nil || got != nil {
-			t.Errorf("%T: %s, %v, want nothing", in, got, err)
+			t.Errorf("canonicalChanges(%T): got %s, %v; want nil", in, got, err)
 		}
 	}
 }
@@ -149,10 +148,10 @@ func FuzzCanonicalJSON(f *testing.F) {
 		}
 		twice, err := audit.CanonicalJSON(once)
 		if err != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("%q becomes %q and then %q, %v", in, once, twice, err)
+			t.Fatalf("canonicalJSON(%q): got %q, and of that %q, %v; want the same", in, once, twice, err)
 		}
 		if !json.Valid(once) {
-			t.Fatalf("%q becomes %q, which is no JSON", in, once)
+			t.Fatalf("canonicalJSON(%q): got %q, which is not JSON", in, once)
 		}
 	})
 }

@@ -21,41 +21,41 @@ import (
 	"parapet/internal/postgres"
 )
 
-// checkpointHeader is the first line of a checkpoint's text, and its version.
+// checkpointHeader is the first line of a checkpoint. It includes the format version.
 const checkpointHeader = "parapet audit checkpoint v1"
 
-// NewCheckpointKey makes a key pair: the secret one signs checkpoints, the public
-// one is for whoever verifies them. name tells the installation.
+// NewCheckpointKey creates a key pair: the secret key signs checkpoints, the public key
+// verifies them. name identifies the installation.
 func NewCheckpointKey(name string) (secret, public string, err error) {
 	return note.GenerateKey(rand.Reader, name)
 }
 
-// CheckCheckpointKey tells whether the key can sign checkpoints.
+// CheckCheckpointKey returns an error unless the key can sign checkpoints.
 func CheckCheckpointKey(key string) error {
 	_, err := note.NewSigner(key)
 	return err
 }
 
-// BrokenError says that no checkpoint was signed, because the chains or the last
-// checkpoint are not what was written. A new signature would make what somebody
-// rewrote or cut look right.
+// BrokenError is returned if no checkpoint was signed because the chains or the last
+// checkpoint failed verification. A new signature would make a manipulated chain look
+// valid.
 type BrokenError struct{ Problems []Problem }
 
-// Error says it in one line.
+// Error implements error.
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("audit: no checkpoint was signed: %d problems, the first is: %s", len(e.Problems), e.Problems[0])
+	return fmt.Sprintf("audit: no checkpoint was signed: found %d problems, first: %s", len(e.Problems), e.Problems[0])
 }
 
-// Checkpoint verifies every chain, compares it with the last checkpoint in the
-// folder, and only then signs the state of all chains and writes it to the folder
-// as a new checkpoint: a signed note of golang.org/x/mod/sumdb/note, whose lines
-// are the header, the time, and for each chain "<chain> <size> <base64 of the
-// head's hash>". The file is named by the time and appears whole or not at all.
-// What is verified and what is signed is one snapshot of the database.
+// Checkpoint verifies every chain, compares it with the last checkpoint in the folder
+// (if any), and then signs the state of all chains and writes it to the folder as a new
+// checkpoint. A checkpoint is a signed note of golang.org/x/mod/sumdb/note. Its lines are
+// the header, the time, and for each chain "<chain> <size> <base64 of the head's hash>". The
+// file is named after the time and is written atomically. Verification and signature use
+// the same snapshot of the database.
 //
-// A *BrokenError says what is wrong with the chains; nothing was written then. A
-// folder without a checkpoint has no last one. pool is parapet_jobs'; key is the
-// secret key, which must have signed the last checkpoint.
+// If a chain fails verification, Checkpoint returns a *BrokenError and writes nothing.
+// pool must use parapet_jobs; key is the secret key, which must also have signed the last
+// checkpoint.
 func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now time.Time) error {
 	signer, err := note.NewSigner(key)
 	if err != nil {
@@ -110,25 +110,25 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now t
 	return writeFileAtomically(filepath.Join(dir, checkpointName(now)), signed)
 }
 
-// publicKey is the key that verifies what the secret key signs.
+// publicKey returns the public key of a secret key.
 func publicKey(secret string) (string, error) {
 	// "PRIVATE+KEY+<name>+<hash>+<base64 of algorithm and seed>"
 	fields := strings.SplitN(secret, "+", 5)
 	if len(fields) != 5 {
-		return "", errors.New("it is not a signing key")
+		return "", errors.New("the key is not a signing key")
 	}
 	seed, err := base64.StdEncoding.DecodeString(fields[4])
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
-		return "", errors.New("it is not a signing key")
+		return "", errors.New("the key is not a signing key")
 	}
 	public, ok := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
 	if !ok {
-		return "", errors.New("it is not a signing key")
+		return "", errors.New("the key is not a signing key")
 	}
 	return note.NewEd25519VerifierKey(fields[2], public)
 }
 
-// writeFileAtomically writes a file under another name first, flushes it, and renames it.
+// writeFileAtomically writes and syncs a temporary file and renames it.
 func writeFileAtomically(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".checkpoint-*")
 	if err != nil {
@@ -156,7 +156,7 @@ func writeFileAtomically(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// Signed is what a checkpoint says.
+// Signed is the content of a checkpoint.
 type Signed struct {
 	// File is the name of the checkpoint's file.
 	File  string
@@ -164,14 +164,14 @@ type Signed struct {
 	Heads []SignedHead
 }
 
-// SignedHead is the end of one chain at the checkpoint's time.
+// SignedHead is the last entry of one chain at the time of the checkpoint.
 type SignedHead struct {
 	Chain op.UUID
 	Size  int64
 	Hash  []byte
 }
 
-// ReadCheckpoint reads a checkpoint that the holder of one of the keys has signed.
+// ReadCheckpoint reads a checkpoint and verifies that one of the keys signed it.
 func ReadCheckpoint(file []byte, publicKeys ...string) (Signed, error) {
 	verifiers := make([]note.Verifier, len(publicKeys))
 	for i, key := range publicKeys {
@@ -182,16 +182,16 @@ func ReadCheckpoint(file []byte, publicKeys ...string) (Signed, error) {
 	}
 	n, err := note.Open(file, note.VerifierList(verifiers...))
 	if err != nil {
-		return Signed{}, fmt.Errorf("audit: the checkpoint is not one that this key signed: %w", err)
+		return Signed{}, fmt.Errorf("audit: the checkpoint was not signed with this key: %w", err)
 	}
 	return parseCheckpoint(n.Text)
 }
 
-// parseCheckpoint reads the text of a checkpoint whose signature is good.
+// parseCheckpoint parses the text of a checkpoint whose signature was verified.
 func parseCheckpoint(text string) (Signed, error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 || lines[0] != checkpointHeader {
-		return Signed{}, fmt.Errorf("audit: the file is signed but is no checkpoint")
+		return Signed{}, fmt.Errorf("audit: the file is signed but is not a checkpoint")
 	}
 	at, err := time.Parse(time.RFC3339, lines[1])
 	if err != nil {
@@ -201,13 +201,13 @@ func parseCheckpoint(text string) (Signed, error) {
 	for _, line := range lines[2:] {
 		fields := strings.Split(line, " ")
 		if len(fields) != 3 {
-			return Signed{}, fmt.Errorf("audit: checkpoint: the line %.80q is not one", line)
+			return Signed{}, fmt.Errorf("audit: checkpoint: invalid line %.80q", line)
 		}
 		chain, cerr := op.ParseUUID(fields[0])
 		size, serr := strconv.ParseInt(fields[1], 10, 64)
 		hash, herr := base64.StdEncoding.DecodeString(fields[2])
 		if cerr != nil || serr != nil || herr != nil || size < 0 || len(hash) != sha256.Size {
-			return Signed{}, fmt.Errorf("audit: checkpoint: the line %.80q is not one", line)
+			return Signed{}, fmt.Errorf("audit: checkpoint: invalid line %.80q", line)
 		}
 		s.Heads = append(s.Heads, SignedHead{chain, size, hash})
 	}

@@ -15,7 +15,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// signing is a database with two chains and a folder of checkpoints.
+// signing has a database with two chains and a folder of checkpoints.
 type signing struct {
 	t              *testing.T
 	db             *pgtest.DB
@@ -48,7 +48,7 @@ func (s *signing) write(tenant op.UUID, n int) {
 	}
 }
 
-// sign tries the checkpoint of the next hour.
+// sign signs a checkpoint one hour after the previous one.
 func (s *signing) sign() error {
 	s.t.Helper()
 	s.now = s.now.Add(time.Hour)
@@ -89,9 +89,9 @@ func (s *signing) exec(statements ...string) {
 	}
 }
 
-// What the owner of the database does to a chain is whole in itself in the first
-// three cases: without the last checkpoint nothing would show it.
-func TestCheckpoint_RefusesAChainThatIsNotWhatWasSigned(t *testing.T) {
+// In the first three cases the rewritten chain is valid in itself, so only the last
+// checkpoint reveals the manipulation.
+func TestCheckpoint_ManipulatedChain_ReturnsBrokenError(t *testing.T) {
 	t.Parallel()
 	const head = `UPDATE audit.heads h SET (seq, hash) = (SELECT seq, hash FROM audit.entries e WHERE e.chain_id = h.chain_id ORDER BY seq DESC LIMIT 1) WHERE chain_id = $tenant`
 	for _, c := range []struct {
@@ -99,26 +99,26 @@ func TestCheckpoint_RefusesAChainThatIsNotWhatWasSigned(t *testing.T) {
 		spoil func(s *signing)
 		says  string
 	}{
-		{"tail cut", func(s *signing) { s.exec(`DELETE FROM audit.entries WHERE chain_id = $tenant AND seq > 4`, head) }, "missing: the checkpoint of"},
-		{"rewritten as a whole", func(s *signing) {
+		{"last entries removed", func(s *signing) { s.exec(`DELETE FROM audit.entries WHERE chain_id = $tenant AND seq > 4`, head) }, "missing: the checkpoint of"},
+		{"chain rewritten", func(s *signing) {
 			s.exec(`DELETE FROM audit.entries WHERE chain_id = $tenant`, `DELETE FROM audit.heads WHERE chain_id = $tenant`)
 			s.write(s.tenant, 9)
-		}, "it is not the entry that the checkpoint of"},
-		{"removed", func(s *signing) {
+		}, "it differs from the entry in the checkpoint of"},
+		{"chain removed", func(s *signing) {
 			s.exec(`DELETE FROM audit.entries WHERE chain_id = $tenant`, `DELETE FROM audit.heads WHERE chain_id = $tenant`)
 		}, "missing: the checkpoint of"},
-		{"cut and grown again", func(s *signing) {
+		{"last entries replaced", func(s *signing) {
 			s.exec(`DELETE FROM audit.entries WHERE chain_id = $tenant AND seq > 4`, head)
 			s.write(s.tenant, 5)
-		}, "it is not the entry that the checkpoint of"},
-		{"an entry changed", func(s *signing) {
+		}, "it differs from the entry in the checkpoint of"},
+		{"entry changed", func(s *signing) {
 			s.exec(`UPDATE audit.entries SET action = 'task.read' WHERE chain_id = $tenant AND seq = 2`)
 		}, "entry 2"},
-		{"a new entry changed", func(s *signing) {
+		{"new entry changed", func(s *signing) {
 			s.write(s.tenant, 3)
 			s.exec(`UPDATE audit.entries SET action = 'task.read' WHERE chain_id = $tenant AND seq = 7`)
 		}, "entry 7"},
-		{"the last checkpoint changed", func(s *signing) {
+		{"last checkpoint changed", func(s *signing) {
 			file := s.files()[1]
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -127,19 +127,19 @@ func TestCheckpoint_RefusesAChainThatIsNotWhatWasSigned(t *testing.T) {
 			if err := os.WriteFile(file, []byte(strings.Replace(string(text), " 5 ", " 4 ", 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "not one that this key signed"},
-		{"the last checkpoint is of another key", func(s *signing) {
+		}, "not signed with this key"},
+		{"last checkpoint signed with another key", func(s *signing) {
 			var err error
 			if s.secret, _, err = audit.NewCheckpointKey("parapet.example"); err != nil {
 				t.Fatal(err)
 			}
-		}, "not one that this key signed"},
-		{"an old checkpoint as the last", func(s *signing) {
+		}, "not signed with this key"},
+		{"old checkpoint renamed to be the last", func(s *signing) {
 			if err := os.Rename(s.files()[0], filepath.Join(s.dir, "audit-20261120T143000Z.checkpoint")); err != nil {
 				t.Fatal(err)
 			}
-		}, "its name is not the time"},
-		{"the clock set back", func(s *signing) { s.now = s.now.Add(-3 * time.Hour) }, "still to come"},
+		}, "its name does not match its signed time"},
+		{"clock set back", func(s *signing) { s.now = s.now.Add(-3 * time.Hour) }, "in the future"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,21 +149,21 @@ func TestCheckpoint_RefusesAChainThatIsNotWhatWasSigned(t *testing.T) {
 			s.mustSign()
 			c.spoil(s)
 			before := s.files()
-			for range 2 { // the second attempt finds the same: the first has signed nothing
+			for range 2 { // the second attempt must find the same, because the first signed nothing
 				err := s.sign()
 				var broken *audit.BrokenError
 				if !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
-					t.Fatalf("%v, want a BrokenError that says %q", err, c.says)
+					t.Fatalf("Checkpoint: got %v, want a BrokenError that contains %q", err, c.says)
 				}
 			}
 			if after := s.files(); len(after) != len(before) {
-				t.Errorf("files %v, before %v: something was signed", after, before)
+				t.Errorf("Checkpoint: got files %v, want %v", after, before)
 			}
 		})
 	}
 }
 
-func TestCheckpoint_FollowsAChainThatGrows(t *testing.T) {
+func TestCheckpoint_GrowingChain_IsSigned(t *testing.T) {
 	t.Parallel()
 	s := newSigning(t)
 	for n := range 4 {
@@ -171,15 +171,15 @@ func TestCheckpoint_FollowsAChainThatGrows(t *testing.T) {
 		s.mustSign()
 	}
 	if r := s.verify(s.dir, s.public); len(r.Problems) > 0 || r.Checkpoints != 4 || r.Entries != 8 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("VerifyCheckpoints: got %+v", r)
 	}
 	if err := audit.Checkpoint(t.Context(), s.jobs, s.secret, filepath.Join(s.dir, "none"), s.now); err == nil {
-		t.Error("signed into a folder that is not there")
+		t.Error("Checkpoint in a missing folder: got no error")
 	}
 }
 
-// Each checkpoint of a folder is verified, not the last alone.
-func TestVerifyCheckpoints_OfAFolder(t *testing.T) {
+// Every checkpoint of a folder is verified, not only the last.
+func TestVerifyCheckpoints_VerifiesEveryFileOfAFolder(t *testing.T) {
 	t.Parallel()
 	s := newSigning(t)
 	s.mustSign()
@@ -212,7 +212,7 @@ func TestVerifyCheckpoints_OfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// other is a checkpoint of another history, by the same key.
+	// other has a checkpoint of another history, signed with the same key.
 	other := newSigning(t)
 	other.secret, other.tenant, other.now = s.secret, s.tenant, s.now.Add(-90*time.Minute)
 	other.write(s.tenant, 7)
@@ -222,31 +222,31 @@ func TestVerifyCheckpoints_OfAFolder(t *testing.T) {
 		keys []string
 		says []string
 	}{
-		"as it is":                    {copied(func(string) {}), []string{s.public}, nil},
-		"with the keys of a rotation": {copied(func(string) {}), []string{foreign, s.public}, nil},
-		"other files beside them": {copied(func(dir string) {
+		"unchanged":          {copied(func(string) {}), []string{s.public}, nil},
+		"keys of a rotation": {copied(func(string) {}), []string{foreign, s.public}, nil},
+		"other files in the folder": {copied(func(dir string) {
 			if err := os.WriteFile(filepath.Join(dir, "README"), []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}), []string{s.public}, nil},
-		"one that is missing in between": {copied(func(dir string) { _ = os.Remove(at(dir, 1)) }), []string{s.public}, nil},
-		"another key":                    {copied(func(string) {}), []string{foreign}, []string{"12", "13", "14"}},
-		"one in the middle is changed": {copied(func(dir string) {
+		"one checkpoint missing": {copied(func(dir string) { _ = os.Remove(at(dir, 1)) }), []string{s.public}, nil},
+		"another key":            {copied(func(string) {}), []string{foreign}, []string{"12", "13", "14"}},
+		"one checkpoint changed": {copied(func(dir string) {
 			if err := os.WriteFile(at(dir, 1), []byte("parapet audit checkpoint v1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}), []string{s.public}, []string{filepath.Base(names[1]) + ": audit: the checkpoint is not one that this key signed"}},
-		"two change places": {copied(func(dir string) {
+		}), []string{s.public}, []string{filepath.Base(names[1]) + ": audit: the checkpoint was not signed with this key"}},
+		"two checkpoints swapped": {copied(func(dir string) {
 			rename(at(dir, 0), filepath.Join(dir, "x"))
 			rename(at(dir, 2), at(dir, 0))
 			rename(filepath.Join(dir, "x"), at(dir, 2))
-		}), []string{s.public}, []string{"its name is not the time that it signs", "is not after that of", "fewer than the"}},
-		"a folder under a name": {copied(func(dir string) {
+		}), []string{s.public}, []string{"its name does not match its signed time", "is not after that of", "fewer than the"}},
+		"folder with a checkpoint's name": {copied(func(dir string) {
 			if err := os.Mkdir(filepath.Join(dir, "audit-20261120T160000Z.checkpoint"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}), []string{s.public}, []string{"it cannot be read"}},
-		"one of another history": {copied(func(dir string) {
+		}), []string{s.public}, []string{"it could not be read"}},
+		"checkpoint of another history": {copied(func(dir string) {
 			text, err := os.ReadFile(other.files()[0])
 			if err != nil {
 				t.Fatal(err)
@@ -254,7 +254,7 @@ func TestVerifyCheckpoints_OfAFolder(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, filepath.Base(other.files()[0])), text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}), []string{s.public}, []string{"the chain is not in it", "it is not the entry that the checkpoint of"}},
+		}), []string{s.public}, []string{"the chain is missing", "it differs from the entry in the checkpoint of"}},
 	} {
 		r := s.verify(c.dir, c.keys...)
 		text := ""
@@ -262,32 +262,32 @@ func TestVerifyCheckpoints_OfAFolder(t *testing.T) {
 			text += p.String() + "\n"
 		}
 		if (len(r.Problems) > 0) != (len(c.says) > 0) {
-			t.Errorf("%s: %s, want %q", name, text, c.says)
+			t.Errorf("%s: got problems %s, want %q", name, text, c.says)
 		}
 		for _, part := range c.says {
 			if !strings.Contains(text, part) {
-				t.Errorf("%s: %s, want %q", name, text, part)
+				t.Errorf("%s: got problems %s, want %q", name, text, part)
 			}
 		}
 	}
-	// A checkpoint that was signed by a clock running ahead.
+	// The signing clock was ahead.
 	early := s.now.Add(-time.Minute)
-	if r, err := audit.VerifyCheckpoints(t.Context(), s.jobs, s.dir, []string{s.public}, early, nil); err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "still to come") {
-		t.Errorf("%+v, %v", r, err)
+	if r, err := audit.VerifyCheckpoints(t.Context(), s.jobs, s.dir, []string{s.public}, early, nil); err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Message, "in the future") {
+		t.Errorf("VerifyCheckpoints of a future checkpoint: got %+v, %v", r, err)
 	}
 	for name, path := range map[string]string{"an empty folder": t.TempDir(), "no folder": filepath.Join(s.dir, "none")} {
 		if _, err := audit.VerifyCheckpoints(t.Context(), s.jobs, path, []string{s.public}, s.now, nil); err == nil {
-			t.Errorf("%s: nothing was verified, and all is well", name)
+			t.Errorf("VerifyCheckpoints of %s: got no error", name)
 		}
 	}
 	if _, err := audit.VerifyCheckpoints(t.Context(), s.jobs, s.dir, []string{"no key"}, s.now, nil); err == nil {
-		t.Error("verified with no key")
+		t.Error("VerifyCheckpoints with an invalid key: got no error")
 	}
-	// The chain is cut: the checkpoints that it no longer has are named, first the oldest.
+	// After entries were removed, the oldest checkpoint that no longer matches is reported.
 	s.exec(`DELETE FROM audit.entries WHERE chain_id = $tenant AND seq > 4`,
 		`UPDATE audit.heads h SET seq = 4, hash = (SELECT hash FROM audit.entries e WHERE e.chain_id = h.chain_id AND seq = 4) WHERE chain_id = $tenant`)
 	r := s.verify(s.dir, s.public)
 	if len(r.Problems) != 1 || r.Problems[0].Seq != 5 || r.Problems[0].File != filepath.Base(names[1]) {
-		t.Errorf("%v, want one problem that names %s", r.Problems, names[1])
+		t.Errorf("VerifyCheckpoints: got %v, want one problem that names %s", r.Problems, names[1])
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"parapet/internal/postgres"
 )
 
-// checkpointPattern matches the names of checkpoints. Their order is that of time.
+// checkpointPattern matches the names of checkpoints, which sort by time.
 const checkpointPattern = "audit-*.checkpoint"
 
 func checkpointName(at time.Time) string {
 	return "audit-" + at.UTC().Format("20060102T150405Z") + ".checkpoint"
 }
 
-// checkpointNames lists the checkpoints of a folder, oldest first.
+// checkpointNames lists the checkpoints in a folder, oldest first.
 func checkpointNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -38,16 +38,15 @@ func checkpointNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-// VerifyCheckpoints verifies all chains and every checkpoint of path, which is one
-// file or a folder of them ("audit-*.checkpoint"). publicKeys are the keys that
-// may have signed them; they must not come from where the checkpoints come from.
+// VerifyCheckpoints verifies all chains and every checkpoint in path, which is one
+// file or a folder ("audit-*.checkpoint"). publicKeys are the keys that may have signed
+// them; get them from another source than the checkpoints.
 //
-// Each checkpoint must be signed. In a folder its name must say the time that it
-// signs, times must grow, and no chain may shrink, change or vanish from one
-// checkpoint to the next. Each chain must still have the entry at which it ended
-// at each checkpoint, with the same hash, and so everything before it. So a cut
-// tail and a chain that was rewritten as a whole are seen with nothing but the
-// checkpoints and the public key.
+// Each checkpoint must be signed. In a folder, its name must match its signed time, times
+// must increase, and no chain may shrink, change or disappear from one checkpoint to the
+// next. Each chain must still contain the entry with which it ended at each checkpoint, with
+// the same hash. So the checkpoints and the public key are enough to detect a chain that was
+// truncated or rewritten completely.
 func VerifyCheckpoints(ctx context.Context, pool *postgres.Pool, path string, publicKeys []string, now time.Time, progress func(int64)) (Report, error) {
 	for _, key := range publicKeys {
 		if _, err := note.NewVerifier(key); err != nil {
@@ -91,13 +90,13 @@ func readPath(path string, publicKeys []string, now time.Time) ([]Signed, []Prob
 		return nil, nil, err
 	}
 	if len(names) == 0 {
-		return nil, nil, fmt.Errorf("audit: %s holds no checkpoint (%s)", path, checkpointPattern)
+		return nil, nil, fmt.Errorf("audit: %s contains no checkpoint (%s)", path, checkpointPattern)
 	}
 	return readCheckpoints(path, names, publicKeys, now)
 }
 
-// readCheckpoints reads checkpoints of a folder, oldest first, and says what is
-// wrong with each and with their order. The error is about reading files.
+// readCheckpoints reads the checkpoints of a folder, oldest first, and returns the problems
+// of each and of their order. The error is about reading files.
 func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]Signed, []Problem, error) {
 	var all []Signed
 	var problems []Problem
@@ -109,7 +108,7 @@ func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]S
 		if err != nil {
 			var path *fs.PathError
 			if errors.As(err, &path) && !errors.Is(err, fs.ErrPermission) {
-				bad("", 0, "it cannot be read: %v", path.Err)
+				bad("", 0, "it could not be read: %v", path.Err)
 				continue
 			}
 			return nil, nil, fmt.Errorf("audit: checkpoint: %w", err)
@@ -121,10 +120,10 @@ func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]S
 		}
 		s.File = name
 		if name != checkpointName(s.Time) {
-			bad("", 0, "its name is not the time that it signs, %s", s.Time.Format(time.RFC3339))
+			bad("", 0, "its name does not match its signed time, %s", s.Time.Format(time.RFC3339))
 		}
 		if s.Time.After(now) {
-			bad("", 0, "the time that it signs is still to come: %s", s.Time.Format(time.RFC3339))
+			bad("", 0, "its signed time is in the future: %s", s.Time.Format(time.RFC3339))
 		}
 		if len(all) > 0 {
 			problems = append(problems, follows(all[len(all)-1], s)...)
@@ -134,14 +133,14 @@ func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]S
 	return all, problems, nil
 }
 
-// follows says why a checkpoint cannot come after another.
+// follows returns the reasons why a checkpoint cannot come after another.
 func follows(before, after Signed) []Problem {
 	var problems []Problem
 	bad := func(chain op.UUID, seq int64, format string, args ...any) {
 		problems = append(problems, Problem{File: after.File, Chain: chain, Seq: seq, Message: fmt.Sprintf(format, args...)})
 	}
 	if !after.Time.After(before.Time) {
-		bad("", 0, "the time that it signs is not after that of %s", before.File)
+		bad("", 0, "its signed time is not after that of %s", before.File)
 	}
 	now := make(map[op.UUID]SignedHead, len(after.Heads))
 	for _, h := range after.Heads {
@@ -150,41 +149,41 @@ func follows(before, after Signed) []Problem {
 	for _, h := range before.Heads {
 		switch later, ok := now[h.Chain]; {
 		case !ok:
-			bad(h.Chain, h.Size, "the chain is not in it; %s has %d entries", before.File, h.Size)
+			bad(h.Chain, h.Size, "the chain is missing, but %s has %d entries of it", before.File, h.Size)
 		case later.Size < h.Size:
-			bad(h.Chain, later.Size+1, "the chain has %d entries, fewer than the %d of %s", later.Size, h.Size, before.File)
+			bad(h.Chain, later.Size+1, "the chain has %d entries, fewer than the %d in %s", later.Size, h.Size, before.File)
 		case later.Size == h.Size && !bytes.Equal(later.Hash, h.Hash):
-			bad(h.Chain, h.Size, "the chain ends in another hash than in %s", before.File)
+			bad(h.Chain, h.Size, "the hash of the chain's last entry differs from %s", before.File)
 		}
 	}
 	return problems
 }
 
-// sqlHashesAt reads the hashes at some places of some chains, missing ones as NULL.
+// sqlHashesAt reads the hashes at given positions of chains; a missing entry is NULL.
 const sqlHashesAt = `
 SELECT w.n::integer - 1 AS index, e.hash
 FROM unnest(@chains::uuid[], @sizes::bigint[]) WITH ORDINALITY AS w (chain_id, seq, n)
 LEFT JOIN audit.entries e ON e.chain_id = w.chain_id AND e.seq = w.seq`
 
-// places bounds how many hashes are read by one statement.
-const places = 10_000
+// maxPositions limits how many hashes one statement reads.
+const maxPositions = 10_000
 
-// compare looks up the entry at which each chain ended at each checkpoint, oldest
-// first. It gives at most one problem for each chain: the first checkpoint that
-// the chain does not have any more.
+// compare looks up the entry with which each chain ended at each checkpoint, oldest
+// first. It returns at most one problem per chain: the first checkpoint that no longer
+// matches.
 func compare(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]Problem, error) {
-	type place struct {
+	type position struct {
 		SignedHead
 		from Signed
 	}
-	var wanted []place
+	var wanted []position
 	last := make(map[op.UUID]int64)
 	for _, s := range checkpoints {
 		for _, h := range s.Heads {
-			// An idle chain stands in every checkpoint at the same place; that it has
-			// the same hash there was looked at in their order.
+			// A chain without new entries has the same size in every checkpoint; follows has
+			// compared the hashes.
 			if h.Size > last[h.Chain] {
-				wanted = append(wanted, place{h, s})
+				wanted = append(wanted, position{h, s})
 				last[h.Chain] = h.Size
 			}
 		}
@@ -192,7 +191,7 @@ func compare(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]
 	var problems []Problem
 	found := make(map[op.UUID]bool)
 	for len(wanted) > 0 {
-		n := min(len(wanted), places)
+		n := min(len(wanted), maxPositions)
 		chains, sizes := make([]op.UUID, n), make([]int64, n)
 		for i, w := range wanted[:n] {
 			chains[i], sizes[i] = w.Chain, w.Size
@@ -216,10 +215,10 @@ func compare(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]
 				continue
 			case hashes[i] == nil:
 				problems = append(problems, Problem{File: w.from.File, Chain: w.Chain, Seq: w.Size,
-					Message: fmt.Sprintf("missing: the checkpoint of %s says that there were %d entries", at, w.Size)})
+					Message: fmt.Sprintf("missing: the checkpoint of %s recorded %d entries", at, w.Size)})
 			default:
 				problems = append(problems, Problem{File: w.from.File, Chain: w.Chain, Seq: w.Size,
-					Message: fmt.Sprintf("it is not the entry that the checkpoint of %s signed", at)})
+					Message: fmt.Sprintf("it differs from the entry in the checkpoint of %s", at)})
 			}
 			found[w.Chain] = true
 		}

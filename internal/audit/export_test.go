@@ -1,22 +1,22 @@
 package audit
 
-// Canonical is the record as it is hashed.
+// Canonical returns the hashed form of the record.
 func (r *Record) Canonical() []byte { return r.appendCanonical(nil) }
 
-// Link is the hash of a record behind another.
+// Link returns the hash of a record after a previous one.
 func (r *Record) Link(previous []byte) []byte {
 	sum := r.hash(previous)
 	return sum[:]
 }
 
-// CanonicalChanges is what is stored of a value.
+// CanonicalChanges returns the stored form of a value.
 func CanonicalChanges(v any) ([]byte, error) { return canonicalChanges(v) }
 
-// CanonicalJSON is what is stored of JSON.
+// CanonicalJSON returns the stored form of JSON.
 func CanonicalJSON(text []byte) ([]byte, error) { return canonicalJSON(text) }
 
-// Few is up to how many entries the server links.
-const Few = smallBatch
+// SmallBatch is the largest number of entries that are linked one by one.
+const SmallBatch = smallBatch
 
-// ParseCheckpoint reads the text of a checkpoint.
+// ParseCheckpoint parses the text of a checkpoint.
 func ParseCheckpoint(text string) (Signed, error) { return parseCheckpoint(text) }

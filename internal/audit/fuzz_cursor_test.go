@@ -8,8 +8,8 @@ import (
 	"parapet/internal/op"
 )
 
-// A cursor of the audit entries names a sequence of this tenant's chain; every other
-// text is a VALIDATION of the field cursor.
+// A cursor of the audit entries contains a sequence of this tenant's chain; any other text
+// is a VALIDATION fault of the field cursor.
 func FuzzCursor(f *testing.F) {
 	const tenant op.UUID = "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f"
 	for _, key := range []string{"1", "0", "-1", "+7", "9223372036854775808", "x"} {
@@ -20,15 +20,15 @@ func FuzzCursor(f *testing.F) {
 		seq, err := readCursor(tenant, text)
 		if err != nil {
 			if e := fault.From(err); e.Code != fault.CodeValidation || e.Field != "cursor" {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("readCursor(%q): got %v, want VALIDATION of cursor", text, err)
 			}
 			return
 		}
 		if seq < 1 {
-			t.Fatalf("%q is read as %d", text, seq)
+			t.Fatalf("readCursor(%q): got %d", text, seq)
 		}
 		if again, err := readCursor(tenant, op.NewCursor(cursorName, tenant, strconv.FormatInt(seq, 10))); text != "" && (err != nil || again != seq) {
-			t.Fatalf("%q is read as %d, and that as %d (%v)", text, seq, again, err)
+			t.Fatalf("readCursor(%q): got %d, and of its cursor %d, %v", text, seq, again, err)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Line is an entry as a list shows it.
+// Line is an entry in a list.
 type Line struct {
 	Seq            int64
 	ID             op.UUID
@@ -43,11 +43,11 @@ WHERE e.chain_id = @audit_chain AND e.seq < @audit_before AND (%s)
 ORDER BY e.seq DESC
 LIMIT @audit_limit`
 
-// List gives the entries of a tenant for which where holds, newest first, and the
-// cursor of the next page, which is empty on the last one. where is SQL over the
-// alias e, made by the program and never from input, with its values in args;
-// the names audit_* are taken. A cursor of another tenant, or no cursor at all,
-// is a VALIDATION fault.
+// List returns a page of the tenant's entries that match where, newest first, and the
+// cursor of the next page, which is empty on the last page. where is an SQL condition on the
+// alias e. It must be a constant of the program; its values are in args, whose names must
+// not start with audit_. An invalid cursor, or one of another tenant, is a VALIDATION
+// fault.
 func List(ctx context.Context, q postgres.Querier, tenant op.UUID, where string, args map[string]any, cursor string, limit int) ([]Line, string, error) {
 	before, err := readCursor(tenant, cursor)
 	if err != nil {
@@ -67,10 +67,10 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, where string,
 	return lines, next, nil
 }
 
-// cursorName tells this list's cursors from others'.
+// cursorName marks the cursors of this list.
 const cursorName = "audit.entries"
 
-// readCursor gives the sequence before which the page begins.
+// readCursor returns the sequence before which the page begins.
 func readCursor(tenant op.UUID, cursor string) (int64, error) {
 	keys, err := op.ReadCursor(cursor, cursorName, tenant, 1)
 	if err != nil {
@@ -81,7 +81,7 @@ func readCursor(tenant op.UUID, cursor string) (int64, error) {
 	}
 	seq, err := strconv.ParseInt(keys[0], 10, 64)
 	if err != nil || seq < 1 {
-		return 0, fault.Validation("cursor", "It is not a cursor of this list.")
+		return 0, fault.Validation("cursor", "The cursor was not returned by this list.")
 	}
 	return seq, nil
 }

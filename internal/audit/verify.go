@@ -14,20 +14,20 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Problem is the first thing that is wrong with a chain, or with a checkpoint.
+// Problem is the first problem of a chain or of a checkpoint.
 type Problem struct {
-	// File is the checkpoint that shows it; empty where the chain itself does.
+	// File is the checkpoint that reveals it; empty if the chain itself does.
 	File string
-	// Chain is empty where the checkpoint as a whole is wrong.
+	// Chain is empty if the whole checkpoint is invalid.
 	Chain op.UUID
-	// Seq is the first bad row, or the place of the first missing one.
+	// Seq is the first bad row, or the position of the first missing one.
 	Seq int64
-	// ID is that of the bad row; empty where one is missing.
+	// ID is the id of the bad row; empty if a row is missing.
 	ID      op.UUID
 	Message string
 }
 
-// String says it in one line.
+// String returns the problem as one line.
 func (p Problem) String() string {
 	where := ""
 	if p.File != "" {
@@ -43,18 +43,17 @@ func (p Problem) String() string {
 	}
 }
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Chains  int
 	Entries int64
-	// Checkpoints is how many were read and compared with the chains.
+	// Checkpoints is the number of checkpoints that were compared with the chains.
 	Checkpoints int
-	// Problems is empty when all is well. A chain by itself has at most one.
+	// Problems is empty if verification succeeded. Without checkpoints, a chain has at most one.
 	Problems []Problem
 }
 
-// sqlEntries reads as the primary key is ordered. The text of changes is the
-// stored one.
+// sqlEntries reads entries in the order of the primary key. It reads changes as stored text.
 const sqlEntries = `
 SELECT chain_id, seq, id, tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type, resource_id, module,
        changes::text, correlation_id, created_at, classification, credential_id, credential_kind, version, hash
@@ -72,13 +71,13 @@ type head struct {
 	Hash  []byte
 }
 
-// progressEvery is after how many entries Verify tells how far it is.
+// progressEvery is the number of entries between two calls of progress.
 const progressEvery = 10_000
 
-// Verify recomputes one chain, or all where chain is empty, in one snapshot of
-// the database and in constant memory. pool is parapet_jobs'. progress, which may
-// be nil, is told the number of entries read so far. The error is about reading;
-// what is wrong with the chains is in the report.
+// Verify recomputes the hashes of one chain, or of all if chain is empty, in one snapshot of
+// the database and in constant memory. pool must use parapet_jobs. progress, if not nil, is
+// called with the number of entries read so far. The error is about reading;
+// problems of the chains are in the report.
 func Verify(ctx context.Context, pool *postgres.Pool, chain op.UUID, progress func(entries int64)) (Report, error) {
 	var report Report
 	err := snapshot(ctx, pool, func(tx postgres.Querier) error {
@@ -89,8 +88,8 @@ func Verify(ctx context.Context, pool *postgres.Pool, chain op.UUID, progress fu
 	return report, err
 }
 
-// snapshot runs f in one repeatable-read transaction, so that heads and entries
-// are those of one moment.
+// snapshot runs f in one repeatable-read transaction, so that heads and entries are
+// consistent.
 func snapshot(ctx context.Context, pool *postgres.Pool, f func(tx postgres.Querier) error) error {
 	tx, err := pool.Raw().BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -153,16 +152,16 @@ func verify(ctx context.Context, tx postgres.Querier, chain op.UUID, progress fu
 		return Report{}, postgres.MapError(err)
 	}
 	finish()
-	for _, h := range heads { // heads of chains that have no entry at all
+	for _, h := range heads { // heads of chains without entries
 		report.Chains++
 		if h.Seq != 0 {
 			report.Problems = append(report.Problems, Problem{
-				Chain: h.Chain, Seq: 1, Message: fmt.Sprintf("missing: the head says that there are %d entries, and there is none", h.Seq),
+				Chain: h.Chain, Seq: 1, Message: fmt.Sprintf("missing: the head records %d entries, but the chain has none", h.Seq),
 			})
 		}
 	}
 	if chain != "" && report.Chains == 0 {
-		report.Problems = append(report.Problems, Problem{Chain: chain, Seq: 1, Message: "missing: there is no such chain"})
+		report.Problems = append(report.Problems, Problem{Chain: chain, Seq: 1, Message: "missing: the chain does not exist"})
 	}
 	if progress != nil {
 		progress(report.Entries)
@@ -170,7 +169,7 @@ func verify(ctx context.Context, tx postgres.Querier, chain op.UUID, progress fu
 	return report, nil
 }
 
-// verifier goes along one chain until the first problem.
+// verifier verifies the entries of one chain until the first problem.
 type verifier struct {
 	chain    op.UUID
 	seq      int64
@@ -185,18 +184,18 @@ func (v *verifier) next(r *Record) {
 	v.seq++
 	switch {
 	case r.Seq != v.seq:
-		v.fail(fmt.Sprintf("missing: the next entry there is has number %d", r.Seq))
+		v.fail(fmt.Sprintf("missing: the next stored entry has number %d", r.Seq))
 		return
 	case r.Version != version && r.Version != versionNoCredential:
-		v.failAt(r, fmt.Sprintf("its version is %d, which this program does not know", r.Version))
+		v.failAt(r, fmt.Sprintf("its version %d is not supported by this program", r.Version))
 		return
 	case r.Version == versionNoCredential && (r.CredentialID != "" || r.CredentialKind != ""):
-		v.failAt(r, "it has a credential, which the hash of its version does not cover")
+		v.failAt(r, "it has a credential, but hashes of its version do not cover credentials")
 		return
 	}
 	sum := r.hash(v.previous)
 	if !bytes.Equal(sum[:], r.Hash) {
-		v.failAt(r, "its hash does not fit its columns and the entry before")
+		v.failAt(r, "its hash does not match its columns and the previous entry")
 		return
 	}
 	v.previous = append(v.previous[:0], r.Hash...)
@@ -210,28 +209,30 @@ func (v *verifier) finish(heads map[op.UUID]head) {
 	switch {
 	case !ok:
 		v.seq++
-		v.fail("the chain has no head: its end cannot be known")
+		v.fail("the chain has no head, so its last entry is unknown")
 	case h.Seq > v.seq:
 		v.seq++
-		v.fail(fmt.Sprintf("missing: the head says that there are %d entries", h.Seq))
+		v.fail(fmt.Sprintf("missing: the head records %d entries", h.Seq))
 	case h.Seq < v.seq:
 		v.seq = h.Seq + 1
-		v.fail(fmt.Sprintf("added behind the head, which says that there are %d entries", h.Seq))
+		v.fail(fmt.Sprintf("added after the head, which records %d entries", h.Seq))
 	case !bytes.Equal(h.Hash, v.previous):
-		v.fail("its hash is not that of the head")
+		v.fail("its hash differs from the hash in the head")
 	}
 }
 
-// failAt is fail for a row that is there.
-func (v *verifier) failAt(r *Record, what string) {
-	v.fail(what)
+// failAt records a problem of an existing row.
+func (v *verifier) failAt(r *Record, message string) {
+	v.fail(message)
 	v.problem.ID = r.ID
 }
 
-func (v *verifier) fail(what string) { v.problem = &Problem{Chain: v.chain, Seq: v.seq, Message: what} }
+func (v *verifier) fail(message string) {
+	v.problem = &Problem{Chain: v.chain, Seq: v.seq, Message: message}
+}
 
-// storedRow is scanned into again and again: identifiers as bytes, texts as the
-// driver gives them.
+// storedRow is reused for every row: identifiers as bytes, texts as the driver returns
+// them.
 type storedRow struct {
 	chain, id, tenant, actor, onBehalfOf, correlation   pgtype.UUID
 	seq                                                 int64
@@ -257,14 +258,14 @@ func (s *storedRow) record() *Record {
 		CreatedAt: s.createdAt.Time, CredentialID: uuidValue(s.credential), CredentialKind: textValue(s.credentialKind), Version: s.version, Hash: s.hash,
 	}
 	if s.classification.Valid {
-		text := s.classification.String // the row is scanned into again
+		text := s.classification.String // copied, because the row is reused
 		r.Classification = &text
 	}
 	switch {
 	case s.changes.Valid && s.changes.String == "null":
-		r.Changes = json.RawMessage(notOurs) // without changes we write NULL
+		r.Changes = json.RawMessage(notOurs) // Append writes NULL instead
 	case s.changes.Valid:
-		// The stored text as it is: another spelling of the same value is a change too.
+		// Use the stored text: another spelling of the same value is a change too.
 		r.Changes = json.RawMessage(s.changes.String)
 	}
 	return r
@@ -277,7 +278,7 @@ func uuidValue(u pgtype.UUID) op.UUID {
 	return op.UUID(u.String())
 }
 
-// notOurs stands for a value that we never write and that would hash like NULL.
+// notOurs replaces a value that Append never writes and that would hash like NULL.
 const notOurs = "\x00"
 
 func textValue(t pgtype.Text) string {

@@ -15,8 +15,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// tamper runs SQL as somebody who can do everything, triggers and constraints
-// removed, and undoes it after the look.
+// tamper runs SQL as a superuser with triggers and constraints removed, calls look with the
+// report, and restores the entries.
 func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look func(audit.Report)) {
 	t.Helper()
 	ctx := t.Context()
@@ -41,15 +41,15 @@ func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look 
 		`INSERT INTO audit.heads SELECT * FROM public.saved_heads`,
 	} {
 		if _, err := owner.Exec(ctx, strings.Replace(restore, "(s::audit.entries).*", "s.*", 1)); err != nil {
-			t.Fatalf("%s: %v", restore, err)
+			t.Fatalf("restore %s: %v", restore, err)
 		}
 	}
 	if report := verify(t, db); len(report.Problems) > 0 {
-		t.Fatalf("after restoring: %v", report.Problems)
+		t.Fatalf("Verify after restoring: got %v", report.Problems)
 	}
 }
 
-func TestVerifyNamesTheFirstBadRow(t *testing.T) {
+func TestVerify_ReportsTheFirstBadRow(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, pool := db.Owner(t), db.Pool(t, postgres.RoleTracker)
@@ -60,14 +60,14 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 		mustWrite(t, pool, tenant, e)
 	}
 	mustWrite(t, pool, other, entry(other, 1), entry(other, 2))
-	bare := audit.Entry{Tenant: tenant, Action: "a.done", ResourceType: "b"} // number 11: everything NULL that may be
+	bare := audit.Entry{Tenant: tenant, Action: "a.done", ResourceType: "b"} // number 11: all nullable columns are NULL
 	mustWrite(t, pool, tenant, bare)
 
 	at := func(set, seq string) string {
 		return `UPDATE audit.entries SET ` + set + ` WHERE chain_id = '` + string(tenant) + `' AND seq = ` + seq
 	}
 	columns := map[string]string{
-		"chain_id": "", // moves the row to another chain: below
+		"chain_id": "", // moves the row to another chain; covered below
 		"seq":      "seq = 100", "id": "id = gen_random_uuid()", "tenant_id": "tenant_id = gen_random_uuid()", "actor_id": "actor_id = gen_random_uuid()",
 		"on_behalf_of": "on_behalf_of = NULL", "actor_type": "actor_type = 'system'", "action": "action = 'task.read'",
 		"resource_type": "resource_type = 'project'", "resource_id": "resource_id = '77'", "module": "module = 'wiki'",
@@ -84,7 +84,7 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 	for _, name := range names {
 		set, ok := columns[name]
 		if !ok {
-			t.Errorf("no case for column %s", name)
+			t.Errorf("column %s has no test case", name)
 		}
 		if set == "" {
 			continue
@@ -97,7 +97,7 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 	}
 	tamper(t, db, owner, at(columns["action"], "5"), func(r audit.Report) {
 		if len(r.Problems) != 1 || string(r.Problems[0].ID) != fifth[0] || !strings.Contains(r.Problems[0].String(), fifth[0]) {
-			t.Errorf("%v, want one that names the row %s", r.Problems, fifth[0])
+			t.Errorf("Verify: got %v, want a problem that names row %s", r.Problems, fifth[0])
 		}
 	})
 
@@ -106,43 +106,43 @@ func TestVerifyNamesTheFirstBadRow(t *testing.T) {
 		sql string
 		seq int64
 	}{
-		"changes in another spelling": {at(`changes = replace(changes::text, ':', ': ')::json`, "5"), 5},
-		"changes beyond a double":     {at(`changes = replace(changes::text, '1.5', '1.50000000000000000001')::json`, "5"), 5},
-		"NULL becomes empty":          {at(`resource_id = ''`, "11"), 11},
-		"NULL becomes null":           {at(`changes = 'null'`, "11"), 11},
-		"a version to come":           {at(`version = 3`, "5"), 5},
-		"another credential":          {at(`credential_id = gen_random_uuid(), credential_kind = 'session'`, "11"), 11},
-		"no credential":               {at(`credential_id = NULL, credential_kind = NULL`, "5"), 5},
-		"no kind becomes empty":       {at(`credential_kind = ''`, "11"), 11},
-		"an older version":            {at(`version = 1, credential_id = NULL, credential_kind = NULL`, "5"), 5},
-		"an older version, no column": {at(`version = 1`, "11"), 11},
-		"no class becomes empty":      {at(`classification = ''`, "11"), 11},
-		"no tenant":                   {at(`tenant_id = NULL`, "5"), 5},
-		"a time of no day":            {at(`created_at = 'infinity'`, "5"), 5},
-		"row moved to another chain":  {`UPDATE audit.entries SET chain_id = gen_random_uuid() WHERE chain_id = '` + chain + `' AND seq = 5`, 5},
-		"row removed":                 {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 5`, 5},
-		"first row removed":           {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 1`, 1},
-		"rows removed and closed up": {`WITH gone AS (DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 11)
+		"changes reformatted":          {at(`changes = replace(changes::text, ':', ': ')::json`, "5"), 5},
+		"changes with more digits":     {at(`changes = replace(changes::text, '1.5', '1.50000000000000000001')::json`, "5"), 5},
+		"NULL becomes empty":           {at(`resource_id = ''`, "11"), 11},
+		"NULL becomes null":            {at(`changes = 'null'`, "11"), 11},
+		"unknown version":              {at(`version = 3`, "5"), 5},
+		"credential added":             {at(`credential_id = gen_random_uuid(), credential_kind = 'session'`, "11"), 11},
+		"credential removed":           {at(`credential_id = NULL, credential_kind = NULL`, "5"), 5},
+		"no kind becomes empty":        {at(`credential_kind = ''`, "11"), 11},
+		"older version":                {at(`version = 1, credential_id = NULL, credential_kind = NULL`, "5"), 5},
+		"older version, no credential": {at(`version = 1`, "11"), 11},
+		"no class becomes empty":       {at(`classification = ''`, "11"), 11},
+		"tenant removed":               {at(`tenant_id = NULL`, "5"), 5},
+		"infinite time":                {at(`created_at = 'infinity'`, "5"), 5},
+		"row moved to another chain":   {`UPDATE audit.entries SET chain_id = gen_random_uuid() WHERE chain_id = '` + chain + `' AND seq = 5`, 5},
+		"row removed":                  {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 5`, 5},
+		"first row removed":            {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 1`, 1},
+		"row removed and renumbered": {`WITH gone AS (DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 11)
 			UPDATE audit.heads SET seq = 9 WHERE chain_id = '` + chain + `'`, 10},
 		"rows swapped": {`UPDATE audit.entries e SET id = o.id, actor_id = o.actor_id, on_behalf_of = o.on_behalf_of, resource_id = o.resource_id, changes = o.changes,
 			correlation_id = o.correlation_id, created_at = o.created_at, hash = o.hash
 			FROM audit.entries o WHERE e.chain_id = '` + chain + `' AND o.chain_id = e.chain_id AND (e.seq, o.seq) IN ((5, 6), (6, 5))`, 5},
-		"a row copied to the end": {`INSERT INTO audit.entries SELECT chain_id, 12, gen_random_uuid(), tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type,
+		"row copied to the end": {`INSERT INTO audit.entries SELECT chain_id, 12, gen_random_uuid(), tenant_id, actor_id, on_behalf_of, actor_type, action, resource_type,
 			resource_id, module, changes, correlation_id, created_at, classification, version, hash, credential_id, credential_kind
 			FROM audit.entries WHERE chain_id = '` + chain + `' AND seq = 11`, 12},
-		"tail cut":           {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq > 7`, 8},
-		"all entries gone":   {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `'`, 1},
-		"head removed":       {`DELETE FROM audit.heads WHERE chain_id = '` + chain + `'`, 12},
-		"head set back":      {`UPDATE audit.heads SET seq = 7 WHERE chain_id = '` + chain + `'`, 8},
-		"head of other hash": {`UPDATE audit.heads SET hash = sha256('x') WHERE chain_id = '` + chain + `'`, 11},
+		"last rows removed": {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `' AND seq > 7`, 8},
+		"all rows removed":  {`DELETE FROM audit.entries WHERE chain_id = '` + chain + `'`, 1},
+		"head removed":      {`DELETE FROM audit.heads WHERE chain_id = '` + chain + `'`, 12},
+		"head set back":     {`UPDATE audit.heads SET seq = 7 WHERE chain_id = '` + chain + `'`, 8},
+		"head hash changed": {`UPDATE audit.heads SET hash = sha256('x') WHERE chain_id = '` + chain + `'`, 11},
 	} {
 		tamper(t, db, owner, c.sql, func(r audit.Report) { wantProblem(t, name, r, tenant, c.seq) })
 	}
 }
 
-// Entries that were written before credentials were recorded keep their hashes: a
-// chain goes on from them in the new form.
-func TestVerify_OldVersionsKeepTheirForm(t *testing.T) {
+// Entries written before credentials were recorded keep their hashes, and the chain
+// continues with entries of the new version.
+func TestVerify_AcceptsEntriesOfOldVersions(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := db.Owner(t), uid.New()
@@ -166,26 +166,25 @@ func TestVerify_OldVersionsKeepTheirForm(t *testing.T) {
 		}
 	}
 	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, entry(tenant, 4))
-	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, many(entry(tenant, 5), audit.Few+1)...)
-	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != 3+1+audit.Few+1 {
-		t.Fatalf("%+v", r)
+	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, many(entry(tenant, 5), audit.SmallBatch+1)...)
+	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != 3+1+audit.SmallBatch+1 {
+		t.Fatalf("Verify: got %+v", r)
 	}
 	at := func(set, seq string) string { return `UPDATE audit.entries SET ` + set + ` WHERE seq = ` + seq }
 	for name, c := range map[string]struct {
 		sql string
 		seq int64
 	}{
-		"an old entry gets a credential": {at(`credential_id = gen_random_uuid(), credential_kind = 'api_key'`, "2"), 2},
-		"an old entry gets a kind":       {at(`credential_kind = 'api_key'`, "3"), 3},
-		"an old entry becomes a new one": {at(`version = 2`, "2"), 2},
-		"a new entry becomes an old one": {at(`version = 1, credential_id = NULL, credential_kind = NULL`, "4"), 4},
+		"credential added to an old entry":      {at(`credential_id = gen_random_uuid(), credential_kind = 'api_key'`, "2"), 2},
+		"credential kind added to an old entry": {at(`credential_kind = 'api_key'`, "3"), 3},
+		"old entry changed to the new version":  {at(`version = 2`, "2"), 2},
+		"new entry changed to the old version":  {at(`version = 1, credential_id = NULL, credential_kind = NULL`, "4"), 4},
 	} {
 		tamper(t, db, owner, c.sql, func(r audit.Report) { wantProblem(t, name, r, tenant, c.seq) })
 	}
 }
 
-// Who asks for a chain that is not there must not be told that all is well.
-func TestVerifyOfNoChain(t *testing.T) {
+func TestVerify_UnknownChain_ReportsProblem(t *testing.T) {
 	t.Parallel()
 	jobs := pgtest.New(t).Pool(t, postgres.RoleJobs)
 	nowhere := uid.New()
@@ -201,15 +200,15 @@ func wantProblem(t *testing.T, name string, r audit.Report, chain op.UUID, seq i
 	for _, p := range r.Problems {
 		if p.Chain == chain {
 			if p.Seq != seq || p.Message == "" || !strings.Contains(p.String(), string(chain)) {
-				t.Errorf("%s: %s, want entry %d", name, p, seq)
+				t.Errorf("%s: got %s, want entry %d", name, p, seq)
 			}
 			return
 		}
 	}
-	t.Errorf("%s: not found: %v", name, r.Problems)
+	t.Errorf("%s: got no problem of the chain: %v", name, r.Problems)
 }
 
-func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
+func TestVerifyCheckpoints_DetectsTruncatedAndRewrittenChain(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, pool, jobs := db.Owner(t), db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleJobs)
@@ -234,7 +233,7 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 	}
 	signed, err := audit.ReadCheckpoint(file, public)
 	if err != nil || len(signed.Heads) != 2 || !signed.Time.Equal(now) {
-		t.Fatalf("%+v, %v", signed, err)
+		t.Fatalf("ReadCheckpoint: got %+v, %v", signed, err)
 	}
 	check := func() audit.Report {
 		t.Helper()
@@ -245,24 +244,24 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 		return report
 	}
 	if r := check(); len(r.Problems) > 0 {
-		t.Fatalf("%v", r.Problems)
+		t.Fatalf("VerifyCheckpoints: got %v", r.Problems)
 	}
-	mustWrite(t, pool, tenant, entry(tenant, 6)) // a chain that has grown is well
+	mustWrite(t, pool, tenant, entry(tenant, 6)) // a chain may grow
 	if r := check(); len(r.Problems) > 0 || r.Entries != 7 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("VerifyCheckpoints of a longer chain: got %+v", r)
 	}
 
-	// Whoever owns the database cuts the tail and sets the head back: the chain
-	// itself is whole.
+	// The owner of the database removes the last entries and sets the head back: the chain
+	// itself is valid.
 	cut := `WITH gone AS (DELETE FROM audit.entries WHERE chain_id = '` + string(tenant) + `' AND seq > 4)
 		UPDATE audit.heads h SET seq = 4, hash = (SELECT hash FROM audit.entries e WHERE e.chain_id = h.chain_id AND seq = 4) WHERE chain_id = '` + string(tenant) + `'`
 	tamper(t, db, owner, cut, func(r audit.Report) {
 		if len(r.Problems) > 0 {
-			t.Errorf("seen without a checkpoint: %v", r.Problems)
+			t.Errorf("Verify: got %v, want no problem", r.Problems)
 		}
-		wantProblem(t, "tail cut", check(), tenant, 5)
+		wantProblem(t, "last rows removed", check(), tenant, 5)
 	})
-	// The whole chain is written anew with other contents: again whole in itself.
+	// The whole chain is rewritten with other contents: it is valid in itself.
 	for _, sql := range []string{`ALTER TABLE audit.entries DISABLE TRIGGER entries_immutable`,
 		`DELETE FROM audit.entries WHERE chain_id = '` + string(tenant) + `'`, `DELETE FROM audit.heads WHERE chain_id = '` + string(tenant) + `'`} {
 		if _, err := owner.Exec(t.Context(), sql); err != nil {
@@ -273,7 +272,7 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 		mustWrite(t, pool, tenant, entry(tenant, 100+i))
 	}
 	if r := verify(t, db); len(r.Problems) > 0 {
-		t.Errorf("the rewritten chain is not whole: %v", r.Problems)
+		t.Errorf("Verify of the rewritten chain: got %v, want no problem", r.Problems)
 	}
 	wantProblem(t, "rewritten", check(), tenant, 5)
 
@@ -282,17 +281,17 @@ func TestACheckpointShowsWhatTheDatabaseAloneCannot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := audit.ReadCheckpoint(file, foreign); err == nil {
-		t.Error("read with another key")
+		t.Error("ReadCheckpoint with another key: got no error")
 	}
 	changed := []byte(strings.Replace(string(file), " 5 ", " 4 ", 1))
 	if _, err := audit.ReadCheckpoint(changed, public); err == nil {
-		t.Error("read after it was changed")
+		t.Error("ReadCheckpoint of a changed file: got no error")
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v: want the one file", entries, err)
+		t.Errorf("files: got %v, %v; want one", entries, err)
 	}
 	if err := audit.Checkpoint(t.Context(), jobs, "no key", dir, now); err == nil {
-		t.Error("signed without a key")
+		t.Error("Checkpoint with an invalid key: got no error")
 	}
 }
 
@@ -309,7 +308,7 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 		for _, h := range signed.Heads {
 			if h.Size < 0 || len(h.Hash) != 32 || len(h.Chain) != 36 {
-				t.Fatalf("%q: accepted %+v", text, h)
+				t.Fatalf("parseCheckpoint(%q): got %+v", text, h)
 			}
 		}
 	})

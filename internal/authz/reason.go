@@ -30,7 +30,7 @@ func (s *set) explainVerdict(v *Verdict) []fault.Reason {
 	reasons := s.explain(v.Reasons)
 	marks := []string{"{cap}", strconv.Itoa(v.Cap)}
 	if v.Permission != "" {
-		marks = append(marks, fault.PermissionMark, v.Permission)
+		marks = append(marks, fault.PermissionPlaceholder, v.Permission)
 	}
 	filled := strings.NewReplacer(marks...)
 	for i := range reasons {

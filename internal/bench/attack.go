@@ -22,14 +22,14 @@ const (
 	floodClients  = 64
 	importClients = 8
 	importBlocks  = 39
-	// refusedPause is how long a client waits after it was refused. Whoever would
-	// obey Retry-After waits at least ten times as long.
+	// refusedPause is how long a client waits after a rejected request, a tenth of
+	// the usual Retry-After.
 	refusedPause = 100 * time.Millisecond
 )
 
 func attackNames() []string { return []string{"locked-row", "imports", "flood"} }
 
-// attacker is the tenant that loads the server.
+// attacker is a client of the tenant that loads the server.
 type attacker struct {
 	info           dev.Info
 	client         *http.Client
@@ -38,7 +38,7 @@ type attacker struct {
 	sent, refused  atomic.Int64
 }
 
-// attack loads the server in acme's name until its standard input ends.
+// attack loads the server as acme until its standard input ends.
 func attack(ctx context.Context, name, infoFile string) error {
 	info, err := readInfo(infoFile)
 	if err != nil {
@@ -65,7 +65,7 @@ func attack(ctx context.Context, name, infoFile string) error {
 			clients.Go(func() { a.repeat(ctx, func(int) { a.change(ctx, a.tasks[0]) }) })
 		}
 	case "imports":
-		// The body is made once: what its making costs is not the server's load.
+		// Encode the body once, so that encoding it does not load the machine.
 		body, err := json.Marshal(map[string]any{"items": items("batch", 500, importBlocks)})
 		if err != nil {
 			return err
@@ -90,17 +90,17 @@ func attack(ctx context.Context, name, infoFile string) error {
 			})
 		}
 	default:
-		return fmt.Errorf("there is no attack %q; known: %v", name, attackNames())
+		return fmt.Errorf("unknown attack %q; known attacks: %v", name, attackNames())
 	}
 	fmt.Println("begun")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	clients.Wait()
-	fmt.Fprintf(os.Stderr, "    %s: %d requests, %d of them refused\n", name, a.sent.Load(), a.refused.Load())
+	fmt.Fprintf(os.Stderr, "    %s: %d requests, %d of them rejected\n", name, a.sent.Load(), a.refused.Load())
 	return nil
 }
 
-// lock holds the row of the first task, as a transaction that does not end would.
+// lock locks the row of the first task, as a transaction that does not end would.
 func (a *attacker) lock(ctx context.Context) (func(), error) {
 	conn, err := pgx.Connect(ctx, a.info.DirectURL)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *attacker) change(ctx context.Context, task string) {
 	a.ask(ctx, "PATCH", "/api/projects/"+a.project+"/tasks/"+task, map[string]any{"description": time.Now().String()})
 }
 
-// ask sends a request with in as JSON, or without a body.
+// ask sends a request with in as JSON, or without a body if in is nil.
 func (a *attacker) ask(ctx context.Context, method, path string, in any) {
 	body, err := json.Marshal(in)
 	if err != nil || in == nil {
@@ -135,7 +135,7 @@ func (a *attacker) ask(ctx context.Context, method, path string, in any) {
 	a.send(ctx, method, path, body)
 }
 
-// send sends a request and reads the answer; after a failure it pauses.
+// send sends a request and reads the response. It pauses after a failure.
 func (a *attacker) send(ctx context.Context, method, path string, body []byte) {
 	req, err := http.NewRequestWithContext(ctx, method, a.info.BaseURL+path, bytes.NewReader(body))
 	if err != nil {

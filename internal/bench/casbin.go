@@ -7,8 +7,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// The product's rule in Casbin's words: roles with domains, a line for each of
-// the 2,000 grants, and the rest as an attribute matcher.
+// casbinModel expresses the product's rule in Casbin: roles with domains, a line for each of
+// the 2,000 grants, and an attribute matcher for the rest.
 const casbinModel = `
 [request_definition]
 r = sub, obj, act

@@ -6,8 +6,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// The product's rule in Cedar's words: three flat permits and two forbids, the
-// entities prebuilt, as the product prebuilds its subject.
+// cedarPolicies express the product's rule in Cedar: three flat permits and two forbids. The
+// entities are built in advance, as the product builds its subject.
 const cedarPolicies = `
 permit (principal, action, resource) when { principal.tenantWide.contains(context.permission) };
 permit (principal, action, resource) when { principal.inProject.contains(context.permission) && principal.projects.contains(resource.project) };

@@ -7,8 +7,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// decisions measures one decision in every engine, after making sure that all
-// of them decide alike.
+// decisions measures one decision in every engine, after verifying that all engines return
+// the same result.
 func decisions(ctx context.Context, r *report) error {
 	w := newWorld()
 	engine, err := authz.New(ctx, authz.Config{})
@@ -66,7 +66,7 @@ func decisions(ctx context.Context, r *report) error {
 	return filters(ctx, r, engine, subject)
 }
 
-// filters measures the binding of an actor to a prepared filter.
+// filters measures binding a subject to a prepared filter.
 func filters(ctx context.Context, r *report, engine *authz.Engine, subject *authz.Subject) error {
 	columns := authz.NewColumns(map[string]authz.Column{
 		"resource.tenant": authz.UUID("t.tenant_id"), "resource.project": authz.UUID("t.project_id"), "resource.organisation": authz.UUID("p.organisation_id"),

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// figure is one line of the output that programs read.
+// figure is one measurement, written as a JSON line.
 type figure struct {
 	Name          string   `json:"name"`
 	Value         float64  `json:"value"`
@@ -17,7 +17,7 @@ type figure struct {
 	Ratio         *float64 `json:"ratio,omitempty"`
 }
 
-// report writes figures: JSON lines to out, sentences for a person to notes.
+// report writes measurements: JSON lines to out, readable text to notes.
 type report struct {
 	out, notes io.Writer
 }
@@ -36,8 +36,8 @@ func (r *report) add(f figure) error {
 // measured is the cost of one call.
 type measured struct{ nanos, allocs float64 }
 
-// measure runs f until its cost is known. It takes the best of three, because
-// what other programs do to the machine only ever makes it slower.
+// measure runs f until its cost is known. It takes the best of three runs, because other
+// programs can only make it slower.
 func measure(f func()) measured {
 	best := measured{}
 	for i := range 3 {
@@ -55,8 +55,8 @@ func measure(f func()) measured {
 	return best
 }
 
-// beside adds the time and the allocations of a measurement, the time beside a
-// baseline's.
+// beside adds the time and the allocations of a measurement, and compares the time with a
+// baseline.
 func (r *report) beside(name string, m measured, baseline string, base *measured) error {
 	f := figure{Name: name, Value: m.nanos, Unit: "ns/op"}
 	if base != nil {

@@ -1,6 +1,5 @@
-// Command bench measures the product beside baselines in the same run. It
-// prints sentences for a person on the error stream and one JSON line a figure
-// on standard output.
+// Command bench measures the product and baselines in the same run. It prints readable text
+// to standard error and one JSON line per measurement to standard output.
 package main
 
 import (
@@ -24,9 +23,9 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("only", "decisions,tokens,routes", "what to measure, a comma list; scale, which takes minutes and some gigabytes, and neighbor, which takes minutes, are not among the usual ones")
-	attackName := flags.String("attack", "", "used by neighbor itself: load the server of -info until the standard input ends")
-	infoFile := flags.String("info", "", "file that ptd dev --info-file wrote")
+	only := flags.String("only", "decisions,tokens,routes", "comma-separated list of decisions, tokens, routes, scale (takes minutes and gigabytes) and neighbor (takes minutes)")
+	attackName := flags.String("attack", "", "internal, used by neighbor: load the server of -info until standard input ends")
+	infoFile := flags.String("info", "", "file written by ptd dev --info-file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 		case "neighbor":
 			err = neighbor(ctx, r)
 		default:
-			err = fmt.Errorf("there is no part %q; known: decisions, tokens, routes, scale, neighbor", part)
+			err = fmt.Errorf("unknown part %q; known parts: decisions, tokens, routes, scale, neighbor", part)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)

@@ -20,17 +20,17 @@ import (
 const (
 	neighborRounds = 4
 	neighborPhase  = 6 * time.Second
-	// attackLead is how long an attack runs before the other tenant is measured.
+	// attackLead is how long an attack runs before the measurement of the other tenant starts.
 	attackLead = 1500 * time.Millisecond
-	// victimPause is between two requests of the measured tenant.
+	// victimPause is the pause between two requests of the measured tenant.
 	victimPause = 10 * time.Millisecond
 	victimTasks = 100
 )
 
-// neighbor measures what one tenant feels of another: the latency of globex while
-// acme does nothing, and while acme is under each of the attacks. All run against
-// one `ptd dev` process over HTTP. The attacks come from a process of their own.
-// The phases take turns, so that all of them see the same machine.
+// neighbor measures how one tenant affects another: the latency of globex while acme is
+// idle and during each attack by acme. All phases run against one `ptd dev` process over
+// HTTP. The attacks run in a separate process. The phases alternate, so that all of them
+// run under the same conditions.
 func neighbor(ctx context.Context, r *report) error {
 	server, err := startServer(ctx)
 	if err != nil {
@@ -97,15 +97,15 @@ func neighborFigures(r *report, phase string, took map[string][]time.Duration, f
 	return r.add(figure{Name: name + "/failed", Value: float64(errorCount), Unit: fmt.Sprintf("of %d", len(took[phase]))})
 }
 
-// devServer is a real `ptd dev` process.
+// devServer is a `ptd dev` process.
 type devServer struct {
 	dir  string
 	cmd  *exec.Cmd
 	info dev.Info
 }
 
-// startServer builds ptd, unless PTD names a binary, and starts it on an empty
-// folder.
+// startServer builds ptd, unless the variable PTD contains the path of a binary, and starts
+// it on an empty folder.
 func startServer(ctx context.Context) (_ *devServer, err error) {
 	s := &devServer{}
 	defer func() {
@@ -165,8 +165,8 @@ func (s *devServer) stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// attack starts an attack by another process and gives the function that ends it;
-// the empty name is no attack.
+// attack starts an attack in another process and returns the function that ends it. An empty
+// name means no attack.
 func (s *devServer) attack(ctx context.Context, name string) (func() error, error) {
 	if name == "" {
 		return func() error { return nil }, nil
@@ -188,15 +188,15 @@ func (s *devServer) attack(ctx context.Context, name string) (func() error, erro
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	// It says a line when the load begins.
+	// The process prints a line when the load begins.
 	if _, err := stdout.Read(make([]byte, 64)); err != nil {
-		return nil, errors.Join(fmt.Errorf("the attack %s did not begin", name), cmd.Wait())
+		return nil, errors.Join(fmt.Errorf("the attack %s did not start", name), cmd.Wait())
 	}
 	time.Sleep(attackLead)
 	return func() error { return errors.Join(stdin.Close(), cmd.Wait()) }, nil
 }
 
-// member logs in as the project manager of a tenant and makes a project.
+// member logs in as the project manager of a tenant and creates a project.
 func member(ctx context.Context, info dev.Info, slug, prefix string) (token, project string, err error) {
 	email, login, made := "project-manager@"+slug+".example", struct{ Token string }{}, struct{ ID string }{}
 	for _, t := range info.Tenants {
@@ -212,8 +212,8 @@ func member(ctx context.Context, info dev.Info, slug, prefix string) (token, pro
 	return login.Token, made.ID, err
 }
 
-// victim is the tenant that is measured: one person who lists, reads and changes
-// tasks without haste.
+// victim is the measured tenant: a client that lists, reads and changes tasks at a low
+// rate.
 type victim struct {
 	base, token, project string
 	tasks                []string
@@ -239,7 +239,7 @@ func importTasks(ctx context.Context, base, token, project string, items []map[s
 	return ids, err
 }
 
-// items are n work items, each of which waits for up to blocks of those before it.
+// items returns n work items, each of which depends on up to blocks earlier ones.
 func items(name string, n, blocks int) []map[string]any {
 	list := make([]map[string]any, n)
 	for i := range list {
@@ -252,9 +252,9 @@ func items(name string, n, blocks int) []map[string]any {
 	return list
 }
 
-// measure asks one request after the other: of four, two read one task, one lists
-// fifty and one changes a task. It gives how long each took, failed ones too, and
-// counts the failures by what was said.
+// measure sends requests one after the other: of four, two read one task, one lists
+// fifty and one changes a task. It returns the duration of each, including failed ones, and
+// counts the failures by message.
 func (v *victim) measure(ctx context.Context, length time.Duration, failed map[string]int) ([]time.Duration, error) {
 	var took []time.Duration
 	for end, n := time.Now().Add(length), 0; time.Now().Before(end) && ctx.Err() == nil; n++ {
@@ -280,7 +280,7 @@ func (v *victim) measure(ctx context.Context, length time.Duration, failed map[s
 	return took, nil
 }
 
-// short is an error's text without what differs from request to request.
+// short returns an error's text without the parts that differ between requests.
 func short(err error, url string) string {
 	text := strings.ReplaceAll(err.Error(), url, "…")
 	if i := strings.Index(text, `,"requestId"`); i >= 0 {
@@ -289,7 +289,7 @@ func short(err error, url string) string {
 	return text
 }
 
-// client has no limit on connections to one host: an attack opens many.
+// attackClient returns a client without a limit on connections, because an attack opens many.
 func attackClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}, Timeout: time.Minute}
 }

@@ -2,8 +2,8 @@ package main
 
 import "parapet/internal/authz"
 
-// oracle is the same decision written by hand in Go: the limit that no engine
-// goes below.
+// oracle is the same decision written by hand in Go: a lower bound for the cost of an
+// engine.
 type oracle struct {
 	tenant, actor  string
 	rank           int

@@ -29,10 +29,10 @@ const (
 	roundLength = 2 * time.Second
 )
 
-// routes measures GET /api/projects/<id>/tasks?limit=50 with all walls (token,
-// principal check, live tenant context, policy filter, row-level security)
-// beside the same page of the same rows from bare gin and pgx as the database's
-// owner. The two take turns, so that both see the same machine.
+// routes measures GET /api/projects/<id>/tasks?limit=50 with all checks (token, principal
+// check, tenant context, policy filter, row-level security) and the same page of the same
+// rows from plain gin and pgx as the database's owner. The two alternate, so that both run
+// under the same conditions.
 func routes(ctx context.Context, r *report) error {
 	dir, err := os.MkdirTemp("", "parapet-bench-")
 	if err != nil {
@@ -58,37 +58,37 @@ func routes(ctx context.Context, r *report) error {
 		return err
 	}
 	defer bare.close()
-	walled := d.Info().BaseURL + "/api/projects/" + project + "/tasks?limit=50"
+	full := d.Info().BaseURL + "/api/projects/" + project + "/tasks?limit=50"
 	plain := bare.url + "/bare/" + tenant + "/" + project
-	if err := sameRows(ctx, walled, token, plain); err != nil {
+	if err := sameRows(ctx, full, token, plain); err != nil {
 		return err
 	}
-	var walledRates, bareRates []float64
+	var fullRates, bareRates []float64
 	for range rounds {
 		b, err := load(ctx, plain, "")
 		if err != nil {
 			return err
 		}
-		w, err := load(ctx, walled, token)
+		w, err := load(ctx, full, token)
 		if err != nil {
 			return err
 		}
-		bareRates, walledRates = append(bareRates, b), append(walledRates, w)
+		bareRates, fullRates = append(bareRates, b), append(fullRates, w)
 	}
 	slices.Sort(bareRates)
-	slices.Sort(walledRates)
+	slices.Sort(fullRates)
 	base := bareRates[rounds/2]
 	if err := r.add(figure{Name: "route/list-tasks/bare", Value: base, Unit: "req/s"}); err != nil {
 		return err
 	}
-	if err := r.add(figure{Name: "route/list-tasks/walled", Value: walledRates[rounds/2], Unit: "req/s", Baseline: "bare gin and pgx", BaselineValue: &base}); err != nil {
+	if err := r.add(figure{Name: "route/list-tasks/walled", Value: fullRates[rounds/2], Unit: "req/s", Baseline: "bare gin and pgx", BaselineValue: &base}); err != nil {
 		return err
 	}
 	cancel()
 	return <-done
 }
 
-// furnish logs in as acme's project manager and makes a project with tasks.
+// furnish logs in as acme's project manager and creates a project with tasks.
 func furnish(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
 	token, tenant, project, err = furnishProject(ctx, info)
 	if err != nil {
@@ -106,7 +106,7 @@ func furnish(ctx context.Context, info dev.Info) (token, tenant, project string,
 	return token, tenant, project, nil
 }
 
-// furnishProject logs in as acme's project manager and makes a project.
+// furnishProject logs in as acme's project manager and creates a project.
 func furnishProject(ctx context.Context, info dev.Info) (token, tenant, project string, err error) {
 	var login struct{ Token, TenantID string }
 	for _, t := range info.Tenants {
@@ -161,14 +161,14 @@ func call(ctx context.Context, method, url, token string, in, out any) error {
 	return json.Unmarshal(text, out)
 }
 
-// bareServer is gin and pgx and nothing else.
+// bareServer serves the page with gin and pgx only.
 type bareServer struct {
 	pool *pgxpool.Pool
 	srv  *http.Server
 	url  string
 }
 
-// The columns of the walled route's answer, from the same tables.
+// bareSQL selects the columns of the measured route's response from the same tables.
 const bareSQL = `
 SELECT t.id::text AS id, p.prefix || '-' || t.number AS key, t.project_id::text AS project_id, t.title, t.status, t.status_category,
        t.issue_type, t.priority, t.progress, t.assignee_id::text AS assignee, t.due_date::text AS due_date, t.epic_id::text AS epic_id,
@@ -237,25 +237,25 @@ type bareTask struct {
 	CompletedAt    *time.Time `db:"completed_at" json:"completedAt,omitempty"`
 }
 
-// sameRows makes sure that both routes answer the same fifty tasks.
-func sameRows(ctx context.Context, walled, token, plain string) error {
+// sameRows verifies that both routes return the same fifty tasks.
+func sameRows(ctx context.Context, full, token, plain string) error {
 	var a, b struct {
 		Items []struct{ ID, Title, Status string }
 	}
-	if err := call(ctx, "GET", walled, token, nil, &a); err != nil {
+	if err := call(ctx, "GET", full, token, nil, &a); err != nil {
 		return err
 	}
 	if err := call(ctx, "GET", plain, "", nil, &b); err != nil {
 		return err
 	}
 	if len(a.Items) != 50 || !slices.Equal(a.Items, b.Items) {
-		return fmt.Errorf("the two routes answer different pages: %d and %d items", len(a.Items), len(b.Items))
+		return fmt.Errorf("the two routes return different pages: %d and %d items", len(a.Items), len(b.Items))
 	}
 	return nil
 }
 
-// load asks for the page over and over for the length of a round and gives the
-// rate of good answers.
+// load requests the page repeatedly for the length of a round and returns the rate of
+// successful responses.
 func load(ctx context.Context, url, token string) (float64, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: connections}
 	defer transport.CloseIdleConnections()

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// tasksOfATenant is the size of every tenant, the measured one among them,
-	// at both sizes: what grows is the table around it.
+	// tasksOfATenant is the number of tasks of every tenant, including the measured one, at
+	// both sizes: only the surrounding table grows.
 	tasksOfATenant = 1000
 	smallTenants   = 10
 	largeTenants   = 1000
@@ -29,11 +29,10 @@ const (
 	asksOfARound   = 100
 )
 
-// scale measures the lists that people and agents ask for most in one tenant of
-// 1,000 tasks, once in a database of 10 such tenants and once in one of 1,000.
-// The two take turns. It prints the plans that the databases used, and fails
-// when the large one reads a table from end to end: in the small one, a table of
-// a few pages is rightly read so.
+// scale measures the most frequent lists in one tenant of 1,000 tasks, in a database of 10
+// such tenants and in one of 1,000. The two alternate. It prints the query plans, and fails
+// if the large database scans a whole table. In the small one a sequential scan of
+// a table with few pages is fine.
 func scale(ctx context.Context, r *report) error {
 	small, err := newSite(ctx, r, smallTenants)
 	if err != nil {
@@ -53,12 +52,12 @@ func scale(ctx context.Context, r *report) error {
 	return nil
 }
 
-// scaledList is a list that is measured; path is made from a site's own ids.
+// scaledList is a measured list; path depends on the ids of the site.
 type scaledList struct {
 	name string
 	path func(s *site) string
-	// least is how many items an answer has at least, so that nothing is
-	// measured that finds nothing.
+	// least is the minimum number of items in a response, so that no empty
+	// result is measured.
 	least int
 }
 
@@ -76,7 +75,7 @@ func scaledLists() []scaledList {
 	}
 }
 
-// compare lets both sites answer in turns.
+// compare measures a list on both sites alternately.
 func compare(ctx context.Context, r *report, l scaledList, small, large *site) error {
 	for _, s := range []*site{small, large} {
 		plan, err := s.plan(ctx, l)
@@ -85,7 +84,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 		}
 		fmt.Fprintf(r.notes, "\n%s, %d tenants:\n%s\n", l.name, s.tenants, plan)
 		if s == large && strings.Contains(plan, "Seq Scan") {
-			return errors.New("a table is read from end to end")
+			return errors.New("the plan scans a whole table")
 		}
 	}
 	before, err := large.sequential(ctx)
@@ -109,7 +108,7 @@ func compare(ctx context.Context, r *report, l scaledList, small, large *site) e
 		return err
 	}
 	if after != before {
-		return fmt.Errorf("with %d tenants it read a table from end to end %d times", large.tenants, after-before)
+		return fmt.Errorf("with %d tenants, %d sequential scans of a table", large.tenants, after-before)
 	}
 	slices.Sort(took[small])
 	slices.Sort(took[large])
@@ -133,7 +132,7 @@ func millis(sorted []time.Duration, at float64) float64 {
 	return float64(sorted[int(at*float64(len(sorted)-1))].Microseconds()) / 1000
 }
 
-// site is the product on a database of its own, with a crowd of tenants.
+// site is a running server with a database of many tenants.
 type site struct {
 	tenants                      int
 	dir                          string
@@ -176,16 +175,16 @@ func newSite(ctx context.Context, r *report, tenants int) (_ *site, err error) {
 	return s, nil
 }
 
-// fill writes the crowd and the measured tenant's own tasks: every tenant has
-// ten projects, and the same mixture of titles, states and dependencies.
+// fill writes the tasks of all tenants: every tenant has ten projects and the same mixture
+// of titles, states and dependencies.
 func (s *site) fill(ctx context.Context) error {
 	for _, sql := range []string{crowdSQL, statusesSQL, countersSQL, repoPathsSQL} {
 		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"tenants": s.tenants - 1, "measured": s.tenant}); err != nil {
 			return err
 		}
 	}
-	// The terms of the search are written afterwards, all at once, and their index
-	// built in one go: what is measured is the reading.
+	// Write the search terms afterwards in one statement and build their index at once,
+	// because only reading is measured.
 	for _, sql := range []string{
 		`SET maintenance_work_mem = '1GB'`, `ALTER TABLE projects.tasks DISABLE TRIGGER tasks_search_insert`, `DROP INDEX projects.search_terms_by_term`,
 	} {
@@ -193,7 +192,7 @@ func (s *site) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, claimsSQL, delegationsSQL, issuesSQL} {
+	for _, sql := range []string{tasksSQL, dependenciesSQL, decisionsSQL, leasesSQL, delegationsSQL, issuesSQL} {
 		if _, err := s.db.Exec(ctx, sql, pgx.StrictNamedArgs{"each": tasksOfATenant / 10}); err != nil {
 			return err
 		}
@@ -217,7 +216,7 @@ func (s *site) fill(ctx context.Context) error {
 	return nil
 }
 
-// The measured tenant has nine projects more beside the one that it was given.
+// crowdSQL creates the tenants and projects. The measured tenant already has one of its ten projects.
 const crowdSQL = `
 WITH t AS (SELECT gen_random_uuid() AS tenant, 10 AS projects FROM generate_series(1, @tenants::int)
            UNION ALL SELECT @measured::uuid, 9)
@@ -242,7 +241,7 @@ INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, cr
 SELECT p.tenant_id, gen_random_uuid(), p.id, '/srv/' || p.id, p.created_by, now() FROM projects.projects p
 WHERE @tenants::int >= 0 AND @measured::uuid IS NOT NULL`
 
-// One task in ten is done and one in ten under way; the rest is to be done.
+// tasksSQL creates the tasks: one in ten is done and one in ten in progress; the others are to do.
 //
 //nolint:dupword // SQL
 const tasksSQL = `
@@ -264,7 +263,7 @@ const termsSQL = `
 INSERT INTO projects.search_terms (tenant_id, project_id, task_id, terms)
 SELECT t.tenant_id, t.project_id, t.id, projects.search_terms(t.tenant_id, t.project_id, t.title, t.description) FROM projects.tasks t`
 
-// Every fifth task waits for the one before it.
+// Every fifth task depends on the one before it.
 const dependenciesSQL = `
 INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
 SELECT t.tenant_id, gen_random_uuid(), t.id, before.id, t.created_by, now()
@@ -272,14 +271,14 @@ FROM projects.tasks t
 JOIN projects.tasks before ON before.tenant_id = t.tenant_id AND before.project_id = t.project_id AND before.number = t.number - 1
 WHERE t.number % 5 = 0 AND t.number <= @each::int`
 
-// One task in twenty waits for somebody's decision.
+// One task in twenty has an open decision request.
 const decisionsSQL = `
 INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, raised_by, created_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Which of the two?', t.created_by, now()
 FROM projects.tasks t WHERE t.number % 20 = 7 AND t.number <= @each::int`
 
-// What is under way was claimed, with leases that are alive.
-const claimsSQL = `
+// Tasks in progress have an active lease.
+const leasesSQL = `
 INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'TODO', 3600, t.created_by, now(), now() + interval '1 day'
 FROM projects.tasks t WHERE t.status_category = 'IN_PROGRESS' AND t.number <= @each::int`
@@ -291,13 +290,13 @@ INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, s
 SELECT p.tenant_id, gen_random_uuid(), p.id, 'CRO', row_number() OVER (), 'The crane stands still', 'LOW', 'OPEN', now(), now(), p.created_by, now(), now()
 FROM projects.projects p WHERE @each::int > 0`
 
-// Two people of each project lend each other something in it.
+// delegationsSQL creates two delegations between users of each project.
 const delegationsSQL = `
 INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, project_id, permissions, starts_at, ends_at, created_by, created_at)
 SELECT p.tenant_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'PROJECT', p.id, ARRAY['task.update'], now(), now() + interval '30 days', p.created_by, now()
 FROM projects.projects p, generate_series(1, 2) WHERE @each::int > 0`
 
-// An epic of the measured project, with children in all projects of the tenant.
+// epicSQL creates an epic of the measured project, with children in all projects of the tenant.
 const epicSQL = `
 WITH epic AS (
     INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
@@ -310,7 +309,7 @@ WITH epic AS (
 )
 SELECT id::text FROM epic`
 
-// ask asks once and says how long the answer took.
+// ask sends one request and returns the duration of the response.
 func (s *site) ask(ctx context.Context, l scaledList) (time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, "GET", s.dev.Info().BaseURL+l.path(s), nil)
 	if err != nil {
@@ -334,9 +333,9 @@ func (s *site) ask(ctx context.Context, l scaledList) (time.Duration, error) {
 	return took, nil
 }
 
-// sequential counts the tables that the tracker has read from end to end.
+// sequential counts the sequential scans of the tracker's tables.
 func (s *site) sequential(ctx context.Context) (int64, error) {
-	// What a backend counted is there when it has been idle for a moment.
+	// A backend reports its counters after it has been idle for a short time.
 	time.Sleep(1500 * time.Millisecond)
 	var n int64
 	err := s.db.QueryRow(ctx, `
@@ -345,7 +344,7 @@ WHERE schemaname = 'projects' AND relname IN ('tasks', 'dependencies', 'projects
 	return n, err
 }
 
-// plan has the database explain the statements of one request as it runs them.
+// plan returns the query plans of one request, as the database executed them.
 func (s *site) plan(ctx context.Context, l scaledList) (string, error) {
 	explained := func(on bool) error {
 		for _, sql := range []string{
@@ -369,7 +368,7 @@ func (s *site) plan(ctx context.Context, l scaledList) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The first ones meet the connections that were ended.
+	// The first requests meet terminated connections.
 	for try := 0; ; try++ {
 		if _, err = s.ask(ctx, l); err == nil || try == 10 {
 			break
@@ -401,7 +400,7 @@ func size(path string) (int, error) {
 	return int(info.Size()), nil
 }
 
-// nodes are the lines of plans that name what is done, without the statements.
+// nodes returns the lines of plans that name nodes, without the statements.
 func nodes(log string) string {
 	var kept []string
 	for line := range strings.Lines(log) {

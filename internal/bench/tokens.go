@@ -7,7 +7,7 @@ import (
 	"parapet/internal/token"
 )
 
-// tokens measures the signing and the reading of an API key.
+// tokens measures issuing and verifying an API key.
 func tokens(r *report) error {
 	const secret = "a secret for measuring, longer than 32 bytes"
 	plain, err := token.New(token.Config{Secret: secret, CacheSize: -1})

@@ -6,9 +6,9 @@ import (
 	"parapet/internal/authz"
 )
 
-// world is what every engine decides about: 50 roles of 40 permissions, a
-// person who holds three of them (two in the tenant, one in a project), and a
-// record that the person may change, beside one that is above its clearance.
+// world is the input of every engine's decision: 50 roles with 40 permissions each, a user
+// with three of them (two in the tenant, one in a project), a record that the user may
+// change, and one that is classified above the user's clearance.
 type world struct {
 	tenant, other, actor, project, organisation string
 	roles                                       map[string][]string
@@ -30,8 +30,8 @@ func newWorld() world {
 			w.roles[name] = append(w.roles[name], fmt.Sprintf("resource-%02d.verb-%02d", r, p))
 		}
 	}
-	// The permission that is asked for comes from the role that is held in a
-	// project alone: the longest way through the rule.
+	// The requested permission comes from the role in the project only: the longest path
+	// through the rule.
 	w.roles["role-33"][39] = w.permission
 	w.allowed = authz.Resource{Type: "task", ID: id(9), Tenant: w.tenant, Organisation: w.organisation, Project: w.project, Creator: id(6), Owner: id(7), Classification: "INTERNAL"}
 	w.denied = w.allowed
@@ -39,7 +39,7 @@ func newWorld() world {
 	return w
 }
 
-// subject is what the product's engine is told of the person.
+// subject returns the user as the input of the product's engine.
 func (w world) subject() authz.SubjectInput {
 	return authz.SubjectInput{
 		Token: authz.Token{Kind: authz.TokenSession, Tenant: w.tenant, Roles: w.held, Clearance: "RESTRICTED",

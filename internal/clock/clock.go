@@ -1,23 +1,22 @@
-// Package clock is where the product asks for the time, so that a test can say
-// what time it is.
+// Package clock provides the current time, so that tests can replace it.
 package clock
 
 import "time"
 
-// Clock tells the time.
+// Clock returns the current time.
 type Clock interface {
-	// Now is the present moment in UTC, cut to microseconds: what Postgres keeps.
+	// Now returns the current time in UTC, truncated to microseconds, the precision of PostgreSQL.
 	Now() time.Time
 }
 
-// System is the machine's clock.
+// System is the system clock.
 type System struct{}
 
-// Now is the present moment.
+// Now implements Clock.
 func (System) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// Func is a clock made from a function, for tests.
+// Func is a Clock that calls a function, for tests.
 type Func func() time.Time
 
-// Now calls the function.
+// Now implements Clock.
 func (f Func) Now() time.Time { return f().UTC().Truncate(time.Microsecond) }

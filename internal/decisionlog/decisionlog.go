@@ -1,14 +1,14 @@
-// Package decisionlog owns the decision log: it takes the records of the policy
-// engine, which are masked already, and keeps them in audit.decisions, where a
-// tenant's auditors read them.
+// Package decisionlog stores the decision log: it receives the records of the policy
+// engine, which are already masked, and writes them to audit.decisions, where a tenant's
+// auditors read them.
 //
-// It promises that a decision never waits for its record: Record puts it into a
-// bounded buffer, and drops and counts it where there is no room. Records are
-// written in batches, behind. A record that the database refuses costs no other.
+// A decision never waits for its record: Record puts it into a bounded buffer, or drops and
+// counts it if the buffer is full. Records are written in batches in the background. If the
+// database rejects a record, the others are still written.
 //
-// A record names the subject of its decision by digest. The subject itself is in
-// audit.decision_subjects, once for a tenant and digest: it is written with the first
-// record that names it and deleted when the last one has been.
+// A record refers to the subject of its decision by digest. The subject itself is in
+// audit.decision_subjects, once per tenant and digest: it is written with the first
+// record that refers to it and deleted after the last.
 package decisionlog
 
 import (
@@ -23,46 +23,47 @@ import (
 	"parapet/internal/postgres"
 )
 
-// noTenant stands for the tenant of a decision that was asked before one was
+// noTenant is stored as the tenant of a decision that was made before the tenant was
 // known.
 const noTenant op.UUID = "00000000-0000-0000-0000-000000000000"
 
-// Config is what a Log is made from.
+// Config configures a Log.
 type Config struct {
-	// Pool is parapet_jobs'.
+	// Pool is a pool of parapet_jobs.
 	Pool *postgres.Pool
 	Log  *slog.Logger
-	// Buffer is how many records may wait; 8,192 if zero.
+	// Buffer is the maximum number of waiting records; 8,192 if zero.
 	Buffer int
-	// Batch is how many are written at a time; 1,000 if zero.
+	// Batch is the maximum number of records per statement; 1,000 if zero.
 	Batch int
-	// Every is how long a record waits for company; 500 ms if zero.
+	// Every is the interval between writes; 500 ms if zero.
 	Every time.Duration
 }
 
-// Log is a sink of decision records. It is safe for concurrent use.
+// Log is an authz.DecisionSink that writes records to the database. It is safe for
+// concurrent use.
 type Log struct {
 	cfg     Config
 	queued  chan authz.DecisionRecord
 	dropped atomic.Int64
 	written atomic.Int64
-	// stored are subjects that the table has, unless retention has deleted them since.
-	// Run alone uses it.
+	// stored has the subjects that were written, unless retention has deleted them since.
+	// Only Run uses it.
 	stored map[subjectKey]struct{}
 }
 
-// subjectKey names a snapshot of a subject.
+// subjectKey identifies a snapshot of a subject.
 type subjectKey struct {
 	tenant op.UUID
 	digest authz.Digest
 }
 
-// maxStoredBytes bounds how many subjects a Log remembers as stored.
+// maxStoredBytes limits how many subjects stored remembers.
 const maxStoredBytes = 16384
 
 var _ authz.DecisionSink = (*Log)(nil)
 
-// New makes a Log. Nothing is written before Run runs.
+// New returns a Log. It writes nothing until Run is called.
 func New(cfg Config) *Log {
 	if cfg.Buffer <= 0 {
 		cfg.Buffer = 8192
@@ -79,7 +80,7 @@ func New(cfg Config) *Log {
 	return &Log{cfg: cfg, queued: make(chan authz.DecisionRecord, cfg.Buffer), stored: map[subjectKey]struct{}{}}
 }
 
-// Record takes a record, or drops and counts it.
+// Record queues a record, or drops and counts it if the buffer is full.
 func (l *Log) Record(r authz.DecisionRecord) {
 	select {
 	case l.queued <- r:
@@ -88,17 +89,17 @@ func (l *Log) Record(r authz.DecisionRecord) {
 	}
 }
 
-// Dropped is how many records were lost since the start.
+// Dropped returns the number of records lost since the start.
 func (l *Log) Dropped() int64 { return l.dropped.Load() }
 
-// Written is how many records were written since the start.
+// Written returns the number of records written since the start.
 func (l *Log) Written() int64 { return l.written.Load() }
 
-// writeTimeout bounds a batch's statement, and so what a stop waits for.
+// writeTimeout limits the statement of a batch, and so how long a stop takes.
 const writeTimeout = 5 * time.Second
 
-// Run writes until ctx ends, and then what still waits. A batch that is being
-// written when ctx ends is written to its end.
+// Run writes records until ctx ends, and then the remaining ones. A batch that is being
+// written when ctx ends is completed.
 func (l *Log) Run(ctx context.Context) {
 	batch := make([]authz.DecisionRecord, 0, l.cfg.Batch)
 	timer := time.NewTicker(l.cfg.Every)
@@ -123,7 +124,7 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// nextBatch fills a batch with what waits now.
+// nextBatch fills a batch with the waiting records.
 func (l *Log) nextBatch(batch []authz.DecisionRecord) []authz.DecisionRecord {
 	for len(batch) < l.cfg.Batch {
 		select {
@@ -136,8 +137,8 @@ func (l *Log) nextBatch(batch []authz.DecisionRecord) []authz.DecisionRecord {
 	return batch
 }
 
-// write tries a batch a few times while the database cannot be reached, and
-// record by record when it refuses the batch.
+// write retries a batch a few times while the database is unreachable, and writes the
+// records one by one if the database rejects the batch.
 func (l *Log) write(ctx context.Context, batch []authz.DecisionRecord) {
 	const tries = 3
 	var err error
@@ -167,5 +168,5 @@ func (l *Log) write(ctx context.Context, batch []authz.DecisionRecord) {
 		return
 	}
 	l.dropped.Add(int64(len(batch)))
-	l.cfg.Log.ErrorContext(ctx, "decision log: records were not written", "records", len(batch), "error", err)
+	l.cfg.Log.ErrorContext(ctx, "decision log: records could not be written", "records", len(batch), "error", err)
 }

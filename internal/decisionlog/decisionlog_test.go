@@ -25,7 +25,7 @@ func record(tenant op.UUID, n int) authz.DecisionRecord {
 	}
 }
 
-// written runs a log until it has written, or lost, all that it was given.
+// written runs the log until n records were written or dropped.
 func written(t *testing.T, l *decisionlog.Log, n int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -38,7 +38,7 @@ func written(t *testing.T, l *decisionlog.Log, n int64) {
 	running.Wait()
 }
 
-func TestRecordsAreWrittenAndListed(t *testing.T) {
+func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	mine, other := uid.New(), uid.New()
@@ -50,7 +50,7 @@ func TestRecordsAreWrittenAndListed(t *testing.T) {
 	l.Record(record("", 100))
 	written(t, l, 12)
 	if l.Written() != 12 || l.Dropped() != 0 {
-		t.Fatalf("%d written, %d dropped", l.Written(), l.Dropped())
+		t.Fatalf("got %d records written and %d dropped", l.Written(), l.Dropped())
 	}
 	reader := db.Pool(t, postgres.RoleIdentity)
 	list := func(tenant op.UUID, f decisionlog.Filter, cursor string, limit int) ([]string, string) {
@@ -63,7 +63,7 @@ func TestRecordsAreWrittenAndListed(t *testing.T) {
 		for _, l := range lines {
 			ids = append(ids, l.RequestID)
 			if len(l.Reasons) != 2 || l.Rule != "allow" || string(l.Input) != `{"effect":"write","resource":{"type":"task"}}` {
-				t.Errorf("%+v", l)
+				t.Errorf("List: got line %+v", l)
 			}
 		}
 		return ids, next
@@ -71,48 +71,48 @@ func TestRecordsAreWrittenAndListed(t *testing.T) {
 	first, next := list(mine, decisionlog.Filter{}, "", 6)
 	second, end := list(mine, decisionlog.Filter{}, next, 6)
 	if len(first) != 6 || len(second) != 4 || end != "" || first[0] != "request-9" || second[3] != "request-0" {
-		t.Errorf("pages %v and %v", first, second)
+		t.Errorf("List: got pages %v and %v", first, second)
 	}
 	yes := true
 	if got, _ := list(mine, decisionlog.Filter{Allow: &yes, Permission: "task.update"}, "", 3); !reflect.DeepEqual(got, []string{"request-8", "request-6", "request-4"}) {
-		t.Errorf("filtered: %v", got)
+		t.Errorf("List by permission and result: got %v", got)
 	}
 	if got, _ := list(mine, decisionlog.Filter{RequestID: "request-7"}, "", 3); len(got) != 1 {
-		t.Errorf("by request: %v", got)
+		t.Errorf("List by request: got %v", got)
 	}
 	if got, _ := list(other, decisionlog.Filter{}, "", 50); len(got) != 1 {
-		t.Errorf("another tenant sees %v", got)
+		t.Errorf("List of another tenant: got %v, want its own record", got)
 	}
 	for _, cursor := range []string{next, "x", "AAAA"} {
 		if _, _, err := decisionlog.List(t.Context(), reader.Read(string(other), nil), other, decisionlog.Filter{}, cursor, 5); !fault.HasCode(err, fault.CodeValidation) {
-			t.Errorf("cursor %q: %v", cursor, err)
+			t.Errorf("List with cursor %q: got %v, want VALIDATION", cursor, err)
 		}
 	}
 	if err := db.Pool(t, postgres.RoleTracker).Read(string(mine), nil).QueryRow(t.Context(), `SELECT 1 FROM audit.decisions`).Scan(new(int)); err == nil {
-		t.Error("a module reads the decision log")
+		t.Error("parapet_tracker: SELECT on audit.decisions: got no error")
 	}
 
 	jobs := db.Pool(t, postgres.RoleJobs)
 	if n, err := decisionlog.Prune(t.Context(), jobs, time.Now().Add(-time.Hour)); err != nil || n != 0 {
-		t.Errorf("pruned %d, %v", n, err)
+		t.Errorf("Prune of recent records: got %d, %v; want 0", n, err)
 	}
 	if n, err := decisionlog.Prune(t.Context(), jobs, time.Now().Add(time.Hour)); err != nil || n != 12 {
-		t.Errorf("pruned %d, %v", n, err)
+		t.Errorf("Prune: got %d, %v; want 12", n, err)
 	}
 }
 
-func TestAFullBufferDropsAndCounts(t *testing.T) {
+func TestRecord_WhenBufferFull_DropsAndCounts(t *testing.T) {
 	t.Parallel()
 	l := decisionlog.New(decisionlog.Config{Buffer: 5})
 	for n := range 12 {
-		l.Record(record(uid.New(), n)) // nobody writes: this must not wait
+		l.Record(record(uid.New(), n)) // Run was not called: Record must not wait
 	}
 	if l.Dropped() != 7 {
-		t.Fatalf("%d dropped, want 7", l.Dropped())
+		t.Fatalf("Dropped: got %d, want 7", l.Dropped())
 	}
 }
 
-func TestARefusedRecordCostsNoOther(t *testing.T) {
+func TestLog_RejectedRecordDropsNoOther(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	tenant := uid.New()
@@ -126,7 +126,7 @@ func TestARefusedRecordCostsNoOther(t *testing.T) {
 	}
 	written(t, l, 5)
 	if l.Written() != 4 || l.Dropped() != 1 {
-		t.Fatalf("%d written, %d dropped", l.Written(), l.Dropped())
+		t.Fatalf("got %d records written and %d dropped", l.Written(), l.Dropped())
 	}
 }
 
@@ -140,7 +140,7 @@ func BenchmarkRecord(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		l.Record(r)
 		for i%1000 == 0 && int64(i)-l.Written() > 4000 {
-			time.Sleep(time.Millisecond) // so that none is dropped: the rate is that of writing
+			time.Sleep(time.Millisecond) // wait so that none is dropped
 		}
 	}
 	stop()

@@ -12,7 +12,7 @@ import (
 // Entry is a record with the subject of its decision.
 type Entry struct {
 	Line
-	// Document is the subject's snapshot; nil where the record names none.
+	// Document is the subject's snapshot; nil if the record refers to none.
 	Document json.RawMessage
 }
 
@@ -23,9 +23,9 @@ FROM audit.decisions d
 LEFT JOIN audit.decision_subjects s ON s.tenant_id = d.tenant_id AND s.digest = d.subject_digest
 WHERE d.tenant_id = @tenant AND d.id = @id AND `
 
-// Get gives a record of the tenant that passes the filter, which is by Columns; nil
-// passes all. The error is pgx.ErrNoRows where there is none. It does not verify the
-// snapshot: see Entry.Subject.
+// Get returns the record with this id if it matches the filter on Columns; a nil filter
+// matches all. It returns pgx.ErrNoRows if there is none. It does not verify the snapshot;
+// see Entry.Subject.
 func Get(ctx context.Context, q postgres.Querier, tenant, id op.UUID, readable *authz.Filter) (*Entry, error) {
 	args := postgres.Args{"tenant": tenant, "id": id}
 	e, err := postgres.One[Entry](ctx, q, sqlGet+condition(readable, args), args)
@@ -35,8 +35,8 @@ func Get(ctx context.Context, q postgres.Querier, tenant, id op.UUID, readable *
 	return &e, nil
 }
 
-// Subject is the snapshot that the record names, as it is stored; nil where it names
-// none. Its Verify tells whether it was changed.
+// Subject returns the stored snapshot of the subject, or nil if the record refers to
+// none. Its Verify method reports whether it was changed.
 func (e *Entry) Subject() *authz.SubjectSnapshot {
 	if len(e.SubjectDigest) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (e *Entry) Subject() *authz.SubjectSnapshot {
 	return s
 }
 
-// Recorded is the record as authz.Engine.Replay takes it.
+// Recorded returns the record in the form that authz.Engine.Replay needs.
 func (e *Entry) Recorded() authz.Recorded {
 	return authz.Recorded{Rule: e.Rule, Permission: e.Permission, Module: e.Module, Input: e.Input, Subject: e.Subject()}
 }

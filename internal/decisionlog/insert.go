@@ -19,8 +19,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// Row-level security admits no COPY; one INSERT from arrays is nearly as quick. The
-// subjects that the records name are stored by the same statement.
+// sqlInsert writes a batch of records and the subjects that they refer to. COPY does not work
+// with row-level security; an INSERT from arrays is nearly as fast.
 const sqlInsert = `
 WITH stored AS (
 	INSERT INTO audit.decision_subjects (tenant_id, digest, document)
@@ -39,7 +39,7 @@ FROM unnest(@tenants::uuid[], @ids::uuid[], @times::timestamptz[], @actors::text
      AS d (tenant_id, id, decided_at, actor_id, rule, permission, module, input, allow, hidden, reasons, revision, request_id,
            credential_id, credential_kind, subject_digest)`
 
-// insert writes a batch with the subjects that are not known to be stored.
+// insert writes a batch, with the subjects that are not known to be stored.
 func (l *Log) insert(ctx context.Context, q postgres.Querier, batch []authz.DecisionRecord) error {
 	n := len(batch)
 	var (
@@ -90,14 +90,14 @@ func (l *Log) insert(ctx context.Context, q postgres.Querier, batch []authz.Deci
 	case err == nil:
 		l.remember(missing)
 	case subjectIsMissing(err):
-		// Retention has deleted what was remembered as stored.
+		// Retention has deleted subjects that were remembered as stored.
 		clear(l.stored)
 		return err
 	}
 	return postgres.MapError(err)
 }
 
-// subjectIsMissing tells that a record named a subject that the table does not have.
+// subjectIsMissing reports whether a record refers to a subject that is not stored.
 func subjectIsMissing(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23503" && pg.ConstraintName == "decisions_subject_is_stored"
@@ -112,11 +112,11 @@ func (l *Log) remember(s subjects) {
 	}
 }
 
-// subjects are the snapshots that a batch stores.
+// subjects are snapshots to store.
 type subjects map[subjectKey]string
 
-// rows gives them in an order that all processes share, so that two batches never wait
-// for each other's rows.
+// rows returns the subjects in an order that all processes share, so that two batches
+// cannot deadlock.
 func (s subjects) rows() (tenants []op.UUID, digests [][]byte, documents []string) {
 	keys := slices.SortedFunc(maps.Keys(s), func(a, b subjectKey) int {
 		return cmp.Or(cmp.Compare(a.tenant, b.tenant), bytes.Compare(a.digest[:], b.digest[:]))

@@ -11,7 +11,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Line is a record as a list shows it.
+// Line is a record in a list.
 type Line struct {
 	ID         op.UUID
 	DecidedAt  time.Time
@@ -25,26 +25,26 @@ type Line struct {
 	Reasons    []string
 	Revision   string
 	RequestID  string
-	// CredentialID and CredentialKind are nil where there was no credential.
+	// CredentialID and CredentialKind are nil if there was no credential.
 	CredentialID   *op.UUID
 	CredentialKind *string
-	// SubjectDigest is nil where the record names no subject.
+	// SubjectDigest is nil if the record refers to no subject.
 	SubjectDigest []byte
 }
 
-// Filter narrows a list; an empty field does not.
+// Filter restricts a list; empty fields are ignored.
 type Filter struct {
 	Actor      string
 	Permission string
 	RequestID  string
 	Credential string
 	Allow      *bool
-	// Readable selects the records that the caller may read, by Columns; nil is all.
+	// Readable selects the records that the caller may read, by Columns; nil selects all.
 	Readable *authz.Filter
 }
 
-// Columns says where a record keeps what the policies ask of it. Its classification is
-// that of the resource that was decided about; a decision about none has none.
+// Columns maps the attributes that policies use in filters to SQL. The classification of a
+// record is that of the resource of the decision, or UNCLASSIFIED without a resource.
 func Columns() *authz.Columns { return columns }
 
 var columns = authz.NewColumns(map[string]authz.Column{
@@ -71,9 +71,9 @@ const sqlNewestFirst = `
 ORDER BY d.id DESC
 LIMIT @limit`
 
-// List gives the records of a tenant, newest first, and the cursor of the next
-// page, which is empty on the last one. A cursor of another tenant, or no cursor
-// at all, is a VALIDATION fault.
+// List returns a page of the tenant's records, newest first, and the cursor of the next
+// page, which is empty on the last page. An invalid cursor, or one of another tenant, is a
+// VALIDATION fault.
 func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cursor string, limit int) ([]Line, string, error) {
 	before, err := readCursor(tenant, cursor)
 	if err != nil {
@@ -95,7 +95,7 @@ func List(ctx context.Context, q postgres.Querier, tenant op.UUID, f Filter, cur
 	return lines, next, nil
 }
 
-// condition gives the filter as SQL and adds its arguments.
+// condition returns the filter as SQL and adds its arguments to args.
 func condition(f *authz.Filter, args postgres.Args) string {
 	if f == nil {
 		return "TRUE"
@@ -104,10 +104,10 @@ func condition(f *authz.Filter, args postgres.Args) string {
 	return f.SQL()
 }
 
-// cursorName tells this list's cursors from others'.
+// cursorName marks the cursors of this list.
 const cursorName = "audit.decisions"
 
-// readCursor gives the id before which the page begins; nil for the first page.
+// readCursor returns the id before which the page begins; nil for the first page.
 func readCursor(tenant op.UUID, cursor string) (*op.UUID, error) {
 	keys, err := op.ReadCursor(cursor, cursorName, tenant, 1)
 	if err != nil || keys == nil {
@@ -115,7 +115,7 @@ func readCursor(tenant op.UUID, cursor string) (*op.UUID, error) {
 	}
 	id, err := op.ParseUUID(keys[0])
 	if err != nil {
-		return nil, fault.Validation("cursor", "It is not a cursor of this list.")
+		return nil, fault.Validation("cursor", "The cursor was not returned by this list.")
 	}
 	return &id, nil
 }

@@ -12,9 +12,9 @@ const sqlPrune = `
 DELETE FROM audit.decisions WHERE (tenant_id, id) IN (
 	SELECT tenant_id, id FROM audit.decisions WHERE decided_at < @before LIMIT @batch)`
 
-// A subject that was stored a moment ago may wait for its records: only old ones go. A
-// record that comes while its subject is deleted is refused by the foreign key, and is
-// written again with the subject.
+// sqlPruneSubjects deletes only old subjects, because a recent one may have been written
+// before its records. If a record arrives while its subject is deleted, the foreign key
+// rejects it and it is written again with the subject.
 const sqlPruneSubjects = `
 DELETE FROM audit.decision_subjects WHERE (tenant_id, digest) IN (
 	SELECT s.tenant_id, s.digest FROM audit.decision_subjects s
@@ -22,9 +22,9 @@ DELETE FROM audit.decision_subjects WHERE (tenant_id, digest) IN (
 	  AND NOT EXISTS (SELECT FROM audit.decisions d WHERE d.tenant_id = s.tenant_id AND d.subject_digest = s.digest)
 	LIMIT @batch)`
 
-// Prune deletes the records of before the given moment and then the subjects of before
-// it that no record names any more, in small statements. It returns how many rows it
-// has deleted.
+// Prune deletes the records that are older than before, and then the subjects older than
+// before to which no record refers, in small statements. It returns the number of deleted
+// rows.
 func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
 	records, err := prune(ctx, q, sqlPrune, before)
 	if err != nil {

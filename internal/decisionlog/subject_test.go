@@ -27,7 +27,7 @@ func countSubjects(t *testing.T, q postgres.Querier) (n int) {
 	return n
 }
 
-func TestRecord_StoresASubjectOnceForTenantAndDigest(t *testing.T) {
+func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, reader := db.Owner(t), db.Pool(t, postgres.RoleIdentity)
@@ -55,14 +55,14 @@ func TestRecord_StoresASubjectOnceForTenantAndDigest(t *testing.T) {
 	process.Record(again)
 	written(t, process, 1)
 	if n := countSubjects(t, owner); n != 3 || l.Dropped()+process.Dropped() != 0 {
-		t.Fatalf("%d subjects, %d and %d dropped, want 2 of one tenant and 1 of another", n, l.Dropped(), process.Dropped())
+		t.Fatalf("got %d subjects, %d and %d records dropped; want 2 subjects of one tenant and 1 of another", n, l.Dropped(), process.Dropped())
 	}
 	if n := countSubjects(t, reader.Read(string(mine), nil)); n != 2 {
-		t.Errorf("a tenant sees %d subjects, want 2", n)
+		t.Errorf("subjects visible to the tenant: got %d, want 2", n)
 	}
 	lines, _, err := decisionlog.List(t.Context(), reader.Read(string(mine), nil), mine, decisionlog.Filter{}, "", 50)
 	if err != nil || len(lines) != 21 {
-		t.Fatalf("%d lines, %v", len(lines), err)
+		t.Fatalf("List: got %d lines, %v", len(lines), err)
 	}
 	for _, line := range lines {
 		e, err := decisionlog.Get(t.Context(), reader.Read(string(mine), nil), mine, line.ID, nil)
@@ -78,19 +78,19 @@ func TestRecord_StoresASubjectOnceForTenantAndDigest(t *testing.T) {
 		}
 		got := e.Subject()
 		if (got == nil) != (want == nil) || got != nil && (got.Digest != want.Digest || !bytes.Equal(got.Document, want.Document) || got.Verify() != nil) {
-			t.Errorf("%s: subject %+v, want %+v", line.RequestID, got, want)
+			t.Errorf("%s: got subject %+v, want %+v", line.RequestID, got, want)
 		}
-		// Another tenant does not find the record, in its own context or in a wrong one.
+		// Another tenant does not find the record, whichever tenant it passes.
 		for _, in := range []op.UUID{mine, other} {
 			if _, err := decisionlog.Get(t.Context(), reader.Read(string(other), nil), in, line.ID, nil); !postgres.IsNoRows(err) {
-				t.Errorf("another tenant, as %s: %v", in, err)
+				t.Errorf("Get by another tenant with tenant %s: got %v, want no rows", in, err)
 			}
 		}
 	}
 }
 
-// Nobody changes a subject, and only parapet_jobs adds and deletes them.
-func TestSubjects_AreWrittenByJobsAlone(t *testing.T) {
+// Only parapet_jobs inserts and deletes subjects, and no role updates them.
+func TestSubjects_OnlyJobsRoleInsertsAndDeletes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	tenant := uid.New()
@@ -111,16 +111,16 @@ func TestSubjects_AreWrittenByJobsAlone(t *testing.T) {
 	} {
 		for _, sql := range forbidden {
 			if _, err := db.Pool(t, role).Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "permission denied") {
-				t.Errorf("%s as %s: %v", sql, role, err)
+				t.Errorf("%s as %s: got %v, want permission denied", sql, role, err)
 			}
 		}
 	}
 	for name, sql := range map[string]string{
-		"a document without its digest": `INSERT INTO audit.decision_subjects (tenant_id, digest, document) SELECT gen_random_uuid(), sha256('{}'), '{ }'`,
-		"a subject that is named":       remove,
+		"document with another digest":    `INSERT INTO audit.decision_subjects (tenant_id, digest, document) SELECT gen_random_uuid(), sha256('{}'), '{ }'`,
+		"subject that a record refers to": remove,
 	} {
 		if _, err := db.Pool(t, postgres.RoleJobs).Exec(t.Context(), sql); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }
@@ -146,21 +146,21 @@ func TestPrune_DeletesSubjectsThatNoRecordNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := decisionlog.Prune(t.Context(), jobs, now.Add(-24*time.Hour)); err != nil || n != 3 {
-		t.Errorf("deleted %d rows, %v; want 2 records and 1 subject", n, err)
+		t.Errorf("Prune: got %d rows, %v; want 2 records and 1 subject", n, err)
 	}
 	var left []byte
 	if err := owner.QueryRow(t.Context(), `SELECT digest FROM audit.decision_subjects`).Scan(&left); err != nil || !bytes.Equal(left, kept.Digest[:]) {
-		t.Errorf("left: %x, %v", left, err)
+		t.Errorf("remaining subject: got %x, %v", left, err)
 	}
-	// The log remembers the deleted subject as stored. A new record brings it back.
+	// The log remembers the deleted subject as stored. The next record must store it again.
 	put(0, old)
 	written(t, l, 4)
 	if n := countSubjects(t, owner); n != 2 || l.Written() != 4 || l.Dropped() != 0 {
-		t.Errorf("%d subjects, %d records written, %d dropped", n, l.Written(), l.Dropped())
+		t.Errorf("got %d subjects, %d records written, %d dropped", n, l.Written(), l.Dropped())
 	}
 }
 
-// Whoever owns the database can change a snapshot in spite of its constraint.
+// The owner of the database can change a snapshot after removing its constraint.
 func TestGet_ReportsAChangedSubject(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
@@ -172,7 +172,7 @@ func TestGet_ReportsAChangedSubject(t *testing.T) {
 	written(t, l, 1)
 	const change = `UPDATE audit.decision_subjects SET document = replace(document::text, 'false', 'true')::json`
 	if _, err := owner.Exec(t.Context(), change); err == nil {
-		t.Error("the constraint admits another document")
+		t.Error("UPDATE with the constraint: got no error")
 	}
 	if _, err := owner.Exec(t.Context(), `ALTER TABLE audit.decision_subjects DROP CONSTRAINT decision_subjects_digest_is_the_documents`); err != nil {
 		t.Fatal(err)
@@ -190,9 +190,9 @@ func TestGet_ReportsAChangedSubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := e.Subject().Verify(); err == nil || !strings.Contains(err.Error(), r.Subject.Digest.String()) {
-		t.Errorf("verified: %v", err)
+		t.Errorf("Verify: got %v, want an error with the digest", err)
 	}
 	if _, err := e.Recorded().RegoInput(); err == nil {
-		t.Error("a replay takes it")
+		t.Error("RegoInput of a changed subject: got no error")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 type body = map[string]any
 
-// keyRules holds the four endpoints for keys against the specification's tables.
+// keyRules verifies the four endpoints for API keys against the tables of the specification.
 func keyRules(s *stage) {
 	const own, forService = "/api/auth/api-keys", "/api/auth/api-keys/service"
 	admin, manager, stranger := s.as("admin@acme.example"), s.as("project-manager@acme.example"), s.as("admin@globex.example")
@@ -66,7 +66,7 @@ func keyRules(s *stage) {
 	} {
 		s.want(t.status, t.says, "POST", own, t.token, t.in)
 	}
-	// Lists hold records and never a token.
+	// Lists contain records but never a token.
 	for _, t := range []struct {
 		status      int
 		token, path string
@@ -105,7 +105,7 @@ func keyRules(s *stage) {
 	for _, token := range []string{bot, personal.field(s.t, "token")} {
 		s.ended(token, "")
 	}
-	// The process that revokes a key refuses it with the very next request.
+	// The process that revokes a key rejects it from the next request on.
 	for range 8 {
 		k := s.want(201, "", "POST", own, manager, body{"label": "short"})
 		s.want(200, "", "GET", "/api/auth/me", k.field(s.t, "token"), nil)
@@ -116,7 +116,7 @@ func keyRules(s *stage) {
 		s.want(204, "", "POST", "/api/auth/logout", session, nil)
 		s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", session, nil)
 	}
-	// Drift of the one role's grants stops the next key, and only that.
+	// If the grants of the role differ from the profile, no new key is issued; other operations still work.
 	role := s.role(admin, "multi-llm-review")
 	s.want(200, "", "POST", "/api/roles/"+role+"/permissions", admin, body{"permission": "tasks.update.any"})
 	s.want(409, "CONFLICT", "POST", forService, admin, body{"label": "x", "targetUserId": service})
@@ -124,8 +124,8 @@ func keyRules(s *stage) {
 	s.want(201, "", "POST", forService, admin, body{"label": "x", "targetUserId": service})
 }
 
-// ended wants a credential to be refused for this reason, once the notice of the
-// change has been heard.
+// ended waits until a credential is rejected with this reason, which happens after the
+// notification of the change.
 func (s *stage) ended(token, reason string) {
 	s.t.Helper()
 	var a answer
@@ -139,7 +139,7 @@ func (s *stage) ended(token, reason string) {
 	}
 }
 
-// role gives the id of a role.
+// role returns the id of a role.
 func (s *stage) role(token, name string) string {
 	s.t.Helper()
 	a := s.want(200, name, "GET", "/api/roles?limit=200", token, nil)
@@ -147,7 +147,7 @@ func (s *stage) role(token, name string) string {
 	return before[strings.LastIndex(before, `"id":"`)+6:][:36]
 }
 
-// climbing tries to make somebody more than whoever asks is.
+// climbing tries to give a user more permissions than the caller has.
 func climbing(s *stage) {
 	admin, manager := s.as("admin@acme.example"), s.as("project-manager@acme.example")
 	self, boss := string(s.user("acme", "project-manager@acme.example")), string(s.user("acme", "admin@acme.example"))
@@ -163,7 +163,7 @@ func climbing(s *stage) {
 		says, token, method, path string
 		in                        any
 	}{
-		// Somebody without the permission.
+		// A caller without the permission.
 		{403, "role.update", manager, "POST", "/api/roles/" + s.role(admin, "Project Manager") + "/permissions", body{"permission": "user.update"}},
 		{403, "role.assign", manager, "POST", "/api/roles/" + adminRole + "/assignments", body{"userId": self, "scope": "tenant"}},
 		{403, "role.create", manager, "POST", "/api/roles", body{"name": "More", "permissions": []string{"role.assign"}}},
@@ -172,7 +172,7 @@ func climbing(s *stage) {
 		{403, "user.update", manager, "PATCH", "/api/users/" + self, body{"clearance": "SECRET"}},
 		{403, "membership.update", manager, "PATCH", "/api/memberships/" + self, body{"clearance": "SECRET"}},
 		{403, "tenant.disable", manager, "POST", "/api/tenants/" + string(s.tenant("acme").ID) + "/disable", body{}},
-		// An administrator, beyond the tenant and beyond what the law of the house allows.
+		// An administrator, in other tenants and beyond the fixed rules.
 		{403, "tenant.create", admin, "POST", "/api/tenants", body{
 			"slug": "own-office", "name": "X", "type": "PROGRAMME_OFFICE", "organisationName": "X", "adminEmail": "x@y.example", "adminName": "X",
 		}},
@@ -202,7 +202,7 @@ func climbing(s *stage) {
 	} {
 		s.want(t.status, t.says, t.method, t.path, t.token, t.in)
 	}
-	// Who looks after people is by that no administrator, and no more trusted.
+	// A user with permissions for user administration is no administrator and has no higher clearance.
 	s.want(201, "", "POST", "/api/roles", admin, body{"name": "Desk", "permissions": []string{"user.create", "user.read", "user.update", "role.assign", "membership.update"}})
 	s.want(201, "", "POST", "/api/users", admin, body{
 		"email": "desk@acme.example", "displayName": "Desk", "roles": []string{"Desk"}, "clearance": "INTERNAL", "password": "a long enough secret",

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestAFullPool holds every connection of a module: whoever comes then is told
-// within the time that is promised, the rest of the server goes on, and all is
-// well when the connections are back.
-func TestAFullPool(t *testing.T) {
+// TestPool_WhenFull_Returns503AndRecovers uses every connection of a module: further requests
+// get 503 within the documented time, the rest of the server works, and requests succeed
+// again once connections are free.
+func TestPool_WhenFull_Returns503AndRecovers(t *testing.T) {
 	t.Parallel()
 	const conns = 2
 	d := startDevWith(t, map[string]string{"PT_POOL_CONNS": "2"}, slog.DiscardHandler)
@@ -41,8 +41,8 @@ func TestAFullPool(t *testing.T) {
 	for range conns {
 		go func() { holders <- d.ask(t, "GET", "/api/projects", manager, nil).Code }()
 	}
-	// Another connection than the lock's: within a transaction what others do is
-	// read once.
+	// Use another connection than the lock's, because pg_stat_activity does not change within
+	// a transaction.
 	watch, err := pgx.Connect(ctx, d.info.DirectURL)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestAFullPool(t *testing.T) {
 		if a.w.Code != 503 || a.w.Header().Get("Retry-After") == "" || !strings.Contains(a.w.Body.String(), `"UNAVAILABLE"`) {
 			t.Errorf("without a connection: %d %s", a.w.Code, a.w.Body)
 		}
-		// Two seconds, and something for a machine that is busy with other tests.
+		// Two seconds, plus some time for a busy machine.
 		if a.took > 3500*time.Millisecond {
 			t.Errorf("without a connection: an answer after %s, want two seconds", a.took)
 		}

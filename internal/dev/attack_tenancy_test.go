@@ -16,7 +16,7 @@ import (
 
 const actAs = "X-Act-As-Org"
 
-// actingElsewhere sends x-act-as-org in every combination of who and where.
+// actingElsewhere sends x-act-as-org with every combination of caller and tenant.
 func actingElsewhere(s *stage) {
 	acme, northwind, globex := s.tenant("acme"), s.tenant("northwind"), s.tenant("globex")
 	visitor := s.as("project-manager@northwind.example")
@@ -30,7 +30,7 @@ func actingElsewhere(s *stage) {
 	}
 	for _, who := range []struct {
 		name, token string
-		// roles by tenant; a tenant that is not here is refused.
+		// roles are the expected roles by tenant; other tenants must be rejected.
 		roles map[op.UUID]string
 	}{
 		{"a visitor's session", visitor, map[op.UUID]string{northwind.ID: "Project Manager", acme.ID: "Member"}},
@@ -55,7 +55,7 @@ func actingElsewhere(s *stage) {
 	}
 	s.want(403, "FORBIDDEN", "GET", "/api/auth/me", visitor, nil, actAs, string(acme.ID), actAs, string(acme.ID))
 	s.want(403, "project.create", "POST", "/api/projects", visitor, body{"name": "V", "startDate": "2027-01-01"}, actAs, string(acme.ID))
-	// Acme administers the membership and not the person.
+	// Acme administers the membership but not the user.
 	path := "/api/users/" + string(s.user("northwind", "project-manager@northwind.example"))
 	s.want(400, "reset-user-password", "PATCH", path, admin, body{"password": "a long enough secret"})
 	s.want(403, "home tenant", "POST", path+"/password-reset", admin, nil)
@@ -63,7 +63,7 @@ func actingElsewhere(s *stage) {
 	s.want(403, "home tenant", "POST", path+"/suspend", admin, body{})
 }
 
-// pagesAndRepeats carries cursors and idempotency keys to where they do not belong.
+// pagesAndRepeats uses cursors and idempotency keys with other callers and operations.
 func pagesAndRepeats(s *stage) {
 	manager, other, stranger := s.as("project-manager@acme.example"), s.as("admin@acme.example"), s.as("project-manager@globex.example")
 	create := func(name string) body { return body{"name": name, "startDate": "2027-01-01"} }
@@ -91,8 +91,8 @@ func pagesAndRepeats(s *stage) {
 	}
 	s.want(403, "project.create", "POST", "/api/projects", s.as("guest@acme.example"), create("Once"), header, key)
 	s.want(400, header, "POST", "/api/auth/api-keys", manager, body{"label": "x"}, header, key)
-	// The record of a kept answer was classified above the caller: the answer is not
-	// given again, as if there were no such record.
+	// The record of a stored response was classified above the caller's clearance: the response
+	// must not be repeated, as if the record did not exist.
 	hidden := s.want(201, "", "POST", "/api/projects", manager, create("Hidden soon"), header, "hidden")
 	s.want(200, "", "PATCH", "/api/projects/"+hidden.field(s.t, "id"), other, body{"classification": "SECRET"})
 	if a := s.want(404, "NOT_FOUND", "POST", "/api/projects", manager, create("Hidden soon"), header, "hidden"); strings.Contains(a.Body, hidden.field(s.t, "id")) {
@@ -102,7 +102,7 @@ func pagesAndRepeats(s *stage) {
 	s.want(204, "", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone")
 	s.want(204, "", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone")
 	s.want(404, "NOT_FOUND", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone again")
-	// An API key of the same person does not get what the session was given.
+	// An API key of the same user does not get the stored response of the session.
 	s.want(409, "another kind", "POST", "/api/projects", s.key(manager), create("Once"), header, key)
 	ids := make([]string, 6)
 	var group sync.WaitGroup
@@ -120,8 +120,8 @@ func pagesAndRepeats(s *stage) {
 	}
 }
 
-// liveness takes each condition of the principal check away and gives it back:
-// the codes and reasons are exact, and keys come back to life.
+// liveness removes and restores each condition of the principal check: codes and reasons
+// must be exact, and the credentials must work again.
 func liveness(s *stage) {
 	admin, office := s.as("admin@acme.example"), s.as("admin@northwind.example")
 	session, visitor := s.as("reviewer@acme.example"), s.as("project-manager@northwind.example")
@@ -143,7 +143,7 @@ func liveness(s *stage) {
 	dead("USER_NOT_IN_TENANT", key)
 	s.want(200, "", "PATCH", "/api/memberships/"+user, admin, body{"status": "ACTIVE"})
 	s.want(200, "", "GET", "/api/auth/me", key, nil)
-	// The tenant that a request is meant for, and not the token's: the generic 403.
+	// The target tenant is rejected, not the token: the generic 403.
 	elsewhere := func(status int) {
 		s.t.Helper()
 		a := s.want(status, "", "GET", "/api/auth/me", visitor, nil, actAs, acme)
@@ -167,7 +167,7 @@ func liveness(s *stage) {
 	elsewhere(200)
 }
 
-// databaseWalls works with the addresses that a module has, past the product.
+// databaseWalls connects directly to the database with the address of each module.
 func databaseWalls(s *stage) {
 	acme := s.tenant("acme").ID
 	for module, url := range s.info.ModuleURLs {
@@ -196,7 +196,7 @@ func databaseWalls(s *stage) {
 			}
 		}
 	}
-	// Even the owner: what is written down stays, and who an integration is.
+	// Even the owner cannot change audit entries and integration keys.
 	for _, statement := range []string{`UPDATE audit.entries SET action = 'x'`, `DELETE FROM audit.entries`, `TRUNCATE audit.entries`, `TRUNCATE audit.entries CASCADE`} {
 		if err := s.sql(s.info.DirectURL, "", statement); err == nil || !strings.Contains(err.Error(), "audit entries are immutable") {
 			s.t.Errorf("the owner: %s: %v", statement, err)
@@ -207,7 +207,7 @@ func databaseWalls(s *stage) {
 	}
 }
 
-// foreign counts the rows that a role sees beyond those of the tenant.
+// foreign counts the rows of other tenants that a role sees.
 func (s *stage) foreign(url string, tenant op.UUID, table string) int {
 	s.t.Helper()
 	ctx := context.Background()
@@ -220,7 +220,7 @@ func (s *stage) foreign(url string, tenant op.UUID, table string) int {
 	return n
 }
 
-// code gives the SQLSTATE of an error of the database.
+// code returns the SQLSTATE of a database error.
 func code(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -229,7 +229,7 @@ func code(err error) string {
 	return ""
 }
 
-// nothingSecret looks for needles wherever something is kept or shown.
+// nothingSecret searches for secrets and free text in everything that is stored or logged.
 func nothingSecret(s *stage) {
 	const needle = "n33dle-of-free-text"
 	manager := s.as("project-manager@acme.example")

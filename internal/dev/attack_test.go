@@ -26,14 +26,14 @@ import (
 	"parapet/internal/uid"
 )
 
-// stage is the product under attack: a server, its database, its secret.
+// stage is the server under attack, with its database and its signing secret.
 type stage struct {
 	*Dev
 	t   *testing.T
 	log *logged
 }
 
-// logged is a log that can be read while it is written.
+// logged is a log buffer that is safe for concurrent use.
 type logged struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -51,8 +51,8 @@ func (l *logged) String() string {
 	return l.buf.String()
 }
 
-// TestAttacks tries on the real server, over a real Postgres, what a reviewer
-// would try who has read the source and even holds the signing secret.
+// TestAttacks attacks a real server with a real PostgreSQL, as an attacker would who has read
+// the source and even has the signing secret.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	log := &logged{}
@@ -61,26 +61,26 @@ func TestAttacks(t *testing.T) {
 		name string
 		run  func(*stage)
 	}{
-		{"forged tokens are one answer", forgedTokens},
-		{"a token speaks for itself", tokensOfOneID},
-		{"acting elsewhere", actingElsewhere},
+		{"forged tokens get the same 401", forgedTokens},
+		{"tokens with the same id", tokensOfOneID},
+		{"acting in another tenant", actingElsewhere},
 		{"keys", keyRules},
 		{"climbing", climbing},
-		{"pages and repeats stay where they began", pagesAndRepeats},
-		{"the principal check's reasons", liveness},
-		{"the database's walls", databaseWalls},
-		{"nothing secret is told", nothingSecret},
-		{"every decision is replayed", replayAll},
+		{"cursors and idempotency keys are bound to the caller", pagesAndRepeats},
+		{"reasons of the principal check", liveness},
+		{"database privileges and row-level security", databaseWalls},
+		{"no secrets in logs and tables", nothingSecret},
+		{"every decision can be replayed", replayAll},
 	} {
 		t.Run(a.name, func(t *testing.T) { s.t = t; a.run(s) })
 	}
 }
 
-// answer is what came back.
+// answer is a response of the server.
 type answer struct {
 	Code int
 	Body string
-	// Error is the envelope's, where there is one.
+	// Error is the content of the error envelope, if there is one.
 	Error struct{ Code, Message, Reason, Field, Permission, RequestID string }
 }
 
@@ -119,7 +119,7 @@ func (s *stage) do(method, path, token string, in any, headers ...string) answer
 	return a
 }
 
-// want asks and wants this status; says is a part of the answer.
+// want sends a request and expects this status; says must be part of the response.
 func (s *stage) want(status int, says, method, path, token string, in any, headers ...string) answer {
 	s.t.Helper()
 	a := s.do(method, path, token, in, headers...)
@@ -129,7 +129,7 @@ func (s *stage) want(status int, says, method, path, token string, in any, heade
 	return a
 }
 
-// field gives a text of the answer.
+// field returns a text member of the response.
 func (a answer) field(t *testing.T, name string) string {
 	t.Helper()
 	var m map[string]any
@@ -165,13 +165,13 @@ func (s *stage) user(slug, email string) op.UUID {
 
 func (s *stage) as(email string) string { s.t.Helper(); return s.login(s.t, email) }
 
-// key issues a personal key of the session's.
+// key issues a personal key with the session and returns it.
 func (s *stage) key(session string) string {
 	s.t.Helper()
 	return s.want(201, "token", "POST", "/api/auth/api-keys", session, map[string]any{"label": "attack"}).field(s.t, "token")
 }
 
-// sql runs statements as the role, in the tenant where one is said.
+// sql runs a statement as the role, in the tenant if there is one.
 func (s *stage) sql(url string, tenant op.UUID, statement string) error {
 	s.t.Helper()
 	ctx := context.Background()
@@ -203,11 +203,11 @@ func (s *stage) begin(ctx context.Context, url string, tenant op.UUID) (tx pgx.T
 	}
 }
 
-// forge signs whatever it is given with the server's own secret.
+// forge signs any header and payload with the server's own secret.
 func (s *stage) forge(header, payload string) string { return s.forgeWith(sha256.New, header, payload) }
 
 func (s *stage) forgeWith(h func() hash.Hash, header, payload string) string {
-	// ptd dev makes the secret as base64.
+	// ptd dev encodes the secret as base64.
 	secret, err := base64.StdEncoding.DecodeString(s.info.APIKeyJWTSecret)
 	if err != nil {
 		s.t.Fatal(err)
@@ -219,7 +219,7 @@ func (s *stage) forgeWith(h func() hash.Hash, header, payload string) string {
 	return signed + "." + enc(mac.Sum(nil))
 }
 
-// claims are those of a token.
+// claims returns the claims of a token.
 func (s *stage) claims(text string) map[string]any {
 	s.t.Helper()
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(text, ".")[1])
@@ -235,7 +235,7 @@ func (s *stage) claims(text string) map[string]any {
 	return m
 }
 
-// but gives claims with one changed; a nil value takes it away.
+// but returns the claims with one changed; a nil value removes it.
 func but(claims map[string]any, name string, value any) string {
 	c := maps.Clone(claims)
 	c[name] = value
@@ -310,7 +310,7 @@ func forgedTokens(s *stage) {
 	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me?access_token="+good, "", nil)
 	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", good, nil, "Authorization", "Bearer "+good)
 	s.want(401, "UNAUTHORIZED", "GET", "/api/auth/me", good, nil, "Cookie", "pt_session="+session)
-	// A browser's cookie holds a session and no key, in whatever company.
+	// The session cookie accepts a session but never an API key.
 	s.want(200, "", "GET", "/api/auth/me", "", nil, "Cookie", "pt_session="+session)
 	s.want(200, "", "GET", "/api/auth/me", session, nil, "Cookie", "pt_session="+session)
 	for _, headers := range [][]string{
@@ -326,8 +326,8 @@ func forgedTokens(s *stage) {
 	}
 }
 
-// Tokens of one id, all signed with the server's secret: each has the authority
-// that it carries and no other's, whichever came before.
+// tokensOfOneID uses several tokens with the same id, all signed with the server's secret:
+// each has only the authority that it contains, whatever came before.
 func tokensOfOneID(s *stage) {
 	good := s.key(s.as("project-manager@acme.example"))
 	c := s.claims(good)

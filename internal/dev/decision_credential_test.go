@@ -13,8 +13,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// TestListDecisions_NamesTheCredential wants what was decided for a leaked key found by
-// the key, and nothing that was decided for a session of the same person among it.
+// TestListDecisions_NamesTheCredential expects that the decisions of a leaked key can be
+// found by the key, without the decisions of a session of the same user.
 func TestListDecisions_NamesTheCredential(t *testing.T) {
 	t.Parallel()
 	s := &stage{Dev: startDev(t), t: t}
@@ -22,7 +22,7 @@ func TestListDecisions_NamesTheCredential(t *testing.T) {
 	me := decode[identity.MeOut](t, s.want(http.StatusOK, "", "GET", "/api/auth/me", session, nil))
 	key := decode[identity.IssuedKey](t, s.want(http.StatusCreated, "", "POST", "/api/auth/api-keys", session, body{"label": "leaked"}))
 	s.want(http.StatusOK, "", "GET", "/api/projects", session, nil)
-	// Acting in a tenant is decided before there is a subject.
+	// Acting in a tenant is decided before the subject is known.
 	s.want(http.StatusOK, "", "GET", "/api/initiatives", key.Token, nil, "x-act-as-org", string(s.tenant("acme").ID))
 	for _, c := range []struct {
 		kind       string
@@ -47,7 +47,7 @@ func TestListDecisions_NamesTheCredential(t *testing.T) {
 	}
 }
 
-// decode reads an answer.
+// decode decodes the body of a response.
 func decode[T any](t *testing.T, a answer) T {
 	t.Helper()
 	var out T
@@ -57,8 +57,8 @@ func decode[T any](t *testing.T, a answer) T {
 	return out
 }
 
-// decisions lists what the query selects, once there is a decision of each of the
-// rules: the log is written behind.
+// decisions lists the decisions that the query selects. It waits until there is one of each
+// rule, because the log is written asynchronously.
 func (s *stage) decisions(token string, query url.Values, rules ...string) []identity.DecisionEntry {
 	s.t.Helper()
 	query.Set("limit", "200")

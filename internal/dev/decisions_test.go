@@ -11,9 +11,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// TestDecisionsAreFoundByTheirRequest wants what was decided for a request under
-// the id that the request was answered with, those of the special policy entry points included.
-func TestDecisionsAreFoundByTheirRequest(t *testing.T) {
+// TestListDecisions_ByRequestID expects that the decisions of a request are found by the
+// id in its response, including those of the special policy entry points.
+func TestListDecisions_ByRequestID(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	admin, member := d.login(t, "admin@acme.example"), d.login(t, "member@acme.example")
@@ -30,7 +30,7 @@ func TestDecisionsAreFoundByTheirRequest(t *testing.T) {
 		if id == "" {
 			t.Fatalf("%s %s: %d without a request id", c.method, c.target, w.Code)
 		}
-		// The log is written behind.
+		// The log is written asynchronously.
 		found := []string{}
 		for end := time.Now().Add(5 * time.Second); !slices.Contains(found, c.rule) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			found = found[:0]

@@ -1,10 +1,9 @@
-// Package dev runs the product on a database of its own, for trying and for
-// driving it from programs: an embedded Postgres in a data folder, migrated, with
-// seeded tenants, and the same server that `ptd serve` is.
+// Package dev runs the product with its own database, for demos and for programs that
+// drive it: an embedded PostgreSQL in a data folder, migrated and with seeded tenants, and
+// the same server as `ptd serve`.
 //
-// It promises that everything it makes lies in the data folder; that a second
-// start on the folder finds the same ids and passwords; and that it ends what it
-// started, the database too.
+// Everything that it creates is in the data folder. The next start on the folder has the
+// same ids and passwords. It stops everything that it started, including the database.
 package dev
 
 import (
@@ -23,15 +22,15 @@ import (
 	"parapet/internal/postgres/embedded"
 )
 
-// Options say what to run.
+// Options configure Start.
 type Options struct {
-	// DataDir holds all that is kept. It is created.
+	// DataDir is the data folder. It is created if needed.
 	DataDir string
 	// Getenv reads the settings; they work as in `ptd serve`.
 	Getenv  func(string) string
 	Version string
 	Log     *slog.Logger
-	// Program is the path of ptd, which supervises the commands of agents.
+	// Program is the path of ptd, which is also the supervisor of agent commands.
 	Program string
 }
 
@@ -40,13 +39,13 @@ type Dev struct {
 	app      *app.App
 	database *embedded.Server
 	info     Info
-	// lock keeps other processes from the data folder.
+	// lock prevents other processes from using the data folder.
 	lock *filelock.Lock
 }
 
 const database = "parapet"
 
-// Start brings everything up: when it returns, requests are accepted.
+// Start starts the database and the server. When it returns, requests are accepted.
 func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if err := os.MkdirAll(o.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
@@ -65,7 +64,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 		return nil, err
 	}
 	settings := map[string]string{"API_KEY_JWT_SECRET": kept.APIKeyJWTSecret, "CRON_SECRET": kept.CronSecret}
-	// What is set comes before what the folder holds.
+	// Environment variables take precedence over the secrets of the folder.
 	getenv := func(name string) string {
 		if v := o.Getenv(name); v != "" {
 			return v
@@ -74,7 +73,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	}
 	cfg, err := app.ReadConfig(getenv)
 	if err == nil {
-		// Creating a cluster takes seconds: what would stop the server is found first.
+		// Creating a cluster takes seconds, so check the settings first.
 		err = app.Preflight(ctx, cfg)
 	}
 	if err != nil {
@@ -85,7 +84,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 			return nil, err
 		}
 	} else if o.Getenv("DIRECT_URL") == "" {
-		return nil, &app.SettingError{Name: "DIRECT_URL", Problem: "with DATABASE_URL it is required: ptd dev migrates and seeds as the database's owner"}
+		return nil, &app.SettingError{Name: "DIRECT_URL", Problem: "must be set if DATABASE_URL is set, because ptd dev migrates and seeds as the database's owner"}
 	}
 	if cfg, err = app.ReadConfig(getenv); err != nil {
 		return nil, err
@@ -109,8 +108,8 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	return d, err
 }
 
-// Seed migrates and seeds the database, writes what belongs to it into the data
-// folder, and closes everything.
+// Seed migrates and seeds the database, writes its secrets into the data folder, and
+// closes everything.
 func Seed(ctx context.Context, o Options) error {
 	d, err := Start(ctx, o)
 	if err != nil {
@@ -134,7 +133,7 @@ func (d *Dev) startDatabase(ctx context.Context, o Options, settings map[string]
 	return nil
 }
 
-// describe makes the info of a configuration.
+// describe returns the Info of a configuration.
 func describe(cfg app.Config, baseURL string, tenants []Tenant) (Info, error) {
 	info := Info{
 		BaseURL: baseURL, DatabaseURL: cfg.DatabaseURL, DirectURL: cfg.DirectURL, ModuleURLs: map[string]string{},
@@ -150,18 +149,18 @@ func describe(cfg app.Config, baseURL string, tenants []Tenant) (Info, error) {
 	return info, nil
 }
 
-// App is the server.
+// App returns the server.
 func (d *Dev) App() *app.App { return d.app }
 
-// Info is what a program needs to drive the server.
+// Info returns what a program needs to drive the server.
 func (d *Dev) Info() Info { return d.info }
 
-// Run serves until ctx ends or the database does.
+// Run serves until ctx or the database ends.
 func (d *Dev) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if d.database != nil && d.database.Owned() {
-		ended := errors.New("the database has ended")
+		ended := errors.New("the database server ended")
 		go func() {
 			select {
 			case <-d.database.Done():
@@ -178,13 +177,13 @@ func (d *Dev) Run(ctx context.Context) error {
 	return d.app.Run(ctx)
 }
 
-// Close ends the database and gives back what Start took.
+// Close stops the database and releases the resources of Start.
 func (d *Dev) Close() {
 	if d.app != nil {
 		d.app.Close()
 	}
 	if d.database != nil {
-		// The end of the program is no reason to kill the database.
+		// The end of ctx must not kill the database.
 		_ = d.database.Close(context.Background())
 	}
 	_ = d.lock.Release()

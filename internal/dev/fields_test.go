@@ -1,4 +1,5 @@
-// Twenty thousand requests, which the race detector makes ten times slower; other tests send requests at a time.
+// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
+// concurrently.
 //go:build !race
 
 package dev
@@ -20,10 +21,10 @@ import (
 
 // FuzzFields sends requests with one malformed field to every operation, through
 // the real handler to a real database, with an administrator's session. No
-// request may cause a 5xx, and a 400 names the field.
+// request may cause a 5xx, and a 400 must name the field.
 //
 // A plain test run sends the table of malformedRequests; with -fuzz the engine
-// looks for more.
+// generates more.
 func FuzzFields(f *testing.F) {
 	s := newFieldServer(f)
 	if flag.Lookup("test.fuzz").Value.String() == "" {
@@ -49,13 +50,13 @@ func FuzzFields(f *testing.F) {
 // fieldServer is a server with a valid request for each operation.
 type fieldServer struct {
 	*Dev
-	// tb is the test that sends.
+	// tb is the running test.
 	tb         testing.TB
 	world      *parityWorld
 	operations []*op.Operation
-	// tokens are the sessions of operations that must not end the common one.
+	// tokens are separate sessions for operations that end their session.
 	tokens map[string]string
-	// renew makes what a successful request used up.
+	// renew has functions that create again what a successful request used up.
 	renew map[string]func(fieldRequest)
 	count struct{ requests, accepted, rejected int }
 }
@@ -92,12 +93,12 @@ func (s *fieldServer) sendTable(t testing.TB) {
 	}
 }
 
-// inOrder puts what creates before what deletes, and inner records before outer.
+// inOrder sorts creating operations before deleting ones, and inner records before outer ones.
 func inOrder(operations []*op.Operation) []*op.Operation {
 	rank := func(o *op.Operation) int {
 		switch {
 		case o.Access == op.Public:
-			return 100 // their throttles would reject the others' logins
+			return 100 // their rate limits would reject the logins of other operations
 		case o.Effect == op.Destroy:
 			return 50 - strings.Count(o.Path, "/")
 		default:
@@ -109,27 +110,27 @@ func inOrder(operations []*op.Operation) []*op.Operation {
 	return list
 }
 
-// fieldRequest is a request, taken apart.
+// fieldRequest is a request in parts.
 type fieldRequest struct {
 	o     *op.Operation
 	path  map[string]string
 	query []member
 	body  []member
-	// raw is the whole body, where it is not made of members.
+	// raw is the whole body if it is not an object of members.
 	raw *string
-	// note says what is malformed, field which one.
+	// note says what is malformed; field is the malformed field.
 	note  string
 	field op.Field
-	// rejected says that the request must be a 400 that names the field.
+	// rejected reports that the response must be a 400 that names the field.
 	rejected bool
-	// replaced are the members that refresh leaves as they are.
+	// replaced are the members that refresh does not change.
 	replaced map[string]bool
 }
 
-// member is a query parameter, or a member of the body whose value is JSON.
+// member is a query parameter, or a member of the body with its value as JSON.
 type member struct{ name, value string }
 
-// valid is a request that the operation accepts.
+// valid returns a request that the operation accepts.
 func (s *fieldServer) valid(t testing.TB, o *op.Operation) fieldRequest {
 	t.Helper()
 	r := fieldRequest{o: o, path: map[string]string{}, note: "valid"}
@@ -153,7 +154,7 @@ func (s *fieldServer) valid(t testing.TB, o *op.Operation) fieldRequest {
 	return r
 }
 
-// with gives the request with another value of one field: JSON in the body, text
+// with returns the request with another value of one field: JSON in the body, text
 // elsewhere.
 func (r fieldRequest) with(f op.Field, value string) fieldRequest {
 	m := fieldRequest{o: r.o, field: f, path: map[string]string{}, replaced: map[string]bool{f.Name: true}}
@@ -175,8 +176,7 @@ func (r fieldRequest) with(f op.Field, value string) fieldRequest {
 	return m
 }
 
-// refresh takes over the values of a newer valid request, but for those that are
-// malformed.
+// refresh copies the values of a newer valid request, except the malformed ones.
 func (r *fieldRequest) refresh(from fieldRequest) {
 	for name, v := range from.path {
 		if !r.replaced[name] {
@@ -218,7 +218,7 @@ func (r fieldRequest) text() string {
 	return "{" + b.String() + "}"
 }
 
-// send sends a request and gives the status of its answer.
+// send sends a request and returns the status of the response.
 func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 	t.Helper()
 	s.tb = t
@@ -234,7 +234,7 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 	if m.o.Access != op.Public {
 		r.Header.Set("Authorization", "Bearer "+token)
 	} else {
-		r.RemoteAddr = "203.0.113.7:1" // the others' logins come from elsewhere
+		r.RemoteAddr = "203.0.113.7:1" // logins of other operations have another address
 	}
 	w := httptest.NewRecorder()
 	s.App().Handler().ServeHTTP(w, r)
@@ -272,8 +272,8 @@ func (s *fieldServer) send(t testing.TB, m fieldRequest) int {
 	return w.Code
 }
 
-// names tells whether a 400 of this field names what is wrong: the field, a part
-// of it, or the body that cannot be read.
+// names reports whether a 400 with this field names the malformed one: the field, a part of
+// it, or the body that cannot be parsed.
 func (r fieldRequest) names(field string) bool {
 	switch {
 	case r.field.Name == "" || r.raw != nil || bytes.ContainsRune([]byte(field), 0):

@@ -1,4 +1,5 @@
-// Twenty thousand requests, which the race detector makes ten times slower; other tests send requests at a time.
+// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
+// concurrently.
 //go:build !race
 
 package dev
@@ -15,7 +16,7 @@ import (
 	"parapet/internal/op"
 )
 
-// Values that a field may be sent with, whatever it takes.
+// Hostile values for fields of any type.
 var (
 	hostileTexts = []string{
 		"", " ", "\t\n", "0", "-1", "9223372036854775808", "1e400", "NaN", "true", "[]",
@@ -23,25 +24,24 @@ var (
 		"0001-01-01", "9999-12-31", "10000-01-01", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "infinity",
 		"\u202eabc\u2066", "\ufffd", "💥", "' OR 1=1--", `\`, "%", "a\x00b", "..", "a@b.example", strings.Repeat("x", 5000),
 	}
-	// hostileProse are texts for a field that takes prose: most other texts are prose.
+	// hostileProse are values for fields that accept free text, which accept most values.
 	hostileProse = []string{"", " ", "\t\n", "\u202eabc\u2066", "\ufffd", "💥", "' OR 1=1--", `\`, "%", "a\x00b", strings.Repeat("x", 5000)}
-	// hostileIDs are texts for a field that takes an id.
+	// hostileIDs are values for fields that accept an id.
 	hostileIDs = []string{
 		"", " ", "0", "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f", "018F3C5E7A107C3E9D2B5B0A4C1D2E3F", "018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3g",
 		"\u202e", "a\x00b", "me", strings.Repeat("x", 5000),
 	}
-	// hostileJSON are values of a body that are no texts, or no valid ones.
+	// hostileJSON are values of the body that are not strings, or not valid strings.
 	hostileJSON = []string{
 		"null", "0", "-0", "-1", "1.5", "1e2", "1e400", "1e-400", "9223372036854775807", "-9223372036854775809", "123456789012345678901234567890",
 		"true", "[]", "{}", "[null]", "[[]]", "[{}]", `[""]`, `[0]`, `["a","a"]`, `{"":""}`, `{"a":{"a":1,"a":2}}`,
 		"\"\xff\"", `"\ud800"`, `"\u0000"`, `["\u0000"]`, `{"\u0000":1}`, `"\x"`, "", "nul", `"`, "1 2",
 	}
-	// largeJSON are values that are costly to read.
+	// largeJSON are values that are expensive to parse.
 	largeJSON = []string{strings.Repeat("[", 20000), "[" + strings.Repeat(`"a",`, 2000) + `"a"]`}
 )
 
-// malformedRequests are variants of a valid request, each with one field
-// malformed, and some with a name.
+// malformedRequests returns variants of a valid request with one malformed field each.
 func malformedRequests(r fieldRequest) []fieldRequest {
 	list := []fieldRequest{
 		r.extra("an unknown parameter", member{"nosuch", "1"}, true),
@@ -53,7 +53,7 @@ func malformedRequests(r fieldRequest) []fieldRequest {
 	return append(list, malformedBody(r)...)
 }
 
-// extra adds a query parameter, or else a member of the body, that nobody knows.
+// extra adds an unknown query parameter or member of the body.
 func (r fieldRequest) extra(note string, one member, query bool) fieldRequest {
 	m := r.with(op.Field{Name: one.name, Source: op.FromBody}, one.value)
 	if query {
@@ -66,7 +66,7 @@ func (r fieldRequest) extra(note string, one member, query bool) fieldRequest {
 	return m
 }
 
-// malformedBody are bodies that are malformed as a whole.
+// malformedBody returns requests with a malformed body.
 func malformedBody(r fieldRequest) []fieldRequest {
 	var list []fieldRequest
 	if !r.o.HasBody() {
@@ -79,7 +79,7 @@ func malformedBody(r fieldRequest) []fieldRequest {
 	return append(list, r.extra("an unknown member", member{"nosuch", "1"}, false))
 }
 
-// whole is the request with another body.
+// whole returns the request with another body.
 func (r fieldRequest) whole(note, text string, rejected bool) fieldRequest {
 	m := r.with(op.Field{Name: "body"}, "")
 	m.raw, m.note, m.rejected = &text, note, rejected
@@ -158,7 +158,7 @@ func malformedField(r fieldRequest, f op.Field) []fieldRequest {
 	return list
 }
 
-// json is the value of a member of the body; nil where it is not given.
+// json returns the value of a member of the body; nil if it is missing.
 func (r fieldRequest) json(name string) any {
 	var v any
 	for _, one := range r.body {
@@ -169,8 +169,8 @@ func (r fieldRequest) json(name string) any {
 	return v
 }
 
-// mustReject tells that no field of this kind takes the value, so that anything
-// but a 400 that names the field is wrong.
+// mustReject reports whether no field of this kind accepts the value, so that the response
+// must be a 400 that names the field.
 func mustReject(f op.Field, value string) bool {
 	text, isText := value, true
 	if f.Source == op.FromBody {
@@ -194,8 +194,8 @@ func mustReject(f op.Field, value string) bool {
 	}
 }
 
-// nestedValues are JSON values of a list or an object: each item, and each member
-// of each object, malformed in turn.
+// nestedValues returns JSON values of a list or an object in which one item or one member
+// of an object is malformed.
 func nestedValues(t reflect.Type, base any) []string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -231,7 +231,7 @@ func nestedValues(t reflect.Type, base any) []string {
 	return list
 }
 
-// allJSON are all hostile values as JSON.
+// allJSON returns all hostile values as JSON.
 func allJSON() []string {
 	list := slices.Clone(hostileJSON)
 	for _, text := range hostileTexts {
@@ -244,7 +244,7 @@ func allJSON() []string {
 	return list
 }
 
-// withMember writes an object with another value of one member.
+// withMember returns an object with another value of one member.
 func withMember(object map[string]any, name, value string) string {
 	parts := []string{fmt.Sprintf("%q:%s", name, value)}
 	for _, other := range slices.Sorted(maps.Keys(object)) {
@@ -259,7 +259,7 @@ func withMember(object map[string]any, name, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// exampleOf is a value of the type as decoded JSON.
+// exampleOf returns an example value of the type as decoded JSON.
 func exampleOf(t reflect.Type) any {
 	switch {
 	case t == reflect.TypeFor[time.Time]():

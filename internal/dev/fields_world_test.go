@@ -1,4 +1,5 @@
-// Twenty thousand requests, which the race detector makes ten times slower; other tests send requests at a time.
+// The test sends twenty thousand requests, which the race detector makes ten times slower. Other tests send requests
+// concurrently.
 //go:build !race
 
 package dev
@@ -19,8 +20,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// furnish makes the records that the valid requests name, and says how what a
-// successful request used up is made again.
+// furnish creates the records that the valid requests refer to, and registers how to create
+// again what a successful request used up.
 func (s *fieldServer) furnish(t testing.TB) {
 	t.Helper()
 	s.tb = t
@@ -31,7 +32,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 	p := fmt.Sprintf("/api/projects/%s", w.ids["projectId"])
 	n := 0
 	unique := func(format string) string { n++; return fmt.Sprintf(format, n) }
-	// set makes a value now and again after each success of the operations.
+	// set creates a value now and after each success of the operations.
 	set := func(names []string, value func() map[string]any) {
 		remake := func(fieldRequest) {
 			for field, v := range value() {
@@ -58,7 +59,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 	var me struct{ User struct{ ID string } }
 	w.get(t, "/api/auth/me", &me)
 
-	// Names that exist once.
+	// Names that must be unique.
 	w.ids["create-project issuePrefix"] = "IQF"
 	set([]string{"create-project"}, one("prefix", func() any { return unique("ZQ%d") }))
 	s.renew["create-project"] = func(fieldRequest) {
@@ -72,7 +73,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 	w.ids["create-custom-field type"] = "TEXT"
 	w.ids["create-task title"], w.ids["create-task allowDuplicate"] = "Do it", true
 
-	// Records that a request moves to another state.
+	// Records whose state a request changes.
 	set([]string{"claim-next-ready"}, func() map[string]any { task(nil); return nil })
 	set([]string{"keep-claim", "release-claim"}, func() map[string]any {
 		task(nil)
@@ -165,7 +166,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 	}))
 	set([]string{"delete-project"}, one("projectId", project))
 
-	// The directory.
+	// Users, roles and tenants.
 	user := func() any {
 		return s.make("/api/users", map[string]any{"email": unique("person%d@northwind.example"), "displayName": "Person", "roles": []string{"Member"}})["id"]
 	}
@@ -192,7 +193,7 @@ func (s *fieldServer) furnish(t testing.TB) {
 		})["tenant"].(map[string]any)
 		return made["id"]
 	}
-	// again undoes what a request did, with another one.
+	// again undoes a request with another one.
 	again := func(name, format string, id any) {
 		w.ids[name] = id
 		s.renew[strings.Fields(name)[0]] = func(fieldRequest) { s.make(fmt.Sprintf(format, id), nil) }
@@ -228,7 +229,7 @@ func (s *fieldServer) make(path string, body map[string]any) map[string]any {
 	return s.world.make(s.tb, path, body)
 }
 
-// issueID is the id of the world's issue.
+// issueID returns the id of the world's issue.
 func (w *parityWorld) issueID(t testing.TB) string {
 	t.Helper()
 	var issue struct{ ID string }
@@ -236,8 +237,7 @@ func (w *parityWorld) issueID(t testing.TB) string {
 	return issue.ID
 }
 
-// insertRows makes what no request makes at once: an agent's run and a
-// notification.
+// insertRows inserts rows that no request creates directly: an agent run and a notification.
 func (s *fieldServer) insertRows(t testing.TB, office Tenant) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.info.DirectURL)
@@ -266,8 +266,8 @@ func (s *fieldServer) insertRows(t testing.TB, office Tenant) {
 	s.world.ids["decisionId"] = firstDecision(t, conn, office.ID)
 }
 
-// firstDecision is the id of the tenant's oldest decision,
-// once the log has written one: decisions are inserted after the response.
+// firstDecision returns the id of the tenant's oldest decision. It waits for one, because
+// decisions are written asynchronously.
 func firstDecision(t testing.TB, conn *pgx.Conn, tenant op.UUID) string {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -283,7 +283,7 @@ func firstDecision(t testing.TB, conn *pgx.Conn, tenant op.UUID) string {
 	return ""
 }
 
-// furnishSessions gives each operation that ends a session a session of its own.
+// furnishSessions creates a separate session for each operation that ends its session.
 func (s *fieldServer) furnishSessions(t testing.TB, office Tenant) {
 	t.Helper()
 	account := func(email string) *User {
@@ -318,7 +318,7 @@ func (s *fieldServer) furnishSessions(t testing.TB, office Tenant) {
 	s.world.ids["login email"], s.world.ids["login password"] = "guest@northwind.example", *account("guest@northwind.example").Password
 }
 
-// insertReset makes a password reset as the job that sends the link does, and
+// insertReset inserts a password reset as the job that sends the link does, and
 // returns the token of the link: the tenant, the reset and a secret.
 func (s *fieldServer) insertReset(t testing.TB, tenant, user op.UUID) string {
 	t.Helper()

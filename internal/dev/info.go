@@ -9,8 +9,8 @@ import (
 	"parapet/internal/op"
 )
 
-// Info is what `ptd dev` tells a program that drives it: where it answers and
-// who is in it. It holds secrets: the file is for its owner alone.
+// Info is what `ptd dev` writes for programs that drive it: its address and its accounts. It
+// contains secrets, so only the owner may read the file.
 type Info struct {
 	BaseURL         string            `json:"baseUrl"`
 	DatabaseURL     string            `json:"databaseUrl"`
@@ -37,7 +37,7 @@ type Organisation struct {
 }
 
 // User is a seeded user in one tenant. Password and Clearance, and
-// IntegrationKey for all but service principals, are null where there is none.
+// IntegrationKey except for service principals, are null if the user has none.
 type User struct {
 	ID             op.UUID  `json:"id"`
 	Email          string   `json:"email"`
@@ -49,8 +49,8 @@ type User struct {
 	IntegrationKey *string  `json:"integrationKey"`
 }
 
-// writeFileAtomically writes a file of mode 0600 whole or not at all: a reader finds the
-// old one, the new one, or none.
+// writeFileAtomically writes a file of mode 0600. A reader sees the old file, the new one or
+// none, but never a part of one.
 func writeFileAtomically(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -74,7 +74,7 @@ func writeFileAtomically(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// Write writes the info file.
+// Write writes the info to a file.
 func (i Info) Write(path string) error {
 	text, err := json.MarshalIndent(i, "", "  ")
 	if err != nil {

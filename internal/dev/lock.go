@@ -8,7 +8,7 @@ import (
 	"parapet/internal/filelock"
 )
 
-// lockFolder takes the data folder for this process, until its end at the latest.
+// lockFolder locks the data folder for this process.
 func lockFolder(dir string) (*filelock.Lock, error) {
 	lock, err := filelock.Try(filepath.Join(dir, "lock"))
 	var held *filelock.HeldError
@@ -18,7 +18,7 @@ func lockFolder(dir string) (*filelock.Lock, error) {
 		if held.PID != 0 {
 			holder += fmt.Sprintf(" (process %d)", held.PID)
 		}
-		return nil, fmt.Errorf("data folder %s is in use by %s; stop it, or choose another folder with --data-dir", dir, holder)
+		return nil, fmt.Errorf("data folder %s is in use by %s; stop it or choose another folder with --data-dir", dir, holder)
 	case err != nil:
 		return nil, fmt.Errorf("data folder: %w", err)
 	}

@@ -14,9 +14,9 @@ import (
 	"parapet/internal/clock"
 )
 
-// TestLostAnswer_PtCarriesAChangeOutOnce puts a proxy between pt and the real server
-// that cuts the connection after the server has carried a change out.
-func TestLostAnswer_PtCarriesAChangeOutOnce(t *testing.T) {
+// TestPt_LostResponse_ExecutesChangeOnce uses a proxy between pt and the real server that
+// cuts the connection after the server has executed a change.
+func TestPt_LostResponse_ExecutesChangeOnce(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	token := d.login(t, "project-manager@acme.example")
@@ -58,7 +58,7 @@ func TestLostAnswer_PtCarriesAChangeOutOnce(t *testing.T) {
 		t.Errorf("one lost answer: %d projects, want 1", n)
 	}
 
-	// No answer comes through: pt says so, and the command with its key finds out.
+	// Every response is lost: pt reports that, and the command in its hint finds the result.
 	cuts.Store(1000)
 	code, out := pt("create-project", "--name", "Lostforever", "--start", "2027-01-01")
 	if code != cli.ExitUnknown || !strings.Contains(out, "may or may not have happened") {
@@ -74,7 +74,7 @@ func TestLostAnswer_PtCarriesAChangeOutOnce(t *testing.T) {
 		t.Errorf("every answer lost: %d projects, want 1", n)
 	}
 
-	// An operation that gives out a secret takes no key: it is sent once.
+	// An operation that returns a secret accepts no idempotency key, so it is sent once.
 	cuts.Store(1000)
 	session := d.login(t, "member@acme.example")
 	env := token

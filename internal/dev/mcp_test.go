@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialTools is a client of the running server's tools, with headers of its own.
+// dialTools connects an MCP client to the running server, with additional headers.
 func (d *Dev) dialTools(t *testing.T, headers map[string]string, query string) (*sdk.ClientSession, error) {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
@@ -46,9 +46,9 @@ func callTool(t *testing.T, c *sdk.ClientSession, name string, args map[string]a
 	return data
 }
 
-// TestToolsHaveTheCallersAuthority tries on the real server whether a tool does
-// what its caller may and nothing else.
-func TestToolsHaveTheCallersAuthority(t *testing.T) {
+// TestMCP_ToolsHaveTheCallersAuthority verifies on the real server that a tool can do exactly
+// what its caller may do.
+func TestMCP_ToolsHaveTheCallersAuthority(t *testing.T) {
 	t.Parallel()
 	log := &logged{}
 	d := startDevWith(t, nil, slog.NewJSONHandler(log, nil))
@@ -99,9 +99,9 @@ func TestToolsHaveTheCallersAuthority(t *testing.T) {
 	}
 }
 
-// TestAWaitEnds waits for a decision by the tool: an answer ends it, its client's
-// end does, and the server's.
-func TestAWaitEnds(t *testing.T) {
+// TestMCP_WaitDecisionEnds waits for a decision with the tool. The wait ends with an answer,
+// when the client disconnects, and when the server stops.
+func TestMCP_WaitDecisionEnds(t *testing.T) {
 	t.Parallel()
 	d, err := Start(t.Context(), Options{DataDir: t.TempDir(), Getenv: func(n string) string { return map[string]string{"PORT": "0", "PT_DRAIN_SECONDS": "20"}[n] }, Version: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -184,8 +184,8 @@ func TestAWaitEnds(t *testing.T) {
 	}
 }
 
-// inFlight is the number of requests that the server is answering, the one that
-// asks for it left out.
+// inFlight returns the number of requests in progress, without the request that reads the
+// metric.
 func (d *Dev) inFlight(t *testing.T) int {
 	t.Helper()
 	w := d.ask(t, "GET", "/metrics", "", nil)
@@ -199,8 +199,8 @@ func (d *Dev) inFlight(t *testing.T) int {
 	return 0
 }
 
-// untilWaiting waits until a tool's request and the operation behind it are under
-// way.
+// untilWaiting waits until a tool's request and the operation behind it are in
+// progress.
 func (d *Dev) untilWaiting(t *testing.T) { t.Helper(); d.until(t, 2) }
 
 func (d *Dev) untilNobodyAsks(t *testing.T) { t.Helper(); d.until(t, 0) }

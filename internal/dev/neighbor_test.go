@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// project makes a project with n tasks, as a tenant's project manager, and gives
-// the paths of the tasks.
+// project creates a project with n tasks as a tenant's project manager, and returns the
+// paths of the tasks.
 func (d *Dev) project(t *testing.T, token, prefix string, n int) (project string, tasks []string) {
 	t.Helper()
 	var made struct{ ID string }
@@ -33,7 +33,7 @@ func (d *Dev) project(t *testing.T, token, prefix string, n int) (project string
 	return project, tasks
 }
 
-// must asks for JSON and fails the test unless the answer is a success.
+// must sends a request with JSON and fails the test unless it succeeds.
 func (d *Dev) must(t *testing.T, token, method, path string, in, out any) {
 	t.Helper()
 	body, err := json.Marshal(in)
@@ -46,7 +46,7 @@ func (d *Dev) must(t *testing.T, token, method, path string, in, out any) {
 	}
 }
 
-// connect opens a connection of the database's owner.
+// connect opens a connection as the database's owner.
 func (d *Dev) connect(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), d.info.DirectURL)
@@ -57,7 +57,7 @@ func (d *Dev) connect(t *testing.T) *pgx.Conn {
 	return conn
 }
 
-// await polls until a query of one number gives at least want.
+// await polls a query that returns a number until it is at least want.
 func await(t *testing.T, conn *pgx.Conn, sql string, want int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -74,13 +74,13 @@ func await(t *testing.T, conn *pgx.Conn, sql string, want int) {
 	}
 }
 
-// waitingWritersSQL counts connections of this test's database alone: other tests
+// waitingWritersSQL counts only connections of this test's database, because other tests
 // use the same server.
 const waitingWritersSQL = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND usename = 'parapet_tracker'`
 
 // TestLockedRow_LeavesOtherTenantsAlone lets 200 updates of one tenant wait for
-// one row. Another tenant reads and writes all the while, the tenant itself reads,
-// and the updates are answered 503 with Retry-After.
+// one row. Meanwhile another tenant can read and write and the same tenant can read; the
+// updates get 503 with Retry-After.
 func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 	t.Parallel()
 	d := startDevWith(t, map[string]string{"PT_LOCK_TIMEOUT_MS": "3000"}, slog.DiscardHandler)
@@ -123,7 +123,7 @@ func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 		}
 		reasons[e.Error.Reason]++
 	}
-	// Those that waited for the row, and those that waited for a connection.
+	// Some updates waited for the row, others for a connection.
 	if reasons["TENANT_BUSY"] == 0 || reasons["RECORD_LOCKED"] == 0 || len(reasons) != 2 {
 		t.Errorf("reasons: %v", reasons)
 	}
@@ -140,9 +140,9 @@ func TestLockedRow_LeavesOtherTenantsAlone(t *testing.T) {
 	}
 }
 
-// TestReadOnlyDatabase_Answers503WithReason makes the database refuse changes, as
-// a standby does.
-func TestReadOnlyDatabase_Answers503WithReason(t *testing.T) {
+// TestReadOnlyDatabase_Returns503WithReason makes the database reject changes, as a
+// standby does.
+func TestReadOnlyDatabase_Returns503WithReason(t *testing.T) {
 	t.Parallel()
 	d := startDevWith(t, nil, slog.DiscardHandler)
 	manager := d.login(t, "project-manager@acme.example")
@@ -156,7 +156,7 @@ func TestReadOnlyDatabase_Answers503WithReason(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A pool notices a connection that was ended when it uses it.
+	// A pool notices a terminated connection when it uses it.
 	for range 40 {
 		if d.ask(t, "GET", tasks[0], manager, nil).Code == 200 {
 			break
@@ -169,7 +169,7 @@ func TestReadOnlyDatabase_Answers503WithReason(t *testing.T) {
 		{"POST", "/api/auth/login", d.credentials(t, "project-manager@acme.example")},
 		{"POST", "/api/auth/api-keys", `{"label":"x"}`},
 	} {
-		// Other connections of the pool may have been ended, too: these are not tried.
+		// Other connections of the pool may also have been terminated; retry those.
 		var w *httptest.ResponseRecorder
 		for range 40 {
 			if w = d.ask(t, a.method, a.path, manager, []byte(a.body)); strings.Contains(w.Body.String(), "DATABASE_READ_ONLY") {
@@ -185,7 +185,7 @@ func TestReadOnlyDatabase_Answers503WithReason(t *testing.T) {
 	}
 }
 
-// credentials is the body of a login.
+// credentials returns the body of a login.
 func (d *Dev) credentials(t *testing.T, email string) string {
 	t.Helper()
 	for _, tenant := range d.info.Tenants {
@@ -203,9 +203,9 @@ func (d *Dev) credentials(t *testing.T, email string) string {
 	return ""
 }
 
-// TestDeadline_AnswersForADatabaseThatDoesNot blocks reads and the check of the
-// tenant context inside the server, for longer than a request may take.
-func TestDeadline_AnswersForADatabaseThatDoesNot(t *testing.T) {
+// TestRequestTimeout_BlockedDatabase_Returns503 blocks reads and the check of the tenant
+// context in the database for longer than the request timeout.
+func TestRequestTimeout_BlockedDatabase_Returns503(t *testing.T) {
 	t.Parallel()
 	d := startDevWith(t, map[string]string{"PT_REQUEST_TIMEOUT_SECONDS": "5", "PT_LOCK_TIMEOUT_MS": "60000"}, slog.DiscardHandler)
 	manager := d.login(t, "project-manager@acme.example")

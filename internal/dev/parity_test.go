@@ -24,7 +24,7 @@ import (
 	"parapet/internal/op"
 )
 
-// outcome is what came of an operation: its data, or how it was refused.
+// outcome is the result of an operation: its data or its error.
 type outcome struct {
 	Data                                     any
 	Code, Message, Reason, Field, Permission string
@@ -38,13 +38,13 @@ func (o outcome) String() string {
 	return string(text)
 }
 
-// way is one of the ways to ask for an operation.
+// way is an interface through which operations can be called.
 type way struct {
 	name string
 	ask  func(t *testing.T, o *op.Operation, args map[string]any) outcome
 }
 
-// request writes the request of arguments, apart from the code that is tested.
+// request encodes arguments as an HTTP request, independently of the code under test.
 func request(o *op.Operation, args map[string]any) (target string, body []byte) {
 	target = o.Path
 	query := url.Values{}
@@ -74,7 +74,7 @@ func request(o *op.Operation, args map[string]any) (target string, body []byte) 
 		target += "?" + query.Encode()
 	}
 	if o.HasBody() {
-		body, _ = json.Marshal(members) // what was read from JSON is written as JSON
+		body, _ = json.Marshal(members) // members come from JSON, so this cannot fail
 	}
 	return target, body
 }
@@ -107,7 +107,7 @@ func parsed(t *testing.T, text []byte) any {
 	return v
 }
 
-// pt runs pt in this process.
+// pt returns pt as a program in this process.
 func (d *Dev) pt(t *testing.T, token string, in io.Reader, out, errs io.Writer) cli.Program {
 	t.Helper()
 	env := map[string]string{"PT_BASE_URL": d.App().BaseURL(), "PT_AUTH_TOKEN": token, "PT_CONFIG_DIR": t.TempDir()}
@@ -134,7 +134,7 @@ func (d *Dev) overPT(token string) way {
 	}}
 }
 
-// bearerOf sends a credential with every request.
+// bearerOf is a transport that adds a credential to every request.
 type bearerOf string
 
 func (b bearerOf) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -170,7 +170,7 @@ func (d *Dev) overStdio(t *testing.T, token string) way {
 	return tools(t, "the tool over stdio", &sdk.IOTransport{Reader: fromServer, Writer: toServer})
 }
 
-// tools asks by tools, and holds each answer against the tool's own schema.
+// tools calls operations as MCP tools and validates each result against the tool's schema.
 func tools(t *testing.T, name string, transport sdk.Transport) way {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "parity", Version: "1"}, nil).Connect(t.Context(), transport, nil)
@@ -223,11 +223,11 @@ func tools(t *testing.T, name string, transport sdk.Transport) way {
 	}}
 }
 
-// notTools are the operations that have to do with the credential's own secret
-// or session.
+// notTools are operations that return a secret or change the credential or session, so they
+// are not exposed as tools.
 var notTools = []string{"login", "logout", "change-password", "change-email", "request-password-reset", "reset-password", "issue-key", "issue-service-key"}
 
-// arguments fills an input from the world, and what is required beside.
+// arguments returns the required input of an operation with values from the world.
 func (w *parityWorld) arguments(t testing.TB, o *op.Operation) map[string]any {
 	t.Helper()
 	args := map[string]any{}
@@ -259,8 +259,8 @@ var (
 	moments = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})`)
 )
 
-// plain makes what two worlds hold comparable: ids by the order in which they
-// appear, moments as such, the world's tag as such.
+// plain makes outcomes of two worlds comparable: it replaces ids by the order of their
+// appearance, timestamps, and the world's tag.
 func plain(o outcome, tag string) string {
 	text := strings.NewReplacer(tag, "TAG", strings.ToLower(tag), "tag").Replace(o.String())
 	text = moments.ReplaceAllString(text, "MOMENT")
@@ -273,11 +273,11 @@ func plain(o outcome, tag string) string {
 	})
 }
 
-// moving are reads whose answer grows while the others ask.
+// moving are reads whose result grows while other requests run.
 var moving = []string{"list-decisions", "list-events", "list-audit-entries", "list-keys", "list-notifications"}
 
-// TestParity asks for every operation by HTTP, by pt and by the tool, over HTTP
-// and over stdio: the same input gives the same data and the same refusal.
+// TestParity calls every operation over HTTP, with pt, and as an MCP tool over HTTP and
+// stdio: the same input must return the same data or the same error.
 func TestParity(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
@@ -300,7 +300,7 @@ func TestParity(t *testing.T) {
 			by := ways(t, d.login(t, email))
 			for _, o := range operations {
 				if o.Effect.Changes() && email != "guest@acme.example" && len(o.PathParts()) == 0 {
-					continue // it would be done, in the stranger's own tenant
+					continue // it would succeed in the caller's own tenant
 				}
 				sameFrom(t, by, o, w.arguments(t, o), email)
 			}
@@ -340,7 +340,7 @@ func TestParity(t *testing.T) {
 	t.Run("writes", func(t *testing.T) { d.parityOfWrites(t, operations, admin, byAdmin) })
 }
 
-// sameFrom asks in every way and wants one outcome, which it gives.
+// sameFrom calls the operation through every interface, expects one outcome and returns it.
 func sameFrom(t *testing.T, by []way, o *op.Operation, args map[string]any, note string) outcome {
 	t.Helper()
 	first := by[0].ask(t, o, args)
@@ -350,7 +350,7 @@ func sameFrom(t *testing.T, by []way, o *op.Operation, args map[string]any, note
 			continue
 		}
 		if note != "a read" && first.Code == "VALIDATION" {
-			// Which words say it may differ where a client can tell before it asks.
+			// The message may differ if a client detects the error before it sends the request.
 			got.Message = first.Message
 		}
 		if want, is := plain(first, "\x00"), plain(got, "\x00"); want != is {
@@ -360,7 +360,7 @@ func sameFrom(t *testing.T, by []way, o *op.Operation, args map[string]any, note
 	return first
 }
 
-// wrong makes inputs that the operation refuses whoever asks.
+// wrong returns inputs that the operation rejects for every caller.
 func (w *parityWorld) wrong(t *testing.T, o *op.Operation) map[string]map[string]any {
 	t.Helper()
 	inputs := map[string]map[string]any{}
@@ -397,8 +397,8 @@ func (w *parityWorld) wrong(t *testing.T, o *op.Operation) map[string]map[string
 	return inputs
 }
 
-// parityOfWrites does the same to four worlds, what loses something last and the
-// innermost first.
+// parityOfWrites runs all writes in four worlds, destructive ones last and inner records
+// before outer ones.
 func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin string, by []way) {
 	t.Helper()
 	var writes []*op.Operation
@@ -406,7 +406,7 @@ func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin str
 		if o.Effect == op.Write {
 			writes = append(writes, o)
 		}
-		// What stands in something is declared behind it, and goes before it.
+		// An inner record is declared after its outer one, and must be deleted before it.
 		if o := operations[len(operations)-1-i]; o.Effect == op.Destroy {
 			writes = append(writes, o)
 		}
@@ -430,7 +430,7 @@ func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin str
 	done := 0
 	for _, o := range writes {
 		if o.Name == "disable-tenant" {
-			continue // for all four worlds at once; the refusals have it
+			continue // it affects all four worlds; the error cases cover it
 		}
 		var want string
 		for i, way := range by {

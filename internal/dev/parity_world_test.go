@@ -10,20 +10,20 @@ import (
 	"parapet/internal/uid"
 )
 
-// parityWorld is a project with one of everything in it. Each way of asking gets
-// one of its own, so that what they write is the same and does not meet.
+// parityWorld is a project with one of every kind of record. Each interface has its own, so
+// that their writes are equal and do not affect each other.
 type parityWorld struct {
 	d     *Dev
 	token string
-	// tag is in every name that must be unique.
+	// tag is part of every name that must be unique.
 	tag string
-	// ids are the values of fields by their names, and of fields of one operation
-	// by its name, a space and theirs.
+	// ids are the values of fields by field name, or by operation name, a space and the field
+	// name.
 	ids map[string]any
 }
 
-// newParityWorld builds it. What can't be made is left out: its operations then
-// compare their refusals, and the test counts what succeeds.
+// newParityWorld creates the world. Records that cannot be created are omitted: their
+// operations then compare errors, and the test counts the successes.
 func newParityWorld(t testing.TB, d *Dev, token, tag string) *parityWorld {
 	t.Helper()
 	w := &parityWorld{d: d, token: token, tag: tag, ids: map[string]any{}}
@@ -124,7 +124,7 @@ func (w *parityWorld) get(t testing.TB, path string, out any) {
 	}
 }
 
-// make creates something and gives its members, none where it was refused.
+// make creates a record and returns its members, or none if it was rejected.
 func (w *parityWorld) make(t testing.TB, path string, body map[string]any) map[string]any {
 	t.Helper()
 	var text []byte
@@ -143,7 +143,7 @@ func (w *parityWorld) make(t testing.TB, path string, body map[string]any) map[s
 	return out
 }
 
-// value gives what a field of an operation is to be, where the world knows.
+// value returns the value for a field of an operation, if the world has one.
 func (w *parityWorld) value(o *op.Operation, f op.Field) (any, bool) {
 	if v, ok := w.ids[o.Name+" "+f.Name]; ok {
 		return v, v != nil

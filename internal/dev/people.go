@@ -1,7 +1,7 @@
 package dev
 
-// seedUser is one user of every seeded tenant. They are parts to play, not people;
-// their addresses are under .example (RFC 2606) and reach nobody.
+// seedUser is a user that every seeded tenant has. The users stand for roles, not real
+// people; their addresses are under .example (RFC 2606), which receives no mail.
 type seedUser struct {
 	name, display string
 	role          string
@@ -15,8 +15,8 @@ type seedTenant struct {
 	organisation     string
 }
 
-// office is the tenant that administers the others, and where the person with
-// two memberships is at home.
+// office is the programme office, which administers the other tenants. It is the home
+// tenant of the user with two memberships.
 const office = "northwind"
 
 func seedTenants() []seedTenant {
@@ -27,8 +27,8 @@ func seedTenants() []seedTenant {
 	}
 }
 
-// demoUsers are the persons of every tenant, one for each default role, with
-// clearances from the lowest tier to the highest.
+// demoUsers returns the human users of every tenant: one for each default role, with
+// clearances from the lowest to the highest tier.
 func demoUsers() []seedUser {
 	return []seedUser{
 		{name: "admin", display: "Admin", role: "Admin", clearance: "SECRET"},
@@ -42,7 +42,7 @@ func demoUsers() []seedUser {
 	}
 }
 
-// agents are the synthetic agents of every tenant.
+// agents returns the synthetic agents of every tenant.
 func agents() []seedUser {
 	return []seedUser{
 		{name: "agent+builder", display: "Builder agent", role: "Agent", clearance: "INTERNAL"},
@@ -50,7 +50,7 @@ func agents() []seedUser {
 	}
 }
 
-// visitor is the person of the office that has a membership in visited too.
+// visitor is the user of the office who also has a membership in visitedTenant.
 const (
 	visitor       = "project-manager"
 	visitedTenant = "acme"

@@ -16,13 +16,13 @@ import (
 	"parapet/internal/op"
 )
 
-// decided is what a replay has to give again.
+// decided is the rule and reason that a replay must reproduce.
 type decided struct{ rule, reason string }
 
-// TestReplay_GivesTheRecordedAnswers makes decisions over HTTP, rebuilds the input of
-// each from what get-decision returns and nothing else, and evaluates it with policies
-// of the same revision.
-func TestReplay_GivesTheRecordedAnswers(t *testing.T) {
+// TestReplay_ReturnsTheRecordedDecisions makes decisions over HTTP, rebuilds the input of
+// each using only the response of get-decision, and evaluates it with policies of the same
+// revision.
+func TestReplay_ReturnsTheRecordedDecisions(t *testing.T) {
 	t.Parallel()
 	s := &stage{Dev: startDev(t), t: t}
 	wanted := decideForReplay(s)
@@ -54,8 +54,8 @@ func TestReplay_GivesTheRecordedAnswers(t *testing.T) {
 	checkSnapshotDecides(t, engine, found)
 }
 
-// checkSnapshotDecides changes the snapshots of decisions and wants other answers: a
-// replay that gave the recorded answer whatever the snapshot holds would prove nothing.
+// checkSnapshotDecides changes the snapshots of decisions and expects other results: a replay
+// that ignored the snapshot would prove nothing.
 func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[decided]identity.Decision) {
 	t.Helper()
 	const access = "parapet/access/allow"
@@ -112,7 +112,7 @@ func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[decided]
 	}
 }
 
-// decideForReplay gets every kind of answer that requests can get, and returns them.
+// decideForReplay causes every kind of decision that requests can cause, and returns them.
 func decideForReplay(s *stage) []decided {
 	const access = "parapet/access/allow"
 	admin, manager, member := s.as("admin@acme.example"), s.as("project-manager@acme.example"), s.as("member@acme.example")
@@ -127,7 +127,7 @@ func decideForReplay(s *stage) []decided {
 	task := s.want(201, "", "POST", "/api/projects/"+open+"/tasks", manager, body{"title": "Weld"}).field(s.t, "id")
 	rename := body{"name": "Renamed"}
 
-	// Each cause of a denial.
+	// Every reason for a denial.
 	s.want(404, "", "GET", "/api/projects/"+secret, manager, nil)
 	s.want(403, "", "POST", "/api/projects", guest, body{"name": "No", "startDate": "2027-01-01"})
 	s.want(403, "", "DELETE", "/api/projects/"+open+"/tasks/"+task, member, nil)
@@ -150,7 +150,7 @@ func decideForReplay(s *stage) []decided {
 	s.want(403, "", "PATCH", "/api/projects/"+other, scoped, rename)
 	s.want(200, "", "GET", "/api/projects", scoped, nil)
 
-	// On another's behalf.
+	// A delegation.
 	s.want(403, "", "PATCH", "/api/projects/"+open, reviewer, rename)
 	s.want(201, "", "POST", "/api/delegations", manager, body{
 		"delegate": s.user("acme", "reviewer@acme.example"), "permissions": []string{"project.update"}, "scope": "PROJECT", "projectId": open,
@@ -159,7 +159,7 @@ func decideForReplay(s *stage) []decided {
 	s.want(200, "", "PATCH", "/api/projects/"+open, reviewer, body{"name": "For another"})
 	s.want(403, "", "PATCH", "/api/projects/"+other, reviewer, rename)
 
-	// Questions of their own.
+	// Custom decisions.
 	s.want(200, "", "GET", "/api/auth/me", member, nil)
 	s.want(200, "", "GET", "/api/projects", member, nil, "x-act-as-org", string(s.tenant("acme").ID))
 	s.want(403, "", "POST", "/api/auth/api-keys", key, body{"label": "by key"})
@@ -185,8 +185,8 @@ func decideForReplay(s *stage) []decided {
 	}
 }
 
-// until lists the tenant's decisions once all that are wanted are among them: the log
-// is written behind.
+// until lists the tenant's decisions, once all the wanted ones are among them, because the
+// log is written asynchronously.
 func (s *stage) until(token string, wanted []decided) []identity.DecisionEntry {
 	s.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
@@ -210,7 +210,7 @@ func (s *stage) until(token string, wanted []decided) []identity.DecisionEntry {
 	}
 }
 
-// kindOf names the rule and the reason; a delegation is the reason where one allowed.
+// kindOf returns the rule and the reason; "on behalf" if a delegation allowed it.
 func kindOf(e identity.DecisionEntry) decided {
 	input, _ := e.Input.(map[string]any)
 	if input["delegation"] != nil {
@@ -219,7 +219,7 @@ func kindOf(e identity.DecisionEntry) decided {
 	return decided{e.Rule, strings.Join(e.Reasons, " ")}
 }
 
-// recorded is what a reviewer makes of the answer of get-decision.
+// recorded builds the record for a replay from the response of get-decision.
 func recorded(t *testing.T, d identity.Decision) authz.Recorded {
 	t.Helper()
 	input, err := json.Marshal(d.Input)
@@ -243,7 +243,7 @@ func recorded(t *testing.T, d identity.Decision) authz.Recorded {
 	return r
 }
 
-// differs tells how a replay differs from the record; empty is not at all.
+// differs describes how a replay differs from the record; empty if it does not.
 func differs(d identity.Decision, r authz.Replayed) string {
 	if r.Incomplete && !d.Allow {
 		return ""
@@ -265,7 +265,7 @@ func differs(d identity.Decision, r authz.Replayed) string {
 	return ""
 }
 
-// replayAll evaluates again whatever was decided since the start, in every tenant.
+// replayAll replays every decision since the start, in every tenant.
 func replayAll(s *stage) {
 	engine, err := authz.New(s.t.Context(), authz.Config{})
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 )
 
-// secrets are made once for a data folder and kept in it.
+// secrets are generated once per data folder and stored in it.
 type secrets struct {
 	APIKeyJWTSecret string `json:"apiKeyJwtSecret"`
 	CronSecret      string `json:"cronSecret"`
-	// PasswordSeed derives the seeded people's passwords, so that a second start
-	// knows them without their being stored.
+	// PasswordSeed derives the passwords of the seeded users, so that they are the same
+	// after a restart without being stored.
 	PasswordSeed string `json:"passwordSeed"`
 }
 
@@ -29,7 +29,7 @@ func loadSecrets(dir string) (secrets, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
 		if err := json.Unmarshal(text, &s); err != nil || s.APIKeyJWTSecret == "" || s.CronSecret == "" || s.PasswordSeed == "" {
-			return s, fmt.Errorf("%s is damaged: remove the data folder to start anew", path)
+			return s, fmt.Errorf("%s is damaged; remove the data folder to start again", path)
 		}
 		return s, nil
 	}
@@ -51,7 +51,7 @@ func random() []byte {
 	return b
 }
 
-// password is that of a seeded person: the same at every start of the folder.
+// password returns the password of a seeded user. It is the same at every start of the folder.
 func (s secrets) password(email string) string {
 	mac := hmac.New(sha256.New, []byte(s.PasswordSeed))
 	mac.Write([]byte(email))

@@ -22,11 +22,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// seeded marks a data folder whose database has been seeded whole.
+// seeded is the file that marks a data folder whose database was seeded completely.
 const seeded = "seeded"
 
-// seed makes the tenants where they have never been made, and tells what is in
-// them. It starts again where it was cut off.
+// seed creates the tenants unless they exist, and returns them with their contents. If it
+// was interrupted, the next call starts again.
 func seed(ctx context.Context, cfg app.Config, dir string, s secrets) ([]Tenant, error) {
 	marker := filepath.Join(dir, seeded)
 	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func seed(ctx context.Context, cfg app.Config, dir string, s secrets) ([]Tenant,
 	} else if err != nil {
 		return nil, err
 	}
-	// Row-level security may hide every tenant from the owner, and none from parapet_auth.
+	// Row-level security may hide every tenant from the owner, but none from parapet_auth.
 	url, err := postgres.RoleURL(cfg.DatabaseURL, postgres.RoleAuth, cfg.DBRoleSecret)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func openDatabase(ctx context.Context, url string, f func(*pgx.Conn) error) erro
 	return f(conn)
 }
 
-// create makes everything in one transaction, then provisions the service
-// principals as an operator would.
+// create creates all tenants in one transaction and then provisions the service principals
+// as an operator would.
 func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	engine, err := authz.New(ctx, authz.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -111,7 +111,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	return nil
 }
 
-// createUsers makes the people and agents of one tenant.
+// createUsers creates the users and agents of one tenant.
 func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant, organisation op.UUID, s secrets) error {
 	for _, u := range demoUsers() {
 		email := address(u.name, h.slug)
@@ -146,7 +146,7 @@ SELECT u.id, u.email, u.principal_kind, u.status, u.integration_key, m.clearance
 FROM identity.memberships m JOIN identity.users u ON u.id = m.user_id
 WHERE m.tenant_id = @tenant ORDER BY u.home_tenant_id <> m.tenant_id, u.created_at, u.id`
 
-// readTenants tells what the seeded tenants hold now.
+// readTenants returns the seeded tenants with their current contents.
 func readTenants(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, error) {
 	passwords := map[string]string{}
 	var slugs []string

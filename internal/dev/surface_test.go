@@ -27,14 +27,14 @@ var seededDatabase = devtest.NewTemplate(func(ctx context.Context, dataDir strin
 	return Seed(ctx, Options{DataDir: dataDir, Getenv: getenv, Version: "test", Log: slog.New(slog.DiscardHandler)})
 })
 
-// startDev runs the product on a seeded database of its own, without a listener's
-// client: requests go straight to the handler.
+// startDev starts the server on a seeded database. Tests call its handler directly,
+// without a network connection.
 func startDev(t testing.TB) *Dev {
 	t.Helper()
 	return startDevWith(t, nil, slog.DiscardHandler)
 }
 
-// startDevWith is startDev with more settings and a log.
+// startDevWith is startDev with additional settings and a log.
 func startDevWith(t testing.TB, more map[string]string, log slog.Handler) *Dev {
 	t.Helper()
 	c := seededDatabase.New(t)
@@ -95,13 +95,13 @@ func (d *Dev) login(t testing.TB, email string) string {
 	return ""
 }
 
-// sample fills an input with values that its declaration takes, so that nothing
-// but the caller's authority can be what refuses it.
+// sample returns a valid input of the operation, so that only the caller's authority can
+// cause an error.
 func sample(t testing.TB, o *op.Operation) any {
 	t.Helper()
 	in := reflect.New(o.In)
 	for _, f := range o.Fields {
-		// A page size of zero stands for the default on the wire, and is no value.
+		// An empty page size means the default in a request; it is not a valid value.
 		if !f.Required && f.Default == "" {
 			continue
 		}
@@ -167,9 +167,9 @@ func fill(t testing.TB, f op.Field, v reflect.Value) {
 	}
 }
 
-// TestEveryOperation holds each operation of the server against the walls that
-// all share: nobody, a stranger to the permission, and the policies' catalogue.
-func TestEveryOperation(t *testing.T) {
+// TestEveryOperation_RequiresCredentialAndPermission calls each operation without a
+// credential and without the permission, and looks its permission up in the catalogue.
+func TestEveryOperation_RequiresCredentialAndPermission(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	powerless := d.login(t, "platform-admin@acme.example")
@@ -209,9 +209,9 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
-// TestForeignIsAbsent asks for everything that has an id with an id of another
-// tenant and with one of nobody: the answers are the same but for the request.
-func TestForeignIsAbsent(t *testing.T) {
+// TestEveryOperation_ForeignIDLooksAbsent calls every operation with the id of another
+// tenant's record and with an unknown id: the responses must be equal.
+func TestEveryOperation_ForeignIDLooksAbsent(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	manager := d.login(t, "project-manager@acme.example")
@@ -299,8 +299,8 @@ func TestForeignIsAbsent(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreNone sends what is no id wherever an id belongs.
-func TestIDsThatAreNone(t *testing.T) {
+// TestEveryOperation_RejectsInvalidIDs sends invalid values for every id.
+func TestEveryOperation_RejectsInvalidIDs(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	admin := d.login(t, "admin@acme.example")

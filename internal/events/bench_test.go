@@ -15,8 +15,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// BenchmarkDispatch moves ten thousand events to three subscribers, whose effect
-// is one statement a batch.
+// BenchmarkDispatch moves ten thousand events to three subscribers, which execute one
+// statement per batch.
 func BenchmarkDispatch(b *testing.B) {
 	const n = 10_000
 	db := pgtest.New(b)
@@ -39,7 +39,7 @@ func BenchmarkDispatch(b *testing.B) {
 }
 
 // BenchmarkBacklog delivers 20,000 pending events to three subscribers. It starts
-// from an empty queue for which the server has planned every statement.
+// with statements that the server planned for an empty queue.
 func BenchmarkBacklog(b *testing.B) {
 	const n = 20_000
 	for b.Loop() {
@@ -64,8 +64,8 @@ func BenchmarkBacklog(b *testing.B) {
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkLatencyAtRate is the time from the commit to the effect for events that
-// come at a steady 300 a second, for ten seconds.
+// BenchmarkLatencyAtRate measures the time from commit to effect at a steady 300 events a
+// second, for ten seconds.
 func BenchmarkLatencyAtRate(b *testing.B) {
 	const rate, n = 300, 3000
 	db := pgtest.New(b)
@@ -118,7 +118,7 @@ func BenchmarkLatencyAtRate(b *testing.B) {
 	<-ended
 }
 
-// BenchmarkAppend writes one event a transaction.
+// BenchmarkAppend writes one event per transaction.
 func BenchmarkAppend(b *testing.B) {
 	db := pgtest.New(b)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
@@ -127,7 +127,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency is the time from the commit to the effect, woken by a notice.
+// BenchmarkLatency measures the time from commit to effect after a notification.
 func BenchmarkLatency(b *testing.B) {
 	db := pgtest.New(b)
 	withTaken(b, db)
@@ -139,7 +139,7 @@ func BenchmarkLatency(b *testing.B) {
 	go func() { defer close(ended); _ = d.Run(ctx) }()
 	publish(b, module, tenant, numbered(tenant, "a", "0"))
 	<-taken
-	time.Sleep(time.Second) // until it sleeps between its ticks
+	time.Sleep(time.Second) // until the dispatcher waits for its next tick
 	for b.Loop() {
 		publish(b, module, tenant, numbered(tenant, "a", "1"))
 		<-taken

@@ -28,7 +28,7 @@ func pending(tb testing.TB, db *pgtest.DB) events.Backlog {
 	return b
 }
 
-func TestEverySubscriberTakesWhatItWants(t *testing.T) {
+func TestDispatcher_DeliversMatchingEventsToEachSubscriber(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
@@ -39,25 +39,24 @@ func TestEverySubscriberTakesWhatItWants(t *testing.T) {
 	only.Types = []string{"catalog.entry.created", "catalog.*"}
 	d := dispatcher(t, db, nil, collector("all", nil), only)
 	if n, err := d.Drain(t.Context()); err != nil || n != 3 {
-		t.Fatalf("moved %d, %v", n, err)
+		t.Fatalf("Drain: moved %d events, %v; want 3", n, err)
 	}
 	if got := takenBy(t, owner, "all"); !reflect.DeepEqual(got, []string{"a/1", "b/2"}) {
-		t.Errorf("all took %v", got)
+		t.Errorf("subscriber all: got %v", got)
 	}
 	if got := takenBy(t, owner, "only"); !reflect.DeepEqual(got, []string{"e/0"}) {
-		t.Errorf("only took %v", got)
+		t.Errorf("subscriber only: got %v", got)
 	}
 	if b := pending(t, db); b != (events.Backlog{}) {
-		t.Errorf("left: %+v", b)
+		t.Errorf("backlog after Drain: got %+v, want none", b)
 	}
 	if n, err := d.Drain(t.Context()); err != nil || n != 0 {
-		t.Errorf("a second time: %d, %v", n, err)
+		t.Errorf("second Drain: moved %d events, %v; want 0", n, err)
 	}
 }
 
-// An event that comes again, because a delivery was written again, is known by
-// its id.
-func TestProcessedIdsStopASecondEffect(t *testing.T) {
+// A redelivered event is recognized by its id.
+func TestDispatcher_SkipsProcessedEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := withTaken(t, db), uid.New()
@@ -72,11 +71,11 @@ func TestProcessedIdsStopASecondEffect(t *testing.T) {
 		}
 	}
 	if got := takenBy(t, owner, "s"); len(got) != 1 {
-		t.Fatalf("taken %v, want once", got)
+		t.Fatalf("events taken: got %v, want one", got)
 	}
 }
 
-func TestCutOffInMidBatchTheEffectHappensOnce(t *testing.T) {
+func TestDispatcher_CancelledBatch_IsRolledBackAndRedelivered(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := withTaken(t, db), uid.New()
@@ -95,26 +94,26 @@ func TestCutOffInMidBatchTheEffectHappensOnce(t *testing.T) {
 		return nil
 	}))
 	if _, err := d.Drain(ctx); err == nil {
-		t.Fatal("a cancelled dispatcher says that it is done")
+		t.Fatal("Drain with a cancelled context: got no error")
 	}
 	if got := takenBy(t, owner, "s"); len(got) != 0 {
-		t.Fatalf("%d effects of a batch that was cut off", len(got))
+		t.Fatalf("effects of a cancelled batch: got %d, want 0", len(got))
 	}
 	if _, err := d.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := takenBy(t, owner, "s"); len(got) != 50 {
-		t.Fatalf("%d effects, want 50", len(got))
+		t.Fatalf("effects after the second Drain: got %d, want 50", len(got))
 	}
 	var attempts int
 	if err := owner.QueryRow(t.Context(), `SELECT coalesce(max(attempts), 0) FROM events.deliveries`).Scan(&attempts); err != nil || attempts != 0 {
-		t.Errorf("being cut off counted as a failure: %d, %v", attempts, err)
+		t.Errorf("attempts after a cancellation: got %d, %v; want 0", attempts, err)
 	}
 }
 
-// The server ends the dispatcher's connections at random moments, as a kill -9
-// or a restart of Postgres does.
-func TestConnectionsThatAreCutLoseAndDoubleNothing(t *testing.T) {
+// The server terminates the dispatcher's connections at random times, as after a crash or
+// a restart of PostgreSQL.
+func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module := withTaken(t, db), db.Pool(t, postgres.RoleTracker)
@@ -137,7 +136,7 @@ func TestConnectionsThatAreCutLoseAndDoubleNothing(t *testing.T) {
 	}
 	stop()
 	running.Wait()
-	// The pool may still hold connections that were cut.
+	// The pool may still contain terminated connections.
 	eventually(t, func() bool { _, err := d.Drain(t.Context()); return err == nil })
 	for _, s := range []string{"one", "two"} {
 		got := takenBy(t, owner, s)
@@ -152,16 +151,16 @@ func TestConnectionsThatAreCutLoseAndDoubleNothing(t *testing.T) {
 				}
 			}
 			if !reflect.DeepEqual(have, want) {
-				t.Errorf("%s took of %s %v", s, aggregate, have)
+				t.Errorf("subscriber %s, aggregate %s: got %v", s, aggregate, have)
 			}
 		}
 	}
 	if b := pending(t, db); !b.Empty() || b.Parked != 0 {
-		t.Errorf("left: %+v", b)
+		t.Errorf("backlog after Drain: got %+v, want none", b)
 	}
 }
 
-func TestAPoisonEventIsParkedAndHoldsUpNobody(t *testing.T) {
+func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := withTaken(t, db), uid.New()
@@ -179,18 +178,18 @@ func TestAPoisonEventIsParkedAndHoldsUpNobody(t *testing.T) {
 		c.MaxAttempts = 3
 		c.Backoff = func(int) time.Duration { return 30 * time.Millisecond }
 	},
-		collector("error", poisoned(func() error { return errors.New("it\x00does not go") })),
-		collector("panic", poisoned(func() error { panic("it does not go") })),
+		collector("error", poisoned(func() error { return errors.New("handler\x00failed") })),
+		collector("panic", poisoned(func() error { panic("handler failed") })),
 		collector("healthy", nil))
 	if _, err := d.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := takenBy(t, owner, "healthy"); len(got) != 5 {
-		t.Errorf("the healthy subscriber took %v", got)
+		t.Errorf("subscriber healthy: got %v, want 5 events", got)
 	}
 	for _, s := range []string{"error", "panic"} {
 		if got := takenBy(t, owner, s); !reflect.DeepEqual(got, []string{"a/1", "b/2", "a/3"}) {
-			t.Errorf("%s took %v before the poison was parked", s, got)
+			t.Errorf("subscriber %s before the event was parked: got %v", s, got)
 		}
 	}
 	for range 4 {
@@ -201,38 +200,38 @@ func TestAPoisonEventIsParkedAndHoldsUpNobody(t *testing.T) {
 	}
 	for _, s := range []string{"error", "panic"} {
 		if got := takenBy(t, owner, s); !reflect.DeepEqual(got, []string{"a/1", "b/2", "a/3", "p/after"}) {
-			t.Errorf("%s took %v", s, got)
+			t.Errorf("subscriber %s after the event was parked: got %v", s, got)
 		}
 	}
 	if b := pending(t, db); !b.Empty() || b.Parked != 2 {
-		t.Errorf("left: %+v, want two parked", b)
+		t.Errorf("backlog: got %+v, want two parked", b)
 	}
 	var attempts int
 	var text string
 	if err := owner.QueryRow(t.Context(), `SELECT attempts, last_error FROM events.deliveries WHERE subscriber = 'error'`).Scan(&attempts, &text); err != nil ||
-		attempts != 3 || !strings.Contains(text, "does not go") {
-		t.Errorf("parked after %d attempts with %q, %v", attempts, text, err)
+		attempts != 3 || !strings.Contains(text, "failed") {
+		t.Errorf("parked delivery: got %d attempts, error %q, %v", attempts, text, err)
 	}
 
-	mended := dispatcher(t, db, nil, collector("error", nil))
+	fixed := dispatcher(t, db, nil, collector("error", nil))
 	list, err := events.ListParked(t.Context(), db.Pool(t, postgres.RoleJobs), 10)
 	if err != nil || len(list) != 2 || list[0].Attempts == 0 || list[0].LastError == "" || list[0].Type == "" {
-		t.Errorf("parked: %+v, %v", list, err)
+		t.Errorf("ListParked: got %+v, %v", list, err)
 	}
 	if n, err := events.Unpark(t.Context(), db.Pool(t, postgres.RoleJobs), "error"); err != nil || n != 1 {
-		t.Fatalf("unparked %d, %v", n, err)
+		t.Fatalf("Unpark: got %d, %v; want 1", n, err)
 	}
-	if _, err := mended.Drain(t.Context()); err != nil {
+	if _, err := fixed.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := takenBy(t, owner, "error"); len(got) != 5 {
-		t.Errorf("after mending: %v", got)
+		t.Errorf("subscriber error after Unpark: got %v, want 5 events", got)
 	}
 }
 
-// A batch that takes too long is broken up, and the event that takes too long is
-// parked like any other poison.
-func TestAnEventThatTakesTooLongIsParked(t *testing.T) {
+// A batch that exceeds the time limit is delivered event by event, and the event that
+// exceeds it alone is parked.
+func TestDispatcher_EventOverTimeLimit_IsParked(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, tenant := withTaken(t, db), uid.New()
@@ -245,7 +244,7 @@ func TestAnEventThatTakesTooLongIsParked(t *testing.T) {
 				if !strings.Contains(string(e.Payload), "sleep") {
 					break
 				}
-				// Each statement is short enough; together they use up the time.
+				// Each statement is within the limit; together they exceed it.
 				if _, err := tx.Exec(ctx, `SELECT pg_sleep(0.05)`); err != nil {
 					return err
 				}
@@ -261,14 +260,14 @@ func TestAnEventThatTakesTooLongIsParked(t *testing.T) {
 		}
 	}
 	if got := takenBy(t, owner, "slow"); !reflect.DeepEqual(got, []string{"a/1", "b/2"}) {
-		t.Errorf("took %v", got)
+		t.Errorf("subscriber slow: got %v", got)
 	}
 	if b := pending(t, db); !b.Empty() || b.Parked != 1 {
-		t.Errorf("left: %+v", b)
+		t.Errorf("backlog: got %+v, want one parked", b)
 	}
 }
 
-func TestASlowSubscriberHoldsUpNobody(t *testing.T) {
+func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
@@ -291,25 +290,25 @@ func TestASlowSubscriberHoldsUpNobody(t *testing.T) {
 		eventually(t, func() bool { return len(takenBy(t, owner, "quick")) == i+1 })
 	}
 	if got := takenBy(t, owner, "slow"); len(got) != 0 {
-		t.Fatalf("slow took %v", got)
+		t.Fatalf("subscriber slow: got %v, want none", got)
 	}
 	close(block)
 	eventually(t, func() bool { return len(takenBy(t, owner, "slow")) == 5 })
 }
 
-func eventually(tb testing.TB, what func() bool) {
+func eventually(tb testing.TB, condition func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if what() {
+		if condition() {
 			return
 		}
 	}
-	tb.Fatal("it did not happen within 15 s")
+	tb.Fatal("the condition was not met within 15 s")
 }
 
-// Two processes that both dispatch, as they might around a takeover, with writers
-// beside them: each subscriber takes each aggregate's events in their order.
-func TestTwoDispatchersOneOrder(t *testing.T) {
+// Two processes dispatch concurrently, as they might during a takeover, while events are
+// written. Each subscriber must receive the events of an aggregate in order.
+func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := withTaken(t, db)
@@ -317,7 +316,7 @@ func TestTwoDispatchersOneOrder(t *testing.T) {
 	hook := func(context.Context, []events.Event) error {
 		if rand.IntN(5) == 0 {
 			failures.Add(1)
-			return errors.New("now and then")
+			return errors.New("occasional failure")
 		}
 		return nil
 	}
@@ -352,22 +351,22 @@ func TestTwoDispatchersOneOrder(t *testing.T) {
 	dispatching.Wait()
 	got := takenBy(t, owner, "s")
 	if len(got) != writers*each {
-		t.Fatalf("%d effects, want %d", len(got), writers*each)
+		t.Fatalf("effects: got %d, want %d", len(got), writers*each)
 	}
 	next := make(map[string]int)
 	for _, g := range got {
 		aggregate, n, _ := strings.Cut(g, "/")
 		if n != fmt.Sprint(next[aggregate]) {
-			t.Fatalf("%s came when %d was next", g, next[aggregate])
+			t.Fatalf("got event %s, want number %d next", g, next[aggregate])
 		}
 		next[aggregate]++
 	}
 	if failures.Load() == 0 {
-		t.Error("no failure was tried: the test proves less than it says")
+		t.Error("no handler call failed, so the test did not cover retries")
 	}
 }
 
-func TestALateCommitIsNotLost(t *testing.T) {
+func TestDispatcher_DeliversEventCommittedOutOfOrder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
@@ -391,11 +390,11 @@ func TestALateCommitIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := takenBy(t, owner, "s"); !reflect.DeepEqual(got, []string{"early/2", "late/1"}) {
-		t.Fatalf("took %v", got)
+		t.Fatalf("subscriber s: got %v", got)
 	}
 }
 
-func TestOneLeaderAndATakeover(t *testing.T) {
+func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
@@ -408,24 +407,24 @@ func TestOneLeaderAndATakeover(t *testing.T) {
 	}
 	publish(t, module, tenant, numbered(tenant, "a", "0"))
 	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 1 })
-	// End the leader's listening connection: it gives the lead back.
+	// Terminate the leader's listening connection: it releases the lease.
 	var led int
 	err := owner.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE application_name = 'parapet dispatcher' AND datname = current_database()`).Scan(&led)
 	if err != nil || led != 1 {
-		t.Fatalf("%d leaders, %v, want one", led, err)
+		t.Fatalf("got %d leaders, %v; want 1", led, err)
 	}
 	started := time.Now()
 	publish(t, module, tenant, numbered(tenant, "a", "1"))
 	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 2 })
 	if took := time.Since(started); took > 5*time.Second {
-		t.Errorf("the takeover took %s", took)
+		t.Errorf("the takeover took %s, want at most 5s", took)
 	} else {
 		t.Logf("takeover and delivery: %s", took)
 	}
 }
 
-func TestPruneKeepsWhatIsOnItsWay(t *testing.T) {
+func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, jobs, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleJobs), uid.New()
@@ -441,30 +440,30 @@ func TestPruneKeepsWhatIsOnItsWay(t *testing.T) {
 	}
 	publish(t, module, tenant, numbered(tenant, "new", "2"))
 	if n, err := events.Prune(t.Context(), jobs, time.Now().Add(-time.Hour)); err != nil || n != 0 {
-		t.Fatalf("pruned %d that is recent, %v", n, err)
+		t.Fatalf("Prune of recent rows: got %d, %v; want 0", n, err)
 	}
 	if n, err := events.Prune(t.Context(), jobs, time.Now().Add(time.Hour)); err != nil || n != 2 {
-		t.Fatalf("pruned %d, %v, want the event that was taken and its id", n, err)
+		t.Fatalf("Prune: got %d rows, %v; want the delivered event and its processed id", n, err)
 	}
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate_id FROM events.outbox ORDER BY position`)
 	if err != nil || !reflect.DeepEqual(got, []string{"parked", "new"}) {
-		t.Fatalf("kept %v, %v", got, err)
+		t.Fatalf("events after Prune: got %v, %v", got, err)
 	}
 }
 
-func TestDispatcherRefusesItsConfiguration(t *testing.T) {
+func TestNewDispatcher_RejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Shared(t, postgres.RoleJobs)
 	s := collector("s", nil)
 	for name, cfg := range map[string]events.Config{
-		"no pool":      {},
-		"no name":      {Pool: pool, Subscribers: []events.Subscriber{{Types: s.Types, Handle: s.Handle}}},
-		"same name":    {Pool: pool, Subscribers: []events.Subscriber{s, s}},
-		"no types":     {Pool: pool, Subscribers: []events.Subscriber{{Name: "s", Handle: s.Handle}}},
-		"nothing done": {Pool: pool, Subscribers: []events.Subscriber{{Name: "s", Types: s.Types}}},
+		"no pool":        {},
+		"no name":        {Pool: pool, Subscribers: []events.Subscriber{{Types: s.Types, Handle: s.Handle}}},
+		"duplicate name": {Pool: pool, Subscribers: []events.Subscriber{s, s}},
+		"no types":       {Pool: pool, Subscribers: []events.Subscriber{{Name: "s", Handle: s.Handle}}},
+		"no handler":     {Pool: pool, Subscribers: []events.Subscriber{{Name: "s", Types: s.Types}}},
 	} {
 		if _, err := events.NewDispatcher(cfg); err == nil {
-			t.Errorf("accepted: %s", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }

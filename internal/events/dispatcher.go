@@ -11,44 +11,44 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Subscriber takes events. Handle is given a batch in order, inside a
-// transaction of parapet_jobs, and does its effect with tx alone: what it does
-// elsewhere cannot be undone with the batch. After an error the batch is given
-// again event by event.
+// Subscriber consumes events. Handle receives a batch in order, inside a
+// transaction of parapet_jobs. It must write only through tx, because other effects are
+// not rolled back with the batch. If Handle returns an error, the events of the batch are
+// delivered again one by one.
 type Subscriber struct {
-	// Name is the subscriber's for ever: its queue and its processed ids go by it.
+	// Name identifies the subscriber's queue and its processed events, so it must never change.
 	Name string
-	// Types are event types, or beginnings of types with a star: directory.user.*
+	// Types are event types or prefixes with a star: directory.user.*
 	Types  []string
 	Handle func(ctx context.Context, tx postgres.Querier, events []Event) error
 }
 
-// Config is what a Dispatcher is made from.
+// Config configures a Dispatcher.
 type Config struct {
-	// Pool is parapet_jobs'.
+	// Pool is a pool of parapet_jobs.
 	Pool        *postgres.Pool
 	Subscribers []Subscriber
 	Log         *slog.Logger
-	// Tick is how often a leader looks without having been woken; 1 s if zero.
+	// Tick is how often the leader polls the outbox without a notification; 1 s if zero.
 	Tick time.Duration
-	// Batch is how many events are moved at a time; 500 if zero.
+	// Batch is how many events are moved per transaction; 500 if zero.
 	Batch int
-	// MaxAttempts is after how many failures an event is parked; 8 if zero.
+	// MaxAttempts is the number of failures after which an event is parked; 8 if zero.
 	MaxAttempts int
-	// Backoff is the wait after the n-th failure; 1 s, 2 s, 4 s … 5 min if nil.
+	// Backoff returns the wait after the n-th failure; 1 s, 2 s, 4 s … 5 min if nil.
 	Backoff func(attempt int) time.Duration
-	// HandleTimeout bounds a subscriber's batch; 30 s if zero.
+	// HandleTimeout limits one call of Handle; 30 s if zero.
 	HandleTimeout time.Duration
 }
 
-// Dispatcher moves events from the outbox to the subscribers' queues, and from
-// there to the subscribers.
+// Dispatcher moves events from the outbox to the subscribers' queues and delivers them
+// from the queues to the subscribers.
 type Dispatcher struct {
 	cfg    Config
 	queues []*queue
 }
 
-// NewDispatcher checks the configuration and makes a Dispatcher.
+// NewDispatcher validates the configuration and returns a Dispatcher.
 func NewDispatcher(cfg Config) (*Dispatcher, error) {
 	if cfg.Pool == nil {
 		return nil, errors.New("events: a dispatcher needs a pool")
@@ -69,7 +69,7 @@ func NewDispatcher(cfg Config) (*Dispatcher, error) {
 	names := make(map[string]bool)
 	for _, s := range cfg.Subscribers {
 		if s.Name == "" || s.Handle == nil || len(s.Types) == 0 || names[s.Name] {
-			return nil, fmt.Errorf("events: subscriber %q needs a name of its own, types and a handler", s.Name)
+			return nil, fmt.Errorf("events: subscriber %q needs a unique name, types and a handler", s.Name)
 		}
 		names[s.Name] = true
 		d.queues = append(d.queues, newQueue(cfg, s))
@@ -84,15 +84,15 @@ func orDefault[T int | time.Duration](v, or T) T {
 	return v
 }
 
-// sqlRoutingTurn lets one dispatcher at a time move events to the queues, and makes
-// the server read the outbox by its index (see sqlAnyOrder).
-const sqlRoutingTurn = `
+// sqlRoutingLock lets one dispatcher at a time move events to the queues. It also makes
+// the server read the outbox in index order (see sqlResetPlanner).
+const sqlRoutingLock = `
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
        pg_advisory_xact_lock(hashtextextended('parapet routing', 0))`
 
-// sqlRoute moves one batch. The rows are locked in order and not skipped, so that
-// a second dispatcher waits for the first and then finds the rows behind them. A
-// locked row stays where it is, so its location finds it without a join.
+// sqlRoute moves one batch. It locks the rows in order and does not skip locked rows, so
+// a second dispatcher waits for the first and then continues after its rows. A
+// locked row does not move, so its ctid finds it without a join.
 const sqlRoute = `
 WITH batch AS MATERIALIZED (
 	SELECT ctid AS location, tenant_id, id, position, type, aggregate_type, aggregate_id
@@ -114,8 +114,8 @@ WITH batch AS MATERIALIZED (
 )
 SELECT count(*) FROM batch`
 
-// route moves up to one batch from the outbox to the queues and says how many
-// events it moved.
+// route moves up to one batch from the outbox to the queues and returns the number of
+// events.
 func (d *Dispatcher) route(ctx context.Context) (int, error) {
 	var names, patterns []string
 	for _, s := range d.cfg.Subscribers {
@@ -125,10 +125,10 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 	}
 	var n int
 	err := d.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		if _, err := tx.Exec(ctx, sqlRoutingTurn); err != nil {
+		if _, err := tx.Exec(ctx, sqlRoutingLock); err != nil {
 			return err
 		}
-		// After the turn: the dispatcher that had it before has ended its transaction, and the next leader
+		// Check after taking the lock: the previous holder's transaction has ended, and the next leader
 		// waits for the end of this one.
 		if err := checkLease(ctx, tx); err != nil {
 			return err
@@ -143,8 +143,8 @@ func (d *Dispatcher) route(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Drain moves and delivers until nothing is due, and says how many events it
-// moved. What waits for a later attempt, or is parked, stays.
+// Drain routes and delivers events until none is due, and returns how many events it
+// moved. Events that are parked or wait for a retry remain.
 func (d *Dispatcher) Drain(ctx context.Context) (int, error) {
 	moved := 0
 	for {
@@ -170,7 +170,7 @@ func (d *Dispatcher) Drain(ctx context.Context) (int, error) {
 	}
 }
 
-// lead dispatches until ctx ends. Each subscriber has a goroutine of its own.
+// lead dispatches until ctx ends. Each subscriber is served by its own goroutine.
 func (d *Dispatcher) lead(ctx context.Context, woken <-chan struct{}) {
 	var running sync.WaitGroup
 	for _, q := range d.queues {
@@ -181,7 +181,7 @@ func (d *Dispatcher) lead(ctx context.Context, woken <-chan struct{}) {
 		n, err := d.route(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				d.cfg.Log.ErrorContext(ctx, "events: the outbox could not be read", "error", err)
+				d.cfg.Log.ErrorContext(ctx, "events: routing events from the outbox failed", "error", err)
 			}
 			return false
 		}
@@ -194,36 +194,36 @@ func (d *Dispatcher) lead(ctx context.Context, woken <-chan struct{}) {
 	})
 }
 
-// After something was found, a loop looks again this often, so many times, before
-// it sleeps until the tick: see sqlNotify.
+// After a loop has found work, it polls recheckCount times at recheckInterval before it
+// waits for the next tick, because a notification may have been skipped (see sqlNotify).
 const (
-	lookAgain = 20 * time.Millisecond
-	looks     = 15
+	recheckInterval = 20 * time.Millisecond
+	recheckCount    = 15
 )
 
-// loop calls work when woken, at each tick, and at once again while it says that
+// loop calls work when woken and at each tick, and repeats it while work reports that
 // it found something.
 func loop(ctx context.Context, tick time.Duration, woken <-chan struct{}, work func() bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	left := 0
+	rechecks := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-woken:
-			left = looks
+			rechecks = recheckCount
 		case <-timer.C:
-			left = max(left-1, 0)
+			rechecks = max(rechecks-1, 0)
 		}
 		for work() {
-			left = looks
+			rechecks = recheckCount
 			if ctx.Err() != nil {
 				return
 			}
 		}
-		if left > 0 {
-			timer.Reset(min(lookAgain, tick))
+		if rechecks > 0 {
+			timer.Reset(min(recheckInterval, tick))
 		} else {
 			timer.Reset(tick)
 		}

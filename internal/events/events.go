@@ -1,18 +1,18 @@
-// Package events owns the outbox: how a domain event is written with its change,
-// how it reaches every subscriber, and what becomes of it afterwards.
+// Package events implements the transactional outbox: it writes domain events with their
+// changes and delivers them to every subscriber.
 //
-// It promises:
-//   - An event exists exactly when its change does: Append runs in the change's
+// It guarantees:
+//   - An event exists exactly if its change does: Append runs in the change's
 //     transaction.
-//   - Every subscriber is given every event of the types it wants, at least once,
-//     and its effect happens once: the effect, the id of the processed event and
-//     the end of the delivery are one transaction.
-//   - The events of one aggregate reach a subscriber in the order in which they
-//     were written, however many dispatchers run. An event that fails holds up
-//     later events of its aggregate until it succeeds or is parked, and nothing
-//     else; a slow subscriber holds up no other.
-//   - An event that keeps failing is parked after a bounded number of attempts
-//     and stays for a person to look at.
+//   - Every subscriber receives every event of its types at least once, and its effect
+//     happens once: the effect, the id of the processed event and the removal of the
+//     delivery are one transaction.
+//   - A subscriber receives the events of one aggregate in the order in which they
+//     were written, however many dispatchers run. A failing event delays only later
+//     events of the same aggregate, until it succeeds or is parked. A slow subscriber
+//     delays no other subscriber.
+//   - An event that keeps failing is parked after a limited number of attempts, until
+//     an operator unparks it.
 package events
 
 import (
@@ -31,12 +31,12 @@ import (
 	"parapet/internal/uid"
 )
 
-// NoTenant stands in the outbox for the tenant of an event that has none.
+// NoTenant is the tenant id that the outbox stores for an event without a tenant.
 const NoTenant op.UUID = "00000000-0000-0000-0000-000000000000"
 
 // Event is the envelope of a domain event.
 type Event struct {
-	// ID is a version 7 UUID; Append makes one where it is empty.
+	// ID is a version 7 UUID; Append generates it if it is empty.
 	ID op.UUID `json:"id"`
 	// Type is <area>.<entity>.<past-tense verb>.
 	Type string `json:"type"`
@@ -44,21 +44,21 @@ type Event struct {
 	TenantID      op.UUID `json:"tenantId"`
 	AggregateType string  `json:"aggregateType"`
 	AggregateID   string  `json:"aggregateId"`
-	// Sequence rises with each event of an aggregate; gaps mean nothing. It is
-	// the database's: what a caller sets is ignored.
+	// Sequence increases with each event of an aggregate, possibly with gaps. The
+	// database sets it; a value from the caller is ignored.
 	Sequence int64 `json:"sequence"`
-	// OccurredAt is now where a caller leaves it empty.
+	// OccurredAt defaults to the current time.
 	OccurredAt    time.Time `json:"occurredAt"`
 	ActorID       op.UUID   `json:"actorId,omitempty"`
 	CorrelationID op.UUID   `json:"correlationId"`
-	// Payload is {"resource": the changed resource's public form, "changed": for
-	// updates, the names of the changed fields, "notify": the users whom the feed
-	// of notifications is to tell, where the event names them, "classification": that
-	// of the resource}. Empty is {}.
+	// Payload is {"resource": the public form of the changed resource, "changed": for
+	// updates, the names of the changed fields, "notify": the users to notify in the feed
+	// of notifications, if the event names them, "classification": that of the resource}.
+	// If it is empty, {} is stored.
 	Payload json.RawMessage `json:"payload"`
 }
 
-// Batcher is where statements are written: a postgres.Tx or a pgx.Tx.
+// Batcher executes statements and batches: a postgres.Tx or a pgx.Tx.
 type Batcher interface {
 	postgres.Querier
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
@@ -73,16 +73,16 @@ FROM unnest(@tenants::uuid[], @ids::uuid[], @types::text[], @aggregate_types::te
      WITH ORDINALITY AS e (tenant_id, id, type, aggregate_type, aggregate_id, occurred_at, actor_id, correlation_id, payload, n)
 ORDER BY n`
 
-// Channel is what the dispatcher listens to.
+// Channel is the NOTIFY channel that the dispatcher listens to.
 const Channel = "parapet_outbox"
 
-// A NOTIFY takes a lock of the whole database at commit, so that notices from
-// every transaction would put all commits in one line. One notice under way at a
-// time is enough: whoever finds this lock taken knows that the dispatcher is
-// about to wake, and it looks again shortly after it has found something.
+// sqlNotify wakes the dispatcher. NOTIFY takes a database-wide lock at commit, so
+// notifications from every transaction would serialize all commits. One pending
+// notification is enough: if another transaction holds the advisory lock, the dispatcher is
+// about to wake, and after it finds events it polls again shortly.
 const sqlNotify = `SELECT pg_notify('` + Channel + `', '') WHERE pg_try_advisory_xact_lock(8101823740001)`
 
-// Append writes events to the outbox in q's transaction, in their order.
+// Append writes events to the outbox in q's transaction, in order.
 func Append(ctx context.Context, q Batcher, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -94,8 +94,8 @@ func Append(ctx context.Context, q Batcher, events []Event) error {
 	return postgres.MapError(q.SendBatch(ctx, batch).Close())
 }
 
-// Queue puts what Append does into a batch, for a caller who has more to send in
-// the same round trip.
+// Queue adds the statements of Append to a batch, for callers that send more statements
+// in the same round trip.
 func Queue(batch *pgx.Batch, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -112,8 +112,8 @@ func Queue(batch *pgx.Batch, events []Event) error {
 const sqlAppendOnce = sqlAppend + `
 ON CONFLICT (tenant_id, id) DO NOTHING`
 
-// AppendOnce is Append for events whose ids are made from what they tell, so that
-// telling it again is no second event. It says how many were new.
+// AppendOnce is Append for events whose ids are derived from their content: it skips
+// events that exist already, and returns how many were new.
 func AppendOnce(ctx context.Context, q postgres.Querier, events []Event) (int64, error) {
 	if len(events) == 0 {
 		return 0, nil
@@ -132,7 +132,7 @@ func AppendOnce(ctx context.Context, q postgres.Querier, events []Event) (int64,
 	return tag.RowsAffected(), nil
 }
 
-// columns turns events into one array a column.
+// columns converts events to one array per column.
 func columns(events []Event) (postgres.Args, error) {
 	n := len(events)
 	var (
@@ -146,7 +146,7 @@ func columns(events []Event) (postgres.Args, error) {
 			return nil, err
 		}
 		if e.AggregateType == "" || e.AggregateID == "" {
-			return nil, fmt.Errorf("events: %s has no aggregate", e.Type)
+			return nil, fmt.Errorf("events: an event of type %s needs AggregateType and AggregateID", e.Type)
 		}
 		if e.ID == "" {
 			e.ID = uid.New()
@@ -175,10 +175,10 @@ func columns(events []Event) (postgres.Args, error) {
 
 var typeForm = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 
-// CheckType tells whether a type is <area>.<entity>.<past-tense verb>.
+// CheckType returns an error unless name has the form <area>.<entity>.<past-tense verb>.
 func CheckType(name string) error {
 	if !typeForm.MatchString(name) {
-		return fmt.Errorf("events: %q is not <area>.<entity>.<past-tense verb>", name)
+		return fmt.Errorf("events: event type %q must have the form <area>.<entity>.<past-tense verb>", name)
 	}
 	word := name[strings.LastIndexAny(name, "._")+1:]
 	if len(word) > 3 && strings.HasSuffix(word, "ed") {
@@ -188,11 +188,11 @@ func CheckType(name string) error {
 	case "sent", "set", "unset", "put", "made", "left", "lost", "won", "held", "given", "taken", "begun", "written", "withdrawn", "overrun", "shown":
 		return nil
 	}
-	return fmt.Errorf("events: %q does not end in a verb of the past tense", name)
+	return fmt.Errorf("events: event type %q must end in a past-tense verb", name)
 }
 
-// Matches tells whether an event's type is the pattern, or begins with what
-// stands before the pattern's final star.
+// Matches reports whether eventType equals pattern or, if pattern ends in a star, starts
+// with the text before the star.
 func Matches(pattern, eventType string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 		return strings.HasPrefix(eventType, prefix)

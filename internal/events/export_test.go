@@ -7,27 +7,27 @@ import (
 	"parapet/internal/postgres"
 )
 
-// ErrLeaseLost is the error of work under a lease that another process holds.
+// ErrLeaseLost is returned for work under a lease that another process holds.
 var ErrLeaseLost = errLeaseLost
 
-// ClaimLease claims the lease of the dispatcher.
-func ClaimLease(ctx context.Context, q postgres.Querier, holder op.UUID) (int64, error) {
+// AcquireLease acquires the lease of the dispatcher.
+func AcquireLease(ctx context.Context, q postgres.Querier, holder op.UUID) (int64, error) {
 	return acquireLease(ctx, q, dispatching, holder)
 }
 
-// WithEpoch gives a context for work under the lease of the dispatcher.
+// WithEpoch returns a context for work under the lease of the dispatcher.
 func WithEpoch(ctx context.Context, epoch int64) context.Context {
 	return context.WithValue(ctx, leaseKey{}, epoch)
 }
 
-// TakeRoutingTurn makes other dispatchers wait until the end of the transaction.
-func TakeRoutingTurn(ctx context.Context, q postgres.Querier) error {
-	_, err := q.Exec(ctx, sqlRoutingTurn)
+// TakeRoutingLock makes other dispatchers wait until the end of the transaction.
+func TakeRoutingLock(ctx context.Context, q postgres.Querier) error {
+	_, err := q.Exec(ctx, sqlRoutingLock)
 	return err
 }
 
-// Route and Deliver are the two halves of Drain, for tests that stop in between.
+// Route and Deliver are the two steps of Drain, for tests that stop between them.
 func (d *Dispatcher) Route(ctx context.Context) (int, error) { return d.route(ctx) }
 
-// Deliver gives the first subscriber one batch.
+// Deliver delivers one batch to the first subscriber.
 func (d *Dispatcher) Deliver(ctx context.Context) (int, error) { return d.queues[0].deliver(ctx) }

@@ -12,23 +12,23 @@ import (
 	"parapet/internal/uid"
 )
 
-// leadershipRetry is how often a process that does not lead asks whether it may.
+// leadershipRetry is how often a process that is not the leader tries to become it.
 const leadershipRetry = 500 * time.Millisecond
 
-// sqlKeepalive is for a host that vanishes and so sends no end of its connection:
-// the server asks soon whether it is still there and frees the connection. (Set here and not in the start-up message, of which a
-// connection pooler takes few parameters.)
+// sqlKeepalive detects a host that vanished without closing its connection: the server
+// probes the connection soon and closes it. It is not set in the start-up message, because
+// connection poolers accept only a few parameters there.
 const sqlKeepalive = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3`
 
-// Run contests the lead and dispatches while it has it, until ctx ends. The lead is
-// a lease: a process that is dead, paused or cut off does not renew it, and another
-// takes over within the lease time and the contest interval. Two dispatchers would
-// still deliver once and in order.
+// Run competes for leadership and dispatches while it is the leader, until ctx ends.
+// Leadership is a lease: a process that is dead, paused or disconnected does not renew it,
+// and another takes over within leaseTime plus leadershipRetry. Even two concurrent
+// dispatchers would deliver each event once and in order.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := d.runAsLeader(ctx)
 		if err != nil && ctx.Err() == nil {
-			d.cfg.Log.WarnContext(ctx, "events: this process no longer dispatches", "error", err)
+			d.cfg.Log.WarnContext(ctx, "events: this process stopped dispatching events", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -38,7 +38,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// runAsLeader waits for the lead and leads until the lease, the connection or ctx ends.
+// runAsLeader waits for the lease and leads until the lease, the connection or ctx ends.
 func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 	holder := uid.Random()
 	epoch, renewed := int64(0), time.Time{}
@@ -58,9 +58,9 @@ func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 		}
 	}
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		_ = returnLease(ending, d.cfg.Pool, dispatching, holder, epoch)
+		_ = returnLease(releaseCtx, d.cfg.Pool, dispatching, holder, epoch)
 	}()
 	leading, stop := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, epoch))
 	defer stop(nil)
@@ -70,12 +70,12 @@ func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 	parts.Go(func() { stop(d.renew(leading, holder, epoch, renewed)) })
 	woken := make(chan struct{}, 1)
 	parts.Go(func() { stop(d.listen(leading, woken)) })
-	d.cfg.Log.InfoContext(ctx, "events: this process dispatches", "epoch", epoch)
+	d.cfg.Log.InfoContext(ctx, "events: this process dispatches events", "epoch", epoch)
 	d.lead(leading, woken)
 	return context.Cause(leading)
 }
 
-// renew renews the lease until ctx ends or the lease may be another's.
+// renew renews the lease until ctx ends or another process may have acquired it.
 func (d *Dispatcher) renew(ctx context.Context, holder op.UUID, epoch int64, renewed time.Time) error {
 	for {
 		select {
@@ -89,8 +89,8 @@ func (d *Dispatcher) renew(ctx context.Context, holder op.UUID, epoch int64, ren
 			// The process was paused.
 			return errLeaseLost
 		}
-		claiming, cancel := context.WithDeadline(ctx, end)
-		current, err := acquireLease(claiming, d.cfg.Pool, dispatching, holder)
+		renewCtx, cancel := context.WithDeadline(ctx, end)
+		current, err := acquireLease(renewCtx, d.cfg.Pool, dispatching, holder)
 		cancel()
 		switch {
 		case err == nil && current == epoch:
@@ -101,7 +101,7 @@ func (d *Dispatcher) renew(ctx context.Context, holder op.UUID, epoch int64, ren
 	}
 }
 
-// listen passes the notices of new events on until ctx or its connection ends.
+// listen signals woken for each notification of new events, until ctx or its connection ends.
 func (d *Dispatcher) listen(ctx context.Context, woken chan<- struct{}) error {
 	cfg := d.cfg.Pool.Raw().Config().ConnConfig.Copy()
 	cfg.RuntimeParams["application_name"] = "parapet dispatcher"
@@ -120,7 +120,7 @@ func (d *Dispatcher) listen(ctx context.Context, woken chan<- struct{}) error {
 	if _, err := conn.Exec(ctx, `LISTEN `+Channel); err != nil {
 		return err
 	}
-	return postgres.Hear(ctx, conn, func(string, string) {
+	return postgres.ReceiveNotifications(ctx, conn, func(string, string) {
 		select {
 		case woken <- struct{}{}:
 		default:

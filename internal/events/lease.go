@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// leaseTime is for how long a lease is held without being renewed: the bound of
-	// a takeover from a process that is paused.
+	// leaseTime is how long a lease lasts without renewal. It limits the time until
+	// another process takes over from a paused one.
 	leaseTime = 3 * time.Second
-	// leaseRenewal is how often the holder renews it.
+	// leaseRenewal is how often the holder renews the lease.
 	leaseRenewal = 500 * time.Millisecond
-	// leaseMargin is how much sooner than the server the holder takes its lease to
-	// have ended.
+	// leaseMargin is how much earlier than the server the holder considers its lease
+	// expired.
 	leaseMargin = 500 * time.Millisecond
 )
 
-// dispatching is the lease of the dispatcher.
+// dispatching is the name of the dispatcher's lease.
 const dispatching = "dispatching"
 
-// sqlClaim takes a lease that is free, or renews one's own. Another holder is
-// another epoch.
-const sqlClaim = `
+// sqlAcquireLease acquires a free lease or renews the caller's own. A new holder
+// increments the epoch.
+const sqlAcquireLease = `
 INSERT INTO events.leases AS l (tenant_id, name, holder, epoch, expires_at)
 VALUES ('00000000-0000-0000-0000-000000000000', @name, @holder, 1, clock_timestamp() + @time::interval)
 ON CONFLICT (tenant_id, name) DO UPDATE
@@ -35,10 +35,10 @@ SET holder = excluded.holder, expires_at = clock_timestamp() + @time::interval,
 WHERE l.holder = excluded.holder OR l.expires_at < clock_timestamp()
 RETURNING epoch`
 
-// acquireLease takes or renews the lease and gives its epoch; zero means that another
+// acquireLease acquires or renews the lease and returns its epoch, or zero if another
 // process holds it.
 func acquireLease(ctx context.Context, q postgres.Querier, name string, holder op.UUID) (epoch int64, err error) {
-	err = q.QueryRow(ctx, sqlClaim, postgres.Args{"name": name, "holder": holder, "time": leaseTime}).Scan(&epoch)
+	err = q.QueryRow(ctx, sqlAcquireLease, postgres.Args{"name": name, "holder": holder, "time": leaseTime}).Scan(&epoch)
 	if postgres.IsNoRows(err) {
 		return 0, nil
 	}
@@ -49,25 +49,25 @@ const sqlReturnLease = `
 UPDATE events.leases SET expires_at = clock_timestamp() - interval '1 second'
 WHERE tenant_id = '00000000-0000-0000-0000-000000000000' AND name = @name AND holder = @holder AND epoch = @epoch`
 
-// returnLease lets another process have the lease at once.
+// returnLease releases the lease so that another process can acquire it immediately.
 func returnLease(ctx context.Context, q postgres.Querier, name string, holder op.UUID, epoch int64) error {
 	_, err := q.Exec(ctx, sqlReturnLease, postgres.Args{"name": name, "holder": holder, "epoch": epoch})
 	return err
 }
 
-// leaseKey is the context key of the epoch under which work is done.
+// leaseKey is the context key of the epoch of the lease.
 type leaseKey struct{}
 
-// errLeaseLost says that another process has taken the lease over.
-var errLeaseLost = errors.New("events: another process has the lease")
+// errLeaseLost means that another process has acquired the lease.
+var errLeaseLost = errors.New("events: another process has acquired the lease")
 
 const sqlEpoch = `
 SELECT epoch FROM events.leases WHERE tenant_id = '00000000-0000-0000-0000-000000000000' AND name = @name`
 
-// checkLease refuses work under a lease that another process holds by now. Work
-// without a lease is not checked: it is done on somebody's demand.
+// checkLease returns errLeaseLost if another process has acquired the lease. Work
+// outside a lease, such as Drain on request, is not checked.
 func checkLease(ctx context.Context, q postgres.Querier) error {
-	mine, ok := ctx.Value(leaseKey{}).(int64)
+	leaseEpoch, ok := ctx.Value(leaseKey{}).(int64)
 	if !ok {
 		return nil
 	}
@@ -75,7 +75,7 @@ func checkLease(ctx context.Context, q postgres.Querier) error {
 	if err := q.QueryRow(ctx, sqlEpoch, postgres.Args{"name": dispatching}).Scan(&epoch); err != nil {
 		return fmt.Errorf("events: lease: %w", err)
 	}
-	if epoch != mine {
+	if epoch != leaseEpoch {
 		return errLeaseLost
 	}
 	return nil

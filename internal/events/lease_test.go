@@ -10,16 +10,16 @@ import (
 	"parapet/internal/uid"
 )
 
-// TestRoute_FormerLeaderRoutesNothing lets a leader begin to route while another
-// dispatcher routes, and lose its lease before it has its turn.
+// TestRoute_FormerLeaderRoutesNothing lets a leader start to route while another
+// dispatcher routes, and lose its lease while it waits for the routing lock.
 func TestRoute_FormerLeaderRoutesNothing(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
 	former, next := dispatcher(t, db, nil, collector("s", nil)), dispatcher(t, db, nil, collector("s", nil))
-	epoch, err := events.ClaimLease(t.Context(), db.Pool(t, postgres.RoleJobs), uid.Random())
+	epoch, err := events.AcquireLease(t.Context(), db.Pool(t, postgres.RoleJobs), uid.Random())
 	if err != nil || epoch == 0 {
-		t.Fatalf("epoch %d, %v", epoch, err)
+		t.Fatalf("AcquireLease: got epoch %d, %v", epoch, err)
 	}
 	publish(t, module, tenant, numbered(tenant, "a", "0"))
 	other, err := owner.Begin(t.Context(), "", nil)
@@ -27,7 +27,7 @@ func TestRoute_FormerLeaderRoutesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Rollback()
-	if err := events.TakeRoutingTurn(t.Context(), other); err != nil {
+	if err := events.TakeRoutingLock(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.Exec(t.Context(), `SELECT FROM events.outbox WHERE dispatched_at IS NULL FOR UPDATE`); err != nil {
@@ -53,12 +53,12 @@ func TestRoute_FormerLeaderRoutesNothing(t *testing.T) {
 	}
 	other.Rollback()
 	if r := <-done; r.routed != 0 || !errors.Is(r.err, events.ErrLeaseLost) {
-		t.Errorf("the former leader routed %d events: %v", r.routed, r.err)
+		t.Errorf("former leader: got %d events routed, %v; want 0, ErrLeaseLost", r.routed, r.err)
 	}
 	if n, err := next.Route(events.WithEpoch(t.Context(), epoch+1)); err != nil || n != 1 {
-		t.Errorf("the next leader routed %d events: %v", n, err)
+		t.Errorf("next leader: got %d events routed, %v; want 1", n, err)
 	}
 	if n, err := former.Route(events.WithEpoch(t.Context(), epoch)); n != 0 || !errors.Is(err, events.ErrLeaseLost) {
-		t.Errorf("the former leader routed %d events later: %v", n, err)
+		t.Errorf("former leader, second attempt: got %d events routed, %v; want 0, ErrLeaseLost", n, err)
 	}
 }

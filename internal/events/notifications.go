@@ -10,29 +10,29 @@ import (
 	"parapet/internal/uid"
 )
 
-// KeyExpiryWarned is the event that tells, once a key and day, that the key of a
-// SERVICE principal is about to expire.
+// KeyExpiryWarned is the event that warns that a key of a SERVICE principal is about to
+// expire. It is written at most once per key and day.
 const KeyExpiryWarned = "directory.user.key_expiry_warned"
 
-// The events about decision requests, which the tracker writes.
+// Events about decision requests, written by the tracker.
 const (
 	decisionEvents = "projects.decision_request.*"
 	decisionRaised = "projects.decision_request.raised"
 )
 
-// The audiences of a notification.
+// Audiences of a notification.
 const (
-	// ToUser is for one user.
+	// ToUser addresses one user.
 	ToUser = "USER"
-	// ToAdministrators is for whoever administers the tenant's keys and members.
+	// ToAdministrators addresses the users who administer the tenant's keys and members.
 	ToAdministrators = "ADMINISTRATORS"
 )
 
-// Notifications is the subscriber that writes the feed of what people should know
-// of: an expiring service key to the tenant's administrators; whatever somebody
-// else did to a user's record, memberships, roles or keys, to that user; a raised
-// decision request to those whom it concerns, or to the administrators where that
-// is nobody, and its end to who raised it.
+// Notifications returns the subscriber that writes the notification feed:
+//   - an expiring service key: to the tenant's administrators;
+//   - a change to a user's record, memberships, roles or keys by somebody else: to that user;
+//   - a raised decision request: to the users that it names, or else to the administrators;
+//   - a closed decision request: to the user who raised it.
 func Notifications() Subscriber {
 	return Subscriber{
 		Name:   "notifications",
@@ -49,8 +49,8 @@ FROM unnest(@tenants::uuid[], @ids::uuid[], @events::uuid[], @audiences::text[],
      AS n (tenant_id, id, event_id, audience, user_id, type, subject, payload, created_at)
 ON CONFLICT ON CONSTRAINT notifications_once DO NOTHING`
 
-// affectedUsers gives the user whom an event is about: the resource's owner or userId,
-// or the aggregate itself where that is a user.
+// affectedUsers returns the user whom an event concerns: the resource's owner or userId,
+// or else the aggregate if it is a user.
 func affectedUsers(e *Event) (op.UUID, bool) {
 	var payload struct {
 		Resource struct {
@@ -58,7 +58,7 @@ func affectedUsers(e *Event) (op.UUID, bool) {
 			UserID op.UUID `json:"userId"`
 		} `json:"resource"`
 	}
-	// A payload of another form names nobody; it is no reason to hold the event up.
+	// A payload of another form names no user; it must not block the event.
 	_ = json.Unmarshal(e.Payload, &payload)
 	user := payload.Resource.Owner
 	if user == "" {
@@ -70,21 +70,21 @@ func affectedUsers(e *Event) (op.UUID, bool) {
 	return user, user != ""
 }
 
-// addressee is one whom an event is told.
-type addressee struct {
+// recipient is a recipient of a notification. user is empty unless audience is ToUser.
+type recipient struct {
 	audience string
 	user     op.UUID
 }
 
-// addressees are those whom an event is told. Nobody needs to hear of what they
-// did themselves.
-func addressees(e *Event) []addressee {
+// recipients returns the recipients of an event. Users are not notified of their own
+// actions.
+func recipients(e *Event) []recipient {
 	if e.Type == KeyExpiryWarned {
-		return []addressee{{audience: ToAdministrators}}
+		return []recipient{{audience: ToAdministrators}}
 	}
 	if !Matches(decisionEvents, e.Type) {
 		if user, ok := affectedUsers(e); ok && user != e.ActorID {
-			return []addressee{{ToUser, user}}
+			return []recipient{{ToUser, user}}
 		}
 		return nil
 	}
@@ -92,25 +92,25 @@ func addressees(e *Event) []addressee {
 		Notify []op.UUID `json:"notify"`
 	}
 	_ = json.Unmarshal(e.Payload, &payload)
-	var list []addressee
+	var list []recipient
 	for _, user := range payload.Notify {
 		if user != e.ActorID {
-			list = append(list, addressee{ToUser, user})
+			list = append(list, recipient{ToUser, user})
 		}
 	}
 	if e.Type == decisionRaised && len(payload.Notify) == 0 {
-		list = append(list, addressee{audience: ToAdministrators})
+		list = append(list, recipient{audience: ToAdministrators})
 	}
 	return list
 }
 
-// recipientsJSON is what the feed keeps of an event. It is read without a look at the
-// project, so that of a decision request it holds ids and no words.
-func recipientsJSON(e *Event) (json.RawMessage, error) {
+// feedPayload returns the payload that the feed stores. Reading the feed does not check
+// access to the project, so for a decision request the payload has ids but no text.
+func feedPayload(e *Event) (json.RawMessage, error) {
 	if !Matches(decisionEvents, e.Type) {
 		return e.Payload, nil
 	}
-	// As above, a payload of another form says less and holds up nothing.
+	// A payload of another form yields empty fields; it must not block the event.
 	var payload struct {
 		Resource struct {
 			ID        op.UUID `json:"id"`
@@ -132,14 +132,14 @@ func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) 
 		if e.TenantID == "" {
 			continue
 		}
-		told, err := recipientsJSON(&e)
+		payload, err := feedPayload(&e)
 		if err != nil {
 			return err
 		}
-		for _, to := range addressees(&e) {
+		for _, to := range recipients(&e) {
 			tenants, ids, eventIDs = append(tenants, string(e.TenantID)), append(ids, string(uid.New())), append(eventIDs, string(e.ID))
 			audiences, users, types = append(audiences, to.audience), append(users, string(to.user)), append(types, e.Type)
-			subjects, payloads = append(subjects, e.AggregateType+":"+e.AggregateID), append(payloads, string(told))
+			subjects, payloads = append(subjects, e.AggregateType+":"+e.AggregateID), append(payloads, string(payload))
 			created = append(created, e.OccurredAt)
 		}
 	}
@@ -153,7 +153,7 @@ func writeNotifications(ctx context.Context, tx postgres.Querier, list []Event) 
 	return err
 }
 
-// Notification is one line of the feed.
+// Notification is an entry of the feed.
 type Notification struct {
 	ID        op.UUID         `json:"id"`
 	EventID   op.UUID         `json:"eventId"`
@@ -173,9 +173,9 @@ WHERE tenant_id = @tenant AND (user_id = @user OR (@administrator::boolean AND a
 ORDER BY id DESC
 LIMIT @limit`
 
-// Feed lists the notifications of a user, newest first, and those of the tenant's
-// administrators too where the user is one. before is the last id of the page
-// before, or empty.
+// Feed returns a page of the notifications of a user, newest first, including those of the
+// tenant's administrators if the user is one. before is the last id of the previous page,
+// or empty.
 func Feed(ctx context.Context, q postgres.Querier, tenant, user op.UUID, administrator bool, before op.UUID, limit int) ([]Notification, error) {
 	var from *op.UUID
 	if before != "" {
@@ -194,8 +194,8 @@ const sqlMarkRead = `
 UPDATE events.notifications SET read_at = coalesce(read_at, @now)
 WHERE tenant_id = @tenant AND id = @id AND (user_id = @user OR (@administrator::boolean AND audience = 'ADMINISTRATORS'))`
 
-// MarkRead marks a notification as read and tells whether there is such a one for
-// this user.
+// MarkRead marks a notification as read and reports whether this user has such a
+// notification.
 func MarkRead(ctx context.Context, q postgres.Querier, tenant, user op.UUID, administrator bool, id op.UUID, now time.Time) (bool, error) {
 	tag, err := q.Exec(ctx, sqlMarkRead, postgres.Args{
 		"tenant": tenant, "user": user, "administrator": administrator, "id": id, "now": now,

@@ -14,7 +14,7 @@ import (
 	"parapet/internal/uid"
 )
 
-func TestNotifications(t *testing.T) {
+func TestNotifications_WritesFeedOnce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	module, reader := db.Pool(t, postgres.RoleIdentity), db.Pool(t, postgres.RoleIdentity)
@@ -23,20 +23,20 @@ func TestNotifications(t *testing.T) {
 		return events.Event{Type: name, TenantID: tenant, AggregateType: aggregateType, AggregateID: string(aggregate), ActorID: actor, Payload: json.RawMessage(payload)}
 	}
 	publish(t, module, tenant,
-		event("directory.user.key_issued", "api_key", key, admin, `{"resource":{"owner":"`+string(person)+`"}}`),        // tells the owner
-		event("directory.user.key_issued", "api_key", key, person, `{"resource":{"owner":"`+string(person)+`"}}`),       // who did it knows
-		event("directory.membership.updated", "membership", key, admin, `{"resource":{"userId":"`+string(person)+`"}}`), // tells the member
-		event("directory.user.updated", "user", person, admin, `{"displayName":"x"}`),                                   // tells the user
-		event("directory.user.updated", "thing", person, admin, `{"resource":{"owner":7}}`),                             // names nobody
-		event(events.KeyExpiryWarned, "api_key", key, "", `{"resource":{"owner":"`+string(person)+`"}}`),                // tells administrators
-		event("directory.role.updated", "role", key, admin, `{"resource":{"userId":"`+string(person)+`"}}`),             // is not asked for
+		event("directory.user.key_issued", "api_key", key, admin, `{"resource":{"owner":"`+string(person)+`"}}`),        // notifies the owner
+		event("directory.user.key_issued", "api_key", key, person, `{"resource":{"owner":"`+string(person)+`"}}`),       // does not notify the actor
+		event("directory.membership.updated", "membership", key, admin, `{"resource":{"userId":"`+string(person)+`"}}`), // notifies the member
+		event("directory.user.updated", "user", person, admin, `{"displayName":"x"}`),                                   // notifies the user
+		event("directory.user.updated", "thing", person, admin, `{"resource":{"owner":7}}`),                             // names no user
+		event(events.KeyExpiryWarned, "api_key", key, "", `{"resource":{"owner":"`+string(person)+`"}}`),                // notifies administrators
+		event("directory.role.updated", "role", key, admin, `{"resource":{"userId":"`+string(person)+`"}}`),             // not a subscribed type
 	)
 	d := dispatcher(t, db, nil, events.Notifications())
 	for range 2 {
 		if _, err := d.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Delivered again in full, without the processed ids: the natural key holds.
+		// Redeliver everything without the processed ids: the unique key prevents duplicates.
 		if _, err := db.Owner(t).Exec(t.Context(), `UPDATE events.outbox SET dispatched_at = NULL; DELETE FROM events.processed`); err != nil {
 			t.Fatal(err)
 		}
@@ -49,26 +49,26 @@ func TestNotifications(t *testing.T) {
 		}
 		return list
 	}
-	own := feed(tenant, person, false)
-	if len(own) != 3 {
-		t.Fatalf("the user's feed: %+v", own)
+	personFeed := feed(tenant, person, false)
+	if len(personFeed) != 3 {
+		t.Fatalf("the user's feed: got %+v", personFeed)
 	}
 	if list := feed(tenant, admin, true); len(list) != 1 || list[0].Type != events.KeyExpiryWarned || list[0].Subject != "api_key:"+string(key) {
-		t.Fatalf("the administrator's feed: %+v", list)
+		t.Fatalf("the administrator's feed: got %+v", list)
 	}
 	if list := feed(uid.New(), person, true); len(list) != 0 {
-		t.Fatalf("another tenant's feed: %+v", list)
+		t.Fatalf("another tenant's feed: got %+v, want none", list)
 	}
-	older, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, person, false, own[0].ID, 1)
-	if err != nil || len(older) != 1 || older[0].ID != own[1].ID {
-		t.Fatalf("the page after the first: %+v, %v", older, err)
+	older, err := events.Feed(t.Context(), reader.Read(string(tenant), nil), tenant, person, false, personFeed[0].ID, 1)
+	if err != nil || len(older) != 1 || older[0].ID != personFeed[1].ID {
+		t.Fatalf("second page of the feed: got %+v, %v", older, err)
 	}
 	mark := func(user op.UUID) bool {
 		t.Helper()
 		var found bool
 		err := module.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 			var err error
-			found, err = events.MarkRead(t.Context(), tx, tenant, user, false, own[0].ID, time.Now())
+			found, err = events.MarkRead(t.Context(), tx, tenant, user, false, personFeed[0].ID, time.Now())
 			return err
 		})
 		if err != nil {
@@ -77,13 +77,13 @@ func TestNotifications(t *testing.T) {
 		return found
 	}
 	if mark(admin) || !mark(person) || feed(tenant, person, false)[0].ReadAt == nil {
-		t.Error("a notification is marked as read by its user and nobody else")
+		t.Error("MarkRead: want true only for the notification's user")
 	}
 }
 
-// TestNotifications_OfDecisionRequests: to those whom the event names, but for who did it;
-// to the administrators when it names nobody; in ids, without the words.
-func TestNotifications_OfDecisionRequests(t *testing.T) {
+// Decision requests are announced to the users that the event names, except the actor, or
+// to the administrators if it names none. The feed stores ids but no text.
+func TestNotifications_DecisionRequestRecipients(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	module, reader := db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleIdentity)
@@ -116,11 +116,11 @@ func TestNotifications_OfDecisionRequests(t *testing.T) {
 		for _, n := range list {
 			got = append(got, strings.TrimPrefix(n.Type, "projects.decision_request."))
 			if text := string(n.Payload); strings.Contains(text, "way") || !strings.Contains(text, "APO-1") || !strings.Contains(text, string(request)) {
-				t.Errorf("the feed keeps %s", text)
+				t.Errorf("feed payload: got %s, want the ids without the question", text)
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("told of %v, want %v", got, c.want)
+			t.Errorf("feed: got %v, want %v", got, c.want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func taskEvent(tenant op.UUID, aggregate string) events.Event {
 	}
 }
 
-// publish writes events as a module does.
+// publish appends events in a transaction of the tenant.
 func publish(tb testing.TB, pool *postgres.Pool, tenant op.UUID, list ...events.Event) {
 	tb.Helper()
 	err := pool.InTx(tb.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
@@ -33,7 +33,7 @@ func publish(tb testing.TB, pool *postgres.Pool, tenant op.UUID, list ...events.
 	}
 }
 
-func TestTypeNames(t *testing.T) {
+func TestCheckType(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
 		"audit.entry.created", "catalog.entry.status_changed", "catalog.shortlist.entry_added", "projects.gate.reviewed",
@@ -48,12 +48,12 @@ func TestTypeNames(t *testing.T) {
 		"audit.entry.created ", "audit.entry.", "audit.entry.red_alert", "audit.entry.créated", "audit.entry.created\n",
 	} {
 		if events.CheckType(bad) == nil {
-			t.Errorf("%q passes as a type", bad)
+			t.Errorf("CheckType(%q): got no error", bad)
 		}
 	}
 }
 
-func TestPatterns(t *testing.T) {
+func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, name string
@@ -63,12 +63,12 @@ func TestPatterns(t *testing.T) {
 		{"*", "a.b.created", true}, {"a.b.created", "a.b.created", true}, {"a.b.created", "a.b.created_twice", false},
 	} {
 		if got := events.Matches(c.pattern, c.name); got != c.want {
-			t.Errorf("%s, %s: %t", c.pattern, c.name, got)
+			t.Errorf("Matches(%s, %s): got %t", c.pattern, c.name, got)
 		}
 	}
 }
 
-func TestAnEventExistsWithItsChange(t *testing.T) {
+func TestAppend_IsPartOfTheTransaction(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool, owner := db.Pool(t, postgres.RoleTracker), db.Owner(t)
@@ -88,11 +88,11 @@ func TestAnEventExistsWithItsChange(t *testing.T) {
 
 	got, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT aggregate_id FROM events.outbox ORDER BY position`)
 	if err != nil || !reflect.DeepEqual(got, []string{"t1", "t2"}) {
-		t.Fatalf("got %v, %v", got, err)
+		t.Fatalf("outbox: got %v, %v", got, err)
 	}
 }
 
-func TestOutboxWalls(t *testing.T) {
+func TestOutbox_PrivilegesAndTenantIsolation(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	mine, other := uid.New(), uid.New()
@@ -102,18 +102,18 @@ func TestOutboxWalls(t *testing.T) {
 		})
 	}
 	if err := write(postgres.RoleWiki, mine, taskEvent(mine, "a")); err != nil {
-		t.Error("a module writes for its tenant:", err)
+		t.Error("Append by a module in its tenant:", err)
 	}
 	if err := write(postgres.RoleAuth, "", taskEvent("", "a")); err != nil {
-		t.Error("the principal check writes without a tenant:", err)
+		t.Error("Append by parapet_auth without a tenant:", err)
 	}
 	for name, err := range map[string]error{
-		"for another tenant":                write(postgres.RoleTracker, mine, taskEvent(other, "a")),
-		"a module without a tenant":         write(postgres.RoleTracker, "", taskEvent("", "a")),
-		"a tenant's event without a tenant": write(postgres.RoleTracker, "", taskEvent(mine, "a")),
+		"event of another tenant":            write(postgres.RoleTracker, mine, taskEvent(other, "a")),
+		"module without a tenant":            write(postgres.RoleTracker, "", taskEvent("", "a")),
+		"event of a tenant without a tenant": write(postgres.RoleTracker, "", taskEvent(mine, "a")),
 	} {
 		if err == nil {
-			t.Errorf("written: %s", name)
+			t.Errorf("Append, %s: got no error", name)
 		}
 	}
 	for _, role := range []string{postgres.RoleTracker, postgres.RoleIdentity, postgres.RoleCatalog, postgres.RoleWiki, postgres.RoleAuth} {
@@ -127,7 +127,7 @@ func TestOutboxWalls(t *testing.T) {
 				return err
 			})
 			if err == nil || !strings.Contains(err.Error(), "permission denied") {
-				t.Errorf("%s, %s: %v", role, sql, err)
+				t.Errorf("%s as %s: got %v, want permission denied", sql, role, err)
 			}
 		}
 	}
@@ -135,12 +135,12 @@ func TestOutboxWalls(t *testing.T) {
 	for tenant, want := range map[op.UUID]int{mine: 1, other: 0, "": 0} {
 		var n int
 		if err := reader.Read(string(tenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM events.outbox`).Scan(&n); err != nil || n != want {
-			t.Errorf("tenant %q sees %d events, %v, want %d", tenant, n, err, want)
+			t.Errorf("tenant %q: got %d visible events, %v; want %d", tenant, n, err, want)
 		}
 	}
 }
 
-func TestAppendOnce(t *testing.T) {
+func TestAppendOnce_SkipsExistingEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	jobs := db.Pool(t, postgres.RoleJobs)
@@ -148,12 +148,12 @@ func TestAppendOnce(t *testing.T) {
 	e.ID = uid.New()
 	for _, want := range []int64{1, 0} {
 		if n, err := events.AppendOnce(t.Context(), jobs, []events.Event{e}); err != nil || n != want {
-			t.Fatalf("%d new, %v, want %d", n, err, want)
+			t.Fatalf("AppendOnce: got %d, %v; want %d", n, err, want)
 		}
 	}
 }
 
-func TestAppendRefuses(t *testing.T) {
+func TestAppend_RejectsInvalidEvents(t *testing.T) {
 	t.Parallel()
 	tenant := uid.New()
 	bad := taskEvent(tenant, "a")
@@ -164,13 +164,13 @@ func TestAppendRefuses(t *testing.T) {
 	for name, e := range map[string]events.Event{"type": bad, "aggregate": noAggregate, "payload": notJSON} {
 		tx := pgtest.Tx(t, postgres.RoleTracker, string(tenant))
 		if err := events.Append(t.Context(), tx, []events.Event{e}); err == nil {
-			t.Errorf("written with a bad %s", name)
+			t.Errorf("Append with an invalid %s: got no error", name)
 		}
 	}
 }
 
-// collector is a subscriber that remembers what it took, in the database, so
-// that what it did is undone with its transaction.
+// collector returns a subscriber that records the events in the database, so that the
+// record is rolled back with its transaction.
 func collector(name string, hook func(ctx context.Context, list []events.Event) error) events.Subscriber {
 	return events.Subscriber{Name: name, Types: []string{"projects.*"}, Handle: func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
 		var ids, tenants []string
@@ -189,7 +189,7 @@ func collector(name string, hook func(ctx context.Context, list []events.Event) 
 	}}
 }
 
-// withTaken makes the table that collectors write to.
+// withTaken creates the table that collectors write to.
 func withTaken(tb testing.TB, db *pgtest.DB) *postgres.Pool {
 	tb.Helper()
 	owner := db.Owner(tb)
@@ -203,7 +203,7 @@ func withTaken(tb testing.TB, db *pgtest.DB) *postgres.Pool {
 	return owner
 }
 
-// takenBy gives the aggregates of what a subscriber took, in its order.
+// takenBy returns the aggregates of the events that a subscriber received, in order.
 func takenBy(tb testing.TB, owner *postgres.Pool, subscriber string) []string {
 	tb.Helper()
 	list, err := postgres.CollectScalars[string](tb.Context(), owner,

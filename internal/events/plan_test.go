@@ -12,9 +12,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// emptyPlans makes the server plan what the dispatcher does while there is nothing
-// to do: the tables are known to be empty, and every statement has been run more
-// often than the five times after which a plan is kept.
+// emptyPlans makes the server plan the dispatcher's statements for empty tables. It
+// runs every statement more than five times, after which the server caches a plan.
 func emptyPlans(tb testing.TB, owner *postgres.Pool, d *events.Dispatcher) {
 	tb.Helper()
 	for _, sql := range []string{`VACUUM (ANALYZE) events.deliveries`, `VACUUM (ANALYZE) events.outbox`, `VACUUM (ANALYZE) events.processed`} {
@@ -29,10 +28,10 @@ func emptyPlans(tb testing.TB, owner *postgres.Pool, d *events.Dispatcher) {
 	}
 }
 
-// TestDrain_VisitsEachRowAFewTimesWhateverThePlans counts the rows that delivering
-// a backlog visits, after the statements were planned for empty tables. A plan that
-// goes through the queue once for every row of it visits millions.
-func TestDrain_VisitsEachRowAFewTimesWhateverThePlans(t *testing.T) {
+// TestDrain_VisitsFewRowsPerEvent_StalePlans counts the rows that delivering a backlog
+// visits after the statements were planned for empty tables. A plan that scans the queue
+// once for each of its rows visits millions.
+func TestDrain_VisitsFewRowsPerEvent_StalePlans(t *testing.T) {
 	t.Parallel()
 	const pending, batch, mostVisits = 3000, 250, 10
 	db := pgtest.New(t)
@@ -62,7 +61,7 @@ func TestDrain_VisitsEachRowAFewTimesWhateverThePlans(t *testing.T) {
 	if n, err := d.Drain(t.Context()); err != nil || n != pending {
 		t.Fatal(n, err)
 	}
-	// A server process reports what it has counted when it ends.
+	// A server process reports its counters when it ends.
 	closed = true
 	jobs.Close()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -74,14 +73,14 @@ func TestDrain_VisitsEachRowAFewTimesWhateverThePlans(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("the dispatcher's connection is still there")
+			t.Fatal("the dispatcher's connection is still open")
 		}
 	}
 	for table, after := range visits(t, owner) {
 		visited := after - before[table]
-		t.Logf("%s: %.1f rows visited an event", table, float64(visited)/pending)
+		t.Logf("%s: %.1f rows visited per event", table, float64(visited)/pending)
 		if visited > mostVisits*pending {
-			t.Errorf("%d events: %d rows of %s were visited, want at most %d an event", pending, visited, table, mostVisits)
+			t.Errorf("delivering %d events visited %d rows of %s, want at most %d per event", pending, visited, table, mostVisits)
 		}
 	}
 }
@@ -133,7 +132,7 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	}
 }
 
-// visits counts the rows of the queue's tables that scans of any kind have visited.
+// visits returns how many rows of each events table were visited by scans of any kind.
 func visits(t *testing.T, owner *postgres.Pool) map[string]int64 {
 	t.Helper()
 	type row struct {

@@ -17,15 +17,15 @@ import (
 	"parapet/internal/postgres"
 )
 
-// queue is one subscriber's deliveries.
+// queue holds one subscriber's deliveries.
 type queue struct {
 	cfg        Config
 	subscriber Subscriber
 	wakeSignal chan struct{}
 
 	mu sync.Mutex
-	// size is how many events the next batch may hold: one after a batch that
-	// took too long, twice as many after each success.
+	// size is the maximum number of events in the next batch: one after a batch that
+	// timed out, doubled after each success.
 	size int
 }
 
@@ -44,38 +44,36 @@ func (q *queue) run(ctx context.Context) {
 	loop(ctx, q.cfg.Tick, q.wakeSignal, func() bool {
 		n, err := q.deliver(ctx)
 		if err != nil && ctx.Err() == nil {
-			q.cfg.Log.ErrorContext(ctx, "events: a batch was not delivered", "subscriber", q.subscriber.Name, "error", err)
+			q.cfg.Log.ErrorContext(ctx, "events: delivering a batch failed", "subscriber", q.subscriber.Name, "error", err)
 		}
 		return n > 0 && err == nil
 	})
 }
 
-// A queue is read from its beginning, in the order of its index, until a batch is
-// full. With wrong statistics the server would rather read and sort all that waits,
-// for each batch anew. So the other ways are off in the transaction while the queue
-// is read; sqlAnyOrder allows them again before a subscriber's own statements.
-const sqlAnyOrder = `
+// sqlResetPlanner enables all plan types again before the subscriber's own statements.
+// While the queue is read they are disabled: it must be read in index order until the
+// batch is full, but with wrong statistics the planner would read and sort the whole
+// queue for each batch.
+const sqlResetPlanner = `
 SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_bitmapscan TO DEFAULT; SET LOCAL enable_sort TO DEFAULT`
 
-// sqlTurn lets one dispatcher at a time deliver to a subscriber, and bounds the
-// statements of the transaction, so that the server ends a slow one and the
-// transaction can go on without it.
-const sqlTurn = `
+// sqlDeliveryLock lets one dispatcher at a time deliver to a subscriber. It also limits
+// the statements of the transaction, so the server ends a slow one and the transaction can
+// continue.
+const sqlDeliveryLock = `
 SELECT set_config('statement_timeout', @timeout, true), set_config('enable_seqscan', 'off', true),
        set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
        pg_advisory_xact_lock(hashtextextended('parapet events ' || @subscriber::text, 0))`
 
-// freshPlan makes the server plan a statement for the tables and the arguments as
-// they are at each execution. A plan that it made and kept while a queue was empty
-// would go through the whole queue once for each row of it.
+// freshPlan makes the server plan a statement at each execution. A cached plan that was
+// made while a queue was empty would scan the whole queue once for each of its rows.
 const freshPlan = pgx.QueryExecModeCacheDescribe
 
-// sqlDue takes what is due, in order, and locks it. It leaves out what stands
-// behind an event of the same aggregate that waits for another attempt. Those
-// events are collected once, whatever the plan: NOT IN looks each row up in a hash
-// table, where NOT EXISTS could become a scan of the queue for each row. LIMIT 1
-// makes the look-up of each event one by its key, where a join could read the whole
-// outbox for each batch.
+// sqlDue selects and locks the due deliveries in order. It skips deliveries that follow an
+// event of the same aggregate that waits for a retry. NOT IN looks each row up in a hash
+// table, where NOT EXISTS could become a scan of the queue for each row. LIMIT 1 makes
+// the server look up each event by its key, where a join could read the whole outbox for
+// each batch.
 const sqlDue = `
 WITH waiting AS MATERIALIZED (
 	SELECT f.tenant_id, f.aggregate_type, f.aggregate_id, f.position
@@ -130,17 +128,17 @@ func (d *delivery) aggregate() string {
 	return string(d.TenantID) + " " + d.AggregateType + " " + d.AggregateID
 }
 
-// errTooLong says that a handler used up its time and took the connection with
-// it.
+// errTooLong means that a handler exceeded its time limit, which also closed the
+// connection.
 var errTooLong = errors.New("events: the subscriber took too long")
 
-// errNotRemoved says that a batch was handled and its deliveries could not be
+// errNotRemoved means that a batch was handled but its deliveries could not be
 // deleted. The whole transaction is rolled back, and no attempt is counted.
-var errNotRemoved = errors.New("events: the deliveries were not removed")
+var errNotRemoved = errors.New("events: deleting the deliveries failed")
 
-// deliver gives the subscriber one batch and says how many deliveries it is rid
-// of. The effect, the processed ids and the end of the deliveries are one
-// transaction: killed anywhere, it happened whole or not at all.
+// deliver delivers one batch and returns the number of completed deliveries. The effect,
+// the processed ids and the removal of the deliveries are one transaction, so a crash
+// leaves either all of them or none.
 func (q *queue) deliver(ctx context.Context) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +150,7 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, sqlAnyOrder, pgx.QueryExecModeSimpleProtocol); err != nil {
+		if _, err := tx.Exec(ctx, sqlResetPlanner, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
 		failure := q.attempt(ctx, tx, due)
@@ -184,18 +182,17 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 	return done, nil
 }
 
-// deliverInOrder runs f in a transaction that has the subscriber's turn.
+// deliverInOrder runs f in a transaction that holds the subscriber's delivery lock.
 func (q *queue) deliverInOrder(ctx context.Context, f func(context.Context, *postgres.Tx) error) error {
 	return q.cfg.Pool.InTx(ctx, "", nil, func(tx *postgres.Tx) error {
-		_, err := tx.Exec(ctx, sqlTurn, postgres.Args{
+		_, err := tx.Exec(ctx, sqlDeliveryLock, postgres.Args{
 			"subscriber": q.subscriber.Name,
 			"timeout":    strconv.FormatInt(max(q.cfg.HandleTimeout.Milliseconds()*9/10, 1), 10),
 		})
 		if err != nil {
 			return err
 		}
-		// The check comes after the lock on the turn, so the previous holder's
-		// transaction has ended.
+		// Check after taking the lock: the previous holder's transaction has ended.
 		if err := checkLease(ctx, tx); err != nil {
 			return err
 		}
@@ -203,8 +200,8 @@ func (q *queue) deliverInOrder(ctx context.Context, f func(context.Context, *pos
 	})
 }
 
-// isConnectionLost tells whether a failure is not the events': the work was called off, or
-// the connection is gone. Then nothing is counted, and nothing can be written.
+// isConnectionLost reports whether ctx was cancelled or the connection is gone. Such a
+// failure does not count as an attempt, and nothing can be written.
 func isConnectionLost(ctx context.Context, tx *postgres.Tx) bool {
 	return ctx.Err() != nil || tx.Raw().Conn().IsClosed()
 }
@@ -221,10 +218,10 @@ USING unnest(@tenants::uuid[], @ids::uuid[]) AS e (tenant_id, event_id)
 WHERE d.tenant_id = e.tenant_id AND d.subscriber = @subscriber AND d.event_id = e.event_id`
 )
 
-// attempt hands a batch to the subscriber inside a savepoint, and then deletes its
-// deliveries outside of it. The transaction itself has locked these rows, so a
-// deletion in the savepoint would leave two transaction ids on each row. The server
-// does not clean the index of such rows, and each batch would read all of them anew.
+// attempt passes a batch to the subscriber inside a savepoint and then deletes its
+// deliveries outside of the savepoint. The transaction itself has locked these rows, so a
+// deletion inside the savepoint would leave two transaction ids on each row. The server does
+// not remove such rows from the index, and each batch would read all of them again.
 func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) error {
 	args := postgres.Args{"subscriber": q.subscriber.Name}
 	tenants, ids := make([]op.UUID, len(due)), make([]op.UUID, len(due))
@@ -261,7 +258,7 @@ func (q *queue) attempt(ctx context.Context, tx *postgres.Tx, due []delivery) er
 	return nil
 }
 
-// handle calls the subscriber, bounded in time; a panic is an error like others.
+// handle calls the subscriber with a time limit. It returns a panic as an error.
 func (q *queue) handle(ctx context.Context, sp postgres.Querier, events []Event) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, q.cfg.HandleTimeout)
 	defer cancel()
@@ -276,8 +273,8 @@ func (q *queue) handle(ctx context.Context, sp postgres.Querier, events []Event)
 	return q.subscriber.Handle(ctx, sp, slices.Clip(events))
 }
 
-// isolate gives the events of a failed batch one by one. The first failure of an
-// aggregate leaves its later events for another time.
+// isolate delivers the events of a failed batch one by one. After the first failure of an
+// aggregate, its later events are skipped until the retry.
 func (q *queue) isolate(ctx context.Context, tx *postgres.Tx, due []delivery) (done int, err error) {
 	waiting := make(map[string]bool)
 	for i := range due {
@@ -307,8 +304,8 @@ SET attempts = @attempts, last_error = @error, next_attempt_at = now() + @wait::
     parked_at = CASE WHEN @park::boolean THEN now() END
 WHERE tenant_id = @tenant AND subscriber = @subscriber AND event_id = @id`
 
-// postpone counts a failure, and parks the event when it was the last one that
-// is allowed.
+// postpone records a failure and schedules a retry. After the last allowed attempt it
+// parks the event.
 func (q *queue) postpone(ctx context.Context, tx *postgres.Tx, d *delivery, failure error) error {
 	attempts := d.Attempts + 1
 	park := attempts >= q.cfg.MaxAttempts
@@ -319,16 +316,16 @@ func (q *queue) postpone(ctx context.Context, tx *postgres.Tx, d *delivery, fail
 	if err != nil {
 		return errors.Join(err, failure)
 	}
-	level, text := q.cfg.Log.WarnContext, "events: a delivery failed and will be tried again"
+	level, text := q.cfg.Log.WarnContext, "events: a delivery failed and will be retried"
 	if park {
-		level, text = q.cfg.Log.ErrorContext, "events: a delivery failed too often and is parked"
+		level, text = q.cfg.Log.ErrorContext, "events: a delivery failed too often and was parked"
 	}
 	level(ctx, text, "subscriber", q.subscriber.Name, "event", d.ID, "type", d.Type, "tenant", d.TenantID,
 		"attempts", attempts, "error", failure)
 	return nil
 }
 
-// storableText cuts an error's text to what a text column takes.
+// storableText converts an error's message to valid text of at most 1000 bytes.
 func storableText(err error) string {
 	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", ""), "?")
 	if len(text) > 1000 {

@@ -9,17 +9,17 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Backlog says what is on its way.
+// Backlog counts events that are not delivered yet.
 type Backlog struct {
-	// Undispatched are events that no queue has yet.
+	// Undispatched counts events that are not in any queue yet.
 	Undispatched int64
-	// Undelivered are deliveries in the subscribers' queues.
+	// Undelivered counts deliveries in the subscribers' queues.
 	Undelivered int64
-	// Parked are deliveries that failed too often.
+	// Parked counts deliveries that failed too often.
 	Parked int64
 }
 
-// Empty tells whether everything was delivered that can be: the outbox is empty.
+// Empty reports whether nothing is left to deliver, except parked deliveries.
 func (b Backlog) Empty() bool { return b.Undispatched == 0 && b.Undelivered == 0 }
 
 const sqlPending = `
@@ -27,7 +27,7 @@ SELECT (SELECT count(*) FROM events.outbox WHERE dispatched_at IS NULL) AS undis
        (SELECT count(*) FROM events.deliveries WHERE parked_at IS NULL) AS undelivered,
        (SELECT count(*) FROM events.deliveries WHERE parked_at IS NOT NULL) AS parked`
 
-// Pending counts what is on its way, through all tenants; q is parapet_jobs'.
+// Pending returns the backlog of all tenants. q must use parapet_jobs.
 func Pending(ctx context.Context, q postgres.Querier) (Backlog, error) {
 	b, err := postgres.One[Backlog](ctx, q, sqlPending)
 	if err != nil {
@@ -36,7 +36,7 @@ func Pending(ctx context.Context, q postgres.Querier) (Backlog, error) {
 	return b, nil
 }
 
-// pruneBatch bounds what one statement of the retention deletes.
+// pruneBatch limits how many rows one statement of Prune deletes.
 const pruneBatch = 5000
 
 var pruneStatements = [...]string{
@@ -54,9 +54,9 @@ var pruneStatements = [...]string{
 		SELECT tenant_id, id FROM events.notifications WHERE created_at < @before LIMIT @batch)`,
 }
 
-// Prune deletes what was dispatched, processed or told before the given moment,
-// in small statements. Events that a queue still holds, parked ones too, stay,
-// and so does the id of a processed event while the event does.
+// Prune deletes events, processed ids and notifications that are older than before, in
+// small statements. It keeps events that a queue still contains, including parked ones,
+// and the processed ids of events that it keeps.
 func Prune(ctx context.Context, q postgres.Querier, before time.Time) (int64, error) {
 	var total int64
 	for _, sql := range pruneStatements {
@@ -90,8 +90,8 @@ SELECT d.tenant_id, d.subscriber, d.event_id, o.type, d.attempts, d.parked_at, c
 FROM events.deliveries d JOIN events.outbox o ON o.tenant_id = d.tenant_id AND o.id = d.event_id
 WHERE d.parked_at IS NOT NULL ORDER BY d.parked_at, d.tenant_id, d.event_id LIMIT @limit`
 
-// ListParked gives the oldest parked deliveries of all tenants; q is
-// parapet_jobs'.
+// ListParked returns the oldest parked deliveries of all tenants. q must use
+// parapet_jobs.
 func ListParked(ctx context.Context, q postgres.Querier, limit int) ([]Parked, error) {
 	list, err := postgres.Collect[Parked](ctx, q, sqlParked, postgres.Args{"limit": limit})
 	return list, postgres.MapError(err)
@@ -101,8 +101,8 @@ const sqlUnpark = `
 UPDATE events.deliveries SET parked_at = NULL, attempts = 0, next_attempt_at = now()
 WHERE parked_at IS NOT NULL AND subscriber = @subscriber`
 
-// Unpark puts a subscriber's parked deliveries back into its queue, for when the
-// reason of their failure is mended.
+// Unpark returns a subscriber's parked deliveries to its queue, after the cause of
+// their failure was fixed.
 func Unpark(ctx context.Context, q postgres.Querier, subscriber string) (int64, error) {
 	tag, err := q.Exec(ctx, sqlUnpark, postgres.Args{"subscriber": subscriber})
 	return tag.RowsAffected(), postgres.MapError(err)

@@ -1,10 +1,9 @@
-// Package fault owns the one error type of the product: a code, a message that
-// may be said aloud, and a cause that never leaves the process.
+// Package fault defines the product's error type: a code, a public message and a private
+// cause, which is only logged.
 //
-// Everything that is not a *Error is internal: From turns it into one whose
-// public message says nothing. The codes are those of the error envelope; the
-// table in status.go maps them to HTTP and back, so that the client reads the
-// same codes that the server wrote.
+// Every other error is internal: From turns it into an Error whose message reveals
+// nothing. The codes are those of the error envelope. The table in status.go maps them to
+// HTTP and back, so that client and server use the same codes.
 package fault
 
 import (
@@ -14,10 +13,10 @@ import (
 	"time"
 )
 
-// Code names a class of errors; it is the envelope's error.code.
+// Code is a class of errors: error.code in the envelope.
 type Code string
 
-// The codes of the envelope.
+// Codes of the envelope.
 const (
 	CodeUnauthorized     Code = "UNAUTHORIZED"
 	CodeForbidden        Code = "FORBIDDEN"
@@ -34,33 +33,33 @@ const (
 	CodeOutcomeUnknown   Code = "OUTCOME_UNKNOWN"
 )
 
-// Reason is one cause of a policy denial, with the sentence and the remedy that the
-// policies declare for its code.
+// Reason is one reason of a policy denial, with the message and remedy that the policies
+// declare for its code.
 type Reason struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy"`
 }
 
-// Error is an error that may be answered. Message, Reason, Reasons, Field, Permission
-// and Details are public; the cause is for the log alone.
+// Error is an error that may be returned to a caller. Message, Reason, Reasons, Field,
+// Permission and Details are public; the cause is only logged.
 type Error struct {
 	Code    Code
 	Message string
 	Reason  string
-	// Reasons are the causes of a policy denial, most telling first.
+	// Reasons are the reasons of a policy denial, most specific first.
 	Reasons    []Reason
 	Field      string
 	Permission string
 	Details    map[string]any
-	// RetryAfter is the wait that the answer asks for, where trying again helps.
+	// RetryAfter is how long the caller should wait before a retry; zero if a retry does not help.
 	RetryAfter time.Duration
 
 	cause error
 }
 
-// Error gives the code, the public message and the cause: text for logs. Use
-// Message for what is answered.
+// Error returns the code, the message and the cause, for logs. Return Message to
+// callers.
 func (e *Error) Error() string {
 	if e.cause != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
@@ -68,49 +67,49 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
 }
 
-// Unwrap gives the hidden cause.
+// Unwrap returns the private cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is tells two faults of the same code apart from others: errors.Is(err,
-// &Error{Code: CodeNotFound}) asks for the code.
+// Is reports whether target is an Error with the same code, as in
+// errors.Is(err, &Error{Code: CodeNotFound}).
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
 }
 
-// WithCause returns a copy of the error that hides cause in it.
+// WithCause returns a copy of the error with a private cause.
 func (e *Error) WithCause(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// WithReason returns a copy of the error with its public reason set.
+// WithReason returns a copy of the error with a public reason code.
 func (e *Error) WithReason(reason string) *Error {
 	c := *e
 	c.Reason = reason
 	return &c
 }
 
-// WithReasons returns a copy of the error with the causes of a policy denial. In
-// their texts {permission} becomes the name of the error's permission.
+// WithReasons returns a copy of the error with the reasons of a policy denial. It replaces
+// {permission} in their texts by the error's permission.
 func (e *Error) WithReasons(reasons []Reason) *Error {
 	c := *e
 	c.Reasons = nil
-	needed, it := e.Permission, e.Permission
+	inMessage, inRemedy := e.Permission, e.Permission
 	if e.Permission == "" {
-		needed, it = "needed", "it"
+		inMessage, inRemedy = "needed", "it"
 	}
 	for _, r := range reasons {
-		r.Message = strings.ReplaceAll(r.Message, PermissionMark, needed)
-		r.Remedy = strings.ReplaceAll(r.Remedy, PermissionMark, it)
+		r.Message = strings.ReplaceAll(r.Message, PermissionPlaceholder, inMessage)
+		r.Remedy = strings.ReplaceAll(r.Remedy, PermissionPlaceholder, inRemedy)
 		c.Reasons = append(c.Reasons, r)
 	}
 	return &c
 }
 
-// PermissionMark stands for the permission in the texts of a reason.
-const PermissionMark = "{permission}"
+// PermissionPlaceholder is the placeholder for the permission in the texts of a reason.
+const PermissionPlaceholder = "{permission}"
 
 // WithDetails returns a copy of the error with public details.
 func (e *Error) WithDetails(details map[string]any) *Error {
@@ -119,8 +118,8 @@ func (e *Error) WithDetails(details map[string]any) *Error {
 	return &c
 }
 
-// From gives err as a *Error. What is none becomes INTERNAL with a message that
-// says nothing; nil stays nil.
+// From returns err as an *Error. Any other error becomes INTERNAL with a generic message;
+// nil remains nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -132,18 +131,18 @@ func From(err error) *Error {
 	return Internal(err)
 }
 
-// HasCode tells whether err is, or wraps, a fault of this code.
+// HasCode reports whether err is, or wraps, an Error with this code.
 func HasCode(err error, code Code) bool {
 	var f *Error
 	return errors.As(err, &f) && f.Code == code
 }
 
-// Unauthorized is the one answer to every bearer problem.
+// Unauthorized returns the one error for every problem of a bearer token.
 func Unauthorized() *Error {
 	return &Error{Code: CodeUnauthorized, Message: "The request needs a valid credential."}
 }
 
-// Forbidden is a policy denial that names the missing permission.
+// Forbidden returns a policy denial that names the missing permission.
 func Forbidden(permission string) *Error {
 	return &Error{
 		Code:       CodeForbidden,
@@ -152,8 +151,8 @@ func Forbidden(permission string) *Error {
 	}
 }
 
-// Denied is a policy denial for the given reasons: the message is that of the first.
-// Permission is the one that the operation asks for.
+// Denied returns a policy denial with reasons; its message is that of the first one.
+// permission is the permission that the operation requires.
 func Denied(permission string, reasons []Reason) *Error {
 	f := ForbiddenTenant()
 	if permission != "" {
@@ -166,67 +165,67 @@ func Denied(permission string, reasons []Reason) *Error {
 	return f
 }
 
-// ForbiddenTenant is the deliberately generic denial of a tenant context.
+// ForbiddenTenant returns the generic denial of a tenant context, which reveals nothing.
 func ForbiddenTenant() *Error {
 	return &Error{Code: CodeForbidden, Message: "This request is not allowed."}
 }
 
-// ForbiddenBecause is a denial that no permission would lift; the message names the rule.
+// ForbiddenBecause returns a denial that no permission would lift. The message names the rule.
 func ForbiddenBecause(message string) *Error {
 	return &Error{Code: CodeForbidden, Message: message}
 }
 
-// NotFound is the answer for what does not exist and for what the caller may
-// not know of. what is a noun such as "project".
+// NotFound returns the error for a record that does not exist or is not visible to the
+// caller. what is a noun such as "project".
 func NotFound(what string) *Error {
 	return &Error{Code: CodeNotFound, Message: fmt.Sprintf("There is no such %s.", what)}
 }
 
-// Validation names a field and what is wrong with it.
+// Validation returns an error about a field of the input.
 func Validation(field, message string) *Error {
 	return &Error{Code: CodeValidation, Field: field, Message: message}
 }
 
-// Conflict says which rule the present state breaks.
+// Conflict returns an error about a rule that the current state violates.
 func Conflict(message string) *Error {
 	return &Error{Code: CodeConflict, Message: message}
 }
 
-// RateLimited asks the caller to wait.
+// RateLimited returns an error that tells the caller to wait.
 func RateLimited(wait time.Duration) *Error {
 	return &Error{Code: CodeRateLimited, Message: "Too many requests. Try again later.", RetryAfter: wait}
 }
 
-// Internal hides cause behind a message that says nothing.
+// Internal returns an error with a generic message and a private cause.
 func Internal(cause error) *Error {
 	return &Error{Code: CodeInternal, Message: "Something went wrong on the server.", cause: cause}
 }
 
-// Unavailable says that the same request may succeed later.
+// Unavailable returns an error for requests that may succeed later.
 func Unavailable(cause error) *Error {
 	return &Error{Code: CodeUnavailable, Message: "The service is busy or starting. Try again shortly.", RetryAfter: 2 * time.Second, cause: cause}
 }
 
-// OutcomeUnknown says that a change may have happened or not: the connection was
-// lost while it was committed. Nobody may repeat the request blindly.
+// OutcomeUnknown returns an error for a change that may or may not have been saved, because
+// the connection was lost during its commit. The request must not be retried automatically.
 func OutcomeUnknown(cause error) *Error {
 	return &Error{
 		Code:    CodeOutcomeUnknown,
-		Message: "The change may have been saved or not: the connection was lost while it was being saved. Check the record before you repeat the request.",
+		Message: "The connection was lost while the change was being saved, so it may or may not have been saved. Check the record before you repeat the request.",
 		Details: map[string]any{DetailRetryable: false},
 		cause:   cause,
 	}
 }
 
-// DetailRetryable is the member of the details of OUTCOME_UNKNOWN that says
-// whether the same request can be repeated: only one with an idempotency key.
+// DetailRetryable is the detail of OUTCOME_UNKNOWN that reports whether the same request
+// can be repeated. Only a request with an idempotency key can.
 const DetailRetryable = "retryable"
 
-// OutcomeUnknownWithKey is OutcomeUnknown for a request that carries an idempotency
-// key: repeated with the same key it happens once.
+// OutcomeUnknownWithKey is OutcomeUnknown for a request with an idempotency key, which can
+// safely be repeated with the same key.
 func OutcomeUnknownWithKey(cause error) *Error {
 	f := OutcomeUnknown(cause)
-	f.Message = "The change may have been saved or not: the connection was lost while it was being saved. Repeat the request with the same Idempotency-Key."
+	f.Message = "The connection was lost while the change was being saved, so it may or may not have been saved. Repeat the request with the same Idempotency-Key."
 	f.Details = map[string]any{DetailRetryable: true}
 	return f
 }

@@ -8,50 +8,51 @@ import (
 	"testing"
 )
 
-func TestFromHidesWhatIsNoFault(t *testing.T) {
+func TestFrom_HidesOtherErrors(t *testing.T) {
 	t.Parallel()
 	err := From(errors.New("password=hunter2"))
 	if err.Code != CodeInternal || strings.Contains(err.Message, "hunter2") {
-		t.Fatalf("got %q %q, want an INTERNAL that says nothing", err.Code, err.Message)
+		t.Fatalf("From: got %q %q, want INTERNAL with a generic message", err.Code, err.Message)
 	}
 	if From(nil) != nil {
-		t.Fatal("nil must stay nil")
+		t.Fatal("From(nil): want nil")
 	}
 	wrapped := fmt.Errorf("load: %w", NotFound("project"))
 	if got := From(wrapped); got.Code != CodeNotFound {
-		t.Fatalf("got %q, want NOT_FOUND through a wrap", got.Code)
+		t.Fatalf("From of a wrapped fault: got %q, want NOT_FOUND", got.Code)
 	}
 }
 
-func TestStatusBothWays(t *testing.T) {
+func TestStatus_MapsCodesBothWays(t *testing.T) {
 	t.Parallel()
 	for _, s := range statuses() {
 		if got := Status(s.code); got != s.status {
 			t.Errorf("Status(%s) = %d, want %d", s.code, got, s.status)
 		}
-		// CONFLICT and DUPLICATE_TASK share a status, and INTERNAL and OUTCOME_UNKNOWN; the envelope tells them apart.
+		// CONFLICT and DUPLICATE_TASK share a status, and so do INTERNAL and OUTCOME_UNKNOWN; the envelope distinguishes
+		// them.
 		if back := FromStatus(s.status); back != s.code && s.code != CodeDuplicateTask && s.code != CodeOutcomeUnknown {
 			t.Errorf("FromStatus(%d) = %s, want %s", s.status, back, s.code)
 		}
 	}
 	if Status("NONSENSE") != http.StatusInternalServerError {
-		t.Error("an unknown code must be a 500")
+		t.Error("Status of an unknown code: want 500")
 	}
 	if FromStatus(http.StatusBadGateway) != CodeUnavailable || FromStatus(http.StatusTeapot) != CodeValidation {
-		t.Error("answers without an envelope must map to the nearest code")
+		t.Error("FromStatus of an unlisted status: want the nearest code")
 	}
 }
 
-func TestIsMatchesByCode(t *testing.T) {
+func TestError_IsMatchesByCode(t *testing.T) {
 	t.Parallel()
 	if !errors.Is(Forbidden("task.update"), &Error{Code: CodeForbidden}) {
-		t.Fatal("a fault must match its code")
+		t.Fatal("errors.Is with the same code: got false")
 	}
 	if errors.Is(Forbidden("task.update"), &Error{Code: CodeNotFound}) {
-		t.Fatal("a fault must not match another code")
+		t.Fatal("errors.Is with another code: got true")
 	}
 	if cause := errors.New("x"); !errors.Is(Internal(cause), cause) {
-		t.Fatal("the cause must be reachable for logs")
+		t.Fatal("errors.Is with the cause: got false")
 	}
 }
 
@@ -70,16 +71,16 @@ func TestDenied_NamesThePermission(t *testing.T) {
 		f := Denied(c.permission, reasons)
 		if f.Code != CodeForbidden || f.Message != c.message || f.Permission != c.permission || len(f.Reasons) != 2 ||
 			f.Reasons[0] != (Reason{Code: "a", Message: c.message, Remedy: c.remedy}) || f.Reasons[1] != reasons[1] {
-			t.Errorf("%q: %+v", c.permission, f)
+			t.Errorf("Denied(%q): got %+v", c.permission, f)
 		}
 	}
 	if f := Denied("task.update", nil); f.Message != Forbidden("task.update").Message || f.Permission != "task.update" {
-		t.Errorf("without reasons: %+v", f)
+		t.Errorf("Denied without reasons: got %+v", f)
 	}
 	if f := Denied("", nil); f.Message != ForbiddenTenant().Message {
-		t.Errorf("without anything: %+v", f)
+		t.Errorf("Denied without permission and reasons: got %+v", f)
 	}
 	if reasons[0].Remedy != "Ask for {permission}." {
-		t.Error("the reasons that were given are changed")
+		t.Error("Denied modified its argument")
 	}
 }

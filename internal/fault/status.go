@@ -2,7 +2,7 @@ package fault
 
 import "net/http"
 
-// statuses is the one table between codes and HTTP; both directions read it.
+// statuses maps codes to HTTP statuses; Status and FromStatus use it.
 func statuses() []struct {
 	code   Code
 	status int
@@ -23,12 +23,12 @@ func statuses() []struct {
 		{CodeRateLimited, http.StatusTooManyRequests},
 		{CodeInternal, http.StatusInternalServerError},
 		{CodeUnavailable, http.StatusServiceUnavailable},
-		// Not 503, which proxies and clients repeat without being asked.
+		// Not 503, which proxies and clients retry automatically.
 		{CodeOutcomeUnknown, http.StatusInternalServerError},
 	}
 }
 
-// Codes lists every code, each once.
+// Codes returns all codes.
 func Codes() []Code {
 	var codes []Code
 	for _, s := range statuses() {
@@ -37,7 +37,7 @@ func Codes() []Code {
 	return codes
 }
 
-// Status gives the HTTP status of a code; an unknown code is a 500.
+// Status returns the HTTP status of a code; an unknown code is a 500.
 func Status(code Code) int {
 	for _, s := range statuses() {
 		if s.code == code {
@@ -47,8 +47,8 @@ func Status(code Code) int {
 	return http.StatusInternalServerError
 }
 
-// FromStatus gives the code that an HTTP status stands for, for answers that
-// carry no envelope: a proxy's, say.
+// FromStatus returns the code for the HTTP status of a response without an envelope, such as
+// a proxy's.
 func FromStatus(status int) Code {
 	for _, s := range statuses() {
 		if s.status == status {

@@ -1,7 +1,7 @@
 // Package filelock locks a file for one process at a time.
 //
-// The kernel releases a lock when the process that holds it ends, however it ends.
-// The processes that the holder starts do not inherit the lock.
+// The kernel releases a lock when the process that holds it ends for any reason. Child
+// processes of the holder do not inherit the lock.
 package filelock
 
 import (
@@ -17,11 +17,11 @@ import (
 // Lock is a lock that this process holds.
 type Lock struct{ file *os.File }
 
-// HeldError says that the lock of a file is held: by another process, or by this
-// one through another Lock.
+// HeldError is returned if the lock is held by another process, or by another Lock of this
+// process.
 type HeldError struct {
 	Path string
-	// PID is the process that holds the lock; 0 if the file does not name it.
+	// PID is the process that holds the lock; 0 if the file does not contain it.
 	PID int
 }
 
@@ -32,12 +32,11 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
 }
 
-// maxRemovals bounds Try on a file system where an open file never seems to be the
-// one that its path names.
+// maxRemovals limits the retries of Try, for file systems on which isCurrent is never true.
 const maxRemovals = 1000
 
-// Try takes the lock of the file at path without waiting and writes the process id
-// into the file. It creates the file with mode 0600 if there is none, and follows no
+// Try acquires the lock of the file at path without waiting and writes the process id
+// into the file. It creates the file with mode 0600 if needed and does not follow a
 // symbolic link. It returns a *HeldError if the lock is held.
 func Try(path string) (*Lock, error) {
 	for range maxRemovals {
@@ -51,8 +50,8 @@ func Try(path string) (*Lock, error) {
 		case err != nil:
 			return nil, errors.Join(&os.PathError{Op: "flock", Path: path, Err: err}, file.Close())
 		}
-		// The holder may have removed the file after this process had opened it: see Remove.
-		if !isAt(file, path) {
+		// The holder may have removed the file after this process opened it; see Remove.
+		if !isCurrent(file, path) {
 			if err := file.Close(); err != nil {
 				return nil, err
 			}
@@ -74,8 +73,8 @@ func lock(file *os.File) error {
 	}
 }
 
-// isAt reports whether path still names the file.
-func isAt(file *os.File, path string) bool {
+// isCurrent reports whether path still refers to the open file.
+func isCurrent(file *os.File, path string) bool {
 	opened, err := file.Stat()
 	if err != nil {
 		return false
@@ -104,8 +103,8 @@ func readPID(file *os.File) int {
 	return pid
 }
 
-// Release releases the lock and leaves the file where it is. To release a lock again,
-// or a nil Lock, does nothing.
+// Release releases the lock and keeps the file. Further calls, and calls on a nil Lock, do
+// nothing.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"parapet/internal/filelock"
 )
 
-// holderPath is the variable that makes the test program a process that holds the
-// lock of a file until its input ends.
+// holderPath is the environment variable that makes the test program hold the lock of a
+// file until its input ends.
 const holderPath = "FILELOCK_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func startHolder(t *testing.T, path string) (cmd *exec.Cmd, input io.WriteCloser
 		}
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
-		t.Fatalf("the holder said %q, %v", line, err)
+		t.Fatalf("the holder printed %q, %v; want locked", line, err)
 	}
 	return cmd, input
 }
@@ -71,10 +71,10 @@ func wantHeld(t *testing.T, path string, pid int) {
 	lock, err := filelock.Try(path)
 	var held *filelock.HeldError
 	if !errors.As(err, &held) || held.PID != pid || held.Path != path {
-		t.Fatalf("lock %v, error %v, want a HeldError of %s by %d", lock, err, path, pid)
+		t.Fatalf("Try: got %v, %v; want a HeldError for %s with PID %d", lock, err, path, pid)
 	}
 	if text := err.Error(); text != path+" is locked by process "+strconv.Itoa(pid) {
-		t.Errorf("the error says: %s", text)
+		t.Errorf("HeldError: got text %q", text)
 	}
 }
 
@@ -85,7 +85,7 @@ func wantFree(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != strconv.Itoa(os.Getpid())+"\n" {
-		t.Errorf("the file holds %q, %v", text, err)
+		t.Errorf("lock file: got %q, %v; want this process's id", text, err)
 	}
 	if err := lock.Release(); err != nil {
 		t.Error(err)
@@ -95,13 +95,13 @@ func wantFree(t *testing.T, path string) {
 func TestTry_HeldByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*exec.Cmd, io.WriteCloser) error{
-		"released": func(_ *exec.Cmd, input io.WriteCloser) error { return input.Close() },
-		"killed":   func(cmd *exec.Cmd, _ io.WriteCloser) error { return cmd.Process.Kill() },
+		"holder releases":  func(_ *exec.Cmd, input io.WriteCloser) error { return input.Close() },
+		"holder is killed": func(cmd *exec.Cmd, _ io.WriteCloser) error { return cmd.Process.Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "lock")
-			// A longer text of an earlier holder must not show in the process id.
+			// A longer old content must not become part of the process id.
 			if err := os.WriteFile(path, []byte("12345678901234567\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestTry_HeldByThisProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHeld(t, path, os.Getpid())
-	// A child that is started now must not keep the lock.
+	// A child process must not inherit the lock.
 	child := exec.Command("cat")
 	input, err := child.StdinPipe()
 	if err != nil {
@@ -143,7 +143,7 @@ func TestTry_HeldByThisProcess(t *testing.T) {
 	wantFree(t, path)
 }
 
-func TestTry_HolderThatIsNotNamed(t *testing.T) {
+func TestTry_HeldByUnknownProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	lock, err := filelock.Try(path)
@@ -155,31 +155,31 @@ func TestTry_HolderThatIsNotNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := filelock.Try(path); err == nil || err.Error() != path+" is locked by another process" {
-		t.Errorf("got %v", err)
+		t.Errorf("Try: got %v", err)
 	}
 }
 
-func TestTry_FileThatCannotBeOpened(t *testing.T) {
+func TestTry_InvalidPath_ReturnsError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	for name, path := range map[string]string{"no folder": filepath.Join(dir, "none", "lock"), "a symbolic link": link, "a folder": dir} {
+	for name, path := range map[string]string{"missing folder": filepath.Join(dir, "none", "lock"), "symbolic link": link, "folder": dir} {
 		var held *filelock.HeldError
 		if _, err := filelock.Try(path); err == nil || errors.As(err, &held) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Try: got %v, want an error with the path", name, err)
 		}
 	}
 	if _, err := os.Lstat(target); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the target of the link was created: %v", err)
+		t.Errorf("the target of the link was created (%v)", err)
 	}
 }
 
-// TestRemove_KeepsTheLockExclusive locks and removes a file from many goroutines.
-// Without the check in Try, one of them would hold the lock of a file that is gone
-// while another holds that of its successor.
+// TestRemove_KeepsTheLockExclusive locks and removes a file from many goroutines. Without
+// the check in Try, one could hold the lock of a removed file while another holds that of
+// its successor.
 func TestRemove_KeepsTheLockExclusive(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
@@ -198,7 +198,7 @@ func TestRemove_KeepsTheLockExclusive(t *testing.T) {
 					return
 				}
 				if n := holders.Add(1); n != 1 {
-					t.Errorf("%d hold the lock", n)
+					t.Errorf("%d goroutines hold the lock, want 1", n)
 				}
 				taken++
 				holders.Add(-1)
@@ -211,6 +211,6 @@ func TestRemove_KeepsTheLockExclusive(t *testing.T) {
 	}
 	group.Wait()
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file is still there: %v", err)
+		t.Errorf("the file was not removed: %v", err)
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"parapet/internal/principal"
 )
 
-// The names of the session cookie. Over https it has the __Host- prefix, which
-// binds it to this host and path.
+// Names of the session cookie. The __Host- prefix, used over https, binds it to this host
+// and path.
 const (
 	SessionCookie       = "pt_session"
 	SecureSessionCookie = "__Host-pt_session"
 )
 
-// credentialOf takes the token out of a request. Two Authorization headers, a
-// header that is not "Bearer <token>" with one space, two session cookies, or a
-// cookie that disagrees with the header are all the same UNAUTHORIZED. A token in
-// the query string is none.
+// credentialOf reads the credential of a request. It returns UNAUTHORIZED for two
+// Authorization headers, a header other than "Bearer <token>" with one space, two session
+// cookies, or a cookie that differs from the header. It ignores tokens in the query
+// string.
 func credentialOf(r *http.Request, module string) (principal.Credential, error) {
 	c := principal.Credential{Module: module}
 	if values := r.Header.Values("X-Act-As-Org"); len(values) > 0 {
@@ -50,9 +50,9 @@ func credentialOf(r *http.Request, module string) (principal.Credential, error) 
 	return c, nil
 }
 
-// cookieToken takes the token out of the session cookie. Over https the name
-// without the prefix is no session's: a neighbouring host, or anybody on the way
-// of a plain http request, can set it.
+// cookieToken reads the token from the session cookie. Over https it ignores the cookie
+// without the prefix, because a neighbouring host, or an attacker on a plain http
+// connection, could have set it.
 func cookieToken(r *http.Request, secure bool) (string, error) {
 	found := ""
 	for _, c := range r.Cookies() {
@@ -67,7 +67,7 @@ func cookieToken(r *http.Request, secure bool) (string, error) {
 	return found, nil
 }
 
-// bearer reads "Bearer <token>": the scheme in any case, one space, no more.
+// bearer parses "Bearer <token>": the scheme in any case and exactly one space.
 func bearer(header string) (string, bool) {
 	scheme, token, ok := strings.Cut(header, " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
@@ -76,21 +76,21 @@ func bearer(header string) (string, bool) {
 	return token, true
 }
 
-// sameOrigin asks for proof that a cookie-borne change comes from our own
-// pages: Sec-Fetch-Site, which no page can set, or an Origin that is this host.
-// Source: the Fetch standard; Go's net/http.CrossOriginProtection, which lets a
-// request without either header pass, as a cookie-borne one must not.
+// sameOrigin returns an error unless a change with a session cookie comes from this site.
+// The proof is Sec-Fetch-Site, which a page cannot set, or an Origin with this host.
+// Source: the Fetch standard. Unlike Go's net/http.CrossOriginProtection, it rejects a
+// request without either header.
 func sameOrigin(r *http.Request) error {
-	refused := fault.ForbiddenBecause("A change that comes by cookie must come from this site.")
+	denied := fault.ForbiddenBecause("A request that makes changes with a session cookie must come from this site.")
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		if site == "same-origin" {
 			return nil
 		}
-		return refused
+		return denied
 	}
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	if err != nil || origin.Host == "" || origin.Host != r.Host {
-		return refused
+		return denied
 	}
 	return nil
 }

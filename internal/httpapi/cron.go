@@ -12,17 +12,17 @@ import (
 	"parapet/internal/fault"
 )
 
-// Cron is work that a scheduler outside asks for, by the installation's secret
-// and not by anybody's credential.
+// Cron is a job that an external scheduler starts. It is authenticated by the secret of the
+// installation and not by a user's credential.
 type Cron struct {
-	// Name stands in log lines and metrics.
+	// Name is used in logs and metrics.
 	Name string
 	Path string
 	Run  func(ctx context.Context) (any, error)
 }
 
-// MountCron mounts the cron routes behind a secret. Without a secret there are
-// none: they answer like any route that is not there.
+// MountCron mounts the cron routes, which require the secret. If secret is empty, the
+// routes do not exist.
 func (a *API) MountCron(secret string, routes ...Cron) {
 	if secret == "" {
 		return
@@ -31,7 +31,7 @@ func (a *API) MountCron(secret string, routes ...Cron) {
 	for _, r := range routes {
 		a.engine.GET(r.Path, func(c *gin.Context) {
 			c.Set(operationKey, r.Name)
-			if !hasBearerPrefix(c.Request, want) {
+			if !hasSecret(c.Request, want) {
 				a.writeError(c, fault.Unauthorized())
 				return
 			}
@@ -50,9 +50,9 @@ func (a *API) MountCron(secret string, routes ...Cron) {
 	}
 }
 
-// hasBearerPrefix tells whether the request's one Authorization header holds the secret.
-// Hashes are compared, so that neither its text nor its length shows in the time.
-func hasBearerPrefix(r *http.Request, want [sha256.Size]byte) bool {
+// hasSecret reports whether the request has exactly one Authorization header and it contains
+// the secret. It compares hashes, so that timing reveals neither text nor length.
+func hasSecret(r *http.Request, want [sha256.Size]byte) bool {
 	headers := r.Header.Values("Authorization")
 	if len(headers) != 1 {
 		return false

@@ -13,7 +13,7 @@ import (
 	"parapet/internal/fault"
 )
 
-func TestCronRoutesNeedTheirSecret(t *testing.T) {
+func TestMountCron_RequiresTheSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef0123456789abcdef"
 	ran := 0
@@ -36,23 +36,23 @@ func TestCronRoutesNeedTheirSecret(t *testing.T) {
 		return w
 	}
 	if w := serve(secret, "Bearer "+secret); w.Code != http.StatusOK || w.Body.String() != `{"done":3}` || ran != 1 {
-		t.Errorf("%d %s, ran %d times", w.Code, w.Body, ran)
+		t.Errorf("with the secret: got %d %s, %d runs; want 200 and one run", w.Code, w.Body, ran)
 	}
 	for _, headers := range [][]string{
 		nil, {""}, {"Bearer "}, {secret}, {"Basic " + secret}, {"Bearer " + secret + "0"}, {"Bearer " + secret[:31]}, {"Bearer  " + secret},
 		{"Bearer " + strings.ToUpper(secret)}, {"Bearer " + secret, "Bearer " + secret},
 	} {
 		if w := serve(secret, headers...); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `"UNAUTHORIZED"`) {
-			t.Errorf("%q: %d %s", headers, w.Code, w.Body)
+			t.Errorf("Authorization %q: got %d %s, want 401", headers, w.Code, w.Body)
 		}
 	}
-	// Without a secret nobody bears it: not even nothing.
+	// Without a configured secret, the routes do not exist.
 	for _, headers := range [][]string{nil, {"Bearer "}, {"Bearer " + secret}} {
 		if w := serve("", headers...); w.Code != http.StatusNotFound {
-			t.Errorf("no secret, %q: %d %s", headers, w.Code, w.Body)
+			t.Errorf("no secret configured, Authorization %q: got %d %s, want 404", headers, w.Code, w.Body)
 		}
 	}
 	if ran != 1 {
-		t.Errorf("ran %d times, want once", ran)
+		t.Errorf("got %d runs, want 1", ran)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"parapet/internal/op"
 )
 
-// Envelope is the body of every answer that is an error.
+// Envelope is the body of every error response.
 type Envelope struct {
 	Error Error `json:"error"`
 }
 
-// Error is what the envelope says.
+// Error is the content of the envelope.
 type Error struct {
 	Code       fault.Code     `json:"code"`
 	Message    string         `json:"message"`
@@ -31,12 +31,12 @@ type Error struct {
 	Details    map[string]any `json:"details,omitempty"`
 }
 
-// writeError answers with the envelope and logs what the envelope hides.
+// writeError writes the error response and logs the private cause.
 func (a *API) writeError(c *gin.Context, err error) {
 	ctx := c.Request.Context()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		// The client closed the connection. Nobody reads the answer, and the server made
-		// no error.
+		// The client closed the connection, so nobody reads the response and it is not an
+		// error of the server.
 		c.Set(abandonedKey, true)
 		if !fault.HasCode(err, fault.CodeOutcomeUnknown) {
 			err = fault.Unavailable(err)
@@ -47,7 +47,7 @@ func (a *API) writeError(c *gin.Context, err error) {
 	case fault.CodeInternal, fault.CodeOutcomeUnknown:
 		a.cfg.Log.ErrorContext(ctx, "request failed", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 	case fault.CodeUnavailable:
-		a.cfg.Log.WarnContext(ctx, "request not served", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+		a.cfg.Log.WarnContext(ctx, "request could not be served", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 	}
 	c.Set(errorCodeKey, string(f.Code))
 	if f.RetryAfter > 0 {

@@ -1,11 +1,10 @@
-// Package httpapi serves operations over HTTP: it mounts each one at its route,
-// reads requests strictly, asks who is calling, and writes answers and the one
-// error envelope. It is the only importer of gin.
+// Package httpapi serves operations over HTTP. It mounts each operation at its route, parses
+// requests strictly, authenticates the caller, and writes responses and the error
+// envelope. It is the only package that imports gin.
 //
-// It promises that nothing but a well-formed input of the operation's type
-// reaches an operation, that every answer carries its request id, that a panic
-// is a 500 and no more, and that neither a credential nor a query string is
-// ever logged.
+// It guarantees: only well-formed input of the operation's type reaches an operation; every
+// response has a request id; a panic becomes a 500; credentials and query strings are never
+// logged.
 package httpapi
 
 import (
@@ -26,34 +25,34 @@ import (
 	"parapet/internal/principal"
 )
 
-// Authenticator finds out who is calling. Its errors are the answer: 401 for a
-// bearer problem, 403 for a tenant context that is refused.
+// Authenticator identifies the caller. Its errors are returned to the client: 401 for an
+// invalid credential, 403 for a tenant context that is denied.
 type Authenticator interface {
 	Authenticate(ctx context.Context, c principal.Credential) (*principal.Principal, error)
 }
 
-// Config is what an API is made of.
+// Config configures an API.
 type Config struct {
 	Operations []op.Bound
 	Auth       Authenticator
-	// Ready tells why requests can't be served yet, or nil.
+	// Ready returns nil if requests can be served, or else the reason.
 	Ready func(ctx context.Context) error
-	// TrustedProxies are the peers whose X-Forwarded-For and -Proto count. None
-	// unless configured.
+	// TrustedProxies are the peers whose X-Forwarded-For and X-Forwarded-Proto headers are
+	// used.
 	TrustedProxies []netip.Prefix
 	Registry       *prometheus.Registry
 	Log            *slog.Logger
 	Version        string
 }
 
-// API answers HTTP requests.
+// API serves HTTP requests.
 type API struct {
 	cfg     Config
 	engine  *gin.Engine
 	metrics *metrics
 }
 
-// New mounts the operations. It fails when two of them claim one route or one
+// New mounts the operations. It returns an error if two of them have the same route or
 // name.
 func New(cfg Config) (*API, error) {
 	gin.SetMode(gin.ReleaseMode)
@@ -69,7 +68,7 @@ func New(cfg Config) (*API, error) {
 	e.Use(a.observe, secureHeaders)
 	e.NoRoute(func(c *gin.Context) { a.writeError(c, fault.NotFound("route")) })
 	e.NoMethod(func(c *gin.Context) {
-		a.writeError(c, &fault.Error{Code: fault.CodeMethodNotAllowed, Message: fmt.Sprintf("%s is not allowed here.", c.Request.Method)})
+		a.writeError(c, &fault.Error{Code: fault.CodeMethodNotAllowed, Message: fmt.Sprintf("The method %s is not allowed for this path.", c.Request.Method)})
 	})
 	if err := a.mount(); err != nil {
 		return nil, err
@@ -79,16 +78,16 @@ func New(cfg Config) (*API, error) {
 
 func (a *API) mount() error {
 	names := map[string]bool{}
-	var erased []*op.Operation
+	var definitions []*op.Operation
 	for _, b := range a.cfg.Operations {
 		if names[b.Name] {
-			return fmt.Errorf("httpapi: the operation %s is mounted twice", b.Name)
+			return fmt.Errorf("httpapi: duplicate operation %s", b.Name)
 		}
 		names[b.Name] = true
-		erased = append(erased, b.Operation)
+		definitions = append(definitions, b.Operation)
 		a.engine.Handle(b.Method, ginPath(b.Path), a.operation(b))
 	}
-	doc, err := op.OpenAPI("Parapet", a.cfg.Version, erased)
+	doc, err := op.OpenAPI("Parapet", a.cfg.Version, definitions)
 	if err != nil {
 		return err
 	}
@@ -103,7 +102,7 @@ func (a *API) mount() error {
 	return nil
 }
 
-// ginPath turns {name} into :name and {name...} into *name.
+// ginPath converts {name} to :name and {name...} to *name.
 func ginPath(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -129,5 +128,5 @@ func (a *API) ready(c *gin.Context) {
 	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }

@@ -42,10 +42,10 @@ const (
 	keyToken  = "key"
 )
 
-// gatekeeper accepts one session, and one API key where the cookie does not hold it.
-type gatekeeper struct{}
+// fakeAuthenticator accepts one session, and one API key if it is not in the cookie.
+type fakeAuthenticator struct{}
 
-func (gatekeeper) Authenticate(_ context.Context, c principal.Credential) (*principal.Principal, error) {
+func (fakeAuthenticator) Authenticate(_ context.Context, c principal.Credential) (*principal.Principal, error) {
 	if c.Token != goodToken && (c.Token != keyToken || c.Cookie) {
 		return nil, fault.Unauthorized()
 	}
@@ -72,7 +72,7 @@ func newTestAPI(t *testing.T, log io.Writer, change func(*Config)) *API {
 			{Operation: leak.Operation, Call: func(context.Context, any) (any, error) { return nil, errors.New("password=hunter2") }},
 			{Operation: busy.Operation, Call: func(context.Context, any) (any, error) { return nil, fault.Unavailable(nil) }},
 		},
-		Auth:     gatekeeper{},
+		Auth:     fakeAuthenticator{},
 		Registry: prometheus.NewRegistry(),
 		Log:      slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Version:  "test",
@@ -108,7 +108,7 @@ func serve(api *API, r *http.Request) (*httptest.ResponseRecorder, Error) {
 	return w, e.Error
 }
 
-func TestCredential(t *testing.T) {
+func TestCredential_HeaderAndCookieCombinations(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, nil)
 	for _, c := range []struct {
@@ -116,34 +116,34 @@ func TestCredential(t *testing.T) {
 		headers []string
 		status  int
 	}{
-		{"bearer", []string{"Authorization", "Bearer good"}, 201},
+		{"bearer header", []string{"Authorization", "Bearer good"}, 201},
 		{"scheme in another case", []string{"Authorization", "bEARER good"}, 201},
 		{"cookie and origin", []string{"Cookie", "pt_session=good", "Origin", "http://example.com"}, 201},
 		{"cookie and fetch metadata", []string{"Cookie", "__Host-pt_session=good", "Sec-Fetch-Site", "same-origin"}, 201},
-		{"cookie that agrees", []string{"Cookie", "pt_session=good", "Authorization", "Bearer good"}, 201},
-		{"key", []string{"Authorization", "Bearer key"}, 201},
-		{"key in the cookie", []string{"Cookie", "pt_session=key", "Origin", "http://example.com"}, 401},
-		{"key in the secure cookie", []string{"Cookie", "__Host-pt_session=key", "Sec-Fetch-Site", "same-origin"}, 401},
-		{"key in the cookie without proof", []string{"Cookie", "pt_session=key"}, 401},
-		{"key in cookie and header", []string{"Cookie", "pt_session=key", "Authorization", "Bearer key"}, 401},
-		{"session in the cookie, key in the header", []string{"Cookie", "pt_session=good", "Authorization", "Bearer key"}, 401},
-		{"cookie and an empty header", []string{"Cookie", "pt_session=good", "Authorization", "", "Origin", "http://example.com"}, 401},
+		{"cookie equal to the header", []string{"Cookie", "pt_session=good", "Authorization", "Bearer good"}, 201},
+		{"API key in the header", []string{"Authorization", "Bearer key"}, 201},
+		{"API key in the cookie", []string{"Cookie", "pt_session=key", "Origin", "http://example.com"}, 401},
+		{"API key in the secure cookie", []string{"Cookie", "__Host-pt_session=key", "Sec-Fetch-Site", "same-origin"}, 401},
+		{"API key in the cookie without origin", []string{"Cookie", "pt_session=key"}, 401},
+		{"API key in cookie and header", []string{"Cookie", "pt_session=key", "Authorization", "Bearer key"}, 401},
+		{"session in the cookie, API key in the header", []string{"Cookie", "pt_session=good", "Authorization", "Bearer key"}, 401},
+		{"cookie and empty header", []string{"Cookie", "pt_session=good", "Authorization", "", "Origin", "http://example.com"}, 401},
 		{"cookie and another scheme", []string{"Cookie", "pt_session=good", "Authorization", "Basic Z29vZDo=", "Origin", "http://example.com"}, 401},
 		{"another cookie", []string{"Cookie", "session=good", "Origin", "http://example.com"}, 401},
 		{"other headers", []string{"Proxy-Authorization", "Bearer good", "X-Api-Key", "good"}, 401},
 		{"none", nil, 401},
-		{"wrong", []string{"Authorization", "Bearer bad"}, 401},
+		{"invalid token", []string{"Authorization", "Bearer bad"}, 401},
 		{"two headers", []string{"Authorization", "Bearer good", "Authorization", "Bearer good"}, 401},
 		{"two spaces", []string{"Authorization", "Bearer  good"}, 401},
 		{"trailing space", []string{"Authorization", "Bearer good "}, 401},
 		{"other scheme", []string{"Authorization", "Basic good"}, 401},
-		{"scheme alone", []string{"Authorization", "Bearer"}, 401},
-		{"list", []string{"Authorization", "Bearer good, Bearer bad"}, 401},
-		{"cookie that disagrees", []string{"Cookie", "pt_session=other", "Authorization", "Bearer good"}, 401},
+		{"scheme without token", []string{"Authorization", "Bearer"}, 401},
+		{"list of tokens", []string{"Authorization", "Bearer good, Bearer bad"}, 401},
+		{"cookie differs from the header", []string{"Cookie", "pt_session=other", "Authorization", "Bearer good"}, 401},
 		{"two cookies", []string{"Cookie", "pt_session=good; pt_session=bad", "Origin", "http://example.com"}, 401},
-		{"cookie without proof", []string{"Cookie", "pt_session=good"}, 403},
-		{"cookie from elsewhere", []string{"Cookie", "pt_session=good", "Origin", "http://evil.example"}, 403},
-		{"cookie from a sandbox", []string{"Cookie", "pt_session=good", "Origin", "null"}, 403},
+		{"cookie without origin", []string{"Cookie", "pt_session=good"}, 403},
+		{"cookie from another origin", []string{"Cookie", "pt_session=good", "Origin", "http://evil.example"}, 403},
+		{"cookie from a sandboxed page", []string{"Cookie", "pt_session=good", "Origin", "null"}, 403},
 		{"cookie from a sibling site", []string{"Cookie", "pt_session=good", "Sec-Fetch-Site", "same-site", "Origin", "http://example.com"}, 403},
 		{"two act-as headers", []string{"Authorization", "Bearer good", "X-Act-As-Org", "a", "X-Act-As-Org", "b"}, 403},
 	} {
@@ -151,17 +151,17 @@ func TestCredential(t *testing.T) {
 			t.Parallel()
 			w, e := serve(api, request(`{"text":"x"}`, c.headers...))
 			if w.Code != c.status {
-				t.Fatalf("got %d %+v, want %d", w.Code, e, c.status)
+				t.Fatalf("echo: got %d %+v, want %d", w.Code, e, c.status)
 			}
 			if w.Code == 401 && (e.Code != fault.CodeUnauthorized || w.Header().Get("WWW-Authenticate") == "") {
-				t.Errorf("a 401 must carry UNAUTHORIZED and a challenge, got %+v", e)
+				t.Errorf("401 response: got %+v, want UNAUTHORIZED and a challenge", e)
 			}
 		})
 	}
 }
 
-// A token in the query string is no credential, under whatever name.
-func TestCredential_QueryIsNotRead(t *testing.T) {
+// A token in the query string is ignored, whatever the parameter's name.
+func TestCredential_IgnoresTheQueryString(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, nil)
 	for _, name := range []string{"access_token", "token", "api_key", "pt_session", "Authorization"} {
@@ -173,9 +173,9 @@ func TestCredential_QueryIsNotRead(t *testing.T) {
 	}
 }
 
-// Over https the cookie with the prefix alone is a session's: without it a
-// neighbouring host could have set it.
-func TestCookieOverHTTPS(t *testing.T) {
+// Over https only the cookie with the prefix counts: a neighbouring host could have set
+// the other one.
+func TestCredential_CookieOverHTTPSNeedsHostPrefix(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, nil)
 	for _, c := range []struct {
@@ -195,20 +195,20 @@ func TestCookieOverHTTPS(t *testing.T) {
 	}
 }
 
-// A query that cannot be read whole is not read in part: a filter would be lost.
-func TestQueriesAreWellFormed(t *testing.T) {
+// A malformed query is rejected as a whole, because ignoring a part could drop a filter.
+func TestOperation_RejectsMalformedQuery(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, nil)
 	for _, query := range []string{"a=1;b=2", "%", "a=%zz", "a=%f", "loud=true;x"} {
 		r := request(`{"text":"x"}`, "Authorization", "Bearer good")
 		r.URL.RawQuery = query
 		if w, e := serve(api, r); w.Code != 400 || e.Code != fault.CodeValidation || e.Field != "query" {
-			t.Errorf("%s: got %d %+v", query, w.Code, e)
+			t.Errorf("query %s: got %d %+v, want 400 VALIDATION of query", query, w.Code, e)
 		}
 	}
 }
 
-func TestBodies(t *testing.T) {
+func TestOperation_RejectsInvalidBodies(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, nil)
 	for _, c := range []struct {
@@ -219,7 +219,7 @@ func TestBodies(t *testing.T) {
 		{"charset", "application/json; charset=UTF-8", `{"text":"x"}`, 201, ""},
 		{"other charset", "application/json; charset=latin1", `{"text":"x"}`, 415, fault.CodeUnsupportedMedia},
 		{"form", "application/x-www-form-urlencoded", `text=x`, 415, fault.CodeUnsupportedMedia},
-		{"no type", "", `{"text":"x"}`, 415, fault.CodeUnsupportedMedia},
+		{"no content type", "", `{"text":"x"}`, 415, fault.CodeUnsupportedMedia},
 		{"too large", "application/json", `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, 413, fault.CodePayloadTooLarge},
 		{"unknown field", "application/json", `{"text":"x","x":1}`, 400, fault.CodeValidation},
 		{"empty", "application/json", ``, 400, fault.CodeValidation},
@@ -232,9 +232,9 @@ func TestBodies(t *testing.T) {
 				r.Header.Set("Content-Type", c.kind)
 			}
 			if w, e := serve(api, r); w.Code != c.status || e.Code != c.code {
-				t.Fatalf("got %d %+v, want %d %s", w.Code, e, c.status, c.code)
+				t.Fatalf("echo: got %d %+v, want %d %s", w.Code, e, c.status, c.code)
 			}
-			// The same without a length: chunked.
+			// The same body without a length (chunked).
 			r = request(c.body, "Authorization", "Bearer good")
 			r.Header.Del("Content-Type")
 			if c.kind != "" {
@@ -242,35 +242,35 @@ func TestBodies(t *testing.T) {
 			}
 			r.ContentLength = -1
 			if w, e := serve(api, r); w.Code != c.status || e.Code != c.code {
-				t.Fatalf("chunked: got %d %+v, want %d %s", w.Code, e, c.status, c.code)
+				t.Fatalf("chunked echo: got %d %+v, want %d %s", w.Code, e, c.status, c.code)
 			}
 		})
 	}
 }
 
-func TestNothingInternalIsTold(t *testing.T) {
+func TestOperation_InternalErrorsAreHidden(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	api := newTestAPI(t, &log, nil)
 	for _, path := range []string{"/api/boom", "/api/leak"} {
 		w, e := serve(api, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code != 500 || e.Code != fault.CodeInternal || e.RequestID == "" {
-			t.Fatalf("%s: got %d %+v", path, w.Code, e)
+			t.Fatalf("%s: got %d %+v, want 500 INTERNAL", path, w.Code, e)
 		}
 		if body := w.Body.String(); strings.Contains(body, "hunter2") || strings.Contains(body, "secret-of-the-panic") {
-			t.Fatalf("%s tells: %s", path, body)
+			t.Fatalf("%s: the response reveals internals: %s", path, body)
 		}
 		if !strings.Contains(log.String(), e.RequestID) {
-			t.Errorf("the log must know the request id %s", e.RequestID)
+			t.Errorf("the log does not contain the request id %s", e.RequestID)
 		}
 	}
 	w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/api/busy", nil))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "2" {
-		t.Errorf("got %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+		t.Errorf("/api/busy: got %d with Retry-After %q, want 503", w.Code, w.Header().Get("Retry-After"))
 	}
 }
 
-func TestLogHoldsNoCredential(t *testing.T) {
+func TestLog_ContainsNoCredential(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	api := newTestAPI(t, &log, nil)
@@ -278,36 +278,36 @@ func TestLogHoldsNoCredential(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/api/things/"+thingID+"/echo?access_token=query-secret", strings.NewReader(`{}`))
 	r.Header.Set("Authorization", "Bearer header-secret")
 	if w, _ := serve(api, r); w.Code != 401 {
-		t.Errorf("a token in the query must not work: %d", w.Code)
+		t.Errorf("token in the query: got %d, want 401", w.Code)
 	}
 	for _, secret := range []string{"query-secret", "header-secret", "body-secret"} {
 		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log holds %s: %s", secret, log.String())
+			t.Errorf("the log contains %s: %s", secret, log.String())
 		}
 	}
 }
 
-func TestRequestID(t *testing.T) {
+func TestRequestID_FromClientOrGenerated(t *testing.T) {
 	t.Parallel()
 	api := newTestAPI(t, io.Discard, nil)
 	w, _ := serve(api, request(`{"text":"x"}`, "Authorization", "Bearer good", "X-Request-Id", strings.ToUpper(thingID)))
 	if got := w.Header().Get("X-Request-Id"); got != thingID {
-		t.Errorf("the client's id must be kept, got %q", got)
+		t.Errorf("X-Request-Id: got %q, want the client's id", got)
 	}
 	w, _ = serve(api, request(`{"text":"x"}`, "Authorization", "Bearer good", "X-Request-Id", "<script>"))
 	if _, err := op.ParseUUID(w.Header().Get("X-Request-Id")); err != nil {
-		t.Errorf("an id must be made where the client's is none, got %q", w.Header().Get("X-Request-Id"))
+		t.Errorf("X-Request-Id for an invalid id: got %q, want a UUID", w.Header().Get("X-Request-Id"))
 	}
 }
 
-func TestForwardedHeaders(t *testing.T) {
+func TestPeer_UsesForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		note   string
 		trust  string
 		client string
 		secure bool
-	}{{"from a stranger", "", "192.0.2.1", false}, {"from a trusted proxy", "192.0.2.0/24", "203.0.113.9", true}} {
+	}{{"untrusted peer", "", "192.0.2.1", false}, {"trusted proxy", "192.0.2.0/24", "203.0.113.9", true}} {
 		api := newTestAPI(t, io.Discard, func(cfg *Config) {
 			if c.trust != "" {
 				cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(c.trust)}
@@ -325,7 +325,7 @@ func TestForwardedHeaders(t *testing.T) {
 	}
 }
 
-func TestSurfaces(t *testing.T) {
+func TestAPI_BuiltInRoutes(t *testing.T) {
 	t.Parallel()
 	ready := errors.New("no database")
 	api := newTestAPI(t, io.Discard, func(cfg *Config) { cfg.Ready = func(context.Context) error { return ready } })
@@ -336,7 +336,7 @@ func TestSurfaces(t *testing.T) {
 	}
 	ready = nil
 	if w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/readyz", nil)); w.Code != 200 {
-		t.Errorf("/readyz: got %d once it is ready", w.Code)
+		t.Errorf("/readyz when ready: got %d, want 200", w.Code)
 	}
 	w, _ := serve(api, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var doc struct {
@@ -347,14 +347,14 @@ func TestSurfaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.OpenAPI != "3.1.0" || doc.Paths["/api/things/{id}/echo"]["post"].OperationID != "echo" {
-		t.Errorf("the document lacks the operation: %s", w.Body)
+		t.Errorf("/openapi.json lacks the operation: %s", w.Body)
 	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Content-Security-Policy") == "" {
-		t.Error("answers must carry the security headers")
+		t.Error("/openapi.json: security headers are missing")
 	}
 }
 
-func TestServeDrains(t *testing.T) {
+func TestServe_CompletesRequestsOnShutdown(t *testing.T) {
 	t.Parallel()
 	started, release := make(chan struct{}), make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -381,10 +381,10 @@ func TestServeDrains(t *testing.T) {
 	stop()
 	close(release)
 	if got := <-status; got != http.StatusTeapot {
-		t.Errorf("a request under way must be answered, got %d", got)
+		t.Errorf("request during the shutdown: got %d, want 418", got)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("got %v", err)
+		t.Errorf("Serve: got %v", err)
 	}
 }
 
@@ -392,7 +392,7 @@ func FuzzBearer(f *testing.F) {
 	f.Add("Bearer x")
 	f.Fuzz(func(t *testing.T, header string) {
 		if token, ok := bearer(header); ok && (token == "" || strings.ContainsAny(token, " ,\t") || len(header) != len(token)+len("Bearer ")) {
-			t.Fatalf("%q gave %q", header, token)
+			t.Fatalf("bearer(%q): got %q", header, token)
 		}
 	})
 }

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestConnectionLimits talks to the server as one who means no good: headers that
-// are too large are refused, and headers that do not come are not waited for.
-func TestConnectionLimits(t *testing.T) {
+// TestServe_LimitsHeaders sends hostile requests: too large headers are rejected, and
+// incomplete headers time out.
+func TestServe_LimitsHeaders(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,10 +30,10 @@ func TestConnectionLimits(t *testing.T) {
 	defer func() {
 		stop()
 		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
+			t.Errorf("Serve: got %v", err)
 		}
 	}()
-	// status sends text and gives what is answered before the connection ends.
+	// status sends text and returns the status of the response, or 0 if the connection ends.
 	status := func(text string) int {
 		t.Helper()
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
@@ -50,7 +50,7 @@ func TestConnectionLimits(t *testing.T) {
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
-				t.Errorf("%.30q: the connection is kept", text)
+				t.Errorf("%.30q: the connection was not closed", text)
 			}
 			return 0
 		}
@@ -59,19 +59,19 @@ func TestConnectionLimits(t *testing.T) {
 	}
 	const begin = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 	if got := status(begin + "\r\n"); got != 200 {
-		t.Errorf("an honest request: %d", got)
+		t.Errorf("valid request: got %d, want 200", got)
 	}
 	if got := status(begin + "X-Long: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n\r\n"); got != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a long header: %d", got)
+		t.Errorf("long header: got %d, want 431", got)
 	}
 	many := ""
 	for i := range 4000 {
 		many += fmt.Sprintf("X-%d: x\r\n", i)
 	}
 	if got := status(begin + many + "\r\n"); got != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("many headers: %d", got)
+		t.Errorf("many headers: got %d, want 431", got)
 	}
 	if got := status(begin + "X-Never"); got >= 200 && got < 300 {
-		t.Errorf("headers that never end: %d", got)
+		t.Errorf("incomplete headers: got %d, want no success", got)
 	}
 }

@@ -12,21 +12,20 @@ import (
 	"parapet/internal/fault"
 )
 
-// Mount serves h at the path, for what speaks a protocol of its own over HTTP
-// and does its work by operations. It has the request id, the log line, the
-// metrics and the headers of every route; a request without a live bearer
-// credential is a 401, and one that a page of another site makes a 403. A cookie
-// is no credential here.
+// Mount serves h at the path, for a handler with its own protocol over HTTP that calls
+// operations. Like every route, it gets a request id, a log line, metrics and security
+// headers. A request without an active bearer credential is a 401, and one from a page of
+// another site a 403. Cookies are not accepted as credentials.
 func (a *API) Mount(path, name string, h http.Handler) {
 	a.engine.Any(path, func(c *gin.Context) {
 		c.Set(operationKey, name)
 		r := c.Request
 		err := a.isOwnHost(r)
 		if err == nil {
-			// The operations behind it look at the organisation.
-			own := r.Clone(r.Context())
-			own.Header.Del("X-Act-As-Org")
-			cred, cerr := credentialOf(own, "")
+			// The operations that the handler calls check the organisation.
+			copied := r.Clone(r.Context())
+			copied.Header.Del("X-Act-As-Org")
+			cred, cerr := credentialOf(copied, "")
 			if cerr == nil && !cred.Bearer {
 				cerr = fault.Unauthorized()
 			}
@@ -42,15 +41,15 @@ func (a *API) Mount(path, name string, h http.Handler) {
 	})
 }
 
-// isOwnHost refuses what a page of another site sends through its reader's
-// browser: an Origin that is not this host, and a name that such a page has bound
-// to the address of a server on the reader's own machine.
+// isOwnHost rejects requests that a page of another site sends through a user's browser: an
+// Origin with another host, and (DNS rebinding) a host name that such a page has bound to
+// the address of a server on the user's machine.
 // Source: the Model Context Protocol, Transports, Security Warning.
 func (a *API) isOwnHost(r *http.Request) error {
 	for _, value := range r.Header.Values("Origin") {
 		origin, err := url.Parse(value)
 		if err != nil || origin.Host == "" || origin.Host != r.Host {
-			return fault.ForbiddenBecause("The Origin is not this host: pages of other sites are not answered here.")
+			return fault.ForbiddenBecause("Requests from pages of other sites are rejected: the Origin header does not name this host.")
 		}
 	}
 	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && a.trusted(peer) {
@@ -60,10 +59,10 @@ func (a *API) isOwnHost(r *http.Request) error {
 	if local == nil || !loopback(local.String()) || loopback(r.Host) {
 		return nil
 	}
-	return fault.ForbiddenBecause("The Host is not this machine. Behind a proxy on this machine, name the proxy in PT_TRUSTED_PROXIES.")
+	return fault.ForbiddenBecause("The Host header does not name this machine. If a proxy runs on this machine, add it to PT_TRUSTED_PROXIES.")
 }
 
-// loopback tells whether a host, with or without a port, is this machine.
+// loopback reports whether a host, with or without a port, is this machine.
 func loopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestMount(t *testing.T) {
+func TestMount_ChecksCredentialAndOrigin(t *testing.T) {
 	t.Parallel()
 	a := newTestAPI(t, io.Discard, nil)
 	served := 0
@@ -20,19 +20,19 @@ func TestMount(t *testing.T) {
 		local                       net.Addr
 		status                      int
 	}{
-		"a bearer":                            {token: goodToken, host: "parapet.example", status: 202},
-		"no credential":                       {host: "parapet.example", status: 401},
-		"a bad credential":                    {token: "bad", host: "parapet.example", status: 401},
-		"a cookie alone":                      {cookie: goodToken, host: "parapet.example", status: 401},
-		"a bearer and its cookie":             {token: goodToken, cookie: goodToken, host: "parapet.example", status: 202},
-		"a key that is a cookie as well":      {token: keyToken, cookie: keyToken, host: "parapet.example", status: 401},
-		"a page of this host":                 {token: goodToken, host: "parapet.example", origin: "https://parapet.example", status: 202},
-		"a page of another site":              {token: goodToken, host: "parapet.example", origin: "https://elsewhere.example", status: 403},
-		"a page without a site":               {token: goodToken, host: "parapet.example", origin: "null", status: 403},
-		"this machine by name":                {token: goodToken, host: "localhost:3000", local: loopback, status: 202},
-		"this machine by number":              {token: goodToken, host: "[::1]:3000", local: loopback, status: 202},
-		"a name bound to this machine":        {token: goodToken, host: "elsewhere.example:3000", local: loopback, status: 403},
-		"a bound name that is its own origin": {token: goodToken, host: "elsewhere.example:3000", origin: "http://elsewhere.example:3000", local: loopback, status: 403},
+		"bearer":                        {token: goodToken, host: "parapet.example", status: 202},
+		"no credential":                 {host: "parapet.example", status: 401},
+		"invalid credential":            {token: "bad", host: "parapet.example", status: 401},
+		"cookie without bearer":         {cookie: goodToken, host: "parapet.example", status: 401},
+		"bearer and equal cookie":       {token: goodToken, cookie: goodToken, host: "parapet.example", status: 202},
+		"API key in header and cookie":  {token: keyToken, cookie: keyToken, host: "parapet.example", status: 401},
+		"origin is this host":           {token: goodToken, host: "parapet.example", origin: "https://parapet.example", status: 202},
+		"origin is another site":        {token: goodToken, host: "parapet.example", origin: "https://other.example", status: 403},
+		"origin is null":                {token: goodToken, host: "parapet.example", origin: "null", status: 403},
+		"loopback by name":              {token: goodToken, host: "localhost:3000", local: loopback, status: 202},
+		"loopback by address":           {token: goodToken, host: "[::1]:3000", local: loopback, status: 202},
+		"other name bound to loopback":  {token: goodToken, host: "other.example:3000", local: loopback, status: 403},
+		"other name as host and origin": {token: goodToken, host: "other.example:3000", origin: "http://other.example:3000", local: loopback, status: 403},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/tool", nil)
 		r.Host = tc.host
@@ -52,7 +52,7 @@ func TestMount(t *testing.T) {
 		before := served
 		a.ServeHTTP(w, r)
 		if w.Code != tc.status || (served > before) != (tc.status == 202) || w.Header().Get("X-Request-Id") == "" || (w.Header().Get("WWW-Authenticate") != "") != (tc.status == 401) {
-			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
+			t.Errorf("%s: got %d %v %s", name, w.Code, w.Header(), w.Body)
 		}
 	}
 }

@@ -19,15 +19,15 @@ import (
 	"parapet/internal/uid"
 )
 
-// Keys of gin's context that the handlers leave for the log line and metrics.
+// Keys of gin's context with which handlers pass values to the log line and metrics.
 const (
 	operationKey = "operation"
 	errorCodeKey = "errorCode"
 	abandonedKey = "abandoned"
 )
 
-// observe gives the request its id, serves it, and writes its log line and
-// metrics. A panic below it becomes a 500; the connection stays whole.
+// observe assigns the request id, serves the request, and writes its log line and metrics.
+// A panic becomes a 500 and the connection stays open.
 func (a *API) observe(c *gin.Context) {
 	start := time.Now()
 	r := op.Request{
@@ -57,7 +57,7 @@ func (a *API) observe(c *gin.Context) {
 func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 	name := c.GetString(operationKey)
 	if name == "" {
-		// Unknown routes share one series: a stranger must not grow the metrics.
+		// Unknown routes share one series, so that clients cannot create new ones.
 		name = "-"
 	}
 	status := c.Writer.Status()
@@ -65,7 +65,7 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 	a.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
 	level := slog.LevelInfo
 	if name == "-" && status < 400 {
-		// Probes and metrics, every few seconds.
+		// Probes and scrapes are frequent.
 		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
@@ -81,7 +81,7 @@ func (a *API) record(c *gin.Context, r op.Request, took time.Duration) {
 	a.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
 }
 
-// requestID takes the client's id where it is a UUID: audit rows keep it as one.
+// requestID returns the client's request id if it is a UUID, because audit entries store UUIDs; otherwise a new one.
 func requestID(r *http.Request) string {
 	if id, err := op.ParseUUID(r.Header.Get("X-Request-Id")); err == nil {
 		return string(id)
@@ -89,8 +89,8 @@ func requestID(r *http.Request) string {
 	return string(uid.Random())
 }
 
-// peer gives the client's address, and whether it came by https. Forwarded
-// headers count only from a proxy that the settings trust.
+// peer returns the client's address and reports whether the request came over https. It uses
+// forwarded headers only from trusted proxies.
 func (a *API) peer(r *http.Request) (string, bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -128,8 +128,8 @@ func (a *API) trusted(host string) bool {
 	return false
 }
 
-// secureHeaders sets what every answer carries. The answers are data: a browser
-// must neither sniff, frame nor run them.
+// secureHeaders sets the headers of every response. Responses are data: a browser must not
+// sniff, frame or execute them.
 func secureHeaders(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -148,14 +148,14 @@ type metrics struct {
 func newMetrics(reg *prometheus.Registry) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "parapet_http_requests_total", Help: "Requests answered, by operation and status.",
+			Name: "parapet_http_requests_total", Help: "Completed requests, by operation and status.",
 		}, []string{"operation", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "parapet_http_request_seconds", Help: "Time to answer a request, by operation.",
+			Name: "parapet_http_request_seconds", Help: "Duration of requests, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"operation"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "parapet_http_requests_in_flight", Help: "Requests being answered.",
+			Name: "parapet_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
 	reg.MustRegister(m.requests, m.seconds, m.inFlight)

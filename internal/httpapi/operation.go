@@ -17,7 +17,8 @@ import (
 	"parapet/internal/principal"
 )
 
-// operation makes the handler of one operation: credential, input, call, answer.
+// operation returns the handler of one operation: it reads the credential and the input,
+// calls the operation and writes the response.
 func (a *API) operation(b op.Bound) gin.HandlerFunc {
 	hasBody := b.HasBody()
 	return func(c *gin.Context) {
@@ -43,7 +44,7 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 			a.writeError(c, err)
 			return
 		}
-		// URL.Query drops what it cannot read: a filter with a slip of the pen would be none.
+		// URL.Query ignores malformed pairs, which could drop a filter.
 		query, err := url.ParseQuery(c.Request.URL.RawQuery)
 		if err != nil {
 			a.writeError(c, fault.Validation("query", "The query string is malformed: separate pairs by &, and encode a literal % as %25.").WithCause(err))
@@ -67,16 +68,16 @@ func (a *API) operation(b op.Bound) gin.HandlerFunc {
 	}
 }
 
-// SessionAnswer is an answer that begins or ends a browser's session: its token
-// goes into the session cookie until expires; an empty token takes the cookie
-// away. Contracts implement it without knowing HTTP.
-type SessionAnswer interface {
+// SessionResponse is implemented by responses that start or end a browser session. The token
+// is stored in the session cookie until expires; an empty token deletes the cookie. Contracts
+// implement it without depending on HTTP.
+type SessionResponse interface {
 	SessionCookie() (token string, expires time.Time)
 }
 
-// sessionCookies are the cookies that say what the answer says. Over https the
-// name has the __Host- prefix; the end of a session ends it under both names.
-func sessionCookies(k SessionAnswer, secure bool) []*http.Cookie {
+// sessionCookies returns the cookies of the response. Over https the name has the __Host-
+// prefix. Ending a session deletes the cookies of both names.
+func sessionCookies(k SessionResponse, secure bool) []*http.Cookie {
 	cookie := func(name string, secure bool, token string, expires time.Time) *http.Cookie {
 		c := &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Expires: expires}
 		if token == "" {
@@ -96,7 +97,7 @@ func sessionCookies(k SessionAnswer, secure bool) []*http.Cookie {
 }
 
 func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
-	if k, ok := out.(SessionAnswer); ok {
+	if k, ok := out.(SessionResponse); ok {
 		for _, cookie := range sessionCookies(k, op.RequestOf(c.Request.Context()).Secure) {
 			http.SetCookie(c.Writer, cookie)
 		}
@@ -117,8 +118,7 @@ func (a *API) writeResponse(c *gin.Context, o *op.Operation, out any) {
 	c.Data(o.Status, "application/json", text)
 }
 
-// readBody takes the body whole: JSON by its content type, one at most, no more
-// than limit bytes.
+// readBody reads the whole body: JSON with the right content type and at most limit bytes.
 func readBody(r *http.Request, want bool, limit int64) ([]byte, error) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil

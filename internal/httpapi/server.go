@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits of the server. A client that is slower than these is cut off.
+// Limits of the server. It closes the connection of a client that exceeds them.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 60 * time.Second
@@ -18,8 +18,8 @@ const (
 	maxHeaderBytes    = 32 << 10
 )
 
-// Serve answers requests on the listener until ctx ends, then stops taking new
-// ones and gives those under way up to drain to finish.
+// Serve serves requests on the listener until ctx ends. Then it accepts no new requests and
+// waits up to drain for those in progress.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, drain time.Duration, log *slog.Logger) error {
 	srv := &http.Server{
 		Handler:           h,
@@ -37,7 +37,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, drain time.Durat
 		return err
 	case <-ctx.Done():
 	}
-	// The drain must outlive the context whose end asks for it.
+	// The drain uses its own context, because ctx has ended.
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	err := srv.Shutdown(stop)

@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkRead reads one row by its primary key: as the owner without
-// row-level security, as a module in a tenant, and so with a check of the size of
-// the tenant context's.
+// row-level security, as a module in a tenant, and as a module in a tenant with a check as
+// large as that of the tenant context.
 func BenchmarkRead(b *testing.B) {
 	pool := newNotes(b, postgres.Config{MaxConns: 4})
 	db := pgtest.New(b)
@@ -33,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 		q    postgres.Querier
 	}{
 		{"bare pgx", owner.Raw()},
-		{"no walls", owner},
+		{"owner pool", owner},
 		{"tenant", pool.Read(tenantA, nil)},
 		{"tenant and check", pool.Read(tenantA, check)},
 	} {

@@ -11,25 +11,24 @@ import (
 	"parapet/internal/fault"
 )
 
-// sqlTransactionID gives the id of the transaction, by which its outcome can be
-// looked up.
+// sqlTransactionID reads the id of the transaction, which is needed to look up its outcome.
 const sqlTransactionID = `SELECT pg_current_xact_id()::text`
 
-// Final is the batch that Commit sends in the same round trip as COMMIT. What is
-// queued here locks rows only while the server works: it carries out the batch and
-// COMMIT without waiting for this process. Statements whose locks many others wait
-// for, such as the head of an audit chain, belong here and nowhere else.
+// Final returns the batch that Commit sends in the same round trip as COMMIT. The server
+// executes both without waiting for this process, so rows locked by the batch stay
+// locked only briefly. Put statements here that lock rows which many transactions need,
+// such as the head of an audit chain.
 func (t *Tx) Final() *pgx.Batch { return &t.final }
 
 // Commit sends the statements of Final and COMMIT in one round trip and ends the
 // transaction.
 //
-// After an error of the server nothing is committed, and the error is the server's:
-// a broken constraint, also a deferred one, or pgx.ErrTxCommitRollback where an
-// earlier error had broken the transaction. Where the response is lost, because the
-// connection was cut or ctx ended, Commit asks the server on another connection and
-// gives nil if the transaction was committed, UNAVAILABLE if it was not, and
-// OUTCOME_UNKNOWN if the server does not say so in time.
+// If the server returns an error, nothing is committed and Commit returns that error:
+// a constraint violation, possibly deferred, or pgx.ErrTxCommitRollback if an earlier
+// statement had failed. If the response is lost because the connection was cut or ctx
+// ended, Commit queries the outcome on another connection. It returns nil if the
+// transaction was committed, UNAVAILABLE if it was rolled back, and OUTCOME_UNKNOWN if
+// the server does not report the outcome in time.
 func (t *Tx) Commit(ctx context.Context) error {
 	if t.done {
 		return pgx.ErrTxClosed
@@ -41,7 +40,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 	if err != nil && !lost {
 		endTransaction(conn)
 	}
-	// First, because the other connection comes from the same pool.
+	// Release first, because resolve takes a connection from the same pool.
 	t.conn.Release()
 	if lost {
 		return t.resolve(ctx, err)
@@ -49,9 +48,8 @@ func (t *Tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// sendFinal sends the final batch with COMMIT as its last statement. An error
-// leaves the connection closed unless the server has said that nothing is
-// committed, or nothing was sent.
+// sendFinal sends the final batch with COMMIT as its last statement. On an error the
+// connection is closed, unless the server reported the error or nothing was sent.
 func (t *Tx) sendFinal(ctx context.Context) error {
 	t.final.Queue("commit")
 	results := t.tx.SendBatch(ctx, &t.final)
@@ -64,8 +62,7 @@ func (t *Tx) sendFinal(ctx context.Context) error {
 	if err != nil {
 		return closeWith(results, err)
 	}
-	// The response to COMMIT is here: what becomes of the connection after it
-	// changes nothing.
+	// COMMIT has been answered, so an error of the connection no longer matters.
 	_ = results.Close()
 	if tag.String() == "ROLLBACK" {
 		return pgx.ErrTxCommitRollback
@@ -73,20 +70,20 @@ func (t *Tx) sendFinal(ctx context.Context) error {
 	return nil
 }
 
-// A session that has not ended the transaction by now waits for a client that is
-// gone, or is stuck: it is ended, so that the outcome is final. A role may end its
-// own sessions.
+// sqlOutcome reads the status of a transaction. It also terminates the session that is
+// still in the transaction, because that session waits for a client that is gone or is
+// stuck; then the outcome is final. A role may terminate its own sessions.
 const sqlOutcome = `
 SELECT coalesce(pg_xact_status($1::text::xid8), ''),
        (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_xid = ($1::text::xid8)::xid AND usename = current_user)`
 
 const (
-	// resolveTimeout bounds the time in which Commit looks up a lost outcome.
+	// resolveTimeout limits how long Commit looks up a lost outcome.
 	resolveTimeout    = 3 * time.Second
 	resolveRetryDelay = 50 * time.Millisecond
 )
 
-// resolve finds out what became of a transaction whose COMMIT was not answered.
+// resolve looks up the outcome of a transaction whose COMMIT got no response.
 func (t *Tx) resolve(ctx context.Context, lost error) error {
 	if t.xid == "" {
 		return fault.OutcomeUnknown(lost)
@@ -103,7 +100,7 @@ func (t *Tx) resolve(ctx context.Context, lost error) error {
 		case err == nil && status == "aborted" && t.setting != SetLocal:
 			return fault.Unavailable(fmt.Errorf("postgres: the transaction was rolled back: %w", lost))
 		case err == nil && status != "in progress":
-			// Too old, or aborted on the coordinator alone.
+			// The transaction is too old, or it was aborted on the coordinator only.
 			return fault.OutcomeUnknown(lost)
 		}
 		select {

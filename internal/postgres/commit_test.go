@@ -14,9 +14,9 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// The statements of the final batch and COMMIT are one: an error of either leaves
-// nothing, is the server's own, and leaves the connection usable.
-func TestCommit_SendsTheFinalBatchWithIt(t *testing.T) {
+// The final batch and COMMIT succeed or fail together. After an error nothing is
+// committed, the error is the server's, and the connection remains usable.
+func TestCommit_FinalBatchIsAtomicWithCommit(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
 		t.Helper()
@@ -29,12 +29,12 @@ func TestCommit_SendsTheFinalBatchWithIt(t *testing.T) {
 			broken bool
 			want   func(error) bool
 		}{
-			"written":                       {final: [][]any{{10, "x"}, {11, "y"}}, want: func(err error) bool { return err == nil }},
-			"nothing":                       {want: func(err error) bool { return err == nil }},
-			"a broken constraint":           {before: []any{20, "undone"}, final: [][]any{{21, "undone too"}, {22, "of A"}, {23, "never"}}, want: isConstraint("body_once")},
-			"a deferred one":                {before: []any{30, "deferred"}, final: [][]any{{31, "undone"}}, want: isConstraint("no_deferred")},
-			"a broken transaction":          {broken: true, want: func(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) }},
-			"an argument that does not fit": {final: [][]any{{"ten", "undone"}}, want: func(err error) bool { return err != nil && !fault.HasCode(err, fault.CodeOutcomeUnknown) }},
+			"batch is committed":            {final: [][]any{{10, "x"}, {11, "y"}}, want: func(err error) bool { return err == nil }},
+			"empty batch":                   {want: func(err error) bool { return err == nil }},
+			"constraint violation":          {before: []any{20, "undone"}, final: [][]any{{21, "undone too"}, {22, "of A"}, {23, "never"}}, want: isConstraint("body_once")},
+			"deferred constraint violation": {before: []any{30, "deferred"}, final: [][]any{{31, "undone"}}, want: isConstraint("no_deferred")},
+			"transaction failed before":     {broken: true, want: func(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) }},
+			"argument of the wrong type":    {final: [][]any{{"ten", "undone"}}, want: func(err error) bool { return err != nil && !fault.HasCode(err, fault.CodeOutcomeUnknown) }},
 		} {
 			tx, err := pool.Begin(ctx, tenantA, nil)
 			if err != nil {
@@ -52,12 +52,12 @@ func TestCommit_SendsTheFinalBatchWithIt(t *testing.T) {
 				tx.Final().Queue(insert, tenantA, args[0], args[1])
 			}
 			if err := tx.Commit(ctx); !c.want(err) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: Commit: unexpected result: %v", name, err)
 			}
-			tx.Rollback() // nothing
+			tx.Rollback() // does nothing after Commit
 		}
 		if got, err := bodies(ctx, pool.Read(tenantA, nil)); err != nil || got != "of A,x,y" {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("bodies after all commits: got %q, %v; want %q", got, err, "of A,x,y")
 		}
 	})
 }
@@ -69,9 +69,9 @@ func isConstraint(name string) func(error) bool {
 	}
 }
 
-// A transaction that still waits for a lock when its client is gone is ended, so
-// the answer that nothing happened stays true.
-func TestCommit_LostWhileTheServerWaits(t *testing.T) {
+// If a transaction still waits for a lock when its client has gone, Commit terminates its
+// session, so the reported UNAVAILABLE (nothing changed) remains true.
+func TestCommit_ResponseLostDuringLockWait_ReturnsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, link := db.Owner(t), db.NewLink(t)
@@ -98,16 +98,16 @@ func TestCommit_LostWhileTheServerWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx.Final().Queue(`UPDATE public.counter SET n = n + 1`)
-	// It travels as a part of the batch and not while the batch is prepared.
+	// The link must match the mark when the batch is executed, not when it is prepared.
 	tx.Final().Queue(`SELECT $1::text`, "the-mark")
-	sprung, release := link.LoseResponseTo("the-mark")
+	triggered, release := link.LoseResponseTo("the-mark")
 	defer release()
 	go func() {
-		<-sprung
+		<-triggered
 		cancel()
 	}()
 	if err := tx.Commit(ctx); !fault.HasCode(err, fault.CodeUnavailable) {
-		t.Errorf("got %v, want UNAVAILABLE", err)
+		t.Errorf("Commit: got %v, want UNAVAILABLE", err)
 	}
 	blocker.Rollback()
 	var sessions, n int
@@ -120,6 +120,6 @@ func TestCommit_LostWhileTheServerWaits(t *testing.T) {
 		}
 	}
 	if sessions != 0 || n != 0 {
-		t.Errorf("%d sessions, counter %d; want the session ended and nothing changed", sessions, n)
+		t.Errorf("got %d sessions and counter %d, want 0 and 0", sessions, n)
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"parapet/internal/fault"
 )
 
-// Constraints says what the break of a constraint means to a caller: constraint
-// name → the fault to answer. A module keeps one for its tables.
+// Constraints maps constraint names to the fault that a violation returns. Each
+// module has one for its tables.
 type Constraints map[string]*fault.Error
 
-// MapError turns an error of the database into the product's own. A fault stays
-// what it is, nil stays nil. A broken constraint is looked up in known, first
-// hit wins; an unknown unique or foreign key is a CONFLICT that says nothing of
-// the row. What the server cannot do now is UNAVAILABLE with a wait; what is
-// not understood is INTERNAL.
+// MapError turns a database error into a fault. It returns faults and nil
+// unchanged. A violated constraint is looked up in known; the first match wins. An
+// unknown unique or foreign key constraint becomes a CONFLICT that reveals nothing about
+// the row. Temporary server errors become UNAVAILABLE with a RetryAfter; all other
+// errors become INTERNAL.
 func MapError(err error, known ...Constraints) error {
 	if err == nil {
 		return nil
@@ -40,8 +40,8 @@ func MapError(err error, known ...Constraints) error {
 		return mapServerError(err, pg, known)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		f := fault.Unavailable(err).WithReason(ReasonNoAnswer)
-		f.Message = "The database did not answer in time. Try again shortly."
+		f := fault.Unavailable(err).WithReason(ReasonTimeout)
+		f.Message = "The database did not respond in time. Try again shortly."
 		return f
 	}
 	if isUnreachable(err) {
@@ -50,7 +50,7 @@ func MapError(err error, known ...Constraints) error {
 	return fault.Internal(err)
 }
 
-// raceRetryDelay is the wait after a lost race between transactions.
+// raceRetryDelay is the RetryAfter of deadlocks, serialization failures and lock timeouts.
 const raceRetryDelay = time.Second
 
 func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
@@ -63,27 +63,27 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 	}
 	switch pg.Code {
 	case "23505": // unique_violation
-		return fault.Conflict("A record like this exists already.").WithCause(err)
+		return fault.Conflict("A record with these values already exists.").WithCause(err)
 	case "23503": // foreign_key_violation
 		return fault.Conflict("The record refers to, or is referred to by, another record.").WithCause(err)
 	case "22P02", "22003", "22007", "22008", "22021", "22P05":
 		// invalid text, out of range, invalid date, date out of range, invalid
-		// bytes (NUL), untranslatable character: values that came with the request.
-		return fault.Validation("", "A value is not of the right form or range.").WithCause(err)
+		// bytes (NUL), untranslatable character: the values came with the request.
+		return fault.Validation("", "A value has the wrong format or is out of range.").WithCause(err)
 	case "40001", "40P01": // serialization_failure, deadlock_detected
 		f := fault.Unavailable(err)
 		f.RetryAfter = raceRetryDelay
 		return f
 	case "55P03": // lock_not_available
 		f := fault.Unavailable(err).WithReason(ReasonLocked)
-		f.Message = "Another change holds this record. Try again shortly."
+		f.Message = "Another change has locked this record. Try again shortly."
 		f.RetryAfter = raceRetryDelay
 		return f
 	case "53300", "53400", "57014", "57P01", "57P02", "57P03", "57P05", "25P03", "25006":
 		// too many connections, limits, cancelled, shutting down or starting up,
-		// idle session ended, idle transaction ended, read-only (a standby).
+		// idle session ended, idle transaction ended, read-only (a standby)
 		if pg.Code == "25006" && !strings.Contains(pg.Message, "recovery") {
-			// Not a standby, but a read that tried to write: a mistake of ours.
+			// Not a standby but a read that tried to write: a bug.
 			return fault.Internal(err)
 		}
 		return fault.Unavailable(err)
@@ -94,8 +94,8 @@ func mapServerError(err error, pg *pgconn.PgError, known []Constraints) error {
 	return fault.Internal(err)
 }
 
-// isUnreachable tells whether the error is of the way to the server, or of the
-// time that there was, and not of the statement.
+// isUnreachable reports whether the error concerns the connection to the server or a
+// deadline, not the statement.
 func isUnreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network net.Error
@@ -107,7 +107,7 @@ func isUnreachable(err error) bool {
 	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, puddle.ErrClosedPool):
 		return true
 	}
-	// A connection that was cut under an earlier statement; pgx keeps this error
-	// to itself.
+	// pgx does not export the error for a connection that was cut during an earlier
+	// statement.
 	return strings.Contains(err.Error(), "conn closed")
 }

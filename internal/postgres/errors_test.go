@@ -17,7 +17,7 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-func TestMapError(t *testing.T) {
+func TestMapError_ReturnsFaultCode(t *testing.T) {
 	t.Parallel()
 	known := postgres.Constraints{"slug_once": fault.Conflict("The slug is taken.")}
 	for _, c := range []struct {
@@ -55,22 +55,22 @@ func TestMapError(t *testing.T) {
 		for _, err := range []error{c.err, fmt.Errorf("store: %w", c.err)} {
 			mapped := postgres.MapError(err, known)
 			if !fault.HasCode(mapped, c.want) {
-				t.Errorf("%v becomes %v, not %s", err, mapped, c.want)
+				t.Errorf("MapError(%v): got %v, want %s", err, mapped, c.want)
 			}
 			if !errors.Is(mapped, c.err) {
-				t.Errorf("%v loses its cause", err)
+				t.Errorf("MapError(%v) does not wrap the error", err)
 			}
 			if f := fault.From(mapped); c.want == fault.CodeUnavailable && f.RetryAfter <= 0 {
-				t.Errorf("%v has no wait", err)
+				t.Errorf("MapError(%v): got no RetryAfter", err)
 			}
 		}
 	}
 	if postgres.MapError(nil) != nil {
-		t.Error("nil becomes an error")
+		t.Error("MapError(nil): got an error, want nil")
 	}
 }
 
-func TestFullPoolAnswersInTime(t *testing.T) {
+func TestPool_WhenFull_ReturnsUnavailableAfterTheWait(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool := db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleWiki), MaxConns: 1})
@@ -82,30 +82,30 @@ func TestFullPoolAnswersInTime(t *testing.T) {
 	_, err = pool.Read("", nil).Exec(t.Context(), `SELECT 1`)
 	took := time.Since(started)
 	if f := fault.From(err); f == nil || f.Code != fault.CodeUnavailable || f.RetryAfter <= 0 {
-		t.Errorf("got %v", err)
+		t.Errorf("Exec on a full pool: got %v, want UNAVAILABLE with RetryAfter", err)
 	}
 	if took < 1500*time.Millisecond || took > 4*time.Second {
-		t.Errorf("answered after %s", took)
+		t.Errorf("Exec on a full pool returned after %s, want about 2s", took)
 	}
-	// Whoever gives up earlier is not held.
+	// A context that ends earlier ends the wait.
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	started = time.Now()
 	if _, err = pool.Begin(short, "", nil); err == nil || time.Since(started) > time.Second {
-		t.Errorf("%v after %s", err, time.Since(started))
+		t.Errorf("Begin with a 10 ms context: got %v after %s, want an error within 1s", err, time.Since(started))
 	}
 	tx.Rollback()
 	if _, err = pool.Read("", nil).Exec(t.Context(), `SELECT 1`); err != nil {
-		t.Errorf("after the pool has room again: %v", err)
+		t.Errorf("Exec after a connection was released: %v", err)
 	}
 }
 
-func TestConnectionsThatAreNotToBeHad(t *testing.T) {
+func TestPool_LostConnection_ReturnsUnavailableAndReconnects(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	pool := db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleWiki), MaxConns: 2})
 	owner := db.Owner(t)
-	// The server ends every connection of the role, and lets in no new one.
+	// The server ends every connection of the role and rejects new ones.
 	for _, sql := range []string{
 		`REVOKE CONNECT ON DATABASE ` + db.Name() + ` FROM PUBLIC, parapet_wiki`,
 		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_wiki' AND datname = current_database()`,
@@ -115,25 +115,25 @@ func TestConnectionsThatAreNotToBeHad(t *testing.T) {
 		}
 	}
 	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT 1`); !fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
-		t.Errorf("got %v", err)
+		t.Errorf("Exec without CONNECT: got %v, want UNAVAILABLE", err)
 	}
 	if _, err := owner.Exec(t.Context(), `GRANT CONNECT ON DATABASE `+db.Name()+` TO parapet_wiki`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT 1`); err != nil {
-		t.Errorf("after it is let in again: %v", err)
+		t.Errorf("Exec after CONNECT was granted again: %v", err)
 	}
-	// A connection that dies under a statement.
+	// A connection that is terminated during a statement.
 	go func() {
 		time.Sleep(200 * time.Millisecond)
 		_, _ = owner.Exec(context.WithoutCancel(t.Context()),
 			`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'parapet_wiki' AND datname = current_database()`)
 	}()
 	if _, err := pool.Read("", nil).Exec(t.Context(), `SELECT pg_sleep(10)`); !fault.HasCode(postgres.MapError(err), fault.CodeUnavailable) {
-		t.Errorf("got %v", err)
+		t.Errorf("Exec on a terminated connection: got %v, want UNAVAILABLE", err)
 	}
 	if _, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://x@127.0.0.1:1/x?connect_timeout=1"}); err == nil {
-		t.Error("opened a pool on nothing")
+		t.Error("Open of an unreachable server: got no error")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRoleURL(t *testing.T) {
 	const secret = "a secret"
 	password := postgres.RolePassword("parapet_wiki", secret)
 	if len(password) != 64 || password == postgres.RolePassword("parapet_jobs", secret) {
-		t.Errorf("password %q", password)
+		t.Errorf("RolePassword: got %q, want 64 hex digits that differ by role", password)
 	}
 	for _, base := range []string{
 		"postgres://app:hidden@db.example:6432/parapet?sslmode=require",
@@ -166,13 +166,13 @@ func TestRoleURL(t *testing.T) {
 				want = password
 			}
 			if cfg.User != "parapet_wiki" || cfg.Password != want || cfg.Host != "db.example" || cfg.Port != 6432 || cfg.Database != "parapet" || cfg.TLSConfig == nil {
-				t.Errorf("%s becomes %s", base, url)
+				t.Errorf("RoleURL(%s): got %s", base, url)
 			}
 		}
 	}
 	for _, base := range []string{"", " ", "nonsense", "postgres://\x7f"} {
 		if url, err := postgres.RoleURL(base, "parapet_wiki", ""); err == nil {
-			t.Errorf("%q becomes %q", base, url)
+			t.Errorf("RoleURL(%q): got %q, want an error", base, url)
 		}
 	}
 }
@@ -188,10 +188,10 @@ func FuzzRoleURL(f *testing.F) {
 		}
 		cfg, err := pgx.ParseConfig(url)
 		if err != nil {
-			return // a base that was no address stays none
+			return // base is not an address
 		}
 		if cfg.User != "parapet_wiki" || cfg.Password != postgres.RolePassword("parapet_wiki", "secret") {
-			t.Errorf("%q becomes %q: user %q", base, url, cfg.User)
+			t.Errorf("RoleURL(%q): got %q with user %q", base, url, cfg.User)
 		}
 	})
 }

@@ -17,61 +17,59 @@ import (
 
 // Defaults of Config.
 const (
-	// acquireTimeout is how long a caller waits for a connection before it gets
-	// UNAVAILABLE.
+	// acquireTimeout is how long a caller waits for a connection before it gets UNAVAILABLE.
 	acquireTimeout = 2 * time.Second
 	// DefaultLockTimeout is how long a statement of a transaction waits for a lock.
-	// It is longer than the server's deadlock_timeout (1 s), so that a deadlock is
-	// found, and retried, as what it is.
+	// It is longer than the server's deadlock_timeout (1 s), so that the server reports a
+	// deadlock before the lock timeout ends the statement.
 	DefaultLockTimeout = 2 * time.Second
 )
 
-// Config is what a pool is opened with.
+// Config configures a pool.
 type Config struct {
-	// URL is the address with the role in it (see RoleURL).
+	// URL is the database address, including the role (see RoleURL).
 	URL string
 	// MaxConns bounds the pool; zero means pgx's default (the greater of 4 and
 	// the number of processors).
 	MaxConns int32
-	// MinConns are kept open while idle; zero means none.
+	// MinConns is the number of connections kept open while idle; zero means none.
 	MinConns int32
-	// AcquireTimeout replaces the two seconds that a caller waits for a
-	// connection, when positive.
+	// AcquireTimeout is how long a caller waits for a connection; zero means two seconds.
 	AcquireTimeout time.Duration
-	// TenantConns is how many connections one tenant may use at a time, and
-	// TenantQueue how many of its callers may wait for one; zero means the defaults
-	// of admission.For.
+	// TenantConns limits the connections that one tenant uses at a time, and TenantQueue
+	// limits how many of its callers wait for one. Zero means the defaults of
+	// admission.NewLimits.
 	TenantConns, TenantQueue int
-	// LockTimeout bounds the wait of a transaction's statements for a lock; zero
+	// LockTimeout limits how long a statement of a transaction waits for a lock; zero
 	// means DefaultLockTimeout.
 	LockTimeout time.Duration
 	// TenantSetting is SetConfig, or SetLocal for Citus.
 	TenantSetting TenantSetting
-	// Tracer sees every statement (pgx.QueryTracer and its relatives), when set.
+	// Tracer traces every statement, if set.
 	Tracer pgx.QueryTracer
 }
 
-// Pool holds the connections of one LOGIN role. It sets nothing for the length
-// of a session, so that it works behind a transaction-mode connection pooler.
+// Pool is a connection pool for one LOGIN role. It changes no session-level setting,
+// so it works behind a connection pooler in transaction mode.
 // It is safe for concurrent use.
 type Pool struct {
 	pool      *pgxpool.Pool
 	admission *admission.Queue
 	wait      time.Duration
 	setting   TenantSetting
-	// lockTimeout is the value of the setting: milliseconds as text.
+	// lockTimeout is the value of the server's setting: milliseconds as text.
 	lockTimeout string
-	// account is whose share is used by statements in no tenant; empty for the
-	// product's own work.
+	// account is charged for statements that run in no tenant. It is empty for the
+	// server's own work.
 	account string
 }
 
-// Open makes a pool and its first connection, so that a wrong address or role
-// shows at once. The error is plain: it belongs in the start-up log.
+// Open opens a pool and its first connection, so that a wrong address or role
+// fails immediately. The error is not a fault; it is meant for the start-up log.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		// The parser's own text repeats the address, but masks the password.
+		// The parser's message repeats the address but masks the password.
 		return nil, fmt.Errorf("postgres: address: %w", err)
 	}
 	if cfg.MaxConns > 0 {
@@ -111,7 +109,7 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 // Close waits for the connections in use and closes all.
 func (p *Pool) Close() { p.pool.Close() }
 
-// milliseconds is a duration as the server's settings take it.
+// milliseconds formats a duration as a value of a server setting.
 func milliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
@@ -119,16 +117,16 @@ func milliseconds(d, otherwise time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// ChargedTo returns a view of the pool whose statements in no tenant use the
+// ChargedTo returns a view of the pool whose statements in no tenant count against the
 // share of account: a tenant's id, or a name for callers whose tenant is not known
-// yet. Without it they are the product's own work, which has no share.
+// yet. Without it they count as system work, which has no share.
 func (p *Pool) ChargedTo(account string) *Pool {
 	view := *p
 	view.account = account
 	return &view
 }
 
-// Ping tells whether the database answers; the readiness check uses it.
+// Ping returns nil if the database responds. The readiness check uses it.
 func (p *Pool) Ping(ctx context.Context) error {
 	c, err := p.acquire(ctx, "", admission.Read)
 	if err != nil {
@@ -138,45 +136,45 @@ func (p *Pool) Ping(ctx context.Context) error {
 	return MapError(c.Conn().Ping(ctx))
 }
 
-// Raw is the pgx pool itself, for libraries that want one (River). It knows
-// nothing of tenants and of their shares.
+// Raw returns the pgx pool, for libraries that need one (River). It sets no tenant and
+// applies no tenant limits.
 func (p *Pool) Raw() *pgxpool.Pool { return p.pool }
 
-// Stat gives the pool's numbers for metrics.
+// Stat returns the pool's statistics for metrics.
 func (p *Pool) Stat() *pgxpool.Stat { return p.pool.Stat() }
 
-// Admission shares the connections among tenants; metrics read it.
+// Admission returns the queue that shares the connections among tenants. Metrics read it.
 func (p *Pool) Admission() *admission.Queue { return p.admission }
 
-// conn is a connection and the admission that it was taken with.
+// conn is a connection and the admission slot that it uses.
 type conn struct {
 	pooled *pgxpool.Conn
 	slot   *admission.Slot
 }
 
-// Conn is the connection itself.
+// Conn returns the underlying connection.
 func (c *conn) Conn() *pgx.Conn { return c.pooled.Conn() }
 
-// Release gives both back.
+// Release returns the connection to the pool and frees the slot.
 func (c *conn) Release() {
 	c.pooled.Release()
 	c.slot.Leave()
 }
 
-// Reasons of an UNAVAILABLE, as the envelope names them.
+// Reason codes of UNAVAILABLE errors.
 const (
-	// ReasonTenantBusy says that the tenant's own requests use up its share.
+	// ReasonTenantBusy: the tenant's own requests use its whole share of connections.
 	ReasonTenantBusy = "TENANT_BUSY"
-	// ReasonLocked says that another change holds the record.
+	// ReasonLocked: another transaction has locked the record.
 	ReasonLocked = "RECORD_LOCKED"
-	// ReasonReadOnly says that the database accepts no changes.
+	// ReasonReadOnly: the database accepts no changes.
 	ReasonReadOnly = "DATABASE_READ_ONLY"
-	// ReasonNoAnswer says that the database did not answer within the deadline.
-	ReasonNoAnswer = "DATABASE_TIMEOUT"
+	// ReasonTimeout: the database did not respond before the deadline.
+	ReasonTimeout = "DATABASE_TIMEOUT"
 )
 
-// acquire waits a bounded time for a connection, within the share of the tenant,
-// or of the pool's account where there is no tenant.
+// acquire waits at most p.wait for a connection. It counts against the share of
+// tenant, or of the pool's account if tenant is empty.
 func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) (*conn, error) {
 	if tenant == "" {
 		tenant = p.account
@@ -205,9 +203,9 @@ func (p *Pool) acquire(ctx context.Context, tenant string, lane admission.Lane) 
 	return nil, fault.Unavailable(fmt.Errorf("postgres: no connection within %s: %w", p.wait, err))
 }
 
-// Query runs a statement in no tenant, for roles whose policies do not ask for
-// one (parapet_auth, parapet_jobs). The connection goes back when the rows are
-// closed or read to their end.
+// Query runs a statement in no tenant, for roles whose row-level security policies
+// require none (parapet_auth, parapet_jobs). The connection is released when the rows
+// are closed or read to their end.
 func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	c, err := p.acquire(ctx, "", admission.Read)
 	if err != nil {
@@ -221,7 +219,7 @@ func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return &releasingRows{Rows: rows, release: func() error { c.Release(); return nil }}, nil
 }
 
-// QueryRow runs a statement in no tenant and gives its first row.
+// QueryRow runs a statement in no tenant and returns its first row.
 func (p *Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	rows, err := p.Query(ctx, sql, args...)
 	return firstRow{rows, err}

@@ -1,20 +1,18 @@
-// Package postgres owns the way to the database: a pool for one LOGIN role,
-// reads and transactions inside a tenant, and the mapping of database errors
-// to the product's own.
+// Package postgres provides access to the database: a connection pool for one LOGIN
+// role, reads and transactions inside a tenant, and the mapping of database errors to
+// faults.
 //
-// It promises:
-//   - Nothing but SetTenant and the statements built from it writes
-//     app.tenant_id, and only for the length of a transaction, so that a
-//     connection that goes back to the pool carries no tenant.
-//   - A read is one round trip: tenant setting, check and query travel in one
-//     batch, which is one implicit transaction, and the server refuses writes
-//     in it.
-//   - A caller waits at most two seconds for a connection and then gets
-//     UNAVAILABLE; errors of the database reach an answer only through
-//     MapError.
+// It guarantees:
+//   - Only SetTenant and the statements built from it write app.tenant_id, and only for
+//     the duration of a transaction, so a connection that is returned to the pool has no
+//     tenant.
+//   - A read is one round trip: the tenant setting, the check and the query are sent in
+//     one batch, which is one implicit transaction. The server rejects writes in it.
+//   - A caller waits at most two seconds for a connection and then gets UNAVAILABLE.
+//     Database errors reach a response only through MapError.
 //
-// SQL stays with the module that owns the tables; rows become structs by
-// Collect and One, arguments are named and strict (Args).
+// SQL stays in the module that owns the tables. Collect and One turn rows into
+// structs. Arguments are named and strict (Args).
 package postgres
 
 import (
@@ -25,29 +23,27 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Querier runs statements. A Reader, a Tx, a Pool and a plain pgx.Tx all are
-// one, so that a store's function does not care which it was given.
+// Querier runs statements. Reader, Tx, Pool and pgx.Tx implement it.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Args are the named arguments of a statement (@name). They are strict: a name
-// that the statement does not use, or lacks, is an error before anything is
-// sent.
+// Args are the named arguments of a statement (@name). They are strict: a missing or
+// an unused name is an error before anything is sent.
 type Args = pgx.StrictNamedArgs
 
-// ErrNoRows is what One returns when there is no row. MapError turns it into
-// NOT_FOUND; a caller who knows the noun answers fault.NotFound(noun) itself.
+// ErrNoRows is returned by One when there is no row. MapError turns it into
+// NOT_FOUND; a caller that knows the noun returns fault.NotFound(noun) instead.
 var ErrNoRows = pgx.ErrNoRows
 
-// ErrTooManyRows is what One returns when there is more than one row.
+// ErrTooManyRows is returned by One when there is more than one row.
 var ErrTooManyRows = pgx.ErrTooManyRows
 
-// Collect runs a query and gives every row as a T, matching columns to fields
+// Collect runs a query and returns every row as a T. Columns are matched to fields
 // by name (tag `db`); a column without a field, or a field without a column, is
-// an error. The result is never nil when err is.
+// an error. The result is not nil unless err is set.
 func Collect[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
@@ -56,7 +52,7 @@ func Collect[T any](ctx context.Context, q Querier, sql string, args ...any) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// CollectScalars runs a query of one column and gives its values.
+// CollectScalars runs a query of one column and returns its values.
 func CollectScalars[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
@@ -65,8 +61,8 @@ func CollectScalars[T any](ctx context.Context, q Querier, sql string, args ...a
 	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
-// One runs a query that must give exactly one row and gives it as a T, with the
-// rules of Collect. No row is ErrNoRows, a second one ErrTooManyRows.
+// One runs a query that must return exactly one row and returns it as a T, with the
+// rules of Collect. It returns ErrNoRows or ErrTooManyRows otherwise.
 func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
@@ -76,5 +72,5 @@ func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, err
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
 }
 
-// IsNoRows tells whether err says that One or QueryRow found nothing.
+// IsNoRows reports whether err means that One or QueryRow found no row.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -10,39 +10,36 @@ import (
 	"parapet/internal/admission"
 )
 
-// Check is a statement that travels in front of a query or at the beginning of
-// a transaction, in the same round trip and the same transaction. Scan gets its
-// rows before anything else is handed out; the error that it returns fails the
-// query, or the beginning of the transaction, as it is. Scan need not close the
-// rows, and must not keep them.
+// Check is a statement that runs before a query, or at the start of a transaction, in
+// the same round trip and transaction. Scan reads its rows. If Scan returns an error,
+// the query or Begin fails with that error. Scan need not close the rows and must not
+// retain them.
 type Check struct {
 	SQL  string
 	Args []any
 	Scan func(pgx.Rows) error
 }
 
-// Reader runs each statement as a read of one tenant: one batch, which is one
-// implicit transaction and one round trip once the statements are prepared, of
-// the tenant setting, the check if there is one, and the statement. The server
-// refuses to write in it. Every statement repeats the check. A Reader holds no
-// connection between statements and is safe for concurrent use if the check's
-// Scan is.
+// Reader runs each statement as a read in one tenant. The tenant setting, the check (if
+// any) and the statement form one batch: one implicit transaction and, once the
+// statements are prepared, one round trip. The server rejects writes in it. Every
+// statement repeats the check. A Reader holds no connection between statements. It is
+// safe for concurrent use if the check's Scan is.
 type Reader struct {
 	pool   *Pool
 	tenant string
 	check  *Check
 }
 
-// Read gives a Reader of tenant, whose every statement is preceded by check (nil
-// for none). The empty tenant is none: row-level security then shows no row.
+// Read returns a Reader of tenant that runs check (nil for none) before every
+// statement. An empty tenant means no tenant: row-level security then shows no rows.
 func (p *Pool) Read(tenant string, check *Check) *Reader {
 	return &Reader{pool: p, tenant: tenant, check: check}
 }
 
-// Query runs a statement. An error of the setting or of the check comes before
-// any row. The connection goes back when the rows are closed or read to their
-// end; the rows of a second query may be open at the same time, on a connection
-// of their own.
+// Query runs a statement. It returns errors of the tenant setting and of the check
+// before any row. The connection is released when the rows are closed or read to their
+// end. A second query may run while the rows are open; it uses another connection.
 func (r *Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	br, err := r.send(ctx, sql, args)
 	if err != nil {
@@ -56,14 +53,14 @@ func (r *Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 	return &releasingRows{Rows: rows, release: br.close}, nil
 }
 
-// QueryRow runs a statement and gives its first row; Scan returns every error.
+// QueryRow runs a statement and returns its first row; Scan returns any error.
 func (r *Reader) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	rows, err := r.Query(ctx, sql, args...)
 	return firstRow{rows, err}
 }
 
-// Exec runs a statement whose rows do not matter. It is here so that a Reader
-// is a Querier; a statement that writes fails.
+// Exec runs a statement and discards its rows. It exists so that Reader implements
+// Querier; a statement that writes fails.
 func (r *Reader) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	br, err := r.send(ctx, sql, args)
 	if err != nil {
@@ -76,12 +73,12 @@ func (r *Reader) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 	return tag, err
 }
 
-// sentBatch is a batch on its way, and the connection that it occupies.
+// sentBatch is a batch whose results are being read, and its connection.
 type sentBatch struct {
 	results pgx.BatchResults
 	conn    *conn
-	// explicit tells that the batch's transaction was begun by a BEGIN, and must
-	// be ended should an error have kept the batch's own COMMIT from running.
+	// explicit reports that the transaction was started with BEGIN. If an error kept
+	// the batch's COMMIT from running, close must roll it back.
 	explicit bool
 }
 
@@ -94,8 +91,8 @@ func (b *sentBatch) close() error {
 	return err
 }
 
-// send sends setting, check and statement, and reads the results of the first
-// two, so that the statement's result is next.
+// send sends the setting, the check and the statement. It reads the results of the
+// first two, so the statement's result is next.
 func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch, err error) {
 	if err := validTenant(r.tenant); err != nil {
 		return nil, err
@@ -107,8 +104,7 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 	b := &sentBatch{conn: conn}
 	sent := false
 	defer func() {
-		// A check's Scan is foreign code: should it panic, the connection must not
-		// stay out of the pool.
+		// Scan is the caller's code: if it panics, the connection must still be released.
 		if !sent {
 			if b.results == nil {
 				conn.Release()
@@ -123,8 +119,8 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 	batch := &pgx.Batch{}
 	if r.pool.setting == SetLocal {
 		b.explicit = true
-		// SET takes no arguments and its text differs by tenant: it goes by the
-		// simple protocol, ahead of the batch, and fills no statement cache.
+		// SET takes no arguments and its text differs by tenant. It is sent with the
+		// simple protocol before the batch, so it does not fill the statement cache.
 		begin := "BEGIN READ ONLY; " + setLocalSQL(r.tenant)
 		if err := conn.Conn().PgConn().Exec(ctx, begin).Close(); err != nil {
 			endTransaction(conn.Conn())
@@ -153,7 +149,7 @@ func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch
 	return b, nil
 }
 
-// read hands the check's rows to its Scan.
+// read passes the rows of the check to its Scan.
 func (c *Check) read(results pgx.BatchResults) error {
 	if c == nil {
 		return nil
@@ -169,8 +165,7 @@ func (c *Check) read(results pgx.BatchResults) error {
 	}
 	err = c.Scan(rows)
 	rows.Close()
-	// What the server said comes first: with half the rows Scan may have drawn a
-	// wrong conclusion.
+	// The server's error takes precedence: Scan may have seen only some of the rows.
 	if rowsErr := rows.Err(); rowsErr != nil {
 		return fmt.Errorf("postgres: check: %w", rowsErr)
 	}

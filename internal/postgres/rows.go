@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// releasingRows are rows that hold something (a connection, a batch) which is given
-// back once, when they are closed or read to their end.
+// releasingRows wraps rows and calls release once, when the rows are closed or read
+// to their end.
 type releasingRows struct {
 	pgx.Rows
 	release func() error
@@ -28,8 +28,8 @@ func (r *releasingRows) Close() {
 	}
 }
 
-// Err is the error of the rows, or else of what came after them: a batch can
-// still fail when its implicit transaction ends.
+// Err returns the error of the rows, or else the error of release: a batch can still
+// fail when its implicit transaction ends.
 func (r *releasingRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r *releasingRows) Values() ([]any, error) {
 	return values, err
 }
 
-// firstRow reads the first row and closes the rest, as pgx.Row asks.
+// firstRow implements pgx.Row: it reads the first row and closes the rest.
 type firstRow struct {
 	rows pgx.Rows
 	err  error
@@ -85,7 +85,7 @@ func (r firstRow) Scan(dest ...any) error {
 	return r.rows.Err()
 }
 
-// failedRows are what a query gives that did not get as far as rows.
+// failedRows are the rows of a query that failed.
 type failedRows struct{ err error }
 
 var errNoValues = errors.New("postgres: the query failed")

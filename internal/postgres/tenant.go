@@ -9,22 +9,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TenantSetting says how the tenant travels to the server.
+// TenantSetting selects the SQL that sets the tenant.
 type TenantSetting int
 
 const (
 	// SetConfig calls set_config with the tenant as a bound argument: one
-	// prepared statement for all tenants. The way for one Postgres server.
+	// prepared statement for all tenants. Use it with a single PostgreSQL server.
 	SetConfig TenantSetting = iota
 	// SetLocal sends SET LOCAL with the tenant as a literal inside an explicit
-	// transaction: the only form that Citus carries to its workers.
+	// transaction. It is the only form that Citus passes to its workers.
 	SetLocal
 )
 
 const (
 	sqlSetTenant = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true)`
-	// The last columns tell whether the server accepts changes, and the transaction's
-	// id if it is asked for.
+	// The last columns return whether the server is read-only and, if requested, the
+	// transaction's id.
 	sqlSetTransaction = `SELECT set_config('app.tenant_id', $1, true), set_config('idle_in_transaction_session_timeout', '8s', true),
        set_config('lock_timeout', $2, true), current_setting('transaction_read_only'),
        CASE WHEN $3::boolean AND current_setting('transaction_read_only') = 'off' THEN pg_current_xact_id()::text ELSE '' END`
@@ -33,13 +33,13 @@ const (
 )
 
 // IdleTimeout is how long a transaction may wait for its client's next statement.
-// Then the server ends it and frees its locks, so that a process that is paused in
-// a transaction blocks others for no longer than this.
+// After it the server ends the transaction and releases its locks, so a paused process
+// blocks others no longer than this.
 const IdleTimeout = 8 * time.Second
 
-// SetTenant makes tenant the tenant of the transaction tx until it ends. It is
-// the one function that does so outside this package's own batches. The empty
-// string means no tenant: then row-level security shows no row of any.
+// SetTenant sets the tenant of the transaction tx until it ends. Outside this
+// package's own batches, no other function does so. An empty tenant means no
+// tenant: row-level security then shows no rows.
 func SetTenant(ctx context.Context, tx pgx.Tx, tenant string) error {
 	return setTenant(ctx, tx, tenant, SetConfig)
 }
@@ -56,12 +56,12 @@ func setTenant(ctx context.Context, tx pgx.Tx, tenant string, how TenantSetting)
 	return err
 }
 
-// setLockTimeoutSQL is the setting as a statement of its own; lockTimeout is a
-// number.
+// setLockTimeoutSQL returns the statement that sets the lock timeout. lockTimeout is a
+// number, so it needs no quoting.
 func (p *Pool) setLockTimeoutSQL() string { return "SET LOCAL lock_timeout = '" + p.lockTimeout + "'" }
 
-// QueueTenant puts a change of the transaction's tenant into a batch, for what
-// follows it in the batch.
+// QueueTenant queues a change of the transaction's tenant, which applies to the
+// statements queued after it.
 func (t *Tx) QueueTenant(batch *pgx.Batch, tenant string) error {
 	if err := validTenant(tenant); err != nil {
 		return err
@@ -74,14 +74,14 @@ func (t *Tx) QueueTenant(batch *pgx.Batch, tenant string) error {
 	return nil
 }
 
-// setLocalSQL writes the tenant into the statement, since SET takes no
-// arguments; validTenant has made sure that it is a UUID or nothing.
+// setLocalSQL returns the statements that set the tenant. SET takes no arguments, so the
+// text contains the tenant; validTenant has verified that it is a UUID or empty.
 func setLocalSQL(tenant string) string {
 	return fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = '8s'; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL app.tenant_id = '%s'", tenant)
 }
 
-// validTenant refuses what is not a UUID: a malformed tenant is a mistake of
-// the program, and must not become SQL or a cast error in a policy.
+// validTenant returns an error unless tenant is a UUID or empty. A malformed tenant is a
+// programming error and must not become SQL or a cast error in a policy.
 func validTenant(tenant string) error {
 	if tenant == "" {
 		return nil

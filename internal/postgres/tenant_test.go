@@ -21,8 +21,8 @@ const (
 	tenantB = "0190a000-0000-7000-8000-00000000000b"
 )
 
-// newNotes makes a database with one tenant table, a row in it for each tenant,
-// and opens a pool on it.
+// newNotes creates a database with one tenant table that has a row for each tenant, and
+// opens a pool on it.
 func newNotes(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 	tb.Helper()
 	db := pgtest.New(tb)
@@ -45,8 +45,7 @@ func newNotes(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 	return db.PoolWith(tb, cfg)
 }
 
-// settings are the two ways in which the tenant travels: all that is promised
-// holds for both.
+// settings are the two ways to set the tenant. Every test must pass with both.
 var settings = map[string]postgres.TenantSetting{"set_config": postgres.SetConfig, "SET LOCAL": postgres.SetLocal}
 
 func eachSetting(t *testing.T, f func(t *testing.T, setting postgres.TenantSetting)) {
@@ -66,10 +65,10 @@ func bodies(ctx context.Context, q postgres.Querier) (string, error) {
 	return strings.Join(list, ","), err
 }
 
-// TestOneConnectionServesTenantsInTurn has one connection alternate between
-// tenants while requests end in every way there is, and looks after each what
-// the next one would see.
-func TestOneConnectionServesTenantsInTurn(t *testing.T) {
+// TestPool_ConnectionKeepsNoTenantBetweenRequests alternates between tenants on one
+// connection, ends requests in every possible way, and verifies after each what the next
+// request sees.
+func TestPool_ConnectionKeepsNoTenantBetweenRequests(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
 		t.Helper()
@@ -92,30 +91,30 @@ func TestOneConnectionServesTenantsInTurn(t *testing.T) {
 				rows.Next()
 				rows.Close()
 			},
-			"read of nonsense": func(tenant string) {
+			"read, statement fails": func(tenant string) {
 				if _, err := pool.Read(tenant, nil).Exec(ctx, `SELECT 1/0`); err == nil {
-					t.Error("no error")
+					t.Error("SELECT 1/0: got no error")
 				}
 			},
-			"read, check refuses": func(tenant string) {
+			"read, check returns an error": func(tenant string) {
 				_, err := bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return boom }}))
 				if !errors.Is(err, boom) {
-					t.Errorf("got %v", err)
+					t.Errorf("read: got %v, want the error of the check", err)
 				}
 			},
 			"read, check panics": func(tenant string) {
 				defer func() { _ = recover() }()
 				_, _ = bodies(ctx, pool.Read(tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(boom) }}))
-				t.Error("no panic")
+				t.Error("read: the panic of the check was lost")
 			},
 			"read, cancelled": func(tenant string) {
 				short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 				defer cancel()
 				if _, err := pool.Read(tenant, nil).Exec(short, `SELECT pg_sleep(10)`); err == nil {
-					t.Error("no error")
+					t.Error("cancelled read: got no error")
 				}
 			},
-			"change": func(tenant string) {
+			"transaction": func(tenant string) {
 				err := pool.InTx(ctx, tenant, nil, func(tx *postgres.Tx) error {
 					_, err := tx.Exec(ctx, `UPDATE wiki.notes SET body = body`)
 					return err
@@ -124,29 +123,29 @@ func TestOneConnectionServesTenantsInTurn(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			"change, refused": func(tenant string) {
+			"transaction, callback returns an error": func(tenant string) {
 				err := pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { return boom })
 				if !errors.Is(err, boom) {
-					t.Errorf("got %v", err)
+					t.Errorf("InTx: got %v, want the error of the callback", err)
 				}
 			},
-			"change, check refuses": func(tenant string) {
+			"transaction, check returns an error": func(tenant string) {
 				_, err := pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { return boom }})
 				if !errors.Is(err, boom) {
-					t.Errorf("got %v", err)
+					t.Errorf("Begin: got %v, want the error of the check", err)
 				}
 			},
-			"change, check panics": func(tenant string) {
+			"transaction, check panics": func(tenant string) {
 				defer func() { _ = recover() }()
 				_, _ = pool.Begin(ctx, tenant, &postgres.Check{SQL: `SELECT 1`, Scan: func(pgx.Rows) error { panic(boom) }})
-				t.Error("no panic")
+				t.Error("Begin: the panic of the check was lost")
 			},
-			"change, panic": func(tenant string) {
+			"transaction, callback panics": func(tenant string) {
 				defer func() { _ = recover() }()
 				_ = pool.InTx(ctx, tenant, nil, func(*postgres.Tx) error { panic(boom) })
-				t.Error("no panic")
+				t.Error("InTx: the panic of the callback was lost")
 			},
-			"change, cancelled": func(tenant string) {
+			"transaction, cancelled during a statement": func(tenant string) {
 				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
 				err := pool.InTx(short, tenant, nil, func(tx *postgres.Tx) error {
@@ -154,10 +153,10 @@ func TestOneConnectionServesTenantsInTurn(t *testing.T) {
 					return err
 				})
 				if err == nil {
-					t.Error("no error")
+					t.Error("cancelled InTx: got no error")
 				}
 			},
-			"change, cancelled between statements": func(tenant string) {
+			"transaction, cancelled between statements": func(tenant string) {
 				short, cancel := context.WithCancel(ctx)
 				defer cancel()
 				tx, err := pool.Begin(short, tenant, nil)
@@ -172,46 +171,46 @@ func TestOneConnectionServesTenantsInTurn(t *testing.T) {
 		for name, end := range ends {
 			for i, tenant := range []string{tenantA, tenantB, tenantA} {
 				end(tenant)
-				// A connection that was cancelled is closed in the background.
+				// A cancelled connection is closed in the background.
 				for deadline := time.Now().Add(3 * time.Second); pool.Stat().AcquiredConns() != 0; time.Sleep(time.Millisecond) {
 					if time.Now().After(deadline) {
-						t.Fatalf("%s: the connection does not come back", name)
+						t.Fatalf("%s: the connection was not released", name)
 					}
 				}
-				// The other one now: it must see its own and nothing else.
+				// The next request runs in the other tenant and must see only its rows.
 				other, want := tenantB, "of B"
 				if tenant == tenantB {
 					other, want = tenantA, "of A"
 				}
 				if got, err := bodies(ctx, pool.Read(other, nil)); err != nil || got != want {
-					t.Errorf("after %s (%d): %q, %v; want %q", name, i, got, err, want)
+					t.Errorf("bodies after %s (%d): got %q, %v; want %q", name, i, got, err, want)
 				}
-				// And outside of any tenant nothing is left of it.
+				// Outside a tenant, the connection has no tenant setting.
 				var left string
 				if err := pool.QueryRow(ctx, `SELECT coalesce(current_setting('app.tenant_id', true), '')`).Scan(&left); err != nil || left != "" {
-					t.Errorf("after %s: the connection still has tenant %q (%v)", name, left, err)
+					t.Errorf("after %s: got tenant %q (%v) on the connection, want none", name, left, err)
 				}
 				if got, err := bodies(ctx, pool); err != nil || got != "" {
-					t.Errorf("after %s: without a tenant %q is visible (%v)", name, got, err)
+					t.Errorf("after %s: got bodies %q (%v) without a tenant, want none", name, got, err)
 				}
 			}
 		}
 	})
 }
 
-func TestReadRefusesToWrite(t *testing.T) {
+func TestReader_RejectsWrites(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
 		t.Helper()
 		pool := newNotes(t, postgres.Config{TenantSetting: setting})
 		_, err := pool.Read(tenantA, nil).Exec(t.Context(), `UPDATE wiki.notes SET body = 'changed'`)
 		if err == nil || !fault.HasCode(postgres.MapError(err), fault.CodeInternal) {
-			t.Errorf("got %v", err)
+			t.Errorf("UPDATE in a read: got %v, want read_only_sql_transaction", err)
 		}
 		if got, err := bodies(t.Context(), pool.Read(tenantA, nil)); err != nil || got != "of A" {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("bodies: got %q, %v; want unchanged", got, err)
 		}
-		// The read-only mark ends with the read.
+		// The read-only setting ends with the read.
 		if err := pool.InTx(t.Context(), tenantA, nil, func(tx *postgres.Tx) error {
 			_, err := tx.Exec(t.Context(), `UPDATE wiki.notes SET body = 'changed'`)
 			return err
@@ -221,7 +220,7 @@ func TestReadRefusesToWrite(t *testing.T) {
 	})
 }
 
-func TestCheckSeesTheSameTransaction(t *testing.T) {
+func TestCheck_RunsInTheSameTransaction(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
 		t.Helper()
@@ -239,7 +238,7 @@ func TestCheckSeesTheSameTransaction(t *testing.T) {
 					return err
 				}
 				if answer != 42 {
-					return fmt.Errorf("answer %d", answer)
+					return fmt.Errorf("check: got %d", answer)
 				}
 				return nil
 			},
@@ -250,7 +249,7 @@ func TestCheckSeesTheSameTransaction(t *testing.T) {
 		}
 		// now() is the time of the transaction.
 		if now != checked || tenant != tenantA {
-			t.Errorf("read: checked at %s in %s, read at %s", checked, tenant, now)
+			t.Errorf("read: the check ran at %s in tenant %s, the query at %s; want one transaction", checked, tenant, now)
 		}
 		tx, err := pool.Begin(t.Context(), tenantB, check)
 		if err != nil {
@@ -261,12 +260,12 @@ func TestCheckSeesTheSameTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now != checked || tenant != tenantB {
-			t.Errorf("change: checked at %s in %s, begun at %s", checked, tenant, now)
+			t.Errorf("transaction: the check ran at %s in tenant %s, the query at %s; want one transaction", checked, tenant, now)
 		}
 	})
 }
 
-func TestErrorsOfTheCheckAreTheServers(t *testing.T) {
+func TestCheck_ServerErrorTakesPrecedenceOverScan(t *testing.T) {
 	t.Parallel()
 	eachSetting(t, func(t *testing.T, setting postgres.TenantSetting) {
 		t.Helper()
@@ -274,35 +273,35 @@ func TestErrorsOfTheCheckAreTheServers(t *testing.T) {
 		called := false
 		check := &postgres.Check{SQL: `SELECT 1 / (length($1::text) - 1)`, Args: []any{"x"}, Scan: func(rows pgx.Rows) error {
 			called = rows.Next()
-			return nil // as if nothing were amiss
+			return nil // Scan ignores the error
 		}}
 		for range 3 { // cold and warm statement caches
 			if _, err := bodies(t.Context(), pool.Read(tenantA, check)); err == nil || called {
-				t.Errorf("read: %v, row seen %t", err, called)
+				t.Errorf("read: got %v, Scan saw a row: %t; want an error and no row", err, called)
 			}
 			if tx, err := pool.Begin(t.Context(), tenantA, check); err == nil {
 				tx.Rollback()
-				t.Error("begun in spite of a failing check")
+				t.Error("Begin with a failing check: got no error")
 			}
 		}
 	})
 }
 
-func TestTenantMustBeAUUID(t *testing.T) {
+func TestPool_RejectsTenantThatIsNotAUUID(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Shared(t, postgres.RoleWiki)
 	for _, tenant := range []string{"x", "'; DROP TABLE wiki.notes; --", "{" + tenantA + "}", "urn:uuid:" + tenantA, tenantA + " "} {
 		if _, err := pool.Read(tenant, nil).Exec(t.Context(), `SELECT 1`); err == nil {
-			t.Errorf("read in tenant %q", tenant)
+			t.Errorf("read in tenant %q: got no error", tenant)
 		}
 		if tx, err := pool.Begin(t.Context(), tenant, nil); err == nil {
 			tx.Rollback()
-			t.Errorf("begun in tenant %q", tenant)
+			t.Errorf("Begin in tenant %q: got no error", tenant)
 		}
 	}
 }
 
-func TestTransaction(t *testing.T) {
+func TestTx_BatchSavepointSetTenantAndCommit(t *testing.T) {
 	t.Parallel()
 	pool := newNotes(t, postgres.Config{MaxConns: 2})
 	ctx := t.Context()
@@ -312,7 +311,7 @@ func TestTransaction(t *testing.T) {
 	}
 	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"wiki", "notes"}, []string{"tenant_id", "id", "body"},
 		pgx.CopyFromRows([][]any{{tenantA, 2, "copied"}})); err == nil {
-		t.Error("COPY FROM works under row-level security now: use it for imports") // Postgres refuses it
+		t.Error("COPY FROM: got no error; if it works under row-level security, use it for imports")
 	}
 	tx.Rollback()
 	if tx, err = pool.Begin(ctx, tenantA, nil); err != nil {
@@ -331,35 +330,35 @@ func TestTransaction(t *testing.T) {
 	known := postgres.Constraints{"body_once": fault.Conflict("taken")}
 	var f *fault.Error
 	if mapped := postgres.MapError(err, nil, known); !errors.As(mapped, &f) || f.Message != "taken" {
-		t.Errorf("savepoint: %v", err)
+		t.Errorf("Savepoint: got %v, want the fault of body_once", err)
 	}
 	if err := tx.SetTenant(ctx, tenantB); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := bodies(ctx, tx); err != nil || got != "of B" {
-		t.Errorf("after SetTenant: %q, %v", got, err)
+		t.Errorf("bodies after SetTenant: got %q, %v; want of B", got, err)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	tx.Rollback() // nothing
+	tx.Rollback() // does nothing after Commit
 	if err := tx.Commit(ctx); err == nil {
-		t.Error("committed twice")
+		t.Error("second Commit: got no error")
 	}
 	if got, err := bodies(ctx, pool.Read(tenantA, nil)); err != nil || got != "batched,of A,too" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("bodies after Commit: got %q, %v", got, err)
 	}
-	// A transaction that an error broke does not commit in silence.
+	// Commit of a failed transaction returns an error.
 	err = pool.InTx(ctx, tenantA, nil, func(tx *postgres.Tx) error {
 		_, _ = tx.Exec(ctx, `SELECT 1/0`)
 		return nil
 	})
 	if !errors.Is(err, pgx.ErrTxCommitRollback) {
-		t.Errorf("commit of a broken transaction: %v", err)
+		t.Errorf("commit of a failed transaction: got %v", err)
 	}
 }
 
-func TestRowsBecomeStructs(t *testing.T) {
+func TestCollectAndOne_MapRowsToStructs(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		ID    op.UUID `db:"id"`
@@ -371,27 +370,27 @@ func TestRowsBecomeStructs(t *testing.T) {
 		const sql = `SELECT @id::uuid AS id, NULL::uuid AS other, now() AS at`
 		got, err := postgres.One[row](t.Context(), q, sql, postgres.Args{"id": op.UUID(tenantA)})
 		if err != nil || got.ID != tenantA || got.Other != nil {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("One: got %+v, %v", got, err)
 		}
 		if _, err := postgres.One[row](t.Context(), q, sql+` WHERE false`, postgres.Args{"id": tenantA}); !postgres.IsNoRows(err) {
-			t.Errorf("no row: %v", err)
+			t.Errorf("One without a row: got %v, want ErrNoRows", err)
 		}
 		if _, err := postgres.One[row](t.Context(), q, sql+` FROM generate_series(1, 2)`, postgres.Args{"id": tenantA}); !errors.Is(err, postgres.ErrTooManyRows) {
-			t.Errorf("two rows: %v", err)
+			t.Errorf("One with two rows: got %v, want ErrTooManyRows", err)
 		}
 		if _, err := postgres.Collect[row](t.Context(), q, `SELECT @id::uuid AS id`, postgres.Args{"id": tenantA}); err == nil {
-			t.Error("a field without a column is no error")
+			t.Error("Collect: got no error for a field without a column")
 		}
 		if _, err := postgres.Collect[row](t.Context(), q, sql, postgres.Args{"id": tenantA, "more": 1}); err == nil {
-			t.Error("an argument that is not used is no error")
+			t.Error("Collect: got no error for an unused argument")
 		}
 		list, err := postgres.Collect[row](t.Context(), q, sql+` WHERE false`, postgres.Args{"id": tenantA})
 		if err != nil || list == nil || len(list) != 0 {
-			t.Errorf("%v, %v", list, err)
+			t.Errorf("Collect without rows: got %v, %v; want an empty slice", list, err)
 		}
 		var n int
 		if err := q.QueryRow(t.Context(), `SELECT 1 WHERE false`).Scan(&n); !postgres.IsNoRows(err) {
-			t.Errorf("no row: %v", err)
+			t.Errorf("QueryRow without a row: got %v, want ErrNoRows", err)
 		}
 	}
 }

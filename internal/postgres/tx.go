@@ -13,40 +13,40 @@ import (
 	"parapet/internal/fault"
 )
 
-// rollbackTimeout bounds a rollback, which outlives the request's own context.
+// rollbackTimeout bounds a rollback, which does not use the context of the request.
 const rollbackTimeout = 5 * time.Second
 
-// Tx is a transaction in a tenant. It is not safe for concurrent use. Whoever
-// begins one defers Rollback, which does nothing after Commit.
+// Tx is a transaction in a tenant. It is not safe for concurrent use. Callers of
+// Begin defer Rollback, which does nothing after Commit.
 type Tx struct {
 	pool    *Pool
 	conn    *conn
 	tx      pgx.Tx
 	setting TenantSetting
 	done    bool
-	// xid is the transaction's id, by which the server tells later whether it was
-	// committed. Empty: nobody asks.
+	// xid is the transaction's id. Commit uses it to look up the outcome when the response is lost.
+	// It is empty when the outcome is not looked up.
 	xid   string
 	final pgx.Batch
 }
 
-// Begin opens a transaction of tenant. BEGIN, the settings and the check (nil for
-// none) travel in one round trip; when the check fails, its error is returned and
-// nothing is left open. The empty tenant is none. A statement that waits for a
-// lock longer than the pool's lock timeout fails with UNAVAILABLE. A database that
-// accepts no changes is UNAVAILABLE with ReasonReadOnly. The server ends a
-// transaction that waits for this process longer than IdleTimeout.
+// Begin opens a transaction in tenant. An empty tenant means no tenant. BEGIN, the
+// settings and the check (nil for none) are sent in one round trip; if the check
+// fails, Begin rolls back and returns its error. A statement that waits for a
+// lock longer than the pool's lock timeout fails with UNAVAILABLE. If the database
+// is read-only, Begin returns UNAVAILABLE with ReasonReadOnly. The server ends a
+// transaction that is idle for longer than IdleTimeout.
 func (p *Pool) Begin(ctx context.Context, tenant string, check *Check) (*Tx, error) {
 	return p.begin(ctx, tenant, check, admission.Write, true)
 }
 
-// BeginBulk is Begin for work that takes seconds, such as an import: few of its
-// kind run at a time, in a lane beside the other changes.
+// BeginBulk is Begin for work that takes seconds, such as an import. It uses the bulk
+// lane, which limits how many such transactions run concurrently.
 func (p *Pool) BeginBulk(ctx context.Context, tenant string, check *Check) (*Tx, error) {
 	return p.begin(ctx, tenant, check, admission.Bulk, true)
 }
 
-// begin opens a transaction; identified asks for its id.
+// begin opens a transaction. If identified is set, it also reads the transaction's id.
 func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admission.Lane, identified bool) (_ *Tx, err error) {
 	if err := validTenant(tenant); err != nil {
 		return nil, err
@@ -119,11 +119,11 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 	return t, nil
 }
 
-// isReadOnlyError is the answer of a database that accepts no changes: a standby, or a
+// isReadOnlyError returns the error for a database that accepts no changes: a standby, or a
 // primary whose operator has set default_transaction_read_only.
 func isReadOnlyError() error {
 	f := fault.Unavailable(errors.New("postgres: transaction_read_only is on")).WithReason(ReasonReadOnly)
-	f.Message = "The database accepts no changes at the moment; reading works. Try again later."
+	f.Message = "The database accepts no changes now; reads still work. Try again later."
 	return f
 }
 
@@ -135,23 +135,23 @@ func (c *Check) readAll(results pgx.BatchResults) error {
 	return results.Close()
 }
 
-// closeWith closes a batch that failed and gives the first error.
+// closeWith closes a failed batch and returns err.
 func closeWith(results pgx.BatchResults, err error) error {
 	_ = results.Close()
 	return err
 }
 
-// Query runs a statement in the transaction.
+// Query implements Querier.
 func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return t.tx.Query(ctx, sql, args...)
 }
 
-// QueryRow runs a statement in the transaction and gives its first row.
+// QueryRow implements Querier.
 func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return t.tx.QueryRow(ctx, sql, args...)
 }
 
-// Exec runs a statement in the transaction.
+// Exec implements Querier.
 func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	return t.tx.Exec(ctx, sql, args...)
 }
@@ -161,30 +161,30 @@ func (t *Tx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
 	return t.tx.SendBatch(ctx, batch)
 }
 
-// CopyFrom writes many rows by COPY.
+// CopyFrom inserts rows with COPY.
 func (t *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error) {
 	return t.tx.CopyFrom(ctx, table, columns, src)
 }
 
-// SetTenant changes the tenant for what follows in the transaction, for the
-// jobs that go through several.
+// SetTenant changes the tenant of the transaction, for jobs that work on several
+// tenants in one transaction.
 func (t *Tx) SetTenant(ctx context.Context, tenant string) error {
 	return setTenant(ctx, t.tx, tenant, t.setting)
 }
 
-// Savepoint runs f inside a savepoint: an error of f undoes what f did and is
-// returned, and the transaction goes on.
+// Savepoint runs f inside a savepoint. If f fails, its changes are rolled back, its
+// error is returned, and the transaction remains usable.
 func (t *Tx) Savepoint(ctx context.Context, f func(q Querier) error) error {
 	return pgx.BeginFunc(ctx, t.tx, func(sp pgx.Tx) error { return f(sp) })
 }
 
-// Raw is the pgx transaction, for libraries that want one (River's InsertTx).
+// Raw returns the pgx transaction, for libraries that need one (River's InsertTx).
 func (t *Tx) Raw() pgx.Tx { return t.tx }
 
-// Rollback undoes the transaction and gives its connection back, also when the
-// context of the work is cancelled. After Commit it does nothing, so it can be
-// deferred. A connection that cannot be rolled back is closed, which the server
-// takes as a rollback; there is no error to handle.
+// Rollback rolls back the transaction and releases its connection, even when the
+// context of the request is cancelled. After Commit it does nothing, so callers can
+// defer it. If the rollback fails, the connection is closed, and the server
+// then rolls back; there is no error to handle.
 func (t *Tx) Rollback() {
 	if t.done {
 		return
@@ -194,8 +194,8 @@ func (t *Tx) Rollback() {
 	endTransaction(t.conn.Conn())
 }
 
-// endTransaction rolls back whatever transaction conn is in. A connection that
-// is busy or does not answer stays in a state in which the pool discards it.
+// endTransaction rolls back the transaction that conn is in, if any. A connection that
+// is busy or does not respond is left in a state in which the pool discards it.
 func endTransaction(conn *pgx.Conn) {
 	pg := conn.PgConn()
 	if conn.IsClosed() || pg.IsBusy() || pg.TxStatus() == 'I' {
@@ -206,9 +206,9 @@ func endTransaction(conn *pgx.Conn) {
 	_ = pg.Exec(ctx, "ROLLBACK").Close()
 }
 
-// InTx runs f in a transaction of tenant and commits it, for work that needs no
-// more than that. An error or a panic of f rolls back. Where the response to
-// COMMIT is lost, the outcome is not looked up: see Commit.
+// InTx runs f in a transaction of tenant and commits it. It rolls back if f
+// returns an error or panics. If the response to COMMIT is lost, InTx returns
+// OUTCOME_UNKNOWN without looking up the outcome; see Commit.
 func (p *Pool) InTx(ctx context.Context, tenant string, check *Check, f func(tx *Tx) error) error {
 	tx, err := p.begin(ctx, tenant, check, admission.Write, false)
 	if err != nil {
@@ -220,7 +220,7 @@ func (p *Pool) InTx(ctx context.Context, tenant string, check *Check, f func(tx 
 	}
 	if err := tx.Commit(ctx); err != nil {
 		if errors.Is(err, pgx.ErrTxCommitRollback) {
-			return fmt.Errorf("postgres: commit of a broken transaction: %w", err)
+			return fmt.Errorf("postgres: commit of a failed transaction: %w", err)
 		}
 		return err
 	}

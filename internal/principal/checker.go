@@ -108,7 +108,7 @@ func New(cfg Config) (*Checker, error) {
 		keyUsage: newUsage(),
 	}
 	if cfg.Notifications != nil {
-		cfg.Notifications.On(postgres.Listener{Channel: Channel, Missed: c.DropAll, Handle: c.handleNotification})
+		cfg.Notifications.AddListener(postgres.Listener{Channel: Channel, Missed: c.DropAll, Handle: c.handleNotification})
 	}
 	return c, nil
 }

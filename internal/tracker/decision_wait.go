@@ -192,5 +192,5 @@ func (s *Service) waitDecision() op.Bound {
 
 // listenForDecisions subscribes the waiting calls to the database's notifications.
 func (s *Service) listenForDecisions(n *postgres.Notifications) {
-	n.On(postgres.Listener{Channel: decisionChannel, Missed: s.decisionWaiters.wakeAll, Handle: s.decisionWaiters.handleNotification})
+	n.AddListener(postgres.Listener{Channel: decisionChannel, Missed: s.decisionWaiters.wakeAll, Handle: s.decisionWaiters.handleNotification})
 }

@@ -50,7 +50,7 @@ func (w *world) process(conns int32) *another {
 	notices := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
 	a := w.module(conns, tracker.Deps{Notices: notices})
 	ready := make(chan struct{})
-	notices.On(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
+	notices.AddListener(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { notices.Run(ctx) })

@@ -1,5 +1,5 @@
-// Package uid makes and reads the identifiers of records: UUIDs, version 7
-// where Parapet makes them, so that an index grows at its end.
+// Package uid generates and converts the identifiers of records: UUIDs. New ones are of
+// version 7, so that rows are added at the end of an index.
 package uid
 
 import (
@@ -10,21 +10,21 @@ import (
 	"parapet/internal/op"
 )
 
-// New makes a version 7 UUID.
+// New returns a version 7 UUID.
 func New() op.UUID {
 	id, err := uuid.NewV7()
 	if err != nil {
-		// The system has no randomness: nothing that is made from here on is safe.
+		// Without a source of randomness, no new identifier or secret would be safe.
 		panic(fmt.Sprintf("uid: no randomness: %v", err))
 	}
 	return op.UUID(id.String())
 }
 
-// Random makes a version 4 UUID, for identifiers that must not tell when they
-// were made.
+// Random returns a version 4 UUID, for identifiers that must not reveal their creation
+// time.
 func Random() op.UUID { return op.UUID(uuid.NewString()) }
 
-// Bytes gives the 16 bytes of an identifier; zeros for what is none.
+// Bytes returns the 16 bytes of an identifier, or zeros if it is not a UUID.
 func Bytes(id op.UUID) [16]byte {
 	b, err := uuid.Parse(string(id))
 	if err != nil {
@@ -33,5 +33,5 @@ func Bytes(id op.UUID) [16]byte {
 	return b
 }
 
-// FromBytes is the identifier of 16 bytes.
+// FromBytes returns the identifier with these 16 bytes.
 func FromBytes(b [16]byte) op.UUID { return op.UUID(uuid.UUID(b).String()) }

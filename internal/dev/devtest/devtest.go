@@ -1,9 +1,8 @@
-// Package devtest gives tests the data folder and the database of a `ptd dev` that
-// was migrated and seeded before, so that a start takes a fraction of a second
-// instead of several.
+// Package devtest provides tests with the data folder and database of a `ptd dev` that was
+// already migrated and seeded, so a start takes a fraction of a second.
 //
-// The folder has no cluster of its own: the database is a copy on the server that
-// all tests share (pgtest). Tests of a real first start do not use this package.
+// The folder has no cluster: the database is a copy on the server that all tests share
+// (pgtest). Tests of a real first start do not use this package.
 package devtest
 
 import (
@@ -16,24 +15,24 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// Seed migrates and seeds the database that the settings name, writes what
-// belongs to it into the data folder, and closes everything (see dev.Seed).
+// Seed migrates and seeds the database of the settings, writes its secrets into the data
+// folder, and closes everything (see dev.Seed).
 type Seed func(ctx context.Context, dataDir string, getenv func(string) string) error
 
-// Template is one seeded database with its data folder. A process seeds it once.
+// Template is a seeded database with its data folder. It is seeded once per process.
 type Template struct {
 	database *pgtest.Template
-	// files are the contents of the data folder by name.
+	// files are the files of the data folder by name.
 	files map[string][]byte
 }
 
-// Copy is a data folder with its database, for one test.
+// Copy is a data folder with its database for one test.
 type Copy struct {
 	DataDir string
 	DB      *pgtest.DB
 }
 
-// NewTemplate makes a template that the first test seeds.
+// NewTemplate returns a template. The first test that copies it calls seed.
 func NewTemplate(seed Seed) *Template {
 	t := &Template{}
 	t.database = pgtest.NewTemplate(func(ctx context.Context, db *pgtest.DB) error {
@@ -69,7 +68,7 @@ func readFolder(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// New copies the template. The copy is removed when the test ends.
+// New returns a copy of the template, which is removed when the test ends.
 func (t *Template) New(tb testing.TB) Copy {
 	tb.Helper()
 	c := Copy{DataDir: tb.TempDir(), DB: t.database.New(tb)}
@@ -81,12 +80,12 @@ func (t *Template) New(tb testing.TB) Copy {
 	return c
 }
 
-// Settings are those that make `ptd dev` use the copy's database.
+// Settings returns the settings that make `ptd dev` use the copy's database.
 func (c Copy) Settings() map[string]string {
 	return map[string]string{"PORT": "0", "DATABASE_URL": c.DB.RoleURL(postgres.RoleApp), "DIRECT_URL": c.DB.URL()}
 }
 
-// Environ is Settings as the environment of a process.
+// Environ returns Settings as the environment of a process.
 func (c Copy) Environ() []string {
 	var env []string
 	for name, value := range c.Settings() {

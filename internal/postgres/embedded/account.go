@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// account is whom the server runs as. The zero account is the process's own
+// account is the user that the server runs as. The zero account is the process's own
 // user.
 type account struct {
 	switchesUser bool
 	uid, gid     uint32
 }
 
-// accountFor gives the account that a server of this data folder runs as: our
-// own, unless we are root, whom Postgres refuses. Then it is the owner of the
-// data where there is some, else the system's postgres user, else nobody.
+// accountFor returns the account that runs the server of this data folder: the process's
+// own user, unless that is root, which PostgreSQL rejects. For root it is the owner of the
+// data folder if it exists, else the system's postgres user, else nobody.
 func accountFor(data string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -44,11 +44,11 @@ func accountFor(data string) (account, error) {
 		}
 		return account{switchesUser: true, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	// Any user but root will do; the number need not be in a list of users.
+	// Any user except root works; the id need not be in the user database.
 	return account{switchesUser: true, uid: 65534, gid: 65534}, nil
 }
 
-// credential is what a child process is given; nil keeps our own.
+// credential returns the credential for a child process; nil means the process's own.
 func (a account) credential() *syscall.Credential {
 	if !a.switchesUser {
 		return nil
@@ -56,7 +56,7 @@ func (a account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// chown makes the account the owner of a file that was created for it.
+// chown changes the owner of a file to the account.
 func (a account) chown(path string) error {
 	if !a.switchesUser {
 		return nil
@@ -64,7 +64,7 @@ func (a account) chown(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// uidOf is the user that owns what the account creates.
+// uidOf returns the user id that owns the files of the account.
 func (a account) uidOf() int {
 	if a.switchesUser {
 		return int(a.uid)

@@ -17,15 +17,15 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// ErrNoBinaries says that there is no Postgres to run; its text names what to
-// install.
-var ErrNoBinaries = errors.New("no PostgreSQL server program (initdb, postgres) was found")
+// ErrNoBinaries is returned if no PostgreSQL server is installed. The text around it
+// names the packages to install.
+var ErrNoBinaries = errors.New("no PostgreSQL server program (initdb, postgres) found")
 
-// finder looks for the folder of initdb and postgres. Its fields are the places,
-// so that a test can empty them.
+// finder looks for the folder of initdb and postgres. Its fields are the places to
+// search, so tests can replace them.
 type finder struct {
 	lookPath func(string) (string, error)
-	folders  []string // patterns
+	folders  []string // glob patterns
 	download func(ctx context.Context) (string, error)
 }
 
@@ -49,17 +49,17 @@ func binaries(ctx context.Context, opts Options) (string, error) {
 	return systemFinder(opts.log()).find(ctx, opts.Binaries)
 }
 
-// find gives the folder that was chosen, else the first one there is. A choice
-// that is wrong is an error and not passed over.
+// find returns the chosen folder, or else the first one that it finds. A chosen folder
+// without the programs is an error.
 func (f finder) find(ctx context.Context, chosen string) (string, error) {
 	if chosen != "" {
 		if !isComplete(chosen) {
-			return "", fmt.Errorf("embedded: there is no initdb and postgres in %s (PT_POSTGRES_BIN)", chosen)
+			return "", fmt.Errorf("embedded: PT_POSTGRES_BIN=%s contains no initdb and postgres", chosen)
 		}
 		return chosen, nil
 	}
 	if path, err := f.lookPath("postgres"); err == nil {
-		// A link in /usr/local/bin leads to the folder where all of them are.
+		// A link in /usr/local/bin leads to the folder that has all programs.
 		if target, err := filepath.EvalSymlinks(path); err == nil && isComplete(filepath.Dir(target)) {
 			return filepath.Dir(target), nil
 		}
@@ -68,7 +68,7 @@ func (f finder) find(ctx context.Context, chosen string) (string, error) {
 	for _, pattern := range f.folders {
 		matches, err := filepath.Glob(pattern)
 		if err != nil {
-			continue // a pattern of our own; a bad one fails its test
+			continue // a test verifies the patterns
 		}
 		for _, m := range matches {
 			if isComplete(m) {
@@ -81,7 +81,7 @@ func (f finder) find(ctx context.Context, chosen string) (string, error) {
 	}
 	dir, err := f.download(ctx)
 	if err != nil {
-		return "", fmt.Errorf("embedded: %w: install it (%s), or set PT_POSTGRES_BIN to its folder, or DATABASE_URL to a server that runs already; a download failed too: %w",
+		return "", fmt.Errorf("embedded: %w: install PostgreSQL (%s), or set PT_POSTGRES_BIN to its bin folder, or set DATABASE_URL to a running server; the download failed: %w",
 			ErrNoBinaries, packageHint(), err)
 	}
 	return dir, nil
@@ -98,7 +98,7 @@ func packageHint() string {
 	}
 }
 
-// isComplete tells whether a folder has both programs.
+// isComplete reports whether a folder has both programs.
 func isComplete(dir string) bool {
 	for _, name := range []string{"initdb", "postgres"} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -109,7 +109,7 @@ func isComplete(dir string) bool {
 	return true
 }
 
-// versionIn reads the major version from a path such as
+// versionIn returns the major version in a path such as
 // /usr/lib/postgresql/15/bin or /opt/homebrew/opt/postgresql@17/bin.
 func versionIn(path string) int {
 	best, digits := 0, ""
@@ -127,9 +127,9 @@ func versionIn(path string) int {
 }
 
 // download fetches the binaries of the embedded-postgres project into the user's
-// cache, once. The library has no way to fetch only: it is made to start a
-// server on a free port, and whatever becomes of that server (root may not run
-// one), the binaries are there.
+// cache, once. The library cannot only fetch them, so download makes it start a
+// server on a free port. Whether that server starts does not matter (it cannot as root);
+// the binaries are extracted before.
 func download(ctx context.Context, log *slog.Logger) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -141,7 +141,7 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 	if isComplete(bin) {
 		return bin, nil
 	}
-	log.InfoContext(ctx, "no PostgreSQL installed, downloading it once", "version", string(version), "into", root)
+	log.InfoContext(ctx, "PostgreSQL is not installed; downloading it once", "version", string(version), "into", root)
 	free, err := freePort(ctx)
 	if err != nil {
 		return "", err
@@ -165,14 +165,14 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	if !isComplete(bin) {
 		if startErr == nil {
-			startErr = fmt.Errorf("no initdb in %s", bin)
+			startErr = fmt.Errorf("the download contains no initdb in %s", bin)
 		}
 		return "", startErr
 	}
 	return bin, nil
 }
 
-// freePort finds a TCP port that nobody listens on.
+// freePort returns a TCP port that is not in use.
 func freePort(ctx context.Context) (uint32, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// install makes a folder that looks like an installation.
+// install creates a folder that looks like an installation.
 func install(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -24,30 +24,30 @@ func install(t *testing.T, dir string) string {
 	return dir
 }
 
-func nothing() finder {
+func emptyFinder() finder {
 	return finder{
 		lookPath: func(string) (string, error) { return "", exec.ErrNotFound },
 		download: func(context.Context) (string, error) { return "", errors.New("no network") },
 	}
 }
 
-func TestNoBinaries(t *testing.T) {
+func TestFinder_WithoutBinaries_NamesWhatToInstall(t *testing.T) {
 	t.Parallel()
-	_, err := nothing().find(t.Context(), "")
+	_, err := emptyFinder().find(t.Context(), "")
 	if !errors.Is(err, ErrNoBinaries) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("find: got %v, want ErrNoBinaries", err)
 	}
 	for _, word := range []string{"install", "postgresql", "PT_POSTGRES_BIN", "DATABASE_URL", "no network"} {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("the error does not speak of %s: %v", word, err)
+			t.Errorf("find: the error does not contain %q: %v", word, err)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("the error is more than a line: %v", err)
+		t.Errorf("find: got an error of several lines: %v", err)
 	}
 }
 
-func TestOrderOfPlaces(t *testing.T) {
+func TestFinder_SearchOrder(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	setting := install(t, filepath.Join(root, "setting"))
@@ -61,13 +61,13 @@ func TestOrderOfPlaces(t *testing.T) {
 	if err := os.Symlink(filepath.Join(inPath, "postgres"), link); err != nil {
 		t.Fatal(err)
 	}
-	f := nothing()
+	f := emptyFinder()
 	f.download = func(context.Context) (string, error) { return "downloaded", nil }
 	chosen := ""
 	step := func(want string) {
 		t.Helper()
 		if got, err := f.find(t.Context(), chosen); err != nil || got != want {
-			t.Errorf("found %q (%v), not %q", got, err, want)
+			t.Errorf("find: got %q (%v), want %q", got, err, want)
 		}
 	}
 	step("downloaded")
@@ -78,15 +78,15 @@ func TestOrderOfPlaces(t *testing.T) {
 	chosen = setting
 	step(setting)
 	if got, err := f.find(t.Context(), root); err == nil || !strings.Contains(err.Error(), "PT_POSTGRES_BIN") {
-		t.Errorf("found %q, %v", got, err)
+		t.Errorf("find: got %q, %v; want an error that names PT_POSTGRES_BIN", got, err)
 	}
 }
 
-func TestPatternsOfPlaces(t *testing.T) {
+func TestSystemFinder_PatternsAndVersions(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range systemFinder(nil).folders {
 		if _, err := filepath.Match(pattern, "/"); err != nil {
-			t.Errorf("%s: %v", pattern, err)
+			t.Errorf("invalid pattern %s: %v", pattern, err)
 		}
 	}
 	for path, want := range map[string]int{
@@ -94,7 +94,7 @@ func TestPatternsOfPlaces(t *testing.T) {
 		"/usr/local/pgsql/bin": 0, "/Applications/Postgres.app/Contents/Versions/9.6/bin": 9,
 	} {
 		if got := versionIn(path); got != want {
-			t.Errorf("%s is version %d, not %d", path, got, want)
+			t.Errorf("versionIn(%s): got %d, want %d", path, got, want)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func FuzzReadPidFile(f *testing.F) {
 		}
 		pid, err := readPidFile(dir)
 		if err == nil && pid.pid <= 1 {
-			t.Errorf("process %d from %q", pid.pid, text)
+			t.Errorf("readPidFile: got process %d from %q", pid.pid, text)
 		}
 	})
 }

@@ -16,17 +16,17 @@ import (
 	"syscall"
 )
 
-// port names the socket file; it is no TCP port, for the server listens on none.
+// port is part of the socket file's name. The server listens on no TCP port.
 const port = "5432"
 
-// hba lets in whoever may enter the socket's folder, and nobody by TCP even if
-// somebody made the server listen.
+// hba allows every local connection: the permissions of the socket's folder decide who may
+// connect. It allows no TCP connection.
 const hba = "# Written by Parapet. The socket's folder is the guard.\nlocal all all trust\n"
 
-// maxSocketPath is what fits into sun_path with its final NUL, less one.
+// maxSocketPath is the size of sun_path without its final NUL, less one.
 const maxSocketPath = 106
 
-// cluster is a data folder and how to run it.
+// cluster is a data folder and the way to run it.
 type cluster struct {
 	dir       string // holds data, data.init, postgres.log
 	bin       string
@@ -37,8 +37,8 @@ type cluster struct {
 func (c cluster) data() string { return filepath.Join(c.dir, "data") }
 func (c cluster) log() string  { return filepath.Join(c.dir, "postgres.log") }
 
-// ensure makes the data folder if there is none: into data.init, then a rename,
-// so that a killed initdb leaves nothing that looks whole.
+// ensure creates the data folder unless it exists. initdb writes into data.init, which is
+// then renamed, so a killed initdb leaves no folder that looks complete.
 func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if _, err := os.Stat(filepath.Join(c.data(), "PG_VERSION")); err == nil {
 		return nil
@@ -46,7 +46,7 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	if entries, err := os.ReadDir(c.data()); err == nil && len(entries) > 0 {
-		return fmt.Errorf("embedded: %s is no Postgres data folder and not empty", c.data())
+		return fmt.Errorf("embedded: %s is not empty and is not a PostgreSQL data folder", c.data())
 	}
 	fresh := filepath.Join(c.dir, "data.init")
 	if err := stopProcesses(ctx, fresh, log); err != nil {
@@ -76,17 +76,17 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if err := os.WriteFile(filepath.Join(fresh, "pg_hba.conf"), []byte(hba), 0o600); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
-	_ = os.Remove(c.data()) // an empty folder, or nothing
+	_ = os.Remove(c.data()) // it is empty or does not exist
 	if err := os.Rename(fresh, c.data()); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
-	log.InfoContext(ctx, "made a database cluster", "dir", c.data())
+	log.InfoContext(ctx, "created a database cluster", "dir", c.data())
 	return nil
 }
 
-// command prepares a program of Postgres that works on the data folder dir. The
-// other account may not be able to walk to it (/root is closed to it): so the
-// folder, which is its own, is handed over as a descriptor.
+// command prepares a PostgreSQL program that works on the data folder dir. The
+// other account may not be able to reach it (/root is closed to it), so the
+// folder is passed as an open descriptor.
 func (c cluster) command(ctx context.Context, program, dir string, args ...string) (*exec.Cmd, func(), error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program))
 	cmd.Dir = "/"
@@ -106,14 +106,14 @@ func (c cluster) command(ctx context.Context, program, dir string, args ...strin
 	return cmd, done, nil
 }
 
-// descriptorPaths tells whether /proc/self/fd leads to open files.
+// descriptorPaths reports whether /proc/self/fd leads to open files.
 func descriptorPaths() bool {
 	_, err := os.Stat("/proc/self/fd/0")
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 
-// environment is what the server is started with: ours without the variables by
-// which libpq and the server would be told other things than we tell them.
+// environment returns the environment of the server: the process's own, without the
+// variables that change the settings of libpq and the server.
 func environment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -124,7 +124,7 @@ func environment() []string {
 	return append(env, "LC_ALL=C", "TZ=UTC")
 }
 
-// arguments are the server's settings.
+// arguments returns the server's command-line settings.
 func (c cluster) arguments(socketDir string) []string {
 	settings := []string{
 		"listen_addresses=",
@@ -141,8 +141,8 @@ func (c cluster) arguments(socketDir string) []string {
 			"wal_level=minimal", "max_wal_senders=0", "autovacuum=off",
 			"checkpoint_timeout=1h", "max_wal_size=4GB", "max_connections=500")
 	} else {
-		// New tables get their statistics within seconds of the first import, not
-		// after a minute of plans that know nothing of them.
+		// Analyze new tables within seconds of the first import, because until then the
+		// planner has no statistics.
 		settings = append(settings, "max_connections=200", "autovacuum_naptime=5s")
 	}
 	var args []string
@@ -152,9 +152,9 @@ func (c cluster) arguments(socketDir string) []string {
 	return args
 }
 
-// socketDir makes the folder of the socket: next to the data if the path is
-// short enough and open to the account, else under the temporary folder, by a
-// name that follows from the data's.
+// socketDir creates the folder of the socket. It is next to the data if the path is
+// short enough and accessible to the account; otherwise it is in the temporary folder, with
+// a name derived from the data folder's path.
 func (c cluster) socketDir() (string, error) {
 	dir := filepath.Join(c.dir, "socket")
 	if c.account.switchesUser || len(dir)+len("/.s.PGSQL."+port+".lock") > maxSocketPath {
@@ -174,20 +174,20 @@ func (c cluster) socketDir() (string, error) {
 	case !errors.Is(err, fs.ErrExist):
 		return "", fmt.Errorf("embedded: socket folder: %w", err)
 	}
-	// Names under /tmp are anybody's: take only a folder that is the account's own
-	// and closed to others, for whoever owns it owns the database.
+	// Anybody can create names under /tmp. Accept only a folder that the account owns
+	// and that is closed to others, because its owner controls the database.
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return "", fmt.Errorf("embedded: socket folder: %w", err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(st.Uid) != c.account.uidOf() {
-		return "", fmt.Errorf("embedded: socket folder: %s is there already, and is not a folder of mode 0700 of user %d; remove it", dir, c.account.uidOf())
+		return "", fmt.Errorf("embedded: socket folder: %s exists but is not a folder with mode 0700 owned by user %d; remove it", dir, c.account.uidOf())
 	}
 	return dir, nil
 }
 
-// lastLines is the end of a program's output, for an error's text.
+// lastLines returns the end of a program's output, for an error's text.
 func lastLines(out []byte) string {
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
 	if len(lines) > 5 {

@@ -1,10 +1,12 @@
-// Package embedded runs a Postgres server of our own for `ptd dev` and for tests.
+// Package embedded runs a PostgreSQL server for `ptd dev` and for tests.
 //
-// It promises: a data folder has one server, whoever starts it and however often
-// (an flock decides; the others attach); a server does not outlive the process
-// that owns it, also when that is killed; what a killed process left behind is
-// cleared away on the next start; the server listens on a unix socket in a folder
-// of mode 0700 and nowhere else, with trust authentication, so that who may enter
-// the folder may enter the database. Postgres refuses to run as root: for root
-// it runs as an unprivileged user.
+// It guarantees:
+//   - A data folder has one server. An flock decides which process starts it; the others
+//     attach to it.
+//   - The server ends with the process that owns it, even if that process is killed. The
+//     next start removes what a killed process left.
+//   - The server listens only on a unix socket in a folder of mode 0700, with trust
+//     authentication, so access to the folder is access to the database.
+//   - If the process runs as root, which PostgreSQL rejects, the server runs as an
+//     unprivileged user.
 package embedded

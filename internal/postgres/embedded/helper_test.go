@@ -17,8 +17,8 @@ import (
 	"parapet/internal/postgres/embedded"
 )
 
-// TestMain lets the test binary be the other process: one that starts or joins a
-// server, says where it is, and stays until its input ends or it is killed.
+// TestMain lets the test binary act as another process, which starts or joins a
+// server, prints its address, and runs until its input ends or it is killed.
 func TestMain(m *testing.M) {
 	if how := os.Getenv("EMBEDDED_TEST_CHILD"); how != "" {
 		os.Exit(child(how, os.Getenv("EMBEDDED_TEST_DIR")))
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 }
 
 func child(how, dir string) int {
-	if how == "join again and again" {
-		return comeAndGo(dir)
+	if how == "join repeatedly" {
+		return joinRepeatedly(dir)
 	}
 	open := embedded.Start
 	if how == "join" {
@@ -48,9 +48,9 @@ func child(how, dir string) int {
 	return 0
 }
 
-// comeAndGo joins the shared server several times, with pauses of about the time
-// after which it ends.
-func comeAndGo(dir string) int {
+// joinRepeatedly joins the shared server several times, with pauses about as long as the
+// time after which the server ends.
+func joinRepeatedly(dir string) int {
 	for i := range 3 {
 		server, err := embedded.Join(context.Background(), embedded.Options{Dir: dir})
 		if err != nil {
@@ -76,7 +76,7 @@ func comeAndGo(dir string) int {
 	return 0
 }
 
-// switchesUser is another process with a server.
+// other is another process with a server.
 type other struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -110,18 +110,18 @@ func spawn(t *testing.T, how, dir string, attr *syscall.SysProcAttr) *other {
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "postgres://") {
-		t.Fatalf("the other process says %q (%v)", line, err)
+		t.Fatalf("the other process printed %q (%v)", line, err)
 	}
 	return &other{cmd: cmd, stdin: stdin, url: strings.TrimSpace(line)}
 }
 
-// kill is kill -9; it returns when the process is gone.
+// kill sends SIGKILL and returns when the process has ended.
 func (o *other) kill() {
 	_ = o.cmd.Process.Kill()
 	_ = o.cmd.Wait()
 }
 
-// leave lets the process end by itself.
+// leave ends the process by closing its input.
 func (o *other) leave(t *testing.T) {
 	t.Helper()
 	_ = o.stdin.Close()
@@ -155,7 +155,7 @@ func mustExec(t *testing.T, url, sql string) {
 	}
 }
 
-// eventually waits for something that takes a moment.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {

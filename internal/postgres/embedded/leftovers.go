@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// clearLeftovers ends the processes that a killed owner left in a data folder,
-// and then removes the files that would make a new server believe in an old one.
-// The caller holds the lock, so whoever works in the folder has lost its owner.
+// clearLeftovers ends the processes that a killed owner left in a data folder and then
+// removes the files that would keep a new server from starting. The caller holds the
+// lock, so any process in the folder has lost its owner.
 func clearLeftovers(ctx context.Context, data string, log *slog.Logger) error {
 	if err := stopProcesses(ctx, data, log); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(data, "postmaster.pid")); errors.Is(err, fs.ErrNotExist) {
-		return nil // a clean end, or no cluster yet
+		return nil // the server ended cleanly, or there is no cluster yet
 	}
-	// A file that was cut short tells nothing, and goes too.
+	// A truncated file has no process id; it is removed too.
 	pid, _ := readPidFile(data)
-	log.InfoContext(ctx, "clearing what a killed database server left", "dir", data, "pid", pid.pid)
+	log.InfoContext(ctx, "removing what a killed database server left", "dir", data, "pid", pid.pid)
 	if pid.socketDir != "" {
 		_ = os.Remove(filepath.Join(pid.socketDir, ".s.PGSQL."+port))
 		_ = os.Remove(filepath.Join(pid.socketDir, ".s.PGSQL."+port+".lock"))
@@ -36,14 +36,14 @@ func clearLeftovers(ctx context.Context, data string, log *slog.Logger) error {
 	return nil
 }
 
-// stopProcesses ends every process that works in dir: first politely through
-// the postmaster, then by force.
+// stopProcesses ends every process that works in dir: first with a fast shutdown,
+// then with SIGKILL.
 func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
 	for i, patience := range []time.Duration{10 * time.Second, 5 * time.Second, 5 * time.Second} {
 		signal := []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL}[i]
 		pids, err := processesIn(dir)
 		if err != nil {
-			return fmt.Errorf("embedded: look for processes in %s: %w", dir, err)
+			return fmt.Errorf("embedded: list processes in %s: %w", dir, err)
 		}
 		if len(pids) == 0 {
 			return nil
@@ -60,7 +60,7 @@ func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
 			return err
 		}
 	}
-	return fmt.Errorf("embedded: processes in %s do not end", dir)
+	return fmt.Errorf("embedded: processes in %s did not end", dir)
 }
 
 func waitGone(ctx context.Context, dir string, patience time.Duration) (bool, error) {
@@ -69,7 +69,7 @@ func waitGone(ctx context.Context, dir string, patience time.Duration) (bool, er
 	for {
 		pids, err := processesIn(dir)
 		if err != nil {
-			return false, fmt.Errorf("embedded: look for processes in %s: %w", dir, err)
+			return false, fmt.Errorf("embedded: list processes in %s: %w", dir, err)
 		}
 		if len(pids) == 0 {
 			return true, nil

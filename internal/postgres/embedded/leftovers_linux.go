@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// processesIn gives the processes whose working folder is dir, which is how
-// every process of a Postgres server is known. A zombie has no working folder, so
-// that it is not among them though it still answers signals.
+// processesIn returns the processes whose working folder is dir; every process of a
+// PostgreSQL server works in the data folder. A zombie has no working folder, so it is not
+// listed although it still accepts signals.
 func processesIn(dir string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -20,7 +20,7 @@ func processesIn(dir string) ([]int, error) {
 		if err != nil {
 			continue
 		}
-		// Processes of other users cannot be read, and are none of ours.
+		// Processes of other users cannot be read and are not relevant.
 		if cwd, err := os.Readlink("/proc/" + e.Name() + "/cwd"); err == nil && cwd == dir {
 			pids = append(pids, pid)
 		}
@@ -28,5 +28,5 @@ func processesIn(dir string) ([]int, error) {
 	return pids, nil
 }
 
-// dieWithParent has the kernel ask the child for a fast shutdown when we die.
+// dieWithParent makes the kernel send the child a fast shutdown when the parent dies.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }

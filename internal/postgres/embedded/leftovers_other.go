@@ -4,8 +4,8 @@ package embedded
 
 import "syscall"
 
-// processesIn has no /proc to read here: it trusts the process id that the
-// server wrote down, if that process still answers.
+// processesIn returns the process id that the server wrote down, if that process still
+// runs: there is no /proc to search.
 func processesIn(dir string) ([]int, error) {
 	f, err := readPidFile(dir)
 	if err != nil || f.pid <= 1 || syscall.Kill(f.pid, 0) != nil {
@@ -14,6 +14,6 @@ func processesIn(dir string) ([]int, error) {
 	return []int{f.pid}, nil
 }
 
-// dieWithParent is not to be had here: a killed owner's server goes on until the
+// dieWithParent does nothing: without Linux, the server of a killed owner runs until the
 // next start ends it.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -14,37 +14,37 @@ import (
 	"time"
 )
 
-// process is a server that is our child.
+// process is a server that runs as a child process.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	err    error // why it ended; set before exited is closed
 }
 
-// start runs the server and waits until it takes connections.
+// start runs the server and waits until it accepts connections.
 func (c cluster) start(ctx context.Context, socketDir string) (*process, error) {
 	log, err := os.OpenFile(c.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	// The server outlives ctx, which bounds the start alone.
+	// The server outlives ctx, which limits only the start.
 	cmd, done, err := c.command(context.WithoutCancel(ctx), "postgres", c.data(), c.arguments(socketDir)...)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own: an interrupt at the terminal reaches us, and we end the
-	// server after our own work.
+	// The server has its own process group, so an interrupt at the terminal reaches only
+	// this process, which then stops the server last.
 	cmd.SysProcAttr.Setpgid = true
 	dieWithParent(cmd.SysProcAttr)
 
 	p := &process{cmd: cmd, exited: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The kernel counts the death of the thread that started the child as the
-		// parent's: so this one stays, waiting, as long as the child lives.
+		// The kernel treats the death of the thread that started the child as the
+		// parent's death, so this thread must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -75,15 +75,15 @@ func (p *process) waitReady(ctx context.Context, c cluster) error {
 		case <-tick.C:
 		case <-p.exited:
 			out, _ := os.ReadFile(c.log())
-			return fmt.Errorf("embedded: postgres ended at its start (%w): %s", p.err, lastLines(out))
+			return fmt.Errorf("embedded: postgres exited during its start (%w): %s", p.err, lastLines(out))
 		case <-ctx.Done():
 			return fmt.Errorf("embedded: postgres is not ready: %w", ctx.Err())
 		}
 	}
 }
 
-// stop ends the server: a fast shutdown, and when ctx ends before it does, an
-// immediate one.
+// stop ends the server with a fast shutdown. If ctx ends first, it uses an immediate
+// shutdown.
 func (p *process) stop(ctx context.Context) error {
 	fast, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -99,9 +99,9 @@ func (p *process) stop(ctx context.Context) error {
 	return errors.New("embedded: postgres did not end in time and was killed")
 }
 
-// signal sends a signal and tells whether the server ended before ctx did.
+// signal sends a signal and reports whether the server ended before ctx did.
 func (p *process) signal(ctx context.Context, sig syscall.Signal) bool {
-	// An error means that it has ended: exited follows at once.
+	// An error means that it has ended: exited is closed shortly.
 	_ = p.cmd.Process.Signal(sig)
 	select {
 	case <-p.exited:
@@ -111,13 +111,13 @@ func (p *process) signal(ctx context.Context, sig syscall.Signal) bool {
 	}
 }
 
-// kill ends the whole process group.
+// kill sends SIGKILL to the process group.
 func (p *process) kill() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.exited
 }
 
-// pidFile is what postmaster.pid tells.
+// pidFile is the content of postmaster.pid.
 type pidFile struct {
 	pid       int
 	socketDir string
@@ -135,7 +135,7 @@ func readPidFile(data string) (pidFile, error) {
 		return pidFile{}, fmt.Errorf("postmaster.pid: %w", err)
 	}
 	if pid <= 1 {
-		// Signals to such numbers go to everybody.
+		// Signals to these numbers would reach whole process groups.
 		return pidFile{}, fmt.Errorf("postmaster.pid: process %d", pid)
 	}
 	f := pidFile{pid: pid}

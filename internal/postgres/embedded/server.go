@@ -15,24 +15,24 @@ import (
 	"parapet/internal/filelock"
 )
 
-// superuser is the cluster's first role, the owner of what is migrated.
+// superuser is the bootstrap role of the cluster. It owns everything that is migrated.
 const superuser = "postgres"
 
-// readyTimeout bounds a start, with the recovery of a large crash in it.
+// readyTimeout limits a start, including the recovery after a crash.
 const readyTimeout = 2 * time.Minute
 
-// Options say which server is wanted.
+// Options configure the server.
 type Options struct {
-	// Dir holds the data folder, the lock and the server's log. It is created
-	// when it is not there.
+	// Dir contains the data folder, the lock and the server's log. It is created
+	// if it does not exist.
 	Dir string
 	// Ephemeral trades durability for speed (fsync off): for tests only.
 	Ephemeral bool
-	// Log hears of slow steps and of repairs; nil means nobody does.
+	// Log receives slow steps and repairs; nil discards them.
 	Log *slog.Logger
-	// Binaries is the folder of initdb and postgres (the setting PT_POSTGRES_BIN);
-	// empty means that they are looked for: in PATH, in the folders where packages
-	// put them (the highest version), and last in a download.
+	// Binaries is the folder of initdb and postgres (the setting PT_POSTGRES_BIN). If it
+	// is empty, they are searched in PATH, in the folders of the usual packages (the
+	// highest version) and finally downloaded.
 	Binaries string
 }
 
@@ -43,19 +43,19 @@ func (o Options) log() *slog.Logger {
 	return o.Log
 }
 
-// Server is a running server, our own or one that another process owns.
+// Server is a running server, owned by this process or by another.
 type Server struct {
 	socketDir string
-	// proc is the child that this process owns; nil for one that was attached to.
+	// proc is the child process that this process owns; nil for an attached server.
 	proc *process
 	lock *filelock.Lock
 	// member keeps a shared server alive (see Join).
 	member *os.File
 }
 
-// Start gives the server of opts.Dir: it starts one, or attaches to the one that
-// another process has started there. It returns when the server takes
-// connections. Should the owner of an attached server end, its server ends too.
+// Start starts the server of opts.Dir, or attaches to the server that another process
+// has started there. It returns when the server accepts connections. An attached server
+// ends when its owner ends.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -81,13 +81,13 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("embedded: another process owns %s, but its server does not answer: %w", dir, ctx.Err())
+			return nil, fmt.Errorf("embedded: another process owns %s, but its server does not respond: %w", dir, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// startOwned starts a server as the holder of the lock.
+// startOwned starts a server. The caller holds the lock.
 func startOwned(ctx context.Context, opts Options, dir string, lock *filelock.Lock) (*Server, error) {
 	log := opts.log()
 	data := filepath.Join(dir, "data")
@@ -117,8 +117,8 @@ func startOwned(ctx context.Context, opts Options, dir string, lock *filelock.Lo
 	return &Server{socketDir: socketDir, proc: proc, lock: lock}, nil
 }
 
-// attach gives the server that another process runs in dir, or nil if it does
-// not answer (yet).
+// attach returns the server that another process runs in dir, or nil if it does
+// not respond (yet).
 func attach(ctx context.Context, dir string) *Server {
 	pid, err := readPidFile(filepath.Join(dir, "data"))
 	if err != nil || !pid.ready || pid.socketDir == "" {
@@ -131,7 +131,7 @@ func attach(ctx context.Context, dir string) *Server {
 	return s
 }
 
-// ping tells whether the server takes connections.
+// ping returns nil if the server accepts connections.
 func (s *Server) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -142,32 +142,32 @@ func (s *Server) ping(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// Owned tells whether this process started the server, and ends it by Close.
+// Owned reports whether this process started the server, so that Close ends it.
 func (s *Server) Owned() bool { return s.proc != nil }
 
-// SocketDir is the folder of the server's socket.
+// SocketDir returns the folder of the server's socket.
 func (s *Server) SocketDir() string { return s.socketDir }
 
-// Superuser is the name of the role that owns the cluster.
+// Superuser returns the name of the role that owns the cluster.
 func (s *Server) Superuser() string { return superuser }
 
-// URL gives the address of a database for a role.
+// URL returns the address of a database for a role.
 func (s *Server) URL(db, user string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(user), Path: "/" + db}
 	u.RawQuery = url.Values{"host": {s.socketDir}, "port": {port}, "sslmode": {"disable"}}.Encode()
 	return u.String()
 }
 
-// CreateDatabase makes a database if it is not there.
+// CreateDatabase creates a database unless it exists.
 func (s *Server) CreateDatabase(ctx context.Context, name string) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres", superuser))
 	if err != nil {
 		return fmt.Errorf("embedded: connect: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var there bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, name).Scan(&there)
-	if err != nil || there {
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, name).Scan(&exists)
+	if err != nil || exists {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
@@ -176,8 +176,8 @@ func (s *Server) CreateDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// Done is closed when an owned server has ended, by Close or by itself; for a
-// server of another process it never is.
+// Done is closed when an owned server has ended, by Close or on its own. For a
+// server of another process it is never closed.
 func (s *Server) Done() <-chan struct{} {
 	if s.proc == nil {
 		return nil
@@ -185,9 +185,9 @@ func (s *Server) Done() <-chan struct{} {
 	return s.proc.exited
 }
 
-// Close ends an owned server and waits for it; when ctx ends first, the server
-// is made to stop at once, which its next start repairs. A server of another
-// process is left alone.
+// Close stops an owned server and waits for it. If ctx ends first, the server is
+// shut down immediately, and its next start runs recovery. A server of another
+// process keeps running.
 func (s *Server) Close(ctx context.Context) error {
 	if s.member != nil {
 		return s.member.Close()
@@ -196,16 +196,16 @@ func (s *Server) Close(ctx context.Context) error {
 		return nil
 	}
 	err := s.proc.stop(ctx)
-	// The next start makes it again; if it is not empty it is not ours alone.
+	// The next start creates it again. If it is not empty, others use it.
 	_ = os.Remove(s.socketDir)
 	return errors.Join(err, s.lock.Release())
 }
 
-// prepareDir makes the folder and gives its real path, by which processes are
-// found again.
+// prepareDir creates the folder and returns its real path, which identifies the server's
+// processes.
 func prepareDir(dir string) (string, error) {
 	if dir == "" {
-		return "", errors.New("embedded: no folder given")
+		return "", errors.New("embedded: Options.Dir is empty")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("embedded: folder: %w", err)

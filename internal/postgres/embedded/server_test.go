@@ -27,9 +27,9 @@ func start(t *testing.T, opts embedded.Options) *embedded.Server {
 	return server
 }
 
-func TestStartStopStart(t *testing.T) {
+func TestStart_AfterClose_KeepsTheData(t *testing.T) {
 	t.Parallel()
-	// The folder is closed to everybody but us: as root, to the server's account.
+	// The folder is closed to other users; when root runs the tests, also to the server's account.
 	dir := filepath.Join(t.TempDir(), "closed")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestStartStopStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !first.Owned() {
-		t.Error("not the owner of a new folder's server")
+		t.Error("Owned: got false for a new folder")
 	}
 	for range 2 {
 		if err := first.CreateDatabase(t.Context(), "parapet"); err != nil {
@@ -52,22 +52,22 @@ func TestStartStopStart(t *testing.T) {
 		t.Errorf("socket folder: %v, %v", info, err)
 	}
 	if got, err := query(first.URL("postgres", "postgres"), `SELECT current_setting('listen_addresses') || current_setting('fsync')`); err != nil || got != "on" {
-		t.Errorf("listens on and fsync: %q, %v", got, err)
+		t.Errorf("listen_addresses and fsync: got %q, %v; want on", got, err)
 	}
 	if err := first.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	<-first.Done()
-	if _, err := query(first.URL("parapet", "postgres"), `SELECT 'still there'`); err == nil {
-		t.Error("the server answers after Close")
+	if _, err := query(first.URL("parapet", "postgres"), `SELECT 'running'`); err == nil {
+		t.Error("query after Close: got no error")
 	}
 	second := start(t, embedded.Options{Dir: dir})
 	if got, err := query(second.URL("parapet", "postgres"), `SELECT answer FROM kept`); err != nil || got != "yes" {
-		t.Errorf("after a restart: %q, %v", got, err)
+		t.Errorf("query after a restart: got %q, %v; want yes", got, err)
 	}
 }
 
-func TestLongPath(t *testing.T) {
+func TestStart_LongPath_UsesShortSocketPath(t *testing.T) {
 	t.Parallel()
 	server := start(t, embedded.Options{Dir: filepath.Join(t.TempDir(), strings.Repeat("long/", 30))})
 	if len(server.SocketDir()) > 90 {
@@ -75,7 +75,7 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-func TestSecondProcessAttaches(t *testing.T) {
+func TestStart_SecondProcessAttaches(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	owner := spawn(t, "start", dir, nil)
@@ -85,24 +85,24 @@ func TestSecondProcessAttaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if attached.Owned() || attached.Done() != nil {
-		t.Error("the attached server is said to be owned")
+		t.Error("Owned: got true for an attached server")
 	}
 	if got, err := query(attached.URL("postgres", "postgres"), `SELECT answer FROM seen`); err != nil || got != "by both" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("query on the attached server: got %q, %v", got, err)
 	}
 	if err := attached.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := query(owner.url, `SELECT 'there'`); err != nil {
-		t.Errorf("closing an attached server ended it: %v", err)
+	if _, err := query(owner.url, `SELECT 'running'`); err != nil {
+		t.Errorf("query after Close of an attached server: %v", err)
 	}
 	owner.leave(t)
-	if _, err := query(owner.url, `SELECT 'there'`); err == nil {
-		t.Error("the server outlives its owner")
+	if _, err := query(owner.url, `SELECT 'running'`); err == nil {
+		t.Error("query after the owner left: got no error")
 	}
 }
 
-func TestManyStartAtOnce(t *testing.T) {
+func TestStart_ConcurrentStartsHaveOneOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	servers := make(chan *embedded.Server, 4)
@@ -121,30 +121,30 @@ func TestManyStartAtOnce(t *testing.T) {
 		if s == nil {
 			continue
 		}
-		if _, err := query(s.URL("postgres", "postgres"), `SELECT 'there'`); err != nil {
+		if _, err := query(s.URL("postgres", "postgres"), `SELECT 'running'`); err != nil {
 			t.Error(err)
 		}
 		if s.Owned() {
 			if owner != nil {
-				t.Error("two owners")
+				t.Error("got two owners, want one")
 			}
 			owner = s
 		}
 	}
 	if owner == nil {
-		t.Fatal("no owner")
+		t.Fatal("got no owner, want one")
 	}
 	if err := owner.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestKilledOwner kills the owner, and in a second case the server's main process
-// with it, and starts anew at once: what was committed is there.
-func TestKilledOwner(t *testing.T) {
+// TestStart_AfterKilledOwner_KeepsCommittedData kills the owner, in a second case together with the server's
+// main process, and starts again immediately. Committed data must survive.
+func TestStart_AfterKilledOwner_KeepsCommittedData(t *testing.T) {
 	t.Parallel()
 	for _, withServer := range []bool{false, true} {
-		t.Run("server too "+strconv.FormatBool(withServer), func(t *testing.T) {
+		t.Run("kill server="+strconv.FormatBool(withServer), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			owner := spawn(t, "start durable", dir, nil)
@@ -165,34 +165,34 @@ func TestKilledOwner(t *testing.T) {
 			owner.kill()
 			again := start(t, embedded.Options{Dir: dir})
 			if !again.Owned() {
-				t.Error("attached to what a killed process left")
+				t.Error("Start attached to the server of a killed owner")
 			}
 			if got, err := query(again.URL("postgres", "postgres"), `SELECT answer FROM kept`); err != nil || got != "yes" {
-				t.Errorf("after the crash: %q, %v", got, err)
+				t.Errorf("query after the crash: got %q, %v; want yes", got, err)
 			}
 		})
 	}
 }
 
-// TestServerDiesWithKilledOwner is about the time when nobody starts it again.
-func TestServerDiesWithKilledOwner(t *testing.T) {
+// TestServer_DiesWithKilledOwner covers an owner that nobody restarts.
+func TestServer_DiesWithKilledOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	owner := spawn(t, "start", dir, nil)
 	owner.kill()
 	eventually(t, "the end of the server", func() bool {
-		_, err := query(owner.url, `SELECT 'there'`)
+		_, err := query(owner.url, `SELECT 'running'`)
 		return err != nil
 	})
 	eventually(t, "its clean end", func() bool {
 		_, err := os.Stat(filepath.Join(dir, "data", "postmaster.pid"))
 		return os.IsNotExist(err)
 	})
-	start(t, embedded.Options{Dir: dir}) // which clears the folder of the socket
+	start(t, embedded.Options{Dir: dir}) // removes the socket folder
 }
 
-// TestKilledInitdb leaves a half-made cluster behind.
-func TestKilledInitdb(t *testing.T) {
+// TestStart_AfterKilledInitdb starts from an incomplete data.init.
+func TestStart_AfterKilledInitdb(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "data.init", "base"), 0o700); err != nil {
@@ -202,12 +202,12 @@ func TestKilledInitdb(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := start(t, embedded.Options{Dir: dir})
-	if _, err := query(server.URL("postgres", "postgres"), `SELECT 'there'`); err != nil {
+	if _, err := query(server.URL("postgres", "postgres"), `SELECT 'running'`); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestFolderOfSomebodyElse(t *testing.T) {
+func TestStart_RejectsForeignDataFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
@@ -219,22 +219,22 @@ func TestFolderOfSomebodyElse(t *testing.T) {
 	}
 	if s, err := embedded.Start(t.Context(), embedded.Options{Dir: dir}); err == nil {
 		_ = s.Close(t.Context())
-		t.Error("started in a folder that is no cluster")
+		t.Error("Start in a folder with other files: got no error")
 	}
 	if _, err := os.Stat(precious); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestBinariesThatAreNotThere(t *testing.T) {
+func TestStart_WithoutBinaries_ReturnsError(t *testing.T) {
 	t.Parallel()
 	_, err := embedded.Start(t.Context(), embedded.Options{Dir: t.TempDir(), Binaries: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "initdb") {
-		t.Errorf("got %v", err)
+		t.Errorf("Start: got %v, want an error that names initdb", err)
 	}
 }
 
-func TestServerThatDoesNotStartSaysWhy(t *testing.T) {
+func TestStart_InvalidConfiguration_ReturnsTheServersMessage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, embedded.Options{Dir: dir})
@@ -246,6 +246,6 @@ func TestServerThatDoesNotStartSaysWhy(t *testing.T) {
 	}
 	_, err := embedded.Start(t.Context(), embedded.Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "no_such_setting") {
-		t.Errorf("got %v", err)
+		t.Errorf("Start: got %v, want an error that names no_such_setting", err)
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"parapet/internal/filelock"
 )
 
-// supervisor runs a shared server and ends it when its last user is gone. Every
-// user holds the write end of the pipe `users`: reading from it ends when the
-// last one has closed it, or was killed. Then the server is kept a little longer,
-// and as long as process $2 (the command that runs the tests) lives, for the next
-// user. Once `users` has another name nobody can join; whoever did so at the last
-// moment is waited for. Then the server ends and the folder goes.
+// supervisor runs a shared server and ends it after its last user. Every user holds
+// the write end of the pipe `users` open; reading from the pipe ends when the last user has
+// closed it or was killed. Then the server waits a short time for another user, and
+// keeps waiting while process $2 (the command that runs the tests) lives. Then the script
+// renames `users`, so that nobody can join, waits for users that joined just before,
+// stops the server and removes the folder.
 const supervisor = `
 dir=$1 until=$2; shift 2
 exec 3<users
@@ -43,10 +43,10 @@ cd /
 rm -rf "$dir"
 `
 
-// Join gives the server that all processes of this user share under dir, and
-// starts it if there is none. It belongs to nobody: it ends by itself a moment
-// after the last process that joined has closed it, or was killed, and takes its
-// data with it. It is for tests: opts.Ephemeral is implied.
+// Join returns the server that all processes of this user share under dir, and
+// starts it if there is none. No process owns it: it ends shortly after the last process
+// that joined has closed it or was killed, and its data is removed. It is for tests;
+// opts.Ephemeral is implied.
 func Join(ctx context.Context, opts Options) (*Server, error) {
 	opts.Ephemeral = true
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -55,7 +55,7 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The supervisor removes its folder from here.
+	// The supervisor runs in this folder and removes its subfolder.
 	acct, err := accountFor(base)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 	return startShared(ctx, opts, base, acct)
 }
 
-// checkOwner refuses a folder that somebody else put at a name of ours.
+// checkOwner returns an error if another user created the folder.
 func checkOwner(dir string, acct account) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -118,20 +118,20 @@ func waitLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	}
 }
 
-// joinGeneration joins one shared server, or gives nil where it cannot be
-// joined; what is dead is cleared away.
+// joinGeneration joins one shared server. It returns nil if the server cannot be joined,
+// and removes what a dead server left.
 func joinGeneration(ctx context.Context, opts Options, dir string) (*Server, error) {
 	users, err := os.OpenFile(filepath.Join(dir, "users"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		s := &Server{member: users}
-		// We hold the pipe: from here on the server stays.
+		// This process holds the pipe, so the server keeps running from here on.
 		if pid, perr := readPidFile(filepath.Join(dir, "data")); perr == nil && pid.ready {
 			s.socketDir = pid.socketDir
 			if s.ping(ctx) == nil {
 				return s, nil
 			}
 		}
-		_ = users.Close() // it crashed; its supervisor clears up
+		_ = users.Close() // it crashed; its supervisor removes it
 		return nil, nil
 	}
 	supervisors, perr := processesIn(dir)
@@ -139,7 +139,7 @@ func joinGeneration(ctx context.Context, opts Options, dir string) (*Server, err
 		return nil, fmt.Errorf("embedded: %w", perr)
 	}
 	if len(supervisors) > 0 {
-		return nil, nil // it is ending
+		return nil, nil // it is shutting down
 	}
 	if err := stopProcesses(ctx, filepath.Join(dir, "data"), opts.log()); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func joinGeneration(ctx context.Context, opts Options, dir string) (*Server, err
 	return nil, nil
 }
 
-// startShared makes a cluster and its supervisor. The caller holds the lock.
+// startShared creates a cluster and its supervisor. The caller holds the lock.
 func startShared(ctx context.Context, opts Options, base string, acct account) (_ *Server, err error) {
 	bin, err := binaries(ctx, opts)
 	if err != nil {
@@ -185,12 +185,12 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 	if err := acct.chown(users); err != nil {
 		return nil, fmt.Errorf("embedded: pipe: %w", err)
 	}
-	//nolint:noctx // our own script; it outlives the caller
+	//nolint:noctx // the script is a constant; it outlives the caller
 	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "supervisor", dir, testRunner(),
 		filepath.Join(bin, "postgres"), "-D", c.data()}, c.arguments(filepath.Join(dir, "socket"))...)...)
 	cmd.Dir = dir
 	cmd.Env = environment()
-	// A session of its own: what ends the tests does not end it.
+	// In its own session, the supervisor does not receive the signals that end the tests.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: acct.credential(), Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("embedded: supervisor: %w", err)
@@ -212,17 +212,17 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-exited:
-			err = errors.New("its supervisor ended")
+			err = errors.New("the supervisor ended")
 		case <-time.After(3 * time.Millisecond):
 			continue
 		}
 		out, _ := os.ReadFile(c.log())
 		_ = s.member.Close()
-		return nil, fmt.Errorf("embedded: shared postgres does not start: %w: %s", err, lastLines(out))
+		return nil, fmt.Errorf("embedded: the shared server did not start: %w: %s", err, lastLines(out))
 	}
 }
 
-// openUsers opens the write end, which waits until the supervisor reads.
+// openUsers opens the write end, which blocks until the supervisor reads.
 func openUsers(ctx context.Context, path string, exited <-chan struct{}) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -234,16 +234,16 @@ func openUsers(ctx context.Context, path string, exited <-chan struct{}) (*os.Fi
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("embedded: supervisor does not answer: %w", ctx.Err())
+			return nil, fmt.Errorf("embedded: the supervisor does not respond: %w", ctx.Err())
 		case <-exited:
-			return nil, errors.New("embedded: the supervisor ended at its start")
+			return nil, errors.New("embedded: the supervisor ended during its start")
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-// testRunner is the process id of the go command that runs this test, or
-// nothing where there is none, or no /proc to see its end by.
+// testRunner returns the process id of the go command that runs this test. It is empty if
+// there is none, or no /proc to see when it ends.
 func testRunner() string {
 	ppid := os.Getppid()
 	comm, err := os.ReadFile("/proc/" + strconv.Itoa(ppid) + "/comm")

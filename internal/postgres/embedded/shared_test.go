@@ -9,8 +9,8 @@ import (
 	"parapet/internal/postgres/embedded"
 )
 
-// sharedDir is a folder that the server's account can reach; t.TempDir is closed
-// to it when the tests run as root.
+// sharedDir returns a folder that the server's account can reach. When root runs the
+// tests, t.TempDir is closed to it.
 func sharedDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "shared") //nolint:usetesting // see above
@@ -38,29 +38,29 @@ func generations(dir string) int {
 	return len(list)
 }
 
-func TestSharedServerEndsWithItsLastUser(t *testing.T) {
+func TestJoin_ServerEndsAfterItsLastUser(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)
 	first := spawn(t, "join", dir, nil)
 	second := spawn(t, "join", dir, nil)
 	third := spawn(t, "join", dir, nil)
 	if first.url != second.url || second.url != third.url {
-		t.Fatalf("three users have %s, %s, %s", first.url, second.url, third.url)
+		t.Fatalf("Join: got the addresses %s, %s and %s, want the same", first.url, second.url, third.url)
 	}
 	mustExec(t, first.url, `CREATE TABLE kept AS SELECT 'yes'::text AS answer`)
 	first.leave(t)
 	third.kill()
-	// Longer than the server waits for a next user.
+	// Keep querying for longer than the server waits for another user.
 	for range 15 {
 		if _, err := query(second.url, `SELECT answer || pg_sleep(0.2)::text FROM kept`); err != nil {
-			t.Fatalf("the server ended with a user: %v", err)
+			t.Fatalf("query while a user is left: %v", err)
 		}
 	}
 	second.kill()
 	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })
 }
 
-func TestSharedServerWaitsForTheNextUser(t *testing.T) {
+func TestJoin_SoonAfterTheLastUser_ReusesTheServer(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)
 	first := spawn(t, "join", dir, nil)
@@ -70,7 +70,7 @@ func TestSharedServerWaitsForTheNextUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := second.URL("postgres", "postgres"); got != first.url {
-		t.Errorf("the next user has %s, the one before had %s", got, first.url)
+		t.Errorf("Join: got %s, want the address %s of the previous user", got, first.url)
 	}
 	if err := second.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -78,18 +78,18 @@ func TestSharedServerWaitsForTheNextUser(t *testing.T) {
 	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })
 }
 
-// TestSharedServerIsReplaced has users come and go around the moments when the
-// server is about to end: whoever joins has a server that works.
-func TestSharedServerIsReplaced(t *testing.T) {
+// TestJoin_WhileTheServerEnds has users join around the time when the server ends:
+// each must get a working server.
+func TestJoin_WhileTheServerEnds(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)
 	var users []*other
 	for range 3 {
-		users = append(users, spawn(t, "join again and again", dir, nil))
+		users = append(users, spawn(t, "join repeatedly", dir, nil))
 	}
 	for _, u := range users {
 		if err := u.cmd.Wait(); err != nil {
-			t.Errorf("a user had a server that did not work: %v", err)
+			t.Errorf("a user got a server that did not work: %v", err)
 		}
 	}
 	eventually(t, "the end of the server and its data", func() bool { return generations(dir) == 0 && workers(dir) == 0 })

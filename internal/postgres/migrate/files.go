@@ -17,7 +17,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Migration names one file.
+// Migration identifies one migration file.
 type Migration struct {
 	Schema  string
 	Version int
@@ -25,7 +25,7 @@ type Migration struct {
 	SHA256  string `db:"sha256"`
 }
 
-// Path is where the file lies under migrations/.
+// Path returns the path of the file under migrations/.
 func (m Migration) Path() string { return fmt.Sprintf("%s/%04d_%s.sql", m.Schema, m.Version, m.Name) }
 
 type file struct {
@@ -33,7 +33,7 @@ type file struct {
 	sql string
 }
 
-// load reads the files in the order in which they run.
+// load reads the migration files in the order in which they run.
 func load(opts Options) ([]file, error) {
 	opts = opts.defaults()
 	folders, err := fs.ReadDir(opts.FS, ".")
@@ -65,7 +65,7 @@ func load(opts Options) ([]file, error) {
 			}
 			version++
 			if m.Version != version {
-				return nil, fmt.Errorf("migrate: %s/%s: expected number %04d", schema, e.Name(), version)
+				return nil, fmt.Errorf("migrate: %s/%s: the next number must be %04d", schema, e.Name(), version)
 			}
 			sql, err := fs.ReadFile(opts.FS, path.Join(schema, e.Name()))
 			if err != nil {
@@ -79,7 +79,7 @@ func load(opts Options) ([]file, error) {
 	return files, nil
 }
 
-// parseName reads NNNN_name.sql.
+// parseName parses NNNN_name.sql.
 func parseName(schema, name string) (Migration, error) {
 	number, rest, ok := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
 	version, err := strconv.Atoi(number)
@@ -90,8 +90,8 @@ func parseName(schema, name string) (Migration, error) {
 	return m, nil
 }
 
-// Hash is one checksum over all migrations of the program, in order: two
-// programs with the same hash make the same database.
+// Hash returns one checksum over all migrations of the program, in order. Programs with
+// the same hash create the same database.
 func Hash() (string, error) {
 	files, err := load(Options{})
 	if err != nil {
@@ -109,14 +109,14 @@ SELECT schema, version, name, sha256
 FROM parapet.migrations
 ORDER BY schema, version`
 
-// compare gives the files that the database lacks, or says why the two do not
-// belong together.
+// compare returns the files that the database lacks, or an error if the histories of
+// database and files differ.
 func compare(ctx context.Context, q postgres.Querier, files []file) ([]file, error) {
 	applied, err := postgres.Collect[Migration](ctx, q, sqlApplied)
 	if err != nil {
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") {
-			return files, nil // no table, or no schema, yet: all is pending
+			return files, nil // the table or schema does not exist yet: all files are pending
 		}
 		return nil, fmt.Errorf("migrate: read parapet.migrations: %w", err)
 	}
@@ -133,9 +133,9 @@ func compare(ctx context.Context, q postgres.Querier, files []file) ([]file, err
 		f, ok := known[a.Schema][a.Version]
 		switch {
 		case !ok && a.Version > len(known[a.Schema]):
-			return nil, fmt.Errorf("migrate: %s is applied but not part of this program: %w; run the program that applied it, or a later one", a.Path(), ErrNewer)
+			return nil, fmt.Errorf("migrate: %s is applied but not part of this program: %w; use the program version that applied it, or a later one", a.Path(), ErrNewer)
 		case f.Name != a.Name || f.SHA256 != a.SHA256:
-			return nil, fmt.Errorf("migrate: %s was applied with checksum %.12s, the file %s has %.12s: %w; restore the file and put the change into a new one",
+			return nil, fmt.Errorf("migrate: %s was applied with checksum %.12s, the file %s has %.12s: %w; restore the file and put the change into a new migration",
 				a.Path(), a.SHA256, f.Path(), f.SHA256, ErrChanged)
 		}
 		last[a.Schema] = a.Version
@@ -154,7 +154,7 @@ func compare(ctx context.Context, q postgres.Querier, files []file) ([]file, err
 	return pending, nil
 }
 
-// position finds the line of a file at which the server stopped.
+// position returns the line of a file at which the server reported an error, as text.
 func position(sql string, err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Position < 1 {

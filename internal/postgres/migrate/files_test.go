@@ -15,7 +15,7 @@ func FuzzParseName(f *testing.F) {
 			return
 		}
 		if m.Version < 1 || m.Version > 9999 || m.Path() != "s/"+strings.TrimSuffix(name, ".sql")+".sql" {
-			t.Errorf("%q becomes %s", name, m.Path())
+			t.Errorf("parseName(%q): got path %s", name, m.Path())
 		}
 	})
 }

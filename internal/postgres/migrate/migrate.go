@@ -1,10 +1,10 @@
-// Package migrate brings a database to the state that this program needs, and
-// tells whether it is there.
+// Package migrate brings a database to the schema that this program needs, and
+// reports whether it has it.
 //
-// It promises: forward only; one runner at a time for a database (an advisory
-// lock), any number of databases of one cluster at a time; each file in one
-// transaction together with its row in parapet.migrations; no work at all on a
-// database whose history differs from the files, or which a newer program made.
+// It guarantees: migrations only go forward; one run at a time per database (an advisory
+// lock), while databases of one cluster can be migrated concurrently; each file runs in one
+// transaction together with its row in parapet.migrations; a database whose history differs
+// from the files, or that a newer program migrated, is not changed.
 package migrate
 
 import (
@@ -21,27 +21,27 @@ import (
 	"parapet/migrations"
 )
 
-// Options are what Up may be told.
+// Options configure Up.
 type Options struct {
-	// RoleSecret derives the roles' passwords (postgres.RolePassword). Empty: no
+	// RoleSecret derives the roles' passwords (postgres.RolePassword). If it is empty, no
 	// password is set, for trust or peer authentication.
 	RoleSecret string
-	// Extra runs after the SQL, on the same connection and under the same lock:
-	// migrations that belong to a library.
+	// Extra runs after the SQL files, on the same connection and under the same lock. It
+	// is for migrations of libraries.
 	Extra []func(ctx context.Context, conn *pgx.Conn) error
-	// FS holds the files; nil means those of the program.
+	// FS contains the files; nil means the program's own.
 	FS fs.FS
-	// Schemas orders FS's folders; nil means those of the program.
+	// Schemas orders FS's folders; nil means the program's own.
 	Schemas []string
 }
 
-// Report says what Up did.
+// Report lists what Up did.
 type Report struct {
 	Applied []Migration
 	Took    time.Duration
 }
 
-// lockKey is the advisory lock of a database's migration run.
+// lockKey is the key of the advisory lock that a migration run holds.
 const lockKey = 0x70617261706574 // "parapet"
 
 const sqlTable = `
@@ -59,8 +59,8 @@ const sqlRecord = `
 INSERT INTO parapet.migrations (schema, version, name, sha256)
 VALUES (@schema, @version, @name, @sha256)`
 
-// Up connects to url, as a role that may create roles and owns the database,
-// and applies what is missing.
+// Up connects to url as a role that owns the database and may create roles, and applies
+// the pending migrations.
 func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	started := clock.System{}.Now()
 	files, err := load(opts)
@@ -77,8 +77,8 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 
-	// The lock belongs to the session: it is gone with the connection, however
-	// this process ends.
+	// The lock belongs to the session, so it is released even if this process is
+	// killed.
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockKey)); err != nil {
 		return Report{}, fmt.Errorf("migrate: lock: %w", err)
 	}
@@ -96,9 +96,9 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 		return Report{}, err
 	}
 	if len(pending) < len(files) {
-		// The first file does this after it has created the extensions, whose
-		// functions stay open to all. Default privileges belong to the role that
-		// creates, and this run's may be another than the first one's.
+		// The first file also does this, after it has created the extensions, whose
+		// functions remain executable by PUBLIC. Default privileges belong to the creating
+		// role, and this run may use another role than the first.
 		const revoke = `ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC`
 		if _, err := conn.Exec(ctx, revoke); err != nil {
 			return Report{}, fmt.Errorf("migrate: default privileges: %w", err)
@@ -120,10 +120,10 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	return report, nil
 }
 
-// apply runs one file and records it, whole or not at all.
+// apply runs one file and records it, in one transaction.
 func apply(ctx context.Context, conn *pgx.Conn, m file) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		// A file holds several statements and no arguments.
+		// A file has several statements and no arguments.
 		if _, err := tx.Exec(ctx, m.sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
@@ -138,9 +138,9 @@ func apply(ctx context.Context, conn *pgx.Conn, m file) error {
 	return nil
 }
 
-// Pending tells which of the program's migrations the database lacks; none means
-// that it is ready. It fails as Up does where the histories differ. Any of the
-// product's LOGIN roles may ask, but for parapet_app.
+// Pending returns the program's migrations that the database lacks. If there are none, the
+// database is ready. It fails as Up does if the histories differ. Every LOGIN role of the
+// product except parapet_app may call it.
 func Pending(ctx context.Context, q postgres.Querier) ([]Migration, error) {
 	files, err := load(Options{})
 	if err != nil {
@@ -157,17 +157,17 @@ func Pending(ctx context.Context, q postgres.Querier) ([]Migration, error) {
 	return pending, nil
 }
 
-// The ways in which a database and the program can disagree.
+// Errors for a database and a program that do not fit together.
 var (
-	// ErrChanged: a file that was applied is not what it was, or is gone.
+	// ErrChanged: the file of an applied migration was changed or removed.
 	ErrChanged = errors.New("an applied migration was changed")
-	// ErrNewer: the database has migrations that this program does not know.
+	// ErrNewer: the database has migrations that this program does not have.
 	ErrNewer = errors.New("the database is newer than this program")
-	// ErrGap: a file is missing below one that was applied.
-	ErrGap = errors.New("a migration was put before one that is applied")
+	// ErrGap: a migration was added before one that is already applied.
+	ErrGap = errors.New("a migration was added before one that is already applied")
 )
 
-// defaults fills in the program's own files.
+// defaults fills in the program's own files and schemas.
 func (o Options) defaults() Options {
 	if o.FS == nil {
 		o.FS = migrations.FS

@@ -21,7 +21,7 @@ import (
 	"parapet/migrations"
 )
 
-// files is a small history in the schema parapet.
+// files returns migration files for the schema parapet, one for each text.
 func files(sql ...string) fstest.MapFS {
 	fs := fstest.MapFS{}
 	for i, s := range sql {
@@ -35,7 +35,7 @@ func up(t *testing.T, db *pgtest.DB, fs fstest.MapFS) (migrate.Report, error) {
 	return migrate.Up(t.Context(), db.URL(), migrate.Options{FS: fs, Schemas: []string{"parapet", "other"}})
 }
 
-func TestUpTwice(t *testing.T) {
+func TestUp_SecondRunAppliesNothing(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
 	first, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions())
@@ -43,31 +43,31 @@ func TestUpTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(first.Applied) == 0 || first.Applied[0].Schema != "parapet" {
-		t.Errorf("applied %v", first.Applied)
+		t.Errorf("first run: got applied %v", first.Applied)
 	}
 	second, err := migrate.Up(t.Context(), db.URL(), pgtest.MigrateOptions())
 	if err != nil || len(second.Applied) != 0 {
-		t.Errorf("second run: %v, %v", second.Applied, err)
+		t.Errorf("second run: got applied %v, %v; want none", second.Applied, err)
 	}
 	for _, role := range []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleJobs, postgres.RoleAuth} {
 		if pending, err := migrate.Pending(t.Context(), db.Pool(t, role)); err != nil || len(pending) != 0 {
-			t.Errorf("pending for %s: %v, %v", role, pending, err)
+			t.Errorf("Pending for %s: got %v, %v; want none", role, pending, err)
 		}
 	}
 	if _, err := migrate.Pending(t.Context(), db.Pool(t, postgres.RoleApp)); err == nil {
-		t.Error("parapet_app may do more than connect")
+		t.Error("Pending for parapet_app: got no error")
 	}
 }
 
-func TestPendingOnAnEmptyDatabase(t *testing.T) {
+func TestPending_EmptyDatabase_ReturnsAllMigrations(t *testing.T) {
 	t.Parallel()
 	pending, err := migrate.Pending(t.Context(), pgtest.Empty(t).Owner(t))
 	if err != nil || len(pending) == 0 {
-		t.Errorf("%v, %v", pending, err)
+		t.Errorf("Pending: got %v, %v; want all migrations", pending, err)
 	}
 }
 
-func TestHistoriesThatDiffer(t *testing.T) {
+func TestUp_DifferentHistory_ReturnsError(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
 	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`)); err != nil {
@@ -85,46 +85,46 @@ func TestHistoriesThatDiffer(t *testing.T) {
 		"newer, empty": {fstest.MapFS{}, migrate.ErrNewer},
 	} {
 		if _, err := up(t, db, c.fs); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "parapet/000") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Up: got %v, want %v", name, err, c.want)
 		}
 	}
 	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`, `CREATE TABLE other.b (id int)`)); err != nil {
-		t.Errorf("one more: %v", err)
+		t.Errorf("Up with one more file: %v", err)
 	}
 	if _, err := db.Owner(t).Exec(t.Context(), `DELETE FROM parapet.migrations WHERE version = 2`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`, `CREATE TABLE other.b (id int)`)); !errors.Is(err, migrate.ErrGap) {
-		t.Errorf("gap: %v", err)
+		t.Errorf("Up with a gap: got %v, want ErrGap", err)
 	}
 }
 
-func TestNamesThatAreRefused(t *testing.T) {
+func TestUp_RejectsInvalidFileNames(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
 	for _, name := range []string{"parapet/1_a.sql", "parapet/0001.sql", "parapet/0001_.sql", "parapet/0002_a.sql", "parapet/abcd_a.sql", "parapet/-001_a.sql", "unknown/0001_a.sql"} {
 		if _, err := up(t, db, fstest.MapFS{name: &fstest.MapFile{Data: []byte(`SELECT 1`)}}); err == nil {
-			t.Errorf("%s was run", name)
+			t.Errorf("Up with the file %s: got no error", name)
 		}
 	}
 }
 
-func TestFailedFileLeavesNothing(t *testing.T) {
+func TestUp_FailedFileIsRolledBack(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
 	report, err := up(t, db, files(`CREATE SCHEMA other`, "CREATE TABLE other.a (id int);\n\nSELECT * FROM nowhere;"))
 	if err == nil || !strings.Contains(err.Error(), "parapet/0002_step.sql") || !strings.Contains(err.Error(), "line 3") {
-		t.Errorf("got %v", err)
+		t.Errorf("Up: got %v, want an error that names the file and line 3", err)
 	}
 	if len(report.Applied) != 1 {
-		t.Errorf("applied %v", report.Applied)
+		t.Errorf("Up: got applied %v, want the first file only", report.Applied)
 	}
 	if _, err := up(t, db, files(`CREATE SCHEMA other`, `CREATE TABLE other.a (id int)`)); err != nil {
-		t.Errorf("after the repair: %v", err)
+		t.Errorf("Up after the file was repaired: %v", err)
 	}
 }
 
-func TestRunnersOfOneDatabaseTakeTurns(t *testing.T) {
+func TestUp_ConcurrentRunsApplyEachFileOnce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
 	var mu sync.Mutex
@@ -147,14 +147,13 @@ func TestRunnersOfOneDatabaseTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if applied != rows || rows == 0 {
-		t.Errorf("%d files applied, %d recorded", applied, rows)
+		t.Errorf("got %d files applied and %d recorded", applied, rows)
 	}
 }
 
-// TestFreshCluster runs what can be run once in a cluster: the roles are made by
-// several databases' migrations at a time, by a role that is no superuser, and
-// with passwords.
-func TestFreshCluster(t *testing.T) {
+// TestUp_FreshCluster needs a new cluster: several databases are migrated concurrently by
+// a role that is not a superuser, and the roles get passwords.
+func TestUp_FreshCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Ephemeral: true, Binaries: os.Getenv("PT_POSTGRES_BIN")})
@@ -191,9 +190,9 @@ func TestFreshCluster(t *testing.T) {
 	}
 	wg.Wait()
 
-	t.Run("privileges of the owner", func(t *testing.T) { testOwnerPrivileges(t, server, admin, opts) })
+	t.Run("owner that lacks privileges", func(t *testing.T) { testOwnerPrivileges(t, server, admin, opts) })
 
-	// From here on passwords count.
+	// From here on the server requires passwords.
 	hba := "local all postgres trust\nlocal all all scram-sha-256\n"
 	if err := os.WriteFile(filepath.Join(dir, "data", "pg_hba.conf"), []byte(hba), 0o600); err != nil {
 		t.Fatal(err)
@@ -215,18 +214,18 @@ func TestFreshCluster(t *testing.T) {
 	}
 	for _, role := range []string{postgres.RoleIdentity, postgres.RoleTracker, postgres.RoleCatalog, postgres.RoleWiki, postgres.RoleAuth, postgres.RoleJobs, postgres.RoleApp} {
 		if err := waitFor(func() error { return connect(role, secret) }); err != nil {
-			t.Errorf("%s with its password: %v", role, err)
+			t.Errorf("connect as %s with its password: %v", role, err)
 		}
 		if err := connect(role, "another secret"); err == nil {
-			t.Errorf("%s with another password", role)
+			t.Errorf("connect as %s with another password: got no error", role)
 		}
 	}
 	for _, role := range []string{postgres.RoleContext, postgres.RoleSearch} {
 		if err := connect(role, secret); err == nil {
-			t.Errorf("%s may log in", role)
+			t.Errorf("connect as %s: got no error", role)
 		}
 	}
-	// A role that was given too much is put right, and a new secret takes effect.
+	// Up corrects a role that has too many attributes, and applies a new secret.
 	if _, err := admin.Exec(t.Context(), `ALTER ROLE parapet_wiki SUPERUSER CREATEDB`); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +235,7 @@ func TestFreshCluster(t *testing.T) {
 	}
 	var super bool
 	if err := admin.QueryRow(t.Context(), `SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = 'parapet_wiki'`).Scan(&super); err != nil || super {
-		t.Errorf("parapet_wiki is still powerful: %v", err)
+		t.Errorf("parapet_wiki still has SUPERUSER or CREATEDB: %v", err)
 	}
 	if err := connect(postgres.RoleWiki, opts.RoleSecret); err != nil {
 		t.Error(err)
@@ -244,7 +243,7 @@ func TestFreshCluster(t *testing.T) {
 }
 
 // testOwnerPrivileges migrates as owners that lack a privilege, runs the statements
-// that the error names as a superuser, and migrates again.
+// of the error as a superuser, and migrates again.
 func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn, opts migrate.Options) {
 	t.Helper()
 	exec := func(statements ...string) {
@@ -275,13 +274,13 @@ func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn,
 		opts                migrate.Options
 		want                []string
 	}{
-		{name: "INHERIT is corrected by the owner", owner: "migrator", before: `ALTER ROLE parapet_wiki INHERIT`, opts: opts},
+		{name: "the owner corrects INHERIT", owner: "migrator", before: `ALTER ROLE parapet_wiki INHERIT`, opts: opts},
 		{
-			name: "an elevated role is corrected by a superuser", owner: "migrator", before: `ALTER ROLE parapet_wiki CREATEDB`, opts: opts,
+			name: "a superuser corrects an elevated role", owner: "migrator", before: `ALTER ROLE parapet_wiki CREATEDB`, opts: opts,
 			want: []string{`ALTER ROLE parapet_wiki LOGIN NOINHERIT NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION`},
 		},
-		{name: "no CREATEROLE, roles created by others", owner: "plain", opts: withoutPasswords, want: noPasswords},
-		{name: "no CREATEROLE, and it shall set passwords", owner: "plain", opts: opts, want: passwords},
+		{name: "owner without CREATEROLE, roles created by others", owner: "plain", opts: withoutPasswords, want: noPasswords},
+		{name: "owner without CREATEROLE that must set passwords", owner: "plain", opts: opts, want: passwords},
 	} {
 		if c.before != "" {
 			exec(c.before)
@@ -295,19 +294,19 @@ func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn,
 		if len(c.want) > 0 {
 			var lacks *migrate.PrivilegeError
 			if !errors.As(err, &lacks) || !slices.Equal(lacks.Statements, c.want) || !strings.Contains(err.Error(), `"`+c.owner+`"`) || !strings.Contains(err.Error(), strings.Join(c.want, "; ")+";") {
-				t.Fatalf("%s: %v", c.name, err)
+				t.Fatalf("%s: Up: got %v, want a PrivilegeError with the statements", c.name, err)
 			}
 			exec(lacks.Statements...)
 			err = up()
 		}
 		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: Up after the statements: %v", c.name, err)
 		}
 	}
 	var different int
 	err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_roles WHERE rolname LIKE 'parapet\_%' AND (rolinherit OR rolcreatedb)`).Scan(&different)
 	if err != nil || different != 0 {
-		t.Errorf("%d roles were not corrected, %v", different, err)
+		t.Errorf("got %d roles that were not corrected, %v; want 0", different, err)
 	}
 }
 
@@ -321,14 +320,14 @@ func waitFor(f func() error) error {
 	return err
 }
 
-// TestFilesOfTheProgram asks that every folder is listed, and that what is listed
-// loads.
-func TestFilesOfTheProgram(t *testing.T) {
+// TestHash_ProgramFilesLoad verifies that every folder is listed and that the files
+// load.
+func TestHash_ProgramFilesLoad(t *testing.T) {
 	t.Parallel()
 	if hash, err := migrate.Hash(); err != nil || len(hash) != 64 {
-		t.Errorf("%s, %v", hash, err)
+		t.Errorf("Hash: got %s, %v", hash, err)
 	}
 	if first := migrations.Schemas()[0]; first != "parapet" {
-		t.Errorf("%s runs first", first)
+		t.Errorf("Schemas: got %s first, want parapet", first)
 	}
 }

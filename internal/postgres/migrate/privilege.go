@@ -11,16 +11,16 @@ import (
 )
 
 // settableRoles lists the roles that the owner of the database must be able to SET
-// ROLE to. They are all that it needs, and the reasons are these:
+// ROLE to:
 //   - parapet_identity: `ptd db:create-office` and provisioning append audit entries
-//     and events, and row-level security takes these from the modules' roles alone.
-//   - The roles that cannot log in own SECURITY DEFINER functions, and PostgreSQL
-//     lets a role give an object only to a role that it can SET ROLE to. A migration
+//     and events, and row-level security allows that only to the module roles.
+//   - The roles that cannot log in: they own SECURITY DEFINER functions, and PostgreSQL
+//     lets a role transfer an object only to a role that it can SET ROLE to. A migration
 //     that changes such a function later does so after SET LOCAL ROLE.
 //
-// Since PostgreSQL 16 the owner does not inherit their privileges; on 15 that
-// depends on the owner's attribute INHERIT. The owner owns every table, so neither
-// gives it more than it can take. The module roles are members of nothing.
+// Since PostgreSQL 16 the owner does not inherit their privileges; on 15 that depends
+// on the owner's INHERIT attribute. The owner owns every table anyway, so this gives it no
+// additional access. The module roles are members of no other role.
 func settableRoles() []string {
 	settable := []string{postgres.RoleIdentity}
 	for _, r := range roles() {
@@ -37,8 +37,7 @@ SELECT rolname AS name, rolsuper AS superuser, rolcreaterole AS create_role,
 FROM pg_catalog.pg_roles
 WHERE rolname = current_user`
 
-// migrator is the role that migrates. ServerVersion is the setting
-// server_version_num of its server.
+// migrator is the role that runs the migrations. ServerVersion is server_version_num.
 type migrator struct {
 	Name          string
 	Superuser     bool
@@ -46,12 +45,12 @@ type migrator struct {
 	ServerVersion int
 }
 
-// PrivilegeError says that the role that migrates lacks privileges on the roles of
-// the product.
+// PrivilegeError is returned if the role that runs the migrations lacks privileges on the
+// roles of the product.
 type PrivilegeError struct {
-	// Role is the role that migrates.
+	// Role is the role that runs the migrations.
 	Role string
-	// Statements give it what it lacks. A superuser runs them.
+	// Statements grant the missing privileges. A superuser must run them.
 	Statements []string
 }
 
@@ -60,12 +59,12 @@ func (e *PrivilegeError) Error() string {
 		pgx.Identifier{e.Role}.Sanitize(), strings.Join(e.Statements, "; "))
 }
 
-// missingPrivileges gives the statements that a superuser must run before m can bring the roles
-// into the state that the product needs; none if m can do so. existing are the roles of the
-// product that exist, and setPasswords says whether m sets their passwords.
+// missingPrivileges returns the statements that a superuser must run before m can create and
+// correct the product's roles; it is empty if m has all privileges. existing are the product's
+// roles that exist. setPasswords reports whether m sets their passwords.
 //
-// On PostgreSQL 15 CREATEROLE is enough to alter and grant any role that is not elevated. Since 16
-// that takes the ADMIN option on the role too. A role that m creates gives m this option.
+// On PostgreSQL 15, CREATEROLE is enough to alter and grant any role that is not elevated. Since 16
+// this also requires the ADMIN option on the role, which m has for the roles that it creates.
 func (m migrator) missingPrivileges(existing []roleRow, setPasswords bool) []string {
 	if m.Superuser {
 		return nil

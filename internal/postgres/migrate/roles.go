@@ -19,18 +19,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// role is a role of the cluster, as it has to be.
+// role is the wanted state of a database role.
 type role struct {
 	name  string
 	login bool
-	// settings hold for every session of the role, also behind a pooler that
+	// settings apply to every session of the role, even behind a pooler that
 	// drops start-up parameters.
 	settings []string
 }
 
-// roles lists the roles of the product. A module's statements are short; those
-// of the jobs are not bounded here, River bounds each job. Statements are compiled
-// for none: compiling takes hundreds of milliseconds, longer than any of them runs.
+// roles lists the roles of the product. Statements of modules are limited to 30 s; those
+// of jobs are not limited here, because River limits each job. JIT is off because compiling
+// takes hundreds of milliseconds, longer than any of the statements.
 func roles() []role {
 	const noJIT = "jit = off"
 	module := []string{"statement_timeout = '30s'", "idle_in_transaction_session_timeout = '60s'", noJIT}
@@ -56,9 +56,9 @@ SELECT rolname AS name, rolcanlogin AS login, rolinherit AS inherit,
 FROM pg_catalog.pg_roles
 WHERE rolname = ANY(@names)`
 
-// roleRow is a role as it is in the cluster. Elevated: it has an attribute that
-// no role of the product may have. Admin and Settable are rights of the role that
-// migrates: it can grant the role, and it can SET ROLE to it.
+// roleRow is the actual state of a database role. Elevated: it has an attribute that no
+// role of the product may have. Admin and Settable are privileges of the role that runs the
+// migrations: it can grant the role, and it can SET ROLE to it.
 type roleRow struct {
 	Name     string
 	Login    bool
@@ -73,9 +73,8 @@ func readRoles(ctx context.Context, conn *pgx.Conn, names ...string) ([]roleRow,
 	return postgres.Collect[roleRow](ctx, conn, sqlRoles, postgres.Args{"names": names})
 }
 
-// ensureRoles creates the roles that are missing and corrects those that differ.
-// Before it changes an existing role it checks that it has every privilege that
-// the changes take, and returns a *PrivilegeError if not.
+// ensureRoles creates missing roles and corrects those that differ. Before it changes an
+// existing role, it returns a *PrivilegeError if it lacks a privilege for the changes.
 func ensureRoles(ctx context.Context, conn *pgx.Conn, secret string) error {
 	me, err := postgres.One[migrator](ctx, conn, sqlMigrator)
 	if err != nil {
@@ -128,7 +127,7 @@ func createRole(ctx context.Context, conn *pgx.Conn, want role) error {
 	return err
 }
 
-// attributes are those that a role that is not a superuser may set.
+// attributes returns the attributes that a role without SUPERUSER may set.
 func (r role) attributes() string {
 	if r.login {
 		return "LOGIN NOINHERIT"
@@ -136,13 +135,13 @@ func (r role) attributes() string {
 	return "NOLOGIN NOINHERIT"
 }
 
-// strip gives the statement that takes from a role what no role of the product may
+// strip returns the statement that removes the attributes that no role of the product may
 // have. Only a superuser can run it.
 func (r role) strip() string {
 	return fmt.Sprintf("ALTER ROLE %s %s NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION", r.name, r.attributes())
 }
 
-// changes gives the statements that correct the role, without its password.
+// changes returns the statements that correct the role, without its password.
 func (r role) changes(existing roleRow) []string {
 	var statements []string
 	switch {
@@ -159,14 +158,14 @@ func (r role) changes(existing roleRow) []string {
 	return statements
 }
 
-// configEntry is how pg_roles.rolconfig shows a setting.
+// configEntry returns a setting in the form of pg_roles.rolconfig.
 func configEntry(setting string) string {
 	name, value, _ := strings.Cut(setting, " = ")
 	return name + "=" + strings.Trim(value, "'")
 }
 
-// alterRole corrects a role that exists, and sets its password. The role is read
-// again here because another database's migration may have corrected it.
+// alterRole corrects an existing role and sets its password. It reads the role
+// again because the migration of another database may have corrected it.
 func alterRole(ctx context.Context, conn *pgx.Conn, want role, secret string) error {
 	existing, err := readRoles(ctx, conn, want.name)
 	if err != nil {
@@ -191,9 +190,9 @@ func alterRole(ctx context.Context, conn *pgx.Conn, want role, secret string) er
 	return nil
 }
 
-// ensureDatabase takes from PUBLIC what Postgres gives by default in a database,
-// and says who may connect. A database's own grants are not copied when it is
-// cloned, so this runs every time.
+// ensureDatabase revokes the default privileges of PUBLIC in the database and grants
+// CONNECT to the roles. It runs every time because cloning a database does not copy its
+// grants.
 func ensureDatabase(ctx context.Context, conn *pgx.Conn) error {
 	name := pgx.Identifier{""}
 	if err := conn.QueryRow(ctx, `SELECT current_database()`).Scan(&name[0]); err != nil {
@@ -224,8 +223,8 @@ func ensureDatabase(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// retryLostRace runs f again while it loses a race (isLostRace): roles belong to the
-// cluster, and the migrations of several databases may change them at a time.
+// retryLostRace retries f after a lost race (isLostRace): roles belong to the
+// cluster, and the migrations of several databases may change them concurrently.
 func retryLostRace(ctx context.Context, f func() error) error {
 	var err error
 	for attempt := range 20 {
@@ -239,9 +238,9 @@ func retryLostRace(ctx context.Context, f func() error) error {
 	return err
 }
 
-// isLostRace tells whether a statement on a shared catalogue failed because
-// another session was at the same row: duplicate object, unique violation of the
-// catalogue's own index, "tuple concurrently updated".
+// isLostRace reports whether a statement on a shared catalogue failed because
+// another session changed the same row: duplicate object, unique violation of the
+// catalogue's index, or "tuple concurrently updated".
 func isLostRace(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -267,8 +266,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// scramVerifier is what the server stores of a password (RFC 5803), computed
-// here so that the password itself reaches no server log.
+// scramVerifier returns the form in which the server stores a password (RFC 5803). It is
+// computed in this process so that the password reaches no server log.
 func scramVerifier(password string) (string, error) {
 	const iterations = 4096
 	salt := make([]byte, 16)

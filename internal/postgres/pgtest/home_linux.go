@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// home is where the server's data goes: memory, where there is enough of it.
+// home returns the folder for the server's data: in memory, if there is enough of it.
 func home() string {
 	const memory, enough = "/dev/shm", 1 << 30
 	var st syscall.Statfs_t

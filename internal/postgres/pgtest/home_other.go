@@ -4,5 +4,5 @@ package pgtest
 
 import "os"
 
-// home is where the server's data goes.
+// home returns the folder for the server's data.
 func home() string { return os.TempDir() }

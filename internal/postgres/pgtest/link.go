@@ -13,9 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Link is a way to the server that a test can interrupt, to see what a paused
-// process or a failing network does. Connections that are opened through it pass
-// until the test sets a trap.
+// Link is a proxy to the server that a test can interrupt, to simulate a paused
+// process or a failing network. It forwards connections until the test sets a trap.
 type Link struct {
 	listener net.Listener
 	target   func() (net.Conn, error)
@@ -28,14 +27,14 @@ type Link struct {
 // trap interrupts the connection whose client first sends the mark.
 type trap struct {
 	mark []byte
-	// requests holds up what the client sends after the chunk with the mark;
-	// otherwise what the server answers to it is lost.
+	// requests selects what is interrupted: if set, everything that the client sends after
+	// the chunk with the mark is delayed; otherwise the server's responses to it are dropped.
 	requests  bool
 	triggered chan struct{}
 	release   chan struct{}
 }
 
-// NewLink opens a link to the server of the database; it is closed when the test
+// NewLink opens a link to the server of the database. It is closed when the test
 // ends.
 func (d *DB) NewLink(tb testing.TB) *Link {
 	tb.Helper()
@@ -46,8 +45,8 @@ func (d *DB) NewLink(tb testing.TB) *Link {
 	return NewLinkTo(tb, cfg.Host, cfg.Port)
 }
 
-// NewLinkTo opens a link to a server at a host, which is the folder of its socket
-// if it begins with a slash.
+// NewLinkTo opens a link to a server. A host that begins with a slash is the folder of
+// its socket.
 func NewLinkTo(tb testing.TB, host string, port uint16) *Link {
 	tb.Helper()
 	network, address := pgxAddress(host, port)
@@ -63,7 +62,7 @@ func NewLinkTo(tb testing.TB, host string, port uint16) *Link {
 	return l
 }
 
-// Close cuts every connection and lets no new one through.
+// Close cuts every connection and accepts no new ones.
 func (l *Link) Close() {
 	_ = l.listener.Close()
 	l.mu.Lock()
@@ -83,7 +82,7 @@ func pgxAddress(host string, port uint16) (network, address string) {
 
 func portText(port uint16) string { return strconv.Itoa(int(port)) }
 
-// URL gives an address of a database with the link in place of its server.
+// URL returns the address of a database with the link in place of its server.
 func (l *Link) URL(tb testing.TB, address string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
@@ -97,16 +96,16 @@ func (l *Link) URL(tb testing.TB, address string) string {
 	return u.String()
 }
 
-// PauseAfter holds up everything that the client sends after the chunk with the
-// mark, as if its process were paused there. sprung is closed when that happens;
-// release lets the connection go on.
-func (l *Link) PauseAfter(mark string) (sprung <-chan struct{}, release func()) {
+// PauseAfter delays everything that the client sends after the chunk with the mark, as
+// if the client's process were paused. triggered is closed when that happens; release lets
+// the connection continue.
+func (l *Link) PauseAfter(mark string) (triggered <-chan struct{}, release func()) {
 	return l.set(&trap{mark: []byte(mark), requests: true})
 }
 
-// LoseResponseTo loses all that the server answers from the chunk with the mark
-// on. The connection stays open until release, which cuts it.
-func (l *Link) LoseResponseTo(mark string) (sprung <-chan struct{}, release func()) {
+// LoseResponseTo drops the server's responses from the chunk with the mark on. The
+// connection stays open until release, which cuts it.
+func (l *Link) LoseResponseTo(mark string) (triggered <-chan struct{}, release func()) {
 	return l.set(&trap{mark: []byte(mark)})
 }
 
@@ -118,7 +117,7 @@ func (l *Link) set(t *trap) (<-chan struct{}, func()) {
 	return t.triggered, sync.OnceFunc(func() { close(t.release) })
 }
 
-// trigger gives the trap, once, if the chunk holds its mark.
+// trigger returns the trap, once, if the chunk contains its mark.
 func (l *Link) trigger(chunk []byte) *trap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +147,7 @@ func (l *Link) accept() {
 	}
 }
 
-// pass carries one connection.
+// pass forwards one connection.
 func (l *Link) pass(client, server net.Conn) {
 	var lost sync.Mutex
 	var lostFrom *trap
@@ -175,7 +174,7 @@ func (l *Link) pass(client, server net.Conn) {
 		_ = client.Close()
 		_ = server.Close()
 	}()
-	// A batch comes whole: the client writes it in one piece.
+	// The client writes a batch in one piece, so one read returns it completely.
 	buf := make([]byte, 4<<20)
 	for {
 		n, err := client.Read(buf)

@@ -1,13 +1,13 @@
-// Package pgtest gives tests a real, migrated database of their own.
+// Package pgtest provides tests with real, migrated databases.
 //
-// It promises: one server for all test processes that run at a time, on a
-// memory file system where there is room, started by the first and ended by
-// itself after the last, also when they are killed; a template that is migrated
-// once for a set of migrations; a clone of it for each test that asks (New), some
-// 50 ms, dropped at its end; or, cheaper still, a transaction that is rolled back
-// (Tx). Tests that use it can run in parallel.
+// All test processes that run concurrently share one server. The first starts it, on a
+// memory file system if there is room, and it ends after the last, even if they are
+// killed. A template is migrated once per set of migrations. New clones it for a test in
+// about 50 ms and drops the clone afterwards; Tx is cheaper: a transaction that is rolled
+// back. Tests that use the package can run in parallel.
 //
-// Without a Postgres to run the test fails: a wall that is not tested is none.
+// Without PostgreSQL, tests fail instead of being skipped, because they verify the
+// isolation of tenants.
 package pgtest
 
 import (
@@ -36,8 +36,8 @@ type DB struct {
 	name   string
 }
 
-// testServer is what the tests of one process share. It is filled once and lives as
-// long as the process: a test has no other scope to put a server in.
+// testServer is the state that the tests of one process share. It lives as long as the
+// process, because no shorter scope spans several tests.
 type testServer struct {
 	server   *embedded.Server
 	template string
@@ -49,15 +49,15 @@ type testServer struct {
 
 var process = sync.OnceValues(start)
 
-// New gives a database of the test's own, with no rows but those of the
-// migrations. It is dropped when the test ends.
+// New returns a separate database that contains only the rows of the migrations. It is
+// dropped when the test ends.
 func New(tb testing.TB) *DB {
 	tb.Helper()
 	k := get(tb)
 	return k.copyOf(tb, k.template)
 }
 
-// copyOf copies a template and drops the copy when the test ends.
+// copyOf copies a template. The copy is dropped when the test ends.
 func (k *testServer) copyOf(tb testing.TB, template string) *DB {
 	tb.Helper()
 	db, err := k.clone(tb.Context(), template)
@@ -81,14 +81,14 @@ type Template struct {
 	err  error
 }
 
-// NewTemplate makes a template of what fill writes into a migrated database. fill
-// must close its connections before it returns.
+// NewTemplate returns a template that fill populates. fill must close its connections
+// before it returns.
 func NewTemplate(fill func(ctx context.Context, db *DB) error) *Template {
 	return &Template{fill: fill}
 }
 
-// New copies the template into a database of the test's own, dropped when the
-// test ends. The template itself goes with the server.
+// New returns a copy of the template, which is dropped when the test ends. The template
+// itself is removed with the server.
 func (t *Template) New(tb testing.TB) *DB {
 	tb.Helper()
 	k := get(tb)
@@ -110,8 +110,7 @@ func (t *Template) New(tb testing.TB) *DB {
 	return k.copyOf(tb, t.name)
 }
 
-// Empty gives a database of the test's own that nothing was done to, for tests
-// of migrations.
+// Empty returns a separate database without any migration, for tests of migrations.
 func Empty(tb testing.TB) *DB {
 	tb.Helper()
 	k := get(tb)
@@ -127,9 +126,9 @@ func Empty(tb testing.TB) *DB {
 	return db
 }
 
-// Tx gives a transaction of role in tenant, rolled back at the end of the test,
-// in a database that the tests of this process share. What it writes nobody else
-// sees; what others committed it may see, so count nothing but your own rows.
+// Tx returns a transaction of role in tenant, in a database that the tests of this
+// process share. It is rolled back when the test ends. It may see rows that other tests
+// committed, so count only rows that the test wrote.
 func Tx(tb testing.TB, role, tenant string) *postgres.Tx {
 	tb.Helper()
 	pool := Shared(tb, role)
@@ -141,7 +140,7 @@ func Tx(tb testing.TB, role, tenant string) *postgres.Tx {
 	return tx
 }
 
-// Shared gives a pool of role on the database that the tests of this process
+// Shared returns a pool of role on the database that the tests of this process
 // share, for tests that commit nothing.
 func Shared(tb testing.TB, role string) *postgres.Pool {
 	tb.Helper()
@@ -153,22 +152,22 @@ func Shared(tb testing.TB, role string) *postgres.Pool {
 	return pool
 }
 
-// Name is the database's name.
+// Name returns the database's name.
 func (d *DB) Name() string { return d.name }
 
-// URL is the address for the owner of everything, a superuser: the DIRECT_URL.
+// URL returns the address for the superuser that owns everything (DIRECT_URL).
 func (d *DB) URL() string { return d.RoleURL(d.server.Superuser()) }
 
-// RoleURL is the address for a role.
+// RoleURL returns the address for a role.
 func (d *DB) RoleURL(role string) string { return d.server.URL(d.name, role) }
 
-// Pool opens a pool of role, closed when the test ends.
+// Pool opens a pool of role. It is closed when the test ends.
 func (d *DB) Pool(tb testing.TB, role string) *postgres.Pool {
 	tb.Helper()
 	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(role), MaxConns: 8, TenantConns: 8})
 }
 
-// PoolWith opens a pool as cfg says, closed when the test ends.
+// PoolWith opens a pool with cfg. It is closed when the test ends.
 func (d *DB) PoolWith(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 	tb.Helper()
 	pool, err := postgres.Open(tb.Context(), cfg)
@@ -184,17 +183,17 @@ func (d *DB) PoolWith(tb testing.TB, cfg postgres.Config) *postgres.Pool {
 		select {
 		case <-closed:
 		case <-time.After(10 * time.Second):
-			// A test that failed in the middle of a transaction must not hang in its
-			// clean-up; the drop of the database ends the connections.
+			// A test that failed during a transaction must not hang in its cleanup; dropping
+			// the database ends the connections.
 			tb.Error("pgtest: rows or a transaction were left open")
 		}
 	})
 	return pool
 }
 
-// Owner opens a pool of the superuser, whom row-level security does not bind:
-// for arranging and for looking, never for what is tested. It waits long for a
-// connection: on a busy machine that is no finding.
+// Owner opens a pool of the superuser, which row-level security does not restrict. Use it
+// to prepare and inspect data, not for the code under test. It waits long for a
+// connection, so a busy machine fails no test.
 func (d *DB) Owner(tb testing.TB) *postgres.Pool {
 	tb.Helper()
 	return d.PoolWith(tb, postgres.Config{URL: d.RoleURL(d.server.Superuser()), MaxConns: 4, AcquireTimeout: time.Minute, LockTimeout: time.Minute})
@@ -219,7 +218,7 @@ func get(tb testing.TB) *testServer {
 	return k
 }
 
-// start joins the server and makes the template, once a process.
+// start joins the server and creates the template, once per process.
 func start() (*testServer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
@@ -237,7 +236,7 @@ func start() (*testServer, error) {
 	return k, nil
 }
 
-// ensureTemplate migrates the template if no other process has done so.
+// ensureTemplate migrates the template unless another process has done so.
 func (k *testServer) ensureTemplate(ctx context.Context) error {
 	hash, err := migrate.Hash()
 	if err != nil {
@@ -249,13 +248,13 @@ func (k *testServer) ensureTemplate(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	// The lock goes with the connection: a killed migration is begun anew.
+	// The lock ends with the connection: a killed migration is started again.
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, k.template); err != nil {
 		return err
 	}
-	var there bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, k.template).Scan(&there)
-	if err != nil || there {
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)`, k.template).Scan(&exists)
+	if err != nil || exists {
 		return err
 	}
 	building := k.template + "_building"
@@ -281,7 +280,7 @@ func (k *testServer) ensureTemplate(ctx context.Context) error {
 	return nil
 }
 
-// MigrateOptions are those that the program migrates with.
+// MigrateOptions returns the options that the program migrates with.
 func MigrateOptions() migrate.Options {
 	return migrate.Options{Extra: []func(context.Context, *pgx.Conn) error{riverschema.Migrate}}
 }
@@ -302,8 +301,8 @@ func (k *testServer) admin(ctx context.Context, sql string) error {
 	return err
 }
 
-// sharedPool opens a pool on the shared clone. Neither is given back: both end
-// with the server, which ends with the last process.
+// sharedPool opens a pool on the shared clone. Neither is released: both end with the
+// server, which ends after the last process.
 func (k *testServer) sharedPool(role string) (*postgres.Pool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -319,7 +318,7 @@ func (k *testServer) sharedPool(role string) (*postgres.Pool, error) {
 	}
 	pool, err := postgres.Open(context.Background(), postgres.Config{
 		URL: k.shared.RoleURL(role), MaxConns: int32(max(16, 2*runtime.GOMAXPROCS(0))), TenantConns: 1000,
-		// Parallel tests queue for a connection; that is not what they test.
+		// Parallel tests wait for connections, which is not what they test.
 		AcquireTimeout: time.Minute, LockTimeout: time.Minute,
 	})
 	if err != nil {

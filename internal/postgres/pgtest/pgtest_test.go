@@ -7,23 +7,23 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-func TestClonesAreSeparate(t *testing.T) {
+func TestNew_ClonesAreSeparate(t *testing.T) {
 	t.Parallel()
 	a, b := pgtest.New(t), pgtest.New(t)
 	if _, err := a.Owner(t).Exec(t.Context(), `CREATE TABLE only_here (id int)`); err != nil {
 		t.Fatal(err)
 	}
-	var there bool
+	var exists bool
 	const sql = `SELECT to_regclass('public.only_here') IS NOT NULL`
-	if err := b.Owner(t).QueryRow(t.Context(), sql).Scan(&there); err != nil {
+	if err := b.Owner(t).QueryRow(t.Context(), sql).Scan(&exists); err != nil {
 		t.Fatal(err)
 	}
-	if there {
-		t.Fatal("a table made in one clone is in the other")
+	if exists {
+		t.Fatal("a table created in one clone exists in the other")
 	}
 }
 
-func TestTxIsOfTheRoleAndTheTenant(t *testing.T) {
+func TestTx_RunsAsRoleInTenant(t *testing.T) {
 	t.Parallel()
 	const tenant = "0190a000-0000-7000-8000-000000000001"
 	tx := pgtest.Tx(t, postgres.RoleTracker, tenant)
@@ -33,7 +33,7 @@ func TestTxIsOfTheRoleAndTheTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	if role != postgres.RoleTracker || got != tenant {
-		t.Fatalf("role %s, tenant %s", role, got)
+		t.Fatalf("Tx: got role %s in tenant %s", role, got)
 	}
 }
 

@@ -1,7 +1,6 @@
-// Package riverschema owns River's tables in our database: it brings them to the
-// version of the library and grants parapet_jobs what River needs. It is apart
-// from package jobs so that migrating links no worker and nothing that workers
-// call.
+// Package riverschema migrates River's tables to the version of the library and grants
+// parapet_jobs the privileges that River needs. It is separate from package jobs, so the
+// migration does not link the workers and their dependencies.
 package riverschema
 
 import (
@@ -13,20 +12,20 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// Name is where River's tables lie.
+// Name is the schema of River's tables.
 const Name = "river"
 
-// sqlGrants gives parapet_jobs what River needs of its own tables. It runs after
-// every migration: a new table of River's is granted with it.
+// sqlGrants grants parapet_jobs access to River's tables. It runs after every migration,
+// so it covers new tables.
 const sqlGrants = `
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA river TO parapet_jobs;
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA river TO parapet_jobs;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA river TO parapet_jobs;
 REVOKE INSERT, UPDATE, DELETE ON river.river_migration FROM parapet_jobs;`
 
-// Migrate brings River's schema to the version of the library: the hook that
-// migrate.Options.Extra takes. Each version is a transaction of its own, since a
-// new value of an enum cannot be used in the transaction that adds it.
+// Migrate brings River's schema to the version of the library. It is a hook for
+// migrate.Options.Extra. Each version runs in a separate transaction, because a
+// new enum value cannot be used in the transaction that adds it.
 func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	migrator, err := rivermigrate.New(riverpgxv5.New(nil), &rivermigrate.Config{Schema: Name})
 	if err != nil {
@@ -35,7 +34,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	for {
 		applied := 0
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			//nolint:staticcheck // its successor wants a pool; one version a transaction is what it is deprecated for lacking
+			//nolint:staticcheck // the replacement needs a pool; MaxSteps runs one version per transaction
 			result, err := migrator.MigrateTx(ctx, tx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{MaxSteps: 1})
 			if err == nil {
 				applied = len(result.Versions)

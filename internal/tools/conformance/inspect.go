@@ -13,8 +13,7 @@ import (
 
 const inspector = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
-// inspect drives the server as the inspector's command line does, over HTTP and
-// over stdio.
+// inspect calls the server with the inspector's command line, over HTTP and stdio.
 func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (passed, failed int) {
 	over := map[string][]string{
 		"/mcp":   {"--transport", "http", "--header", "Authorization: Bearer " + p.token, "--server-url"},
@@ -25,20 +24,20 @@ func inspect(ctx context.Context, out io.Writer, tools toolbox, p *product) (pas
 		query  string
 		flags  []string
 		method []string
-		exit   bool // whether it must exit with 0
+		exit   bool // whether the exit code must be 0
 		says   string
 	}{
-		// --strict fails on schemas that clients in use can't read.
-		{"the default tools", "", nil, []string{"--method", "tools/list", "--strict"}, true, `"find_project"`},
+		// --strict fails on schemas that common clients cannot read.
+		{"default tools", "", nil, []string{"--method", "tools/list", "--strict"}, true, `"find_project"`},
 		{"all tools", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/list", "--strict"}, true, `"list_roles"`},
-		{"nothing that can't be undone", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/call", "--tool-name", "delete_task"}, false, "tool_not_found"},
-		{"a read", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=CONF"}, true, p.project},
-		{"a list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "projectId=" + p.project}, true, "Write it down"},
-		{"a write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=TITLE"}, true, "TITLE"},
-		{"a refusal", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=nowhere"}, false, "NOT_FOUND"},
+		{"destructive tools are not listed", "?toolsets=all", []string{"--toolsets", "all"}, []string{"--method", "tools/call", "--tool-name", "delete_task"}, false, "tool_not_found"},
+		{"read", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=CONF"}, true, p.project},
+		{"list", "", nil, []string{"--method", "tools/call", "--tool-name", "list_tasks", "--tool-arg", "projectId=" + p.project}, true, "Write it down"},
+		{"write", "", nil, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=TITLE"}, true, "TITLE"},
+		{"error", "", nil, []string{"--method", "tools/call", "--tool-name", "find_project", "--tool-arg", "hint=nowhere"}, false, "NOT_FOUND"},
 		{"read-only", "?read-only=true", []string{"--read-only"}, []string{"--method", "tools/call", "--tool-name", "create_task", "--tool-arg", "projectId=" + p.project, "title=No"}, false, "tool_not_found"},
 	}
-	// A task of a title that there is already would be refused.
+	// A task with an existing title would be rejected as a duplicate.
 	titles := map[string]string{"/mcp": "Paint the harbour wall", "pt mcp": "Order new rope"}
 	for _, way := range []string{"/mcp", "pt mcp"} {
 		fmt.Fprintf(out, "\nInspector on %s\n", way)
@@ -76,7 +75,7 @@ func quickly(ctx context.Context, tools toolbox, args []string) ([]byte, error) 
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
-		return out, fmt.Errorf("the inspector can't be run: %w", err)
+		return out, fmt.Errorf("the inspector could not be run: %w", err)
 	}
 	return out, err
 }

@@ -1,9 +1,9 @@
-// Command conformance holds the server against the official tools of the Model
-// Context Protocol: it builds ptd and pt, starts `ptd dev` on a folder of its own,
-// runs every server scenario of @modelcontextprotocol/conformance against /mcp for
-// each version of the protocol, and @modelcontextprotocol/inspector against /mcp
-// and `pt mcp`. It prints what came of it and fails on a check that fails and is
-// not in expected.json, and on one that is there and does not fail.
+// Command conformance tests the server with the official tools of the Model Context
+// Protocol. It builds ptd and pt, starts `ptd dev` on a temporary folder, runs every server
+// scenario of @modelcontextprotocol/conformance against /mcp for each version of the
+// protocol, and runs @modelcontextprotocol/inspector against /mcp and `pt mcp`. It prints the
+// results. It fails if a check fails that is not in expected.json, or if a check in
+// expected.json does not fail.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// run does all of it; the working folder is the repository's root.
+// run runs all tests. The working directory must be the root of the repository.
 func run(ctx context.Context, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
@@ -63,7 +63,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	passed, failed = passed+p, failed+f
 	fmt.Fprintf(out, "%d passed, %d failed\n", passed, failed)
 	if failed > 0 {
-		return fmt.Errorf("%d checks did not come out as they should", failed)
+		return fmt.Errorf("%d checks had an unexpected result", failed)
 	}
 	return nil
 }

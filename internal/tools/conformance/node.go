@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// The Node that the tools need, and the one that is installed where there is
-	// none or an older one.
+	// The Node.js version that the tools need, and the one that is installed if there is none
+	// or an older one.
 	nodeMajor, nodeMinor = 22, 19
 	nodeVersion          = "22.23.3"
 )
 
-// toolbox is where the official tools are.
+// toolbox has the paths of the official tools.
 type toolbox struct{ node, modules string }
 
-// install sees to Node and the tools, in a cache folder: what is there already is
-// taken as it is. npm must be on the PATH.
+// install installs Node.js and the tools into a cache folder, unless they are there. npm
+// must be on the PATH.
 func install(ctx context.Context, pins string) (toolbox, error) {
 	if _, err := exec.LookPath("npm"); err != nil {
-		return toolbox{}, fmt.Errorf("npm is missing: install Node.js with npm, of any version from 18")
+		return toolbox{}, fmt.Errorf("npm was not found: install Node.js 18 or later with npm")
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -59,11 +59,11 @@ func install(ctx context.Context, pins string) (toolbox, error) {
 			return box, err
 		}
 	}
-	// The lock's hashes are checked, and no package's own script is run.
+	// npm ci verifies the hashes of the lock file. The scripts of packages are not run.
 	return box, npm(ctx, home, "ci", "--ignore-scripts")
 }
 
-// findNode gives a Node that is new enough: the one on the PATH, or one of our own.
+// findNode returns the path of a recent Node.js: the one on the PATH, or else one that it installs.
 func findNode(ctx context.Context, dir string) (string, error) {
 	if path, err := exec.LookPath("node"); err == nil && newEnough(ctx, path) {
 		return path, nil
@@ -79,7 +79,7 @@ func findNode(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	if !newEnough(ctx, path) {
-		return "", fmt.Errorf("the package node@%s brings no Node for this machine: put Node %d.%d or later on the PATH", nodeVersion, nodeMajor, nodeMinor)
+		return "", fmt.Errorf("the package node@%s has no Node.js for this machine: put Node.js %d.%d or later on the PATH", nodeVersion, nodeMajor, nodeMinor)
 	}
 	return path, nil
 }
@@ -107,10 +107,10 @@ func npm(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// command is a program of the tools, under the Node that was found.
+// command returns a command that runs a script of the tools with the installed Node.js.
 func (b toolbox) command(ctx context.Context, script string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, b.node, append([]string{filepath.Join(b.modules, filepath.FromSlash(script))}, args...)...)
-	// A tool that starts a shell must find this Node, not an older one.
+	// A tool that starts a shell must find this Node.js and not an older one.
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(b.node)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return cmd
 }

@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// product is a running `ptd dev` with somebody who is logged in.
+// product is a running `ptd dev` with a logged-in user.
 type product struct {
 	base, token, pt string
 	project         string
-	// open is the address of a relay that adds the credential: the conformance
-	// tool has no way to send one.
+	// open is the address of a proxy that adds the credential, because the conformance tool
+	// cannot send one.
 	open  string
 	ptd   *exec.Cmd
 	ended chan error
@@ -45,7 +45,7 @@ func start(ctx context.Context, dir string) (_ *product, err error) {
 		return nil, err
 	}
 	defer log.Close()
-	// It ends by its own signal, so that its database ends with it.
+	// The process is stopped with a signal, not by ctx, so that it also stops its database.
 	p.ptd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(dir, "ptd"), "dev", "--port", "0", "--data-dir", filepath.Join(dir, "data"), "--info-file", info)
 	p.ptd.Stdout, p.ptd.Stderr = log, log
 	if err := p.ptd.Start(); err != nil {
@@ -66,7 +66,7 @@ func start(ctx context.Context, dir string) (_ *product, err error) {
 	return p, p.listen(ctx)
 }
 
-// login waits for the server and logs the account in.
+// login waits for the server and logs in the account.
 func (p *product) login(ctx context.Context, path string) error {
 	var text []byte
 	for text == nil {
@@ -78,7 +78,7 @@ func (p *product) login(ctx context.Context, path string) error {
 			return fmt.Errorf("ptd dev ended: %w", err)
 		case <-time.After(100 * time.Millisecond):
 		}
-		text, _ = os.ReadFile(path) // it is there once the server is ready
+		text, _ = os.ReadFile(path) // the file exists once the server is ready
 	}
 	var info struct {
 		BaseURL string
@@ -135,8 +135,8 @@ func (p *product) ask(ctx context.Context, path string, in, out any) error {
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-// listen relays a port of this machine to the server, with the credential. Host
-// and Origin stay as they come: they are among what is tested.
+// listen starts a proxy to the server that adds the credential. It does not change Host and
+// Origin, because the scenarios test them.
 func (p *product) listen(ctx context.Context) error {
 	target, err := url.Parse(p.base)
 	if err != nil {
@@ -152,8 +152,8 @@ func (p *product) listen(ctx context.Context) error {
 		r.Out.Header.Set("Authorization", "Bearer "+p.token)
 	}}
 	p.relay = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read whole first: a ReverseProxy whose target answers before it has seen
-		// the end of the body breaks the answer off.
+		// Read the whole body first: a ReverseProxy aborts the response if the server responds
+		// before it has read the body.
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 8<<20))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -162,13 +162,13 @@ func (p *product) listen(ctx context.Context) error {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		relay.ServeHTTP(w, r)
 	})}
-	go func() { _ = p.relay.Serve(l) }() // it ends with stop
+	go func() { _ = p.relay.Serve(l) }() // stop closes it
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	p.open = "http://localhost:" + port + "/mcp"
 	return err
 }
 
-// stop ends what start started.
+// stop stops the proxy and the server.
 func (p *product) stop() error {
 	if p.relay != nil {
 		_ = p.relay.Close()

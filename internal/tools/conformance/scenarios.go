@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// versions are those of the protocol that the server speaks and the tool tests.
+// versions are the protocol versions that both the server and the tool support.
 var versions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
-// check is one that a scenario made.
+// check is a check of a scenario.
 type check struct {
 	ID           string `json:"id"`
 	Status       string `json:"status"`
 	ErrorMessage string `json:"errorMessage"`
 }
 
-// result is what came of a scenario.
+// result is the result of a scenario.
 type result struct {
 	name   string
 	checks []check
 }
 
-// expectation is a check that is known to fail, and why that is right.
+// expectation is a check that is known to fail, with the reason.
 type expectation struct {
 	Check    string   `json:"check"`
 	Versions []string `json:"versions,omitempty"`
@@ -47,17 +47,17 @@ func readExpected(path string) ([]expectation, error) {
 	}
 	for _, e := range all {
 		if e.Check == "" || e.Reason == "" {
-			return nil, fmt.Errorf("%s: %q has no check or no reason", path, e.Check)
+			return nil, fmt.Errorf("%s: %q needs a check and a reason", path, e.Check)
 		}
 	}
 	return all, nil
 }
 
-// folder is how the tool names the folder of a scenario's results.
+// folder matches the name of the folder of a scenario's results.
 var folder = regexp.MustCompile(`^server-(.+)-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z$`)
 
-// scenarios runs all that there are for a version and reads what came of them.
-// The tool's own exit code tells only that some failed, which we look into.
+// scenarios runs all scenarios for a version and reads their results. The exit code of the
+// tool is ignored, because it only reports that some checks failed.
 func scenarios(ctx context.Context, tools toolbox, url, version, dir string) ([]result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -92,8 +92,8 @@ func scenarios(ctx context.Context, tools toolbox, url, version, dir string) ([]
 
 func tail(out []byte) string { return string(out[max(0, len(out)-2000):]) }
 
-// report prints a line a scenario and gives how many checks came out as they
-// should and how many did not.
+// report prints a line per scenario and returns how many checks had the expected result and
+// how many did not.
 func report(out io.Writer, version string, results []result, expected []expectation) (passed, failed int) {
 	fmt.Fprintf(out, "\nProtocol %s\n", version)
 	used := map[string]bool{}
@@ -129,7 +129,7 @@ func report(out io.Writer, version string, results []result, expected []expectat
 	for _, e := range expected {
 		if e.applies(version) && !used[e.Check] {
 			failed++
-			fmt.Fprintf(out, "  FAILED   %s is in expected.json and does not fail: take it out\n", e.Check)
+			fmt.Fprintf(out, "  FAILED   %s is in expected.json but does not fail: remove it\n", e.Check)
 		}
 	}
 	return passed, failed

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestReportHoldsAgainstWhatIsExpected(t *testing.T) {
+func TestReport_ComparesWithExpectations(t *testing.T) {
 	t.Parallel()
 	expected := []expectation{
 		{Check: "a/known", Reason: "r"}, {Check: "a/elsewhere", Versions: []string{"1999-01-01"}, Reason: "r"}, {Check: "b/mended", Reason: "r"},
@@ -17,18 +17,18 @@ func TestReportHoldsAgainstWhatIsExpected(t *testing.T) {
 	var out strings.Builder
 	passed, failed := report(&out, "2026-07-28", results, expected)
 	if passed != 2 || failed != 3 {
-		t.Errorf("%d passed, %d failed, want 2 and 3:\n%s", passed, failed, &out)
+		t.Errorf("report: got %d passed and %d failed, want 2 and 3:\n%s", passed, failed, &out)
 	}
-	for _, want := range []string{"elsewhere: y", "new: z", "b/mended is in expected.json and does not fail"} {
+	for _, want := range []string{"elsewhere: y", "new: z", "b/mended is in expected.json but does not fail"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
+			t.Errorf("report does not contain %q:\n%s", want, &out)
 		}
 	}
 }
 
-func TestEveryExpectationHasAReason(t *testing.T) {
+func TestReadExpected_EveryEntryHasAReason(t *testing.T) {
 	t.Parallel()
 	if all, err := readExpected("expected.json"); err != nil || len(all) == 0 {
-		t.Fatalf("%d expectations: %v", len(all), err)
+		t.Fatalf("readExpected: got %d expectations, %v", len(all), err)
 	}
 }

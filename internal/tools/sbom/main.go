@@ -1,5 +1,5 @@
-// Command sbom writes a CycloneDX 1.6 bill of materials beside each Go binary it is given. It reads what the linker
-// wrote into the binary, so the bill names what is really in there, not what a go.mod allows.
+// Command sbom writes a CycloneDX 1.6 bill of materials next to each Go binary it is given. It reads the
+// build information in the binary, so the bill lists the modules that were actually linked.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 
 func run(_ context.Context, binaries []string, out io.Writer) error {
 	if len(binaries) == 0 {
-		return fmt.Errorf("name at least one binary")
+		return fmt.Errorf("pass at least one binary")
 	}
 	for _, path := range binaries {
 		info, err := buildinfo.ReadFile(path)
@@ -75,7 +75,7 @@ type hash struct {
 	Content   string `json:"content"`
 }
 
-// bill is a pure function of the binary: no time and no serial number, so that equal builds have equal bills.
+// bill depends only on the binary: it has no time and no serial number, so equal builds have equal bills.
 func bill(name, sum string, info *debug.BuildInfo) document {
 	doc := document{
 		Format:  "CycloneDX",
@@ -100,7 +100,7 @@ func bill(name, sum string, info *debug.BuildInfo) document {
 }
 
 func library(path, version string) component {
-	// The one character of module versions that a package URL must escape is the plus of +incompatible.
+	// The only character of a module version that a package URL must escape is the plus sign of +incompatible.
 	purl := "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 	return component{Type: "library", Ref: purl, Name: path, Version: version, PURL: purl}
 }

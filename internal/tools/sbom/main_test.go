@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The test's own binary is a Go binary like any other.
-func TestRunWritesABillBesideTheBinary(t *testing.T) {
+// The test uses its own binary.
+func TestRun_WritesBillNextToTheBinary(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
@@ -38,14 +38,14 @@ func TestRunWritesABillBesideTheBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.Format != "CycloneDX" || doc.Metadata.Component.Name != "ptx" || len(doc.Metadata.Component.Hashes) != 1 {
-		t.Errorf("not a bill of ptx: %s", text)
+		t.Errorf("bill: got %s, want one of ptx", text)
 	}
 	if len(doc.Components) == 0 || doc.Components[0].Name != "std" {
-		t.Errorf("the standard library is not in the bill: %s", text)
+		t.Errorf("bill lacks the standard library: %s", text)
 	}
 }
 
-func TestBillNamesReplacementsAndEscapesVersions(t *testing.T) {
+func TestBill_ListsReplacementsAndEscapesVersions(t *testing.T) {
 	t.Parallel()
 	doc := bill("ptd", "00", &debug.BuildInfo{GoVersion: "go1.26.1", Deps: []*debug.Module{
 		{Path: "example.org/a", Version: "v2.0.0+incompatible"},
@@ -57,20 +57,20 @@ func TestBillNamesReplacementsAndEscapesVersions(t *testing.T) {
 	}
 	want := "pkg:golang/std@1.26.1 pkg:golang/example.org/a@v2.0.0%2Bincompatible pkg:golang/example.org/c@v1.0.1"
 	if strings.Join(got, " ") != want {
-		t.Errorf("got %v, want %s", got, want)
+		t.Errorf("bill: got %v, want %s", got, want)
 	}
 }
 
-func TestRunRefusesWhatIsNoBinary(t *testing.T) {
+func TestRun_RejectsFilesThatAreNoGoBinary(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), []string{path}, &bytes.Buffer{}); err == nil {
-		t.Error("a text file was taken for a binary")
+		t.Error("run with a text file: got no error")
 	}
 	if err := run(t.Context(), nil, &bytes.Buffer{}); err == nil {
-		t.Error("no argument was accepted")
+		t.Error("run without arguments: got no error")
 	}
 }

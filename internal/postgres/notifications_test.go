@@ -11,39 +11,39 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// TestNoticesShareOneConnectionAndComeBack: two channels, one connection, and
-// after its loss another, which says that notices may have been missed.
-func TestNoticesShareOneConnectionAndComeBack(t *testing.T) {
+// Two channels share one connection. When it is lost, Notifications reconnects and calls
+// Missed of both listeners.
+func TestNotifications_ShareOneConnectionAndReconnect(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := db.Owner(t)
-	notices := postgres.NewNotifications(db.RoleURL(postgres.RoleAuth), nil)
-	heard := make(chan string, 100)
+	notifications := postgres.NewNotifications(db.RoleURL(postgres.RoleAuth), nil)
+	received := make(chan string, 100)
 	for _, channel := range []string{"parapet_one", "parapet_two"} {
-		notices.On(postgres.Listener{
+		notifications.AddListener(postgres.Listener{
 			Channel: channel,
-			Missed:  func() { heard <- channel + " begins" },
-			Handle:  func(payload string) { heard <- channel + " " + payload },
+			Missed:  func() { received <- channel + " begins" },
+			Handle:  func(payload string) { received <- channel + " " + payload },
 		})
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { notices.Run(ctx) })
+	running.Go(func() { notifications.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	want := func(lines ...string) {
 		t.Helper()
 		for _, line := range lines {
 			select {
-			case got := <-heard:
+			case got := <-received:
 				if got != line {
-					t.Fatalf("heard %q, want %q", got, line)
+					t.Fatalf("received %q, want %q", got, line)
 				}
 			case <-time.After(10 * time.Second):
-				t.Fatalf("not heard: %q", line)
+				t.Fatalf("did not receive %q", line)
 			}
 		}
 	}
-	say := func(channel, payload string) {
+	notify := func(channel, payload string) {
 		t.Helper()
 		if _, err := owner.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil {
 			t.Fatal(err)
@@ -53,13 +53,13 @@ func TestNoticesShareOneConnectionAndComeBack(t *testing.T) {
 	for round := range 2 {
 		want("parapet_one begins", "parapet_two begins")
 		for i := range 3 {
-			say("parapet_two", fmt.Sprint(round, i))
-			say("parapet_one", fmt.Sprint(round, i))
+			notify("parapet_two", fmt.Sprint(round, i))
+			notify("parapet_one", fmt.Sprint(round, i))
 			want(fmt.Sprintf("parapet_two %d %d", round, i), fmt.Sprintf("parapet_one %d %d", round, i))
 		}
 		var n int
 		if err := owner.QueryRow(ctx, `SELECT count(*) `+listeners).Scan(&n); err != nil || n != 1 {
-			t.Fatalf("%d connections listen, want 1 (%v)", n, err)
+			t.Fatalf("got %d listening connections (%v), want 1", n, err)
 		}
 		if _, err := owner.Exec(ctx, `SELECT pg_terminate_backend(pid) `+listeners); err != nil {
 			t.Fatal(err)

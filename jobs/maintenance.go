@@ -11,11 +11,11 @@ import (
 	"parapet/internal/clock"
 )
 
-// maintenanceArgs asks for what the modules do by themselves and soon: what falls due
-// within minutes, where retention has hours.
+// maintenanceArgs are the arguments of the job that runs the modules' maintenance, which
+// is due within minutes; retention runs hourly.
 type maintenanceArgs struct{}
 
-// Kind is the job's name.
+// Kind implements river.JobArgs. The database stores the kind, so it never changes.
 func (maintenanceArgs) Kind() string { return "chores" }
 
 type maintenanceWorker struct {
@@ -25,13 +25,13 @@ type maintenanceWorker struct {
 	maintenance []Housekeeper
 }
 
-// Work does one after the other; the failure of one holds up no other.
+// Work implements river.Worker. It runs all tasks even if one of them fails.
 func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceArgs]) error {
 	var failures error
 	for _, h := range w.maintenance {
 		n, err := h.Run(ctx, w.clock.Now())
 		if err != nil {
-			failures = errors.Join(failures, fmt.Errorf("chores: %s: %w", h.Name, err))
+			failures = errors.Join(failures, fmt.Errorf("maintenance: %s: %w", h.Name, err))
 			continue
 		}
 		if n > 0 {

@@ -15,35 +15,34 @@ import (
 const (
 	listenRetryFirst = 200 * time.Millisecond
 	listenRetryMax   = 10 * time.Second
-	// listenIdleTimeout is after how long without a notice the connection is asked
-	// whether it still is one.
+	// listenIdleTimeout is how long the connection may be silent before it is pinged.
 	listenIdleTimeout = 10 * time.Second
 	listenPing        = 5 * time.Second
 )
 
-// Listener is a part of the process that wants the notices of one channel.
+// Listener handles the notifications of one channel.
 type Listener struct {
-	// Channel is the channel's name: program text, written as an identifier.
+	// Channel is the channel's name, written into LISTEN as an identifier. It must be a constant.
 	Channel string
-	// Missed is called when a connection begins to listen, before any of its
-	// notices: what was announced until then may not have been heard.
+	// Missed is called when a connection starts to listen, before any of its
+	// notifications: earlier notifications may have been lost.
 	Missed func()
-	// Handle is called for one notice after the other. All channels share one
-	// connection, so it does not wait for anything.
+	// Handle is called for each notification in order. All channels share one
+	// connection, so it must not block.
 	Handle func(payload string)
 }
 
-// Notifications hears what the database announces (NOTIFY), on one connection for the
-// whole process. While no connection listens, a part has what it had: whoever
-// relies on notices has another bound as well.
+// Notifications receives the database's notifications (LISTEN/NOTIFY) on one connection
+// for the whole process. Notifications are lost while the connection is down, so listeners
+// must also refresh in another way, for example periodically.
 type Notifications struct {
 	url       string
 	log       *slog.Logger
 	listeners []Listener
 }
 
-// NewNotifications makes Notices from the address of any role, because listening
-// needs no privilege. It must not lead through a transaction-mode pooler.
+// NewNotifications returns a Notifications that connects to url. Any role can listen. The
+// address must not lead through a connection pooler in transaction mode.
 func NewNotifications(url string, log *slog.Logger) *Notifications {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -51,10 +50,10 @@ func NewNotifications(url string, log *slog.Logger) *Notifications {
 	return &Notifications{url: url, log: log}
 }
 
-// On adds a hearer, before Run.
-func (n *Notifications) On(h Listener) { n.listeners = append(n.listeners, h) }
+// AddListener adds a listener. Call it before Run.
+func (n *Notifications) AddListener(h Listener) { n.listeners = append(n.listeners, h) }
 
-// Run listens until ctx ends; a connection that is lost is made anew.
+// Run listens until ctx ends. It reconnects when the connection is lost.
 func (n *Notifications) Run(ctx context.Context) {
 	if len(n.listeners) == 0 {
 		return
@@ -66,7 +65,7 @@ func (n *Notifications) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		n.log.WarnContext(ctx, "change notices are not heard; listening again", slog.Any("error", err))
+		n.log.WarnContext(ctx, "lost the notification connection; reconnecting", slog.Any("error", err))
 		if time.Since(began) > listenRetryMax {
 			wait = listenRetryFirst
 		}
@@ -78,7 +77,7 @@ func (n *Notifications) Run(ctx context.Context) {
 	}
 }
 
-// listen makes one connection and hears until it ends.
+// listen opens a connection and handles its notifications until it fails.
 func (n *Notifications) listen(ctx context.Context) error {
 	cfg, err := pgx.ParseConfig(n.url)
 	if err != nil {
@@ -102,7 +101,7 @@ func (n *Notifications) listen(ctx context.Context) error {
 	for _, h := range n.listeners {
 		h.Missed()
 	}
-	return Hear(ctx, conn, func(channel, payload string) {
+	return ReceiveNotifications(ctx, conn, func(channel, payload string) {
 		for _, h := range n.listeners {
 			if h.Channel == channel {
 				h.Handle(payload)
@@ -111,19 +110,19 @@ func (n *Notifications) listen(ctx context.Context) error {
 	})
 }
 
-// Handle passes on the notices of a connection that listens, one after the other.
-// It returns when ctx ends or the connection is no more, which a connection that
-// says nothing is asked about from time to time.
-func Hear(ctx context.Context, conn *pgx.Conn, hear func(channel, payload string)) error {
+// ReceiveNotifications calls handle for each notification of a listening connection, in
+// order. It returns when ctx ends or the connection is lost. A silent connection is
+// pinged from time to time.
+func ReceiveNotifications(ctx context.Context, conn *pgx.Conn, handle func(channel, payload string)) error {
 	for {
-		quiet, cancel := context.WithTimeout(ctx, listenIdleTimeout)
-		notice, err := conn.WaitForNotification(quiet)
+		idleCtx, cancel := context.WithTimeout(ctx, listenIdleTimeout)
+		notification, err := conn.WaitForNotification(idleCtx)
 		cancel()
 		switch {
 		case err == nil:
-			hear(notice.Channel, notice.Payload)
+			handle(notification.Channel, notification.Payload)
 		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !conn.IsClosed():
-			// Quiet, or cut off without a word: only an answer tells.
+			// The connection is silent or cut off; only a ping can tell.
 			if err := probe(ctx, conn); err != nil {
 				return fmt.Errorf("postgres: ping: %w", err)
 			}
