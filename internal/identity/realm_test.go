@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -96,7 +97,8 @@ type realmOptions struct {
 
 func newRealm(t *testing.T, o realmOptions) *realm {
 	t.Helper()
-	r := &realm{t: t, db: pgtest.New(t), clock: &hands{}, address: "192.0.2.1"}
+	r := &realm{t: t, db: seededRealm.database.New(t), clock: &hands{}, address: "192.0.2.1"}
+	r.acme, r.globex = seededRealm.acme.copy(), seededRealm.globex.copy()
 	var err error
 	if r.engine, err = sharedEngine(); err != nil {
 		t.Fatal(err)
@@ -116,7 +118,6 @@ func newRealm(t *testing.T, o realmOptions) *realm {
 	r.module = r.db.Pool(t, postgres.RoleIdentity)
 	r.tracker = r.db.Pool(t, postgres.RoleTracker)
 	r.serve(o)
-	r.acme, r.globex = r.house("acme"), r.house("globex")
 	return r
 }
 
@@ -147,30 +148,81 @@ var people = map[string][2]string{
 	"admin": {"Admin", "SECRET"}, "member": {"Member", "INTERNAL"}, "guest": {"Guest Customer", ""}, "platform": {"PLATFORM_ADMIN", ""},
 }
 
+// house seeds another tenant.
 func (r *realm) house(slug string) house {
 	r.t.Helper()
-	h := house{people: map[string]op.UUID{}}
+	var h house
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
-		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
-		if h.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
-			return err
-		}
-		if h.organisation, err = s.Organisation(ctx, h.id, slug+" works"); err != nil {
-			return err
-		}
-		for name, p := range people {
-			h.people[name], err = s.User(ctx, identity.SeedUser{
-				Tenant: h.id, Organisation: h.organisation, Email: name + "@" + slug + ".example", DisplayName: name, Kind: "HUMAN",
-				Password: pass, Clearance: p[1], Roles: []string{p[0]},
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		h, err = seedHouse(ctx, tx, slug, r.clock.Now())
+		return err
 	})
 	return h
+}
+
+// seededRealm is the database that every realm starts from: hashing its passwords
+// takes longer than most tests.
+var seededRealm = newSeededRealm()
+
+type realmTemplate struct {
+	database     *pgtest.Template
+	acme, globex house
+}
+
+func newSeededRealm() *realmTemplate {
+	t := &realmTemplate{}
+	t.database = pgtest.NewTemplate(func(ctx context.Context, db *pgtest.DB) error {
+		conn, err := pgx.Connect(ctx, db.URL())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close(ctx) }()
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			now := time.Now().UTC().Truncate(time.Microsecond)
+			if t.acme, err = seedHouse(ctx, tx, "acme", now); err != nil {
+				return err
+			}
+			t.globex, err = seedHouse(ctx, tx, "globex", now)
+			return err
+		})
+	})
+	return t
+}
+
+// copy returns a house whose map a test may change.
+func (h house) copy() house {
+	h.people = maps.Clone(h.people)
+	return h
+}
+
+// seedHouse inserts a tenant with its people.
+func seedHouse(ctx context.Context, tx pgx.Tx, slug string, now time.Time) (house, error) {
+	h := house{people: map[string]op.UUID{}}
+	engine, err := sharedEngine()
+	if err != nil {
+		return h, err
+	}
+	hasher, err := sharedHasher()
+	if err != nil {
+		return h, err
+	}
+	s := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: now}
+	if h.id, err = s.Tenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
+		return h, err
+	}
+	if h.organisation, err = s.Organisation(ctx, h.id, slug+" works"); err != nil {
+		return h, err
+	}
+	for name, p := range people {
+		h.people[name], err = s.User(ctx, identity.SeedUser{
+			Tenant: h.id, Organisation: h.organisation, Email: name + "@" + slug + ".example", DisplayName: name, Kind: "HUMAN",
+			Password: pass, Clearance: p[1], Roles: []string{p[0]},
+		})
+		if err != nil {
+			return h, err
+		}
+	}
+	return h, nil
 }
 
 func (r *realm) asOwner(f func(ctx context.Context, tx pgx.Tx) error) {
@@ -319,12 +371,14 @@ func (r *realm) tryLogin(email, password string, more fields) (*contract.LoginOu
 	return out.(*contract.LoginOut), nil
 }
 
-// login gives a session token of name@slug.example.
+// login returns the token of a new session of name@slug.example. It compares no
+// password, which would take longer than the rest of most tests; tests of the login
+// itself use tryLogin.
 func (r *realm) login(email string) string {
 	r.t.Helper()
-	out, err := r.tryLogin(email, pass, nil)
+	out, err := identity.BeginSession(context.Background(), r.service, r.auth, email)
 	if err != nil {
-		r.t.Fatalf("login as %s: %v", email, err)
+		r.t.Fatalf("session of %s: %v", email, err)
 	}
 	return out.Token
 }
