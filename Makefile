@@ -16,7 +16,7 @@ GOBUILD := go build -trimpath -ldflags '$(LDFLAGS)'
 RACE = $(shell if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo -race; else echo "make: no C compiler, so no race detector" >&2; fi)
 
 # Packages that start goroutines or share memory between them: their tests run with the race detector in every run, the others' every night (make test-race).
-RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/authz ./internal/client ./internal/decisionlog \
+RACED := ./cmd/pt ./internal/admission ./internal/agentcmd ./internal/app ./internal/audit ./internal/client ./internal/decisionlog \
 	./internal/events ./internal/executor ./internal/httpapi ./internal/mcp ./internal/postgres/... ./internal/principal ./internal/token ./jobs
 
 # Tools are pinned in modules of their own: none of what they need gets into the product's go.mod.
@@ -65,8 +65,8 @@ test: setup-test
 	@for dir in $(MODULES); do echo "cd $$dir && go test ./..."; (cd $$dir && go test ./...); done
 	$(GOTEST) ./policytests/... ./internal/archtest
 	$(GOTEST) $(RACE) $(RACED)
+	$(GOTEST) $(RACE) ./internal/authz -run Concurrent
 	$(GOTEST) $$(go list ./... | grep -vxF -e "$$(go list $(RACED))" | grep -v -e /policytests -e /internal/archtest)
-	$(GOTEST) ./internal/authz -run '^Test(Embedded|Invariants|New|Reload)'
 endif
 
 .PHONY: test-fast
@@ -76,6 +76,11 @@ test-fast: ## Run the tests that need no PostgreSQL and take seconds
 .PHONY: test-race
 test-race: setup-test ## Run every test with the race detector (an hour; nightly in CI)
 	$(GOTEST) $(RACE) -timeout 2h $$(go list ./... | grep -v /policytests)
+
+.PHONY: test-thorough
+test-thorough: setup-test ## Repeat the random tests of the policies with many more cases (nightly in CI)
+	$(GOTEST) -timeout 2h ./internal/authz -run FilterSelects -count=1 -thorough
+	$(GOTEST) -timeout 2h ./policytests/oracle -run AgreesWithOracle -count=1 -decisions 300000
 
 .PHONY: policy-test
 policy-test: ## Run the Rego tests (plain opa test), then the decision tables and coverage

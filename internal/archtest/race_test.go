@@ -15,6 +15,7 @@ var runsWithoutRaceDetector = map[string]string{
 	"internal/dev":      "it starts goroutines only to run internal/app",
 	"internal/identity": "one lock around a cache; minutes of tests of rules",
 	"internal/tracker":  "one listener for waits; minutes of tests of rules",
+	"internal/authz":    "make test runs its concurrency tests with the race detector, the rule tests without",
 	"internal/cli":      "a command is one goroutine",
 }
 

@@ -1,6 +1,8 @@
 package authz_test
 
 import (
+	"parapet/internal/authz"
+
 	"io/fs"
 	"strings"
 	"testing"
@@ -51,3 +53,17 @@ func tests(text string) fs.FS {
 }
 
 func passing() fs.FS { return tests("package only_test\n\ntest_passes if true\n") }
+
+// testsOf returns the Rego tests and the decision tables of one policy package.
+func testsOf(t testing.TB, name string) fs.FS {
+	t.Helper()
+	all, files := authz.Embedded().Tests, fstest.MapFS{}
+	for _, path := range []string{"rego/" + name + "_test.rego", "tables/" + name + "/data.yaml"} {
+		text, err := fs.ReadFile(all, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = &fstest.MapFile{Data: text}
+	}
+	return files
+}

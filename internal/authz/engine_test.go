@@ -383,7 +383,7 @@ func TestConcurrentUse(t *testing.T) {
 	var work sync.WaitGroup
 	for range 4 {
 		work.Go(func() {
-			for range 200 / perDetector {
+			for range 100 / perDetector {
 				if d, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); err != nil || !d.Allow {
 					t.Errorf("%+v, %v", d, err)
 				}
@@ -400,7 +400,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	for range 2 {
-		if err := e.Reload(t.Context(), authz.Source{Policies: policies.FS, Tests: passing()}); err != nil {
+		if err := e.ReloadUnchecked(t.Context(), authz.Source{Policies: policies.FS}); err != nil {
 			t.Error(err)
 		}
 	}

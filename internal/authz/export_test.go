@@ -64,3 +64,27 @@ func TakeSnapshot(in SubjectInput, s *Subject) error {
 	_, err := newSubjectSnapshot(in.document(), s.term.Value)
 	return err
 }
+
+// RevisionOf returns the revision of a source without checking it.
+func RevisionOf(source Source) (string, error) {
+	c, err := source.read()
+	if err != nil {
+		return "", err
+	}
+	return c.revision(), nil
+}
+
+// ReloadUnchecked replaces the policies without running tests or checking the
+// invariants, for tests of what the replacement does to concurrent callers.
+func (e *Engine) ReloadUnchecked(ctx context.Context, source Source) error {
+	c, err := source.read()
+	if err != nil {
+		return err
+	}
+	v, err := e.compile(ctx, c)
+	if err != nil {
+		return err
+	}
+	e.current.Store(v)
+	return nil
+}

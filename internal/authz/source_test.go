@@ -28,7 +28,7 @@ func TestReloadRefuses(t *testing.T) {
 		},
 		"a test of its own that the change breaks": {
 			Policies: change(t, access, "is_string(input.resource.tenant)\n\tinput.resource.tenant == input.actor.tenant", "input.actor.tenant"),
-			Tests:    authz.Embedded().Tests,
+			Tests:    testsOf(t, "access"),
 		},
 		"no syntax":           {Policies: change(t, access, "default allow := false", "default allow :="), Tests: passing()},
 		"an unknown field":    {Policies: change(t, access, "input.resource.owner", "input.resource.ownr"), Tests: passing()},
@@ -75,17 +75,10 @@ func TestReloadTakes(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	before := e.Revision()
-	if err := e.Reload(t.Context(), authz.Embedded()); err != nil {
-		t.Fatal(err)
-	}
-	if e.Revision() != before {
-		t.Error("the same policies have another revision")
-	}
-	if err := e.Reload(t.Context(), authz.Dir("../..")); err != nil {
-		t.Fatal(err)
-	}
-	if e.Revision() != before {
-		t.Error("the folders differ from what is embedded")
+	for name, source := range map[string]authz.Source{"embedded": authz.Embedded(), "folders": authz.Dir("../..")} {
+		if revision, err := authz.RevisionOf(source); err != nil || revision != before {
+			t.Errorf("%s: revision %q, %v, want %q", name, revision, err, before)
+		}
 	}
 	spare := change(t, "parapet/catalogue/data.yaml", "permissions:\n", "permissions:\n  spares.read:\n    {module: identity, effect: read, description: A permission of the test.}\n")
 	if err := e.Reload(t.Context(), authz.Source{Policies: spare, Tests: authz.Embedded().Tests}); err != nil {
@@ -94,7 +87,7 @@ func TestReloadTakes(t *testing.T) {
 	if e.Revision() == before || !e.Catalogue().Knows("spares.read") {
 		t.Error("the new policies are not in use")
 	}
-	if stats := e.Stats(); stats.Reloads != 3 {
+	if stats := e.Stats(); stats.Reloads != 1 {
 		t.Errorf("counted %+v", stats)
 	}
 }

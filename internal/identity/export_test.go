@@ -1,4 +1,24 @@
 package identity
 
+import (
+	"context"
+
+	"parapet/internal/contract/identity"
+	"parapet/internal/postgres"
+)
+
 // FoldedName is how the spelling of a role's name is compared.
 func FoldedName(name string) string { return foldedName(name) }
+
+// BeginSession starts a session as login does after it has verified the password.
+func BeginSession(ctx context.Context, s *Service, auth postgres.Querier, email string) (*identity.LoginOut, error) {
+	accounts, err := postgres.Collect[account](ctx, auth, accountsSQL, postgres.Args{"email": email, "tenant": "", "most": maxTriedAccounts})
+	if err != nil {
+		return nil, err
+	}
+	who, where, err := s.chooseTenant(ctx, accounts, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.begin(ctx, who, where)
+}

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -96,7 +97,8 @@ type fixtureOptions struct {
 
 func newFixture(t *testing.T, o fixtureOptions) *fixture {
 	t.Helper()
-	r := &fixture{t: t, db: pgtest.New(t), clock: &testClock{}, address: "192.0.2.1"}
+	r := &fixture{t: t, db: seededFixture.database.New(t), clock: &testClock{}, address: "192.0.2.1"}
+	r.acme, r.globex = seededFixture.acme.copy(), seededFixture.globex.copy()
 	var err error
 	if r.engine, err = sharedEngine(); err != nil {
 		t.Fatal(err)
@@ -116,7 +118,6 @@ func newFixture(t *testing.T, o fixtureOptions) *fixture {
 	r.module = r.db.Pool(t, postgres.RoleIdentity)
 	r.tracker = r.db.Pool(t, postgres.RoleTracker)
 	r.startService(o)
-	r.acme, r.globex = r.addTenant("acme"), r.addTenant("globex")
 	return r
 }
 
@@ -147,30 +148,81 @@ var people = map[string][2]string{
 	"admin": {"Admin", "SECRET"}, "member": {"Member", "INTERNAL"}, "guest": {"Guest Customer", ""}, "platform": {"PLATFORM_ADMIN", ""},
 }
 
+// addTenant seeds another tenant.
 func (r *fixture) addTenant(slug string) testTenant {
 	r.t.Helper()
-	h := testTenant{people: map[string]op.UUID{}}
+	var h testTenant
 	r.asOwner(func(ctx context.Context, tx pgx.Tx) error {
-		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		var err error
-		if h.id, err = s.EnsureTenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
-			return err
-		}
-		if h.organisation, err = s.EnsureOrganisation(ctx, h.id, slug+" works"); err != nil {
-			return err
-		}
-		for name, p := range people {
-			h.people[name], err = s.EnsureUser(ctx, identity.SeedUser{
-				Tenant: h.id, Organisation: h.organisation, Email: name + "@" + slug + ".example", DisplayName: name, Kind: "HUMAN",
-				Password: testPassword, Clearance: p[1], Roles: []string{p[0]},
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		h, err = seedTenant(ctx, tx, slug, r.clock.Now())
+		return err
 	})
 	return h
+}
+
+// seededFixture is the database that every fixture starts from: hashing its passwords
+// takes longer than most tests.
+var seededFixture = newSeededFixture()
+
+type fixtureTemplate struct {
+	database     *pgtest.Template
+	acme, globex testTenant
+}
+
+func newSeededFixture() *fixtureTemplate {
+	t := &fixtureTemplate{}
+	t.database = pgtest.NewTemplate(func(ctx context.Context, db *pgtest.DB) error {
+		conn, err := pgx.Connect(ctx, db.URL())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close(ctx) }()
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			now := time.Now().UTC().Truncate(time.Microsecond)
+			if t.acme, err = seedTenant(ctx, tx, "acme", now); err != nil {
+				return err
+			}
+			t.globex, err = seedTenant(ctx, tx, "globex", now)
+			return err
+		})
+	})
+	return t
+}
+
+// copy returns a tenant whose map a test may change.
+func (h testTenant) copy() testTenant {
+	h.people = maps.Clone(h.people)
+	return h
+}
+
+// seedTenant inserts a tenant with its people.
+func seedTenant(ctx context.Context, tx pgx.Tx, slug string, now time.Time) (testTenant, error) {
+	h := testTenant{people: map[string]op.UUID{}}
+	engine, err := sharedEngine()
+	if err != nil {
+		return h, err
+	}
+	hasher, err := sharedHasher()
+	if err != nil {
+		return h, err
+	}
+	s := &identity.Seeder{Tx: tx, Catalogue: engine.Catalogue(), Passwords: hasher, Now: now}
+	if h.id, err = s.EnsureTenant(ctx, identity.SeedTenant{Slug: slug, Name: slug, Type: "STANDARD"}); err != nil {
+		return h, err
+	}
+	if h.organisation, err = s.EnsureOrganisation(ctx, h.id, slug+" works"); err != nil {
+		return h, err
+	}
+	for name, p := range people {
+		h.people[name], err = s.EnsureUser(ctx, identity.SeedUser{
+			Tenant: h.id, Organisation: h.organisation, Email: name + "@" + slug + ".example", DisplayName: name, Kind: "HUMAN",
+			Password: testPassword, Clearance: p[1], Roles: []string{p[0]},
+		})
+		if err != nil {
+			return h, err
+		}
+	}
+	return h, nil
 }
 
 func (r *fixture) asOwner(f func(ctx context.Context, tx pgx.Tx) error) {
@@ -319,12 +371,14 @@ func (r *fixture) tryLogin(email, password string, more fields) (*contract.Login
 	return out.(*contract.LoginOut), nil
 }
 
-// login gives a session token of name@slug.example.
+// login returns the token of a new session of name@slug.example. It compares no
+// password, which would take longer than the rest of most tests; tests of the login
+// itself use tryLogin.
 func (r *fixture) login(email string) string {
 	r.t.Helper()
-	out, err := r.tryLogin(email, testPassword, nil)
+	out, err := identity.BeginSession(context.Background(), r.service, r.auth, email)
 	if err != nil {
-		r.t.Fatalf("login as %s: %v", email, err)
+		r.t.Fatalf("session of %s: %v", email, err)
 	}
 	return out.Token
 }

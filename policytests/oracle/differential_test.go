@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	decisions = flag.Int("decisions", 30_000/perDetector, "how many random decisions to compare")
+	decisions = flag.Int("decisions", 12_000/perDetector, "how many random decisions to compare")
 	seed      = flag.Uint64("seed", 20261120, "where the random decisions begin")
 )
 
