@@ -1,4 +1,4 @@
 package identity
 
-// FoldedName is how the spelling of a role's name is compared.
+// FoldedName exports foldedName for tests.
 func FoldedName(name string) string { return foldedName(name) }
