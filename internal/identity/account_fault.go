@@ -5,10 +5,10 @@ import (
 	"parapet/internal/fault"
 )
 
-// accountFault turns a verdict of parapet.accounts, parapet.grants or parapet.roles
-// into an error: nil for an allow, else the reason's sentence and remedy as the
-// policies declare them. A verdict without a reason, or an error of the engine, gets
-// the generic denial.
+// accountFault returns nil if the verdict of parapet.accounts, parapet.grants or
+// parapet.roles allows the request. Otherwise it returns an error with the policy's message
+// and remedy for the first reason. A verdict without a reason, or an error of the policy
+// engine, gives the generic denial.
 func accountFault(v authz.Verdict, err error) error {
 	switch {
 	case err == nil && v.Allow:

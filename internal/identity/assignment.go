@@ -26,8 +26,8 @@ func (s *Service) assignmentOperations() []op.Bound {
 	}
 }
 
-// assignmentType says where the alias a keeps what the policies ask of an
-// assignment. It belongs to the scope that it grants the role in.
+// assignmentType maps the attributes of an assignment to columns of the alias a. An
+// assignment belongs to the organisation or project of its scope.
 var assignmentType = authz.NewRecordType("assignment", authz.Attributes[contract.RoleAssignment]{
 	Tenant: authz.TenantColumn[contract.RoleAssignment]("a.tenant_id"),
 	ID:     authz.NewAttribute("a.id", func(a *contract.RoleAssignment) string { return string(a.ID) }),
@@ -39,7 +39,7 @@ var assignmentType = authz.NewRecordType("assignment", authz.Attributes[contract
 	Classification: authz.FixedAttribute[contract.RoleAssignment](directoryClassification),
 })
 
-// scopeID is the id that the assignment's scope has if it is one of this kind.
+// scopeID returns the assignment's scope id if its scope is of the given kind.
 func scopeID(a *contract.RoleAssignment, scope string) string {
 	if a.Scope != scope {
 		return ""
@@ -52,14 +52,14 @@ func listAssignments(ctx context.Context, c *executor.Call, in *contract.ListAss
 	if err != nil {
 		return nil, err
 	}
-	since, err := cursorTime(key)
+	after, err := cursorTime(key)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := selectRole(ctx, c.DB, c.Tenant, in.RoleID, false); err != nil {
 		return nil, err
 	}
-	items, err := selectAssignments(ctx, c.DB, c.Tenant, in, since, id, f)
+	items, err := selectAssignments(ctx, c.DB, c.Tenant, in, after, id, f)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func listAssignments(ctx context.Context, c *executor.Call, in *contract.ListAss
 	}), nil
 }
 
-// newAssignment is an assignment about to be made.
+// newAssignment is an assignment to create, with its role and user.
 type newAssignment struct {
 	assignment contract.RoleAssignment
 	role       grantingRole
@@ -88,7 +88,7 @@ func loadNewAssignment(ctx context.Context, c *executor.Call, in *contract.Assig
 	a.RoleID, a.Role = g.role.ID, g.role.Name
 	g.assignment = a
 	r := assignmentType.Resource(string(c.Tenant), &a)
-	// To hold role.assign as .own would be to assign roles to oneself.
+	// Without an owner, role.assign with the suffix .own does not let users assign roles to themselves.
 	r.Owner = ""
 	return g, r, nil
 }
@@ -99,7 +99,7 @@ func (s *Service) assignRole(ctx context.Context, c *executor.Call, _ *contract.
 		return nil, err
 	}
 	if g.user.MembershipStatus == contract.MembershipRemoved || g.user.Status == contract.UserDeleted {
-		return nil, fault.Conflict("The user is no member of the tenant any more.")
+		return nil, fault.Conflict("The user is no longer a member of the tenant.")
 	}
 	err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{
 		RecipientID: string(g.user.ID), RecipientKind: g.user.PrincipalKind, RoleKinds: []string{g.role.Kind},
@@ -115,25 +115,25 @@ func (s *Service) assignRole(ctx context.Context, c *executor.Call, _ *contract.
 	return &a, nil
 }
 
-// checkScope holds the two halves of a scope against each other. A project is
-// another module's record: an id that is none gives authority over nothing.
+// checkScope checks that the scope and the scope id match. The id of a project is not
+// checked, because projects belong to another module; an unknown id grants nothing.
 func checkScope(ctx context.Context, c *executor.Call, a contract.RoleAssignment) error {
 	switch {
 	case a.Scope == contract.ScopeTenant && a.ScopeID != "":
-		return fault.Validation("scopeId", "The scope tenant takes no scopeId.")
+		return fault.Validation("scopeId", "The field scopeId must be absent for the scope tenant.")
 	case a.Scope != contract.ScopeTenant && a.ScopeID == "":
-		return fault.Validation("scopeId", fmt.Sprintf("The scope %s needs the scopeId of one.", a.Scope))
+		return fault.Validation("scopeId", fmt.Sprintf("The field scopeId is required for the scope %s.", a.Scope))
 	case a.Scope == contract.ScopeOrganisation:
 		_, err := selectOrganisation(ctx, c.DB, c.Tenant, a.ScopeID, false)
 		if fault.HasCode(err, fault.CodeNotFound) {
-			return fault.Validation("scopeId", "The tenant has no such organisation.")
+			return fault.Validation("scopeId", "There is no such organisation in the tenant.")
 		}
 		return err
 	}
 	return nil
 }
 
-// loadedAssignment is an assignment that is there, with the kind of who holds it.
+// loadedAssignment is a stored assignment with the kind of the user who holds it.
 type loadedAssignment struct {
 	contract.RoleAssignment
 	PrincipalKind string
@@ -173,15 +173,15 @@ func recordAssignmentChange(c *executor.Call, a contract.RoleAssignment, action,
 	c.Emit(executor.Event{Type: event, AggregateType: "role", AggregateID: a.RoleID, Payload: a})
 }
 
-// newMember is who gets roles and a clearance with a new membership.
+// newMember is a user who gets roles and a clearance with a new membership.
 type newMember struct {
 	id        op.UUID
 	kind      string
 	clearance string
 }
 
-// loadRolesToAssign finds the roles that a new member gets in the whole of a tenant, and
-// asks whether the caller may give them and the clearance.
+// loadRolesToAssign returns the roles that a new member gets for the whole tenant. It
+// returns an error if the caller may not assign them or may not give the clearance.
 func (s *Service) loadRolesToAssign(ctx context.Context, c *executor.Call, tenant op.UUID, to newMember, names []string) ([]grantingRole, error) {
 	if err := c.Decide(ctx, contract.AssignRole.Permission, tenantResource(c, "role")); err != nil {
 		return nil, err
@@ -192,23 +192,23 @@ func (s *Service) loadRolesToAssign(ctx context.Context, c *executor.Call, tenan
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(roles, func(r grantingRole) bool { return r.Name == name }) {
-			return nil, fault.Validation("roles", fmt.Sprintf("The tenant has no role %q.", name))
+			return nil, fault.Validation("roles", fmt.Sprintf("There is no role %q in the tenant.", name))
 		}
 	}
-	ask := authz.GiveAuthority{RecipientID: string(to.id), RecipientKind: to.kind, ClearanceTo: to.clearance}
+	request := authz.GiveAuthority{RecipientID: string(to.id), RecipientKind: to.kind, ClearanceTo: to.clearance}
 	for _, r := range roles {
-		ask.RoleKinds = append(ask.RoleKinds, r.Kind)
-		ask.Grants = append(ask.Grants, r.tenantGrants()...)
+		request.RoleKinds = append(request.RoleKinds, r.Kind)
+		request.Grants = append(request.Grants, r.tenantGrants()...)
 	}
-	err = s.decideGiveAuthority(ctx, c, ask)
+	err = s.decideGiveAuthority(ctx, c, request)
 	if f := fault.From(err); f != nil && f.Code == fault.CodeConflict {
-		// Of a new member the field is what is wrong.
+		// For a new member the conflict is an invalid value of the field roles.
 		return nil, fault.Validation("roles", f.Message)
 	}
 	return roles, err
 }
 
-// cursorTime reads a moment out of a cursor; the start has none.
+// cursorTime parses the timestamp in a cursor. It is zero for the first page.
 func cursorTime(key string) (time.Time, error) {
 	if key == "" {
 		return time.Time{}, nil

@@ -16,8 +16,8 @@ import (
 	"parapet/internal/op"
 )
 
-// recordOperations are those that read what was recorded: they write nothing
-// but the mark that a notification was read.
+// recordOperations are the operations on the audit log, the decision log, events and
+// notifications. Their only write marks a notification as read.
 func (s *Service) recordOperations() []op.Bound {
 	return []op.Bound{
 		executor.List(s.executor, contract.ListAuditEntries, auditColumns, listAuditEntries),
@@ -37,8 +37,8 @@ func (s *Service) recordOperations() []op.Bound {
 	}
 }
 
-// An audit entry lies in the organisation that its actor belongs to. Its
-// classification may be NULL, and is compared by literals, not by rank.
+// An audit entry belongs to the organisation of its actor. Its classification may be NULL;
+// the policies compare it with literals and not by rank.
 var auditColumns = authz.NewColumns(map[string]authz.Column{
 	"resource.tenant": authz.UUID("e.tenant_id"),
 	"resource.organisation": authz.UUID(
@@ -89,19 +89,19 @@ func listAuditEntries(ctx context.Context, c *executor.Call, in *contract.ListAu
 	return page, nil
 }
 
-// parseTimestamp reads an optional point in time.
+// parseTimestamp parses an optional timestamp parameter; nil if it is empty.
 func parseTimestamp(field, text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
-		return nil, fault.Validation(field, "The parameter "+field+" must be a timestamp such as 2027-03-31T17:00:00Z.").WithCause(err)
+		return nil, fault.Validation(field, "The parameter "+field+" must be an RFC 3339 timestamp such as 2027-03-31T17:00:00Z.").WithCause(err)
 	}
 	return &t, nil
 }
 
-// rawJSON gives stored JSON as what it is, number for number; none is nothing.
+// rawJSON returns stored JSON unchanged, without converting numbers; nil if it is empty.
 func rawJSON(text json.RawMessage) any {
 	if len(text) == 0 {
 		return nil
@@ -109,11 +109,11 @@ func rawJSON(text json.RawMessage) any {
 	return jsontext.Value(text)
 }
 
-// valueOrZero gives the zero value for none.
+// valueOrZero returns *p, or the zero value if p is nil.
 func valueOrZero[T any](p *T) T {
 	if p == nil {
-		var none T
-		return none
+		var zero T
+		return zero
 	}
 	return *p
 }

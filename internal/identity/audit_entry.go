@@ -13,8 +13,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// systemAuditEntry is an audit entry of work that does not go through the executor: login,
-// which has no principal yet, and what an operator runs.
+// systemAuditEntry is an audit entry of work that does not run in the executor: login,
+// which has no principal yet, and operator commands.
 type systemAuditEntry struct {
 	Tenant       op.UUID
 	Actor        op.UUID
@@ -22,18 +22,18 @@ type systemAuditEntry struct {
 	Action       string
 	ResourceType string
 	ResourceID   op.UUID
-	// Credential is that of the request; the zero value is none.
+	// Credential is the credential of the request; the zero value if there is none.
 	Credential authz.CredentialID
 	Changes    map[string]any
 	Critical   bool
 }
 
-// queueAudit puts entries into a batch: the final one of the transaction of what
-// they record.
-func queueAudit(ctx context.Context, batch *pgx.Batch, notes ...systemAuditEntry) error {
+// queueAudit adds entries to batch, which must be the last batch of the transaction that
+// makes the recorded changes.
+func queueAudit(ctx context.Context, batch *pgx.Batch, inputs ...systemAuditEntry) error {
 	var entries []audit.Entry
 	var critical []events.Event
-	for _, n := range notes {
+	for _, n := range inputs {
 		e := audit.Entry{
 			Tenant: n.Tenant, Actor: n.Actor, ActorType: n.ActorType, Action: n.Action, ResourceType: n.ResourceType, ResourceID: string(n.ResourceID),
 			Module: contract.Module, Correlation: op.UUID(op.RequestID(ctx)),
@@ -55,11 +55,11 @@ func queueAudit(ctx context.Context, batch *pgx.Batch, notes ...systemAuditEntry
 	return audit.Queue(batch, entries)
 }
 
-// appendAudit writes entries of what an operator runs. The chain's head is locked
-// until the operator's transaction ends.
-func appendAudit(ctx context.Context, tx events.Batcher, notes ...systemAuditEntry) error {
+// appendAudit writes entries in an operator's transaction. The head of the audit chain
+// stays locked until that transaction ends.
+func appendAudit(ctx context.Context, tx events.Batcher, entries ...systemAuditEntry) error {
 	batch := &pgx.Batch{}
-	if err := queueAudit(ctx, batch, notes...); err != nil {
+	if err := queueAudit(ctx, batch, entries...); err != nil {
 		return err
 	}
 	return postgres.MapError(tx.SendBatch(ctx, batch).Close())

@@ -22,9 +22,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// The scopes of audit reading admit what their literals say: unclassified and
-// UNCLASSIFIED entries for own, organisation and tenant, all of them for classified.
-func TestAuditEntriesByScope(t *testing.T) {
+// audit.read.own, .organisation and .tenant cover entries whose classification is absent or
+// UNCLASSIFIED; audit.read.classified covers all entries.
+func TestListAuditEntries_ReturnsEntriesInScope(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -36,8 +36,8 @@ func TestAuditEntriesByScope(t *testing.T) {
 	_, organisation := r.addPerson("organisation", "audit.read.organisation")
 	_, tenant := r.addPerson("tenant", "audit.read.tenant")
 	_, classified := r.addPerson("classified", "audit.read.classified")
-	// One entry by each actor and of each classification: none, the plain one, tiers,
-	// and texts that are no tier, whatever they look like.
+	// One entry for each actor and classification: none, UNCLASSIFIED, other tiers, and
+	// texts that are not tiers.
 	plain, tiers := "UNCLASSIFIED", []*string{nil}
 	for _, tier := range []string{plain, "INTERNAL", "SECRET", "COSMIC", "", " ", "unclassified", "UNCLASSIFIED ", "NULL", strings.Repeat("x", 3000)} {
 		tiers = append(tiers, &tier)
@@ -80,21 +80,21 @@ func TestAuditEntriesByScope(t *testing.T) {
 	} {
 		got, all, _ := count(c.token)
 		if all != c.all {
-			t.Errorf("%s reads %d, want %d: %v", c.note, all, c.all, got)
+			t.Errorf("%s: got %d entries, want %d: %v", c.note, all, c.all, got)
 		}
 		for action, n := range c.want {
 			if got[action] != n {
-				t.Errorf("%s reads %d of %s, want %d", c.note, got[action], action, n)
+				t.Errorf("%s: got %d entries of %s, want %d", c.note, got[action], action, n)
 			}
 		}
 	}
 	if _, all, kinds := count(r.login("admin@acme.example")); all != 3*every || kinds != every {
-		t.Errorf("an administrator reads %d of %d classifications, want all %d of %d: who appoints auditors holds what they hold", all, kinds, 3*every, every)
+		t.Errorf("administrator: got %d entries with %d classifications, want all %d with %d", all, kinds, 3*every, every)
 	}
 	globex := must[op.Page[contract.AuditEntry]](r, "list-audit-entries", request{token: r.login("admin@globex.example"), query: map[string][]string{"limit": {"200"}}})
 	for _, e := range globex.Items {
 		if e.TenantID != r.globex.id {
-			t.Errorf("globex reads an entry of %s", e.TenantID)
+			t.Errorf("list of globex: got an entry of tenant %s", e.TenantID)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func textOrNone(text *string) string {
 	return *text
 }
 
-func TestAuditEntriesAreFoundAndPaged(t *testing.T) {
+func TestListAuditEntries_FiltersAndPages(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -119,35 +119,34 @@ func TestAuditEntriesAreFoundAndPaged(t *testing.T) {
 	}
 	page := list(map[string][]string{"action": {contract.ActionOrganisationCreated}, "actorId": {string(r.acme.people["admin"])}, "limit": {"2"}})
 	if len(page.Items) != 2 || page.NextCursor == "" || page.Items[0].ResourceID != string(ids[2]) || page.Items[0].Seq <= page.Items[1].Seq {
-		t.Fatalf("the first page: %+v", page)
+		t.Fatalf("first page: got %+v", page)
 	}
 	page = list(map[string][]string{"action": {contract.ActionOrganisationCreated}, "actorId": {string(r.acme.people["admin"])}, "limit": {"2"}, "cursor": {page.NextCursor}})
 	if len(page.Items) != 1 || page.NextCursor != "" || page.Items[0].ResourceID != string(ids[0]) {
-		t.Fatalf("the second page: %+v", page)
+		t.Fatalf("second page: got %+v", page)
 	}
 	e := page.Items[0]
 	if len(e.Hash) != 64 || e.CorrelationID == "" || e.Module != contract.Module || e.CreatedAt.Location() != time.UTC {
-		t.Errorf("an entry: %+v", e)
+		t.Errorf("entry: got %+v", e)
 	}
 	if text, err := json.Marshal(e); err != nil || !containsText(text, `"type":"CUSTOMER"`) {
-		t.Errorf("as JSON: %s, %v", text, err)
+		t.Errorf("entry as JSON: got %s, %v", text, err)
 	}
 	if n := len(list(map[string][]string{"resourceId": {string(ids[1])}}).Items); n != 1 {
-		t.Errorf("%d entries about one record", n)
+		t.Errorf("resourceId: got %d entries, want 1", n)
 	}
 	if n := len(list(map[string][]string{"from": {"2999-01-01T00:00:00Z"}}).Items); n != 0 {
-		t.Errorf("%d entries of the future", n)
+		t.Errorf("from in the future: got %d entries, want none", n)
 	}
 	for _, query := range []map[string][]string{{"from": {"yesterday"}}, {"until": {"1"}}, {"actorId": {"me"}}, {"cursor": {"x"}}, {"limit": {"201"}}, {"seq": {"1"}}} {
 		if _, err := r.call("list-audit-entries", request{token: admin, query: query}); !fault.HasCode(err, fault.CodeValidation) {
-			t.Errorf("%v: %v", query, err)
+			t.Errorf("query %v: got %v, want VALIDATION", query, err)
 		}
 	}
 }
 
-// What was done with a leaked key is found by the key; what was done by a session
-// of the same person is not among it.
-func TestListAuditEntries_NamesTheCredential(t *testing.T) {
+// Entries can be filtered by API key. Entries of the same user's session are not included.
+func TestListAuditEntries_FiltersByCredential(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	session := r.login("admin@acme.example")
@@ -173,27 +172,27 @@ func TestListAuditEntries_NamesTheCredential(t *testing.T) {
 		for _, e := range items {
 			got = append(got, e.ResourceID)
 			if e.CredentialID != c.credential || e.CredentialKind != c.kind || e.ActorID != r.acme.people["admin"] {
-				t.Errorf("%s: entry %+v", c.kind, e)
+				t.Errorf("credential %s: got entry %+v", c.kind, e)
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: entries about %v, want %v", c.kind, got, c.want)
+			t.Errorf("credential %s: got entries about %v, want %v", c.kind, got, c.want)
 		}
 	}
-	// A login presents no credential, and the system has none.
+	// A login has no credential.
 	for _, e := range list(map[string][]string{"action": {contract.ActionSessionCreated}}) {
 		if e.CredentialID != "" || e.CredentialKind != "" {
-			t.Errorf("a login with a credential: %+v", e)
+			t.Errorf("login: got entry %+v, want no credential", e)
 		}
 	}
 	if _, err := r.call("list-audit-entries", request{token: session, query: map[string][]string{"credentialId": {"leaked"}}}); !fault.HasCode(err, fault.CodeValidation) {
-		t.Errorf("credentialId that is no UUID: %v", err)
+		t.Errorf("credentialId that is not a UUID: got %v, want VALIDATION", err)
 	}
 }
 
-// A record names its subject by digest; whoever reads the log gets the subject, and is
-// told where it was changed.
-func TestGetDecision_ReturnsTheSubject(t *testing.T) {
+// A log entry stores the digest of its subject. get-decision returns the subject and reports
+// if it was altered.
+func TestGetDecision_ReturnsSubjectAndDetectsAlteration(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin, stranger := r.login("admin@acme.example"), r.login("admin@globex.example")
@@ -207,36 +206,36 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', true, '{"n":1}', 
 		return id
 	}
 	r.exec(`INSERT INTO audit.decision_subjects (tenant_id, digest, document) VALUES ($1, $2, $3)`, r.acme.id, digest[:], document)
-	with, without := put(digest[:]), put(nil)
+	withSubject, withoutSubject := put(digest[:]), put(nil)
 	get := func(id op.UUID) *contract.Decision {
 		t.Helper()
 		return must[contract.Decision](r, "get-decision", pathRequest(admin, "decisionId", id, nil))
 	}
-	d := get(with)
+	d := get(withSubject)
 	if text, err := json.Marshal(d.Subject); err != nil || string(text) != document || d.SubjectStatus != contract.SubjectVerified ||
-		d.SubjectDigest != hex.EncodeToString(digest[:]) || d.ID != with || !d.Allow {
-		t.Errorf("%+v, %v", d, err)
+		d.SubjectDigest != hex.EncodeToString(digest[:]) || d.ID != withSubject || !d.Allow {
+		t.Errorf("verified subject: got %+v, %v", d, err)
 	}
-	if d := get(without); d.Subject != nil || d.SubjectStatus != "" || d.SubjectDigest != "" {
-		t.Errorf("without a subject: %+v", d)
+	if d := get(withoutSubject); d.Subject != nil || d.SubjectStatus != "" || d.SubjectDigest != "" {
+		t.Errorf("without a subject: got %+v", d)
 	}
 	for name, call := range map[string]request{
-		"unknown": pathRequest(admin, "decisionId", uid.New(), nil), "another tenant's": pathRequest(stranger, "decisionId", with, nil),
+		"unknown": pathRequest(admin, "decisionId", uid.New(), nil), "another tenant's": pathRequest(stranger, "decisionId", withSubject, nil),
 	} {
 		if _, err := r.call("get-decision", call); !fault.HasCode(err, fault.CodeNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want NOT_FOUND", name, err)
 		}
 	}
-	r.wantFault("get-decision", pathRequest(r.login("member@acme.example"), "decisionId", with, nil), fault.CodeForbidden, "decision_log.read")
+	r.wantFault("get-decision", pathRequest(r.login("member@acme.example"), "decisionId", withSubject, nil), fault.CodeForbidden, "decision_log.read")
 
 	r.exec(`ALTER TABLE audit.decision_subjects DROP CONSTRAINT decision_subjects_digest_is_the_documents`)
 	r.exec(`UPDATE audit.decision_subjects SET document = '{"subject":{"grants":{"task.update":{"tenant":true}}}}'`)
-	if d := get(with); d.Subject != nil || d.SubjectStatus != contract.SubjectAltered || d.SubjectDigest != hex.EncodeToString(digest[:]) {
-		t.Errorf("a changed subject: %+v", d)
+	if d := get(withSubject); d.Subject != nil || d.SubjectStatus != contract.SubjectAltered || d.SubjectDigest != hex.EncodeToString(digest[:]) {
+		t.Errorf("altered subject: got %+v", d)
 	}
 }
 
-func TestDecisionsAreListed(t *testing.T) {
+func TestListDecisions_FiltersAndRequiresTenantScope(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -247,39 +246,39 @@ VALUES ($1, $2, now(), $3, 'access', 'task.update', 'tracker', false, '{"n":1}',
 	}
 	page := must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: map[string][]string{"permission": {"task.update"}, "allow": {"false"}}})
 	if len(page.Items) != 1 || page.Items[0].Allow || page.Items[0].Reasons[0] != "permission_missing" {
-		t.Fatalf("listed %+v", page)
+		t.Fatalf("denied decisions: got %+v, want one", page)
 	}
 	if page = must[op.Page[contract.DecisionEntry]](r, "list-decisions", request{token: admin, query: map[string][]string{"allow": {"true"}}}); len(page.Items) != 0 {
-		t.Errorf("allowed: %+v", page)
+		t.Errorf("allowed decisions: got %+v, want none", page)
 	}
-	// Held in a narrower scope it reads nothing: the log is the tenant's.
+	// The permission must be held in the whole tenant.
 	role := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Log", "permissions": []string{"decision_log.read", "events.read"}})})
 	id, _ := r.addPerson("clerk")
 	must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", role.ID, fields{"userId": id, "scope": "organisation", "scopeId": r.acme.organisation}))
 	clerk := r.login("clerk@acme.example")
 	r.wantFault("list-decisions", request{token: clerk}, fault.CodeForbidden, "decision_log.read")
 	if page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: clerk}); len(page.Items) != 0 {
-		t.Errorf("an organisation's clerk reads %d events of the tenant", len(page.Items))
+		t.Errorf("list-events with a permission in one organisation: got %d events, want none", len(page.Items))
 	}
 }
 
-func TestEventsAreListed(t *testing.T) {
+func TestListEvents_ReturnsOwnTenantOnly(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "One"})})
 	page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: admin, query: map[string][]string{"aggregateId": {string(o.ID)}}})
 	if len(page.Items) != 1 || page.Items[0].Type != contract.EventOrganisationCreated || page.Items[0].ActorID != r.acme.people["admin"] {
-		t.Fatalf("listed %+v", page)
+		t.Fatalf("list-events: got %+v", page)
 	}
 	globex := must[op.Page[contract.EventRecord]](r, "list-events", request{token: r.login("admin@globex.example"), query: map[string][]string{"aggregateId": {string(o.ID)}}})
 	if len(globex.Items) != 0 {
-		t.Errorf("globex reads %+v", globex.Items)
+		t.Errorf("list-events of globex: got %+v, want none", globex.Items)
 	}
 }
 
-// An event names its record, so it is shown to those who may read the record's tier.
-func TestEventsAreListedByClassification(t *testing.T) {
+// The reader needs a clearance for the classification of the record that an event names.
+func TestListEvents_FiltersByClearance(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	project := uid.New()
@@ -291,12 +290,12 @@ VALUES ($1, $2, 'projects.task.updated', 'task', $3, now(), $4, $5::text::jsonb)
 		r.exec(`UPDATE identity.memberships SET clearance = $3 WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"], clearance)
 		page := must[op.Page[contract.EventRecord]](r, "list-events", request{token: r.login("admin@acme.example"), query: map[string][]string{"aggregateId": {string(project)}}})
 		if len(page.Items) != want {
-			t.Errorf("with the clearance %s %d events show, want %d", clearance, len(page.Items), want)
+			t.Errorf("clearance %s: got %d events, want %d", clearance, len(page.Items), want)
 		}
 	}
 }
 
-func TestNotifications(t *testing.T) {
+func TestNotifications_AreListedAndMarkedByRecipient(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	add := func(tenant op.UUID, audience string, user *op.UUID) op.UUID {
@@ -313,14 +312,14 @@ VALUES ($1, $2, $3, $4, $5, 'directory.user.updated', 'user:x', '{}', now())`, t
 	}
 	token, admin := r.login("member@acme.example"), r.login("admin@acme.example")
 	if got := list(token); len(got) != 1 || got[0].ID != own || got[0].ReadAt != nil {
-		t.Errorf("the member's: %+v", got)
+		t.Errorf("member: got %+v", got)
 	}
 	if got := list(admin); len(got) != 1 || got[0].ID != all {
-		t.Errorf("the administrator's: %+v", got)
+		t.Errorf("administrator: got %+v", got)
 	}
 	must[op.None](r, "mark-notification-read", pathRequest(token, "notificationId", own, nil))
 	if got := list(token); got[0].ReadAt == nil {
-		t.Error("it is not marked as read")
+		t.Error("readAt is not set")
 	}
 	for _, id := range []op.UUID{all, other, uid.New()} {
 		r.wantFault("mark-notification-read", pathRequest(token, "notificationId", id, nil), fault.CodeNotFound, "There is no such notification.")

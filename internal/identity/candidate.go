@@ -9,14 +9,14 @@ import (
 	"parapet/internal/postgres"
 )
 
-// An address names only who is at home in the tenant: there it is unique.
+// An address is unique only among users whose home tenant it is, so only these are found.
 const candidateByEmailSQL = `
 SELECT u.id
 FROM identity.users u
 JOIN identity.memberships m ON m.tenant_id = @tenant AND m.user_id = u.id
 WHERE u.home_tenant_id = @tenant AND lower(u.email) = lower(@email)`
 
-// Candidate implements the contract's Directory.
+// Candidate implements contract.Directory.
 func (s *Service) Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (contract.Candidate, error) {
 	c, err := s.candidate(ctx, tenant, idOrEmail)
 	if postgres.IsNoRows(err) {
@@ -48,11 +48,11 @@ func (s *Service) candidate(ctx context.Context, tenant op.UUID, idOrEmail strin
 	return c, nil
 }
 
-// OrganisationExists implements the contract's Directory.
+// OrganisationExists implements contract.Directory.
 func (s *Service) OrganisationExists(ctx context.Context, tenant, organisation op.UUID) (bool, error) {
 	q := s.deps.Pool.Read(string(tenant), nil)
-	there, err := organisationExists(ctx, q, tenant, organisation)
-	return there, postgres.MapError(err)
+	exists, err := organisationExists(ctx, q, tenant, organisation)
+	return exists, postgres.MapError(err)
 }
 
 var _ contract.Directory = (*Service)(nil)

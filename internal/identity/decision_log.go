@@ -14,9 +14,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// loadDecisionLog asks for the log as a whole: it is the tenant's, and no
-// narrower scope holds a part of it. Of its lines the caller reads those about records
-// up to its clearance: the ids of a record tell that it exists.
+// loadDecisionLog returns the resource for reading the decision log: it belongs to the
+// tenant, so the permission is required in the whole tenant. Entries about records above
+// the caller's clearance are filtered, because their ids reveal that the records exist.
 func loadDecisionLog[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
 	return struct{}{}, tenantResource(c, "decision log"), nil
 }
@@ -66,7 +66,7 @@ func (s *Service) getDecision(ctx context.Context, c *executor.Call, in *contrac
 		return out, nil
 	}
 	if err := snapshot.Verify(); err != nil {
-		s.deps.Log.ErrorContext(ctx, "the subject of a decision does not have its digest",
+		s.deps.Log.ErrorContext(ctx, "the subject of a decision does not match its digest",
 			slog.String("tenant", string(c.Tenant)), slog.String("decision", string(entry.ID)), slog.Any("error", err))
 		out.SubjectStatus = contract.SubjectAltered
 		return out, nil

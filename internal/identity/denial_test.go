@@ -9,8 +9,8 @@ import (
 	"parapet/internal/op"
 )
 
-// Each operation is refused to somebody; one that is not listed here fails.
-func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
+// Each credential operation must have a case in which it is denied.
+func TestCredentialOperations_AreDenied(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	service := r.provision(r.acme)["spec-wiki-sync"]
@@ -19,9 +19,9 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 	foreign := r.login("admin@globex.example")
 	away := request{token: member, actAs: string(r.globex.id)}
 	denials := map[string]struct {
-		request request
-		code    fault.Code
-		says    string
+		request  request
+		code     fault.Code
+		wantText string
 	}{
 		"login":             {request{body: body(fields{"email": "member@acme.example", "password": "wrong"})}, fault.CodeUnauthorized, ""},
 		"logout":            {request{token: key.Token}, fault.CodeConflict, "API key"},
@@ -38,14 +38,14 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 	}
 	for _, o := range contract.CredentialOperations() {
 		if o.Name == contract.RequestPasswordReset.Name {
-			continue // one answer to everybody
+			continue // the same response for everybody
 		}
 		d, ok := denials[o.Name]
 		if !ok {
-			t.Errorf("%s is refused to nobody", o.Name)
+			t.Errorf("%s: no case with a denial", o.Name)
 			continue
 		}
-		r.wantFault(o.Name, d.request, d.code, d.says)
+		r.wantFault(o.Name, d.request, d.code, d.wantText)
 		if o.Access != op.Public {
 			for _, text := range []string{"", "x", key.Token + "x", key.Token[:len(key.Token)-1]} {
 				q := d.request
@@ -57,9 +57,9 @@ func TestEveryCredentialOperationIsRefusedToSomebody(t *testing.T) {
 	must[contract.MeOut](r, "me", request{token: key.Token})
 }
 
-// A disabled tenant ends every credential in it, the administrator's too, and an
-// operation in it by another tenant's credential.
-func TestNobodyActsInADisabledTenant(t *testing.T) {
+// A disabled tenant rejects all its credentials and requests of other tenants' credentials
+// that act in it.
+func TestDisabledTenant_RejectsAllCredentials(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["admin"])

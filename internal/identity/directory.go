@@ -7,12 +7,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// directoryClassification is the tier of what the directory keeps: it has no other.
+// directoryClassification is the classification of all records of the directory.
 const directoryClassification = "UNCLASSIFIED"
 
-// directoryOperations are those on tenants, organisations, users, memberships,
-// roles and grants, and those that read the audit log, the decision log, the
-// events and the notifications.
+// directoryOperations are the operations on tenants, organisations, users, memberships,
+// roles and grants, and on the audit log, the decision log, events and notifications.
 func (s *Service) directoryOperations() []op.Bound {
 	var all []op.Bound
 	all = append(all, s.tenantOperations()...)
@@ -26,17 +25,17 @@ func (s *Service) directoryOperations() []op.Bound {
 	return all
 }
 
-// tenantGrants is a resource of the acting tenant that lies in no organisation
-// and in no project: only what is held in the whole tenant reaches it.
+// tenantResource returns a resource of the current tenant outside any organisation or
+// project. A permission for it must be held in the whole tenant.
 func tenantResource(c *executor.Call, kind string) authz.Resource {
 	return authz.Resource{Type: kind, Tenant: string(c.Tenant), Classification: directoryClassification}
 }
 
-// auditChanges is what an audit entry says of a change: ids, codes and names of
-// fields, never a secret and never an address.
+// auditChanges is the content of an audit entry: ids, codes and field names, never a secret
+// and never an address.
 type auditChanges map[string]any
 
-// withReason adds the reason that a caller gave.
+// withReason adds the reason that the caller gave, if any.
 func (ch auditChanges) withReason(reason string) auditChanges {
 	if reason != "" {
 		ch["reason"] = reason
@@ -44,8 +43,8 @@ func (ch auditChanges) withReason(reason string) auditChanges {
 	return ch
 }
 
-// newPage cuts a page out of items, of which one more was asked for than the page
-// takes; after gives the cursor that stands behind an item.
+// newPage returns the first limit items as a page. items contains one more item if there is
+// another page; after returns the cursor of an item.
 func newPage[T any](items []T, limit int, after func(T) string) *op.Page[T] {
 	p := &op.Page[T]{Items: items}
 	if len(items) > limit {
@@ -55,8 +54,8 @@ func newPage[T any](items []T, limit int, after func(T) string) *op.Page[T] {
 	return p
 }
 
-// cursorKeys reads a cursor of two sort keys, the second of which is an id. Both
-// are empty at the start.
+// cursorKeys parses a cursor with two sort keys, the second of which is an id. Both are
+// empty for the first page.
 func cursorKeys(c *executor.Call, o *op.Operation, cursor string) (key string, id op.UUID, err error) {
 	keys, err := op.ReadCursor(cursor, o.Name, c.Tenant, 2)
 	if err != nil || keys == nil {
@@ -69,8 +68,8 @@ func cursorKeys(c *executor.Call, o *op.Operation, cursor string) (key string, i
 	return keys[0], id, nil
 }
 
-// sortKey is the part of a name that a list is ordered by: 60 characters, so that
-// a cursor stays short.
+// sortKey returns the part of a name that lists are ordered by: 60 characters, so that
+// cursors stay short.
 func sortKey(name string) string {
 	if r := []rune(name); len(r) > 60 {
 		return string(r[:60])
@@ -78,7 +77,7 @@ func sortKey(name string) string {
 	return name
 }
 
-// cursorID reads a cursor that is an id alone.
+// cursorID parses a cursor that contains an id only.
 func cursorID(c *executor.Call, o *op.Operation, cursor string) (op.UUID, error) {
 	keys, err := op.ReadCursor(cursor, o.Name, c.Tenant, 1)
 	if err != nil || keys == nil {
@@ -91,7 +90,7 @@ func cursorID(c *executor.Call, o *op.Operation, cursor string) (op.UUID, error)
 	return id, nil
 }
 
-// withFilterArgs adds the policy's condition to a statement's arguments.
+// withFilterArgs adds the arguments of the policy's filter to a statement's arguments.
 func withFilterArgs(args postgres.Args, f authz.Filter) postgres.Args {
 	f.AddTo(args)
 	return args

@@ -16,8 +16,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// addOffice adds northwind, a PROGRAMME_OFFICE tenant that administers acme and not
-// globex.
+// addOffice adds northwind, a PROGRAMME_OFFICE tenant that administers acme but not globex.
 func (r *fixture) addOffice() testTenant {
 	r.t.Helper()
 	h := testTenant{people: map[string]op.UUID{}}
@@ -41,20 +40,20 @@ func (r *fixture) addOffice() testTenant {
 	return h
 }
 
-// roleID gives the id of a tenant's role.
+// roleID returns the id of a tenant's role.
 func (r *fixture) roleID(tenant op.UUID, name string) op.UUID {
 	r.t.Helper()
 	return op.UUID(queryValue[string](r, `SELECT id::text FROM identity.roles WHERE tenant_id = $1 AND name = $2`, tenant, name))
 }
 
-// addPerson adds a member of acme, with a role of its own that grants these
-// permissions in the whole tenant, and gives its id and a session.
+// addPerson adds a member of acme with a new role that grants these permissions in the whole
+// tenant. It returns the user's id and a session token.
 func (r *fixture) addPerson(name string, permissions ...string) (op.UUID, string) {
 	r.t.Helper()
 	return r.addPersonIn(r.acme, name, permissions...)
 }
 
-// addPersonIn is person for a member of another tenant.
+// addPersonIn is addPerson for another tenant.
 func (r *fixture) addPersonIn(h testTenant, name string, permissions ...string) (op.UUID, string) {
 	r.t.Helper()
 	role := uid.New()
@@ -65,13 +64,13 @@ func (r *fixture) addPersonIn(h testTenant, name string, permissions ...string) 
 	return r.addPersonWithRoleIn(h, name, name+"'s role")
 }
 
-// addPersonWithRole adds a member of acme who holds a role that is there.
+// addPersonWithRole adds a member of acme with an existing role.
 func (r *fixture) addPersonWithRole(name, role string) (op.UUID, string) {
 	r.t.Helper()
 	return r.addPersonWithRoleIn(r.acme, name, role)
 }
 
-// addPersonWithRoleIn is holder for a member of another tenant.
+// addPersonWithRoleIn is addPersonWithRole for another tenant.
 func (r *fixture) addPersonWithRoleIn(h testTenant, name, role string) (op.UUID, string) {
 	r.t.Helper()
 	var id op.UUID
@@ -87,8 +86,8 @@ func (r *fixture) addPersonWithRoleIn(h testTenant, name, role string) (op.UUID,
 	return id, r.login(name + "@acme.example")
 }
 
-// hasCriticalEntry tells whether acme's chain holds an entry of this action about the
-// record, and whether the event of a critical one went with it.
+// hasCriticalEntry reports whether the tenant has an audit entry of this action about the
+// record, and an audit.entry.created event.
 func (r *fixture) hasCriticalEntry(tenant op.UUID, action string, resource op.UUID) bool {
 	r.t.Helper()
 	return queryValue[bool](r, `
@@ -96,13 +95,13 @@ SELECT EXISTS (SELECT 1 FROM audit.entries WHERE tenant_id = $1 AND action = $2 
    AND EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = 'audit.entry.created')`, tenant, action, string(resource))
 }
 
-// hasEvent tells whether the outbox holds an event of this type about the record.
+// hasEvent reports whether the outbox has an event of this type about the record.
 func (r *fixture) hasEvent(tenant op.UUID, event string, aggregate op.UUID) bool {
 	r.t.Helper()
 	return queryValue[bool](r, `SELECT EXISTS (SELECT 1 FROM events.outbox WHERE tenant_id = $1 AND type = $2 AND aggregate_id = $3)`, tenant, event, string(aggregate))
 }
 
-// requestBodies are the requestBodies that every operation of the directory accepts.
+// requestBodies returns a valid body for every operation of the directory.
 func requestBodies() map[string]string {
 	id := string(uid.New())
 	return map[string]string{
@@ -117,7 +116,7 @@ func requestBodies() map[string]string {
 	}
 }
 
-// requestFor makes an acceptable request of an operation, about this id.
+// requestFor returns a valid request of an operation for the record with this id.
 func requestFor(o *op.Operation, token string, id op.UUID) request {
 	q := request{token: token, path: map[string]string{}, body: requestBodies()[o.Name]}
 	for _, part := range o.PathParts() {
@@ -126,15 +125,15 @@ func requestFor(o *op.Operation, token string, id op.UUID) request {
 	return q
 }
 
-// Who holds nothing gets nothing, and hears which permission is missing, before
-// anything is looked up.
-func TestDirectoryDeniesWhoHoldsNothing(t *testing.T) {
+// A caller without permissions gets FORBIDDEN with the missing permission before anything is
+// loaded.
+func TestDirectoryOperations_DenyCallerWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	nobody := r.login("platform@acme.example")
 	for _, o := range contract.DirectoryOperations() {
 		if _, bound := r.bound[o.Name]; !bound {
-			t.Errorf("%s is declared and not bound", o.Name)
+			t.Errorf("%s is declared but not bound", o.Name)
 			continue
 		}
 		for _, id := range []op.UUID{r.acme.people["member"], uid.New()} {
@@ -143,8 +142,8 @@ func TestDirectoryDeniesWhoHoldsNothing(t *testing.T) {
 	}
 }
 
-// A record of another tenant and one that does not exist are the same answer.
-func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
+// A record of another tenant and a missing record give the same error.
+func TestDirectoryOperations_HideRecordsOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -152,18 +151,18 @@ func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
 		"tenantId": r.globex.id, "organisationId": r.globex.organisation, "userId": r.globex.people["member"], "roleId": r.roleID(r.globex.id, "Member"),
 		"assignmentId": op.UUID(queryValue[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 LIMIT 1`, r.globex.id)),
 	}
-	asked := 0
+	tested := 0
 	for _, o := range contract.DirectoryOperations() {
 		if len(o.PathParts()) == 0 || o.Name == "mark-notification-read" {
 			continue
 		}
-		asked++
+		tested++
 		want := fault.CodeNotFound
 		if o.Name == "disable-tenant" || o.Name == "enable-tenant" {
 			want = fault.CodeForbidden // a STANDARD tenant's administrator holds neither
 		}
-		var answers [2]fault.Error
-		for i := range answers {
+		var errs [2]fault.Error
+		for i := range errs {
 			q := requestFor(o, admin, uid.New())
 			if i == 0 {
 				for _, part := range o.PathParts() {
@@ -175,19 +174,19 @@ func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
 			_, err := r.call(o.Name, q)
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != want {
-				t.Errorf("%s: %v, want %s", o.Name, err, want)
+				t.Errorf("%s: got %v, want %s", o.Name, err, want)
 				continue
 			}
-			answers[i] = fault.Error{Code: f.Code, Message: f.Message, Reason: f.Reason, Field: f.Field, Permission: f.Permission, Details: f.Details}
+			errs[i] = fault.Error{Code: f.Code, Message: f.Message, Reason: f.Reason, Field: f.Field, Permission: f.Permission, Details: f.Details}
 		}
-		if !reflect.DeepEqual(answers[0], answers[1]) {
-			t.Errorf("%s tells a foreign record from an absent one: %+v, %+v", o.Name, answers[0], answers[1])
+		if !reflect.DeepEqual(errs[0], errs[1]) {
+			t.Errorf("%s: got different errors for a foreign and a missing record: %+v, %+v", o.Name, errs[0], errs[1])
 		}
 	}
-	if asked < 15 {
-		t.Errorf("only %d operations were asked", asked)
+	if tested < 15 {
+		t.Errorf("got %d operations tested, want at least 15", tested)
 	}
-	// Ids in bodies and queries tell no more than those in paths.
+	// Ids in bodies and queries give the same errors too.
 	member := r.roleID(r.acme.id, "Member")
 	for _, user := range []op.UUID{r.globex.people["member"], uid.New()} {
 		r.wantFault("assign-role", request{token: admin, path: map[string]string{"roleId": string(member)}, body: body(fields{"userId": user})}, fault.CodeNotFound, "There is no such user.")
@@ -196,12 +195,12 @@ func TestDirectoryDoesNotTellForeignFromAbsent(t *testing.T) {
 	for _, organisation := range []op.UUID{r.globex.organisation, uid.New()} {
 		r.wantFault("create-user", request{token: admin, body: body(fields{
 			"email": "new@acme.example", "displayName": "N", "roles": []string{"Member"}, "organisationId": organisation,
-		})}, fault.CodeValidation, "The tenant has no such organisation.")
+		})}, fault.CodeValidation, "There is no such organisation in the tenant.")
 	}
 }
 
-// What an answer shows of a user is no secret.
-func TestNoAnswerHoldsAPasswordHash(t *testing.T) {
+// No response contains a password hash.
+func TestDirectoryReads_ReturnNoPasswordHash(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -217,14 +216,14 @@ func TestNoAnswerHoldsAPasswordHash(t *testing.T) {
 		}
 		for _, secret := range []string{"argon2", "assword"} {
 			if containsText(text, secret) {
-				t.Errorf("%s answers %s", name, text)
+				t.Errorf("%s: got response %s, want no password hash", name, text)
 			}
 		}
 	}
 }
 
-// A page holds what it can hold, and all pages together hold everything once.
-func TestDirectoryListsInPages(t *testing.T) {
+// All pages together contain each record exactly once.
+func TestDirectoryLists_PageAllRecordsOnce(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -250,8 +249,8 @@ func TestDirectoryListsInPages(t *testing.T) {
 	}
 }
 
-// The lists that only an office has, or that are about one record.
-func TestFurtherListsInPages(t *testing.T) {
+// Lists of a programme office and lists about one record.
+func TestOfficeAndAssignmentLists_PageAllRecords(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	r.addOffice()
@@ -259,7 +258,7 @@ func TestFurtherListsInPages(t *testing.T) {
 	first := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: office, query: map[string][]string{"limit": {"1"}}})
 	second := must[op.Page[contract.Tenant]](r, "list-tenants", request{token: office, query: map[string][]string{"limit": {"1"}, "cursor": {first.NextCursor}}})
 	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Slug != "acme" || second.Items[0].Slug != "northwind" || second.NextCursor != "" {
-		t.Errorf("tenants: %+v, then %+v", first, second)
+		t.Errorf("list-tenants: got pages %+v and %+v", first, second)
 	}
 	admin := r.login("admin@acme.example")
 	role := r.roleID(r.acme.id, "Member")
@@ -276,7 +275,7 @@ func TestFurtherListsInPages(t *testing.T) {
 		q.query = map[string][]string{"limit": {"1"}, "cursor": {page.NextCursor}}
 	}
 	if len(seen) != 2 || !seen[r.acme.people["member"]] || !seen[r.acme.people["guest"]] {
-		t.Errorf("holders: %v", seen)
+		t.Errorf("list-assignments: got users %v", seen)
 	}
 	q.query = map[string][]string{"cursor": {op.NewCursor("list-assignments", r.acme.id, "no moment", string(role))}}
 	r.wantFault("list-assignments", q, fault.CodeValidation, "cursor")
@@ -293,11 +292,11 @@ func checkPages[T any](r *fixture, name, token string, want int, id func(T) op.U
 		}
 		page := must[op.Page[T]](r, name, request{token: token, query: query})
 		if page.NextCursor != "" && len(page.Items) != 2 {
-			r.t.Errorf("%s: a page of %d with another behind it", name, len(page.Items))
+			r.t.Errorf("%s: got a page of %d before the last page, want 2", name, len(page.Items))
 		}
 		for _, item := range page.Items {
 			if seen[id(item)] {
-				r.t.Errorf("%s: %s is listed twice", name, id(item))
+				r.t.Errorf("%s: got %s twice", name, id(item))
 			}
 			seen[id(item)] = true
 		}
@@ -306,6 +305,6 @@ func checkPages[T any](r *fixture, name, token string, want int, id func(T) op.U
 		}
 	}
 	if len(seen) != want || cursor != "" {
-		r.t.Errorf("%s: %d in all pages, want %d", name, len(seen), want)
+		r.t.Errorf("%s: got %d records in all pages, want %d", name, len(seen), want)
 	}
 }

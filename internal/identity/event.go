@@ -12,10 +12,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// An event's envelope names the record that something happened to, so it is shown by
-// that record's classification, which the payload says. Events of the directory have
-// none. An event of a project without one is from before it was written: whoever may
-// not read the highest tier does not see it.
+// An event names the record that it is about, so the reader needs a clearance for that
+// record's classification, which is in the payload. Events of the directory have none.
+// Older events of projects may lack it; they require the highest clearance.
 var eventColumns = authz.NewColumns(map[string]authz.Column{
 	"resource.tenant": authz.UUID("o.tenant_id"),
 	"resource.classification": authz.Text(
@@ -54,8 +53,8 @@ func listEvents(ctx context.Context, c *executor.Call, in *contract.ListEventsIn
 	}), nil
 }
 
-// loadNotificationFeed asks for the caller's notifications as a whole: a key that is bound to
-// one project has no part of them.
+// loadNotificationFeed returns the resource for the caller's notifications. They belong to
+// the tenant, so a key that is limited to one project cannot read them.
 func loadNotificationFeed[In any](_ context.Context, c *executor.Call, _ *In) (struct{}, authz.Resource, error) {
 	return struct{}{}, tenantResource(c, "notification"), nil
 }
@@ -86,25 +85,25 @@ func listNotifications(ctx context.Context, c *executor.Call, in *contract.ListN
 	}), nil
 }
 
-// canReadAdministratorNotifications asks whether the caller reads the notifications for the
-// tenant's administrators.
+// canReadAdministratorNotifications reports whether the caller may read the notifications
+// for the tenant's administrators.
 func canReadAdministratorNotifications(ctx context.Context, c *executor.Call) (bool, error) {
 	v, err := c.Evaluate(ctx, authz.AdministratorNotifications{Actor: c.Actor.Subject})
 	return v.Allow, err
 }
 
-// markNotificationRead changes nothing that anybody else has to know of, so that
-// there is neither an audit entry nor an event.
+// markNotificationRead marks a notification as read. It writes no audit entry and no event,
+// because nobody else is affected.
 func markNotificationRead(ctx context.Context, c *executor.Call, in *contract.NotificationIn, _ struct{}) (*op.None, error) {
 	administrator, err := canReadAdministratorNotifications(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	there, err := events.MarkRead(ctx, c.DB, c.Tenant, c.Actor.UserID, administrator, in.NotificationID, c.Now)
+	found, err := events.MarkRead(ctx, c.DB, c.Tenant, c.Actor.UserID, administrator, in.NotificationID, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	if !there {
+	if !found {
 		return nil, fault.NotFound("notification")
 	}
 	return &op.None{}, nil

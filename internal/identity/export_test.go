@@ -7,7 +7,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// FoldedName is how the spelling of a role's name is compared.
+// FoldedName exports foldedName for tests.
 func FoldedName(name string) string { return foldedName(name) }
 
 // BeginSession starts a session as login does after it has verified the password.

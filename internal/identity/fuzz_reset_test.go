@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The token of a reset link has one spelling. A text of another form names no reset.
+// A reset token has exactly one spelling. An invalid text gives a token that names no reset.
 func FuzzResetToken(f *testing.F) {
 	f.Add(resetToken{nilUUID, nilUUID, make([]byte, 32)}.String())
 	f.Add("")
@@ -15,12 +15,12 @@ func FuzzResetToken(f *testing.F) {
 		token := parseResetToken(text)
 		if token.secret == nil {
 			if token.tenant != nilUUID || token.id != nilUUID {
-				t.Fatalf("%q names %+v", text, token)
+				t.Fatalf("parseResetToken(%q) = %+v, want nil ids", text, token)
 			}
 			return
 		}
 		if len(token.secret) != 32 || token.String() != text {
-			t.Fatalf("%q is read as %q", text, token.String())
+			t.Fatalf("parseResetToken(%q).String() = %q, want the same text", text, token.String())
 		}
 	})
 }

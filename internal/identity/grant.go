@@ -91,16 +91,16 @@ func (s *Service) recordGrantChange(c *executor.Call, r grantingRole, permission
 }
 
 func unknownPermission(field, name string) error {
-	return fault.Validation(field, fmt.Sprintf("There is no permission %q. list-permissions names them all.", name))
+	return fault.Validation(field, fmt.Sprintf("There is no permission %q. list-permissions lists all permissions.", name))
 }
 
-// policyRole is the role as the policies see it.
+// policyRole returns the role as the policies see it.
 func (r grantingRole) policyRole() authz.HeldRole { return authz.HeldRole{Name: r.Name, Kind: r.Kind} }
 
-// decideGiveAuthority asks whether the caller may give what the question says. Whether it
-// holds it is the policies' answer.
-func (s *Service) decideGiveAuthority(ctx context.Context, c *executor.Call, ask authz.GiveAuthority) error {
-	ask.Actor = c.Actor.Subject
-	v, err := c.Evaluate(ctx, ask)
+// decideGiveAuthority returns an error if the policies do not allow the caller to give the
+// requested authority.
+func (s *Service) decideGiveAuthority(ctx context.Context, c *executor.Call, request authz.GiveAuthority) error {
+	request.Actor = c.Actor.Subject
+	v, err := c.Evaluate(ctx, request)
 	return accountFault(v, err)
 }

@@ -15,7 +15,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// policyRole is the account as the policies see it.
+// policyAccount returns the account as the policies see it.
 func (a accountState) policyAccount() authz.Account {
 	return authz.Account{
 		ID: string(a.ID), Kind: a.PrincipalKind, Status: a.Status, Home: string(a.HomeTenantID),
@@ -23,9 +23,10 @@ func (a accountState) policyAccount() authz.Account {
 	}
 }
 
-// userHoldings reads what a user holds, in the given tenants or, where none is given,
-// in every one, and who the caller is there. With withKeys each active API key of the
-// user is a holding as well: a key keeps the roles that it was issued with.
+// userHoldings returns the authority that a user holds in the given tenants, or in every
+// tenant if none is given, together with the caller's subject in each of them. With
+// withKeys, each active API key is a holding as well, because a key keeps the roles that it
+// was issued with.
 func (s *Service) userHoldings(ctx context.Context, c *executor.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	rows, err := readHoldings(ctx, s.deps.Auth, user, c.Actor.UserID)
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Service) userHoldings(ctx context.Context, c *executor.Call, user op.UU
 		case r.TenantID == c.Tenant:
 			h.Caller = c.Actor.Subject
 		case r.CallerMembership != "":
-			// Without a subject there the caller holds nothing there.
+			// A caller without a subject in this tenant holds nothing in it.
 			if h.Caller, err = c.SubjectInTenant(ctx, r.TenantID, r.Revision); err != nil && !fault.HasCode(err, fault.CodeForbidden) {
 				return nil, err
 			}
@@ -57,7 +58,7 @@ func (s *Service) userHoldings(ctx context.Context, c *executor.Call, user op.UU
 	return list, nil
 }
 
-// keyHoldings gives a holding for each key, in the tenant of h.
+// keyHoldings returns a holding for each key, in the tenant of h.
 func keyHoldings(h authz.Holding, keys []holdingKey) []authz.Holding {
 	list := make([]authz.Holding, len(keys))
 	for i, k := range keys {
@@ -75,7 +76,8 @@ func grantsOf(roles []holdingRole) []authz.Grant {
 	return grants
 }
 
-// newHolding is a row with the delegations that the user received in its tenant.
+// newHolding returns the holding of a row with the delegations that the user received in
+// its tenant.
 func (s *Service) newHolding(ctx context.Context, r holdingRow, user op.UUID) (authz.Holding, error) {
 	h := authz.Holding{
 		Tenant: string(r.TenantID), Membership: r.Membership, Clearance: r.Clearance, CallerMembership: r.CallerMembership,
@@ -87,7 +89,7 @@ func (s *Service) newHolding(ctx context.Context, r holdingRow, user op.UUID) (a
 	}
 	for _, d := range received {
 		g := authz.Grant{Permissions: d.Permissions, Scope: authz.ScopeTenant}
-		// An initiative's projects change, so its delegation counts like one for the tenant.
+		// The projects of an initiative may change, so its delegation counts as tenant-wide.
 		if d.Scope == trackercontract.DelegationProject {
 			g.Scope, g.ScopeID = authz.ScopeProject, string(d.ProjectID)
 		}
@@ -96,8 +98,8 @@ func (s *Service) newHolding(ctx context.Context, r holdingRow, user op.UUID) (a
 	return h, nil
 }
 
-// authorityDigest names what a user holds in every tenant and by delegation: it is
-// the same as long as nothing of that changes.
+// authorityDigest returns a digest of all authority that a user holds in any tenant and by
+// delegation. It changes when that authority changes.
 func (s *Service) authorityDigest(ctx context.Context, user op.UUID) ([]byte, error) {
 	rows, err := readHoldings(ctx, s.deps.Auth, user, "")
 	if err != nil {
@@ -113,45 +115,46 @@ func (s *Service) authorityDigest(ctx context.Context, user op.UUID) ([]byte, er
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
-		return nil, fmt.Errorf("identity: holdings: %w", err)
+		return nil, fmt.Errorf("identity: marshal holdings: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return sum[:], nil
 }
 
-// decideAccount asks whether the caller may change a member's account so. It
-// reads what the question needs: what the account holds for a change that could
-// hand it over, the other administrators for one that stops it.
+// decideAccount returns an error if the policies do not allow the caller to change a
+// member's account. For a change that could hand over the account it passes the account's
+// holdings; for a change that disables the account it passes the number of other
+// administrators.
 func (s *Service) decideAccount(ctx context.Context, c *executor.Call, change authz.AccountChange, user op.UUID) error {
 	account, err := readAccount(ctx, c.DB, user)
 	if err != nil {
 		return err
 	}
-	ask := authz.ChangeAccount{Change: change, Actor: c.Actor.Subject, Account: account.policyAccount()}
+	request := authz.ChangeAccount{Change: change, Actor: c.Actor.Subject, Account: account.policyAccount()}
 	switch change {
 	case authz.ChangeAddress:
-		ask.Holdings, err = s.lockedHoldings(ctx, c, user, false)
+		request.Holdings, err = s.lockedHoldings(ctx, c, user, false)
 	case authz.ActivateAccount:
-		ask.Holdings, err = s.lockedHoldings(ctx, c, user, true)
+		request.Holdings, err = s.lockedHoldings(ctx, c, user, true)
 	case authz.ResetPassword:
 		if !account.AddressConfirmed || !account.HasPassword {
-			ask.Holdings, err = s.lockedHoldings(ctx, c, user, false)
+			request.Holdings, err = s.lockedHoldings(ctx, c, user, false)
 		}
 	case authz.RestoreMembership:
-		ask.Holdings, err = s.lockedHoldings(ctx, c, user, true, c.Tenant)
+		request.Holdings, err = s.lockedHoldings(ctx, c, user, true, c.Tenant)
 	case authz.SuspendAccount, authz.DeleteAccount, authz.StopMembership:
-		if ask.OtherAdministrators, err = s.countOtherAdministrators(ctx, c, user); err == nil {
-			ask.Roles, err = s.rolesInTenant(ctx, c, user)
+		if request.OtherAdministrators, err = s.countOtherAdministrators(ctx, c, user); err == nil {
+			request.Roles, err = s.rolesInTenant(ctx, c, user)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	v, err := c.Evaluate(ctx, ask)
+	v, err := c.Evaluate(ctx, request)
 	return accountFault(v, err)
 }
 
-// lockedHoldings reads holdings while nobody changes grants of the acting tenant.
+// lockedHoldings returns the user's holdings after locking the grants of the current tenant.
 func (s *Service) lockedHoldings(ctx context.Context, c *executor.Call, user op.UUID, withKeys bool, tenants ...op.UUID) ([]authz.Holding, error) {
 	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (s *Service) lockedHoldings(ctx context.Context, c *executor.Call, user op.
 	return s.userHoldings(ctx, c, user, withKeys, tenants...)
 }
 
-// rolesInTenant are the roles that a user holds in the acting tenant.
+// rolesInTenant returns the roles that a user holds in the current tenant.
 func (s *Service) rolesInTenant(ctx context.Context, c *executor.Call, user op.UUID) ([]authz.HeldRole, error) {
 	held, err := readHeldRoles(ctx, c.DB, c.Tenant, user)
 	if err != nil {
@@ -172,9 +175,8 @@ func (s *Service) rolesInTenant(ctx context.Context, c *executor.Call, user op.U
 	return roles, nil
 }
 
-// countOtherAdministrators counts the active people besides one user who
-// administer the tenant. The tenant's row is locked first, so of two changes at
-// once the second sees the first.
+// countOtherAdministrators counts the tenant's active administrators except one user. It
+// locks the tenant's row first, so of two concurrent changes the second one sees the first.
 func (s *Service) countOtherAdministrators(ctx context.Context, c *executor.Call, user op.UUID) (int, error) {
 	if err := lockTenant(ctx, c.DB, c.Tenant); err != nil {
 		return 0, err

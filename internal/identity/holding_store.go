@@ -7,8 +7,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// holdingRow is what a user holds in one tenant, and the membership that another
-// user, the caller, has there.
+// holdingRow is what a user holds in one tenant, with the caller's membership in it.
 type holdingRow struct {
 	TenantID         op.UUID
 	Revision         int64
@@ -19,14 +18,14 @@ type holdingRow struct {
 	Keys             []holdingKey
 }
 
-// holdingKey is what the token of an active API key says, with what its roles grant
-// now.
+// holdingKey contains the clearance and roles of an active API key, with what the roles
+// grant now.
 type holdingKey struct {
 	Clearance string        `json:"clearance"`
 	Roles     []holdingRole `json:"roles"`
 }
 
-// holdingRole is an assignment with what its role grants now.
+// holdingRole is a role assignment with the permissions that its role grants now.
 type holdingRole struct {
 	Scope  string   `json:"scope"`
 	ID     string   `json:"id"`
@@ -64,12 +63,12 @@ LEFT JOIN identity.memberships c ON c.tenant_id = m.tenant_id AND c.user_id = nu
 WHERE m.user_id = @user
 ORDER BY m.tenant_id`
 
-// readHoldings reads with parapet_auth: what a user holds in every tenant.
+// readHoldings reads what a user holds in every tenant. q must connect as parapet_auth.
 func readHoldings(ctx context.Context, q postgres.Querier, user, caller op.UUID) ([]holdingRow, error) {
 	return postgres.Collect[holdingRow](ctx, q, holdingsSQL, postgres.Args{"user": user, "caller": caller})
 }
 
-// accountState is what decides about a change of an account beside what it holds.
+// accountState is the state of an account that the policies check before changing it.
 type accountState struct {
 	ID               op.UUID
 	HomeTenantID     op.UUID
@@ -85,7 +84,7 @@ SELECT u.id, u.home_tenant_id, u.principal_kind, u.email, u.status, u.has_passwo
 FROM identity.users u
 WHERE u.id = @user`
 
-// lockAccountSQL finds the account in its home tenant alone: no other may lock it.
+// lockAccountSQL finds the account only in its home tenant, because no other may lock it.
 const lockAccountSQL = `
 SELECT u.id, u.home_tenant_id, u.principal_kind, u.email, u.status, u.has_password, u.address_confirmed
 FROM identity.users u

@@ -15,7 +15,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// Kinds of keys.
+// Values of contract.Key.Kind.
 const (
 	keyPersonal = "PERSONAL"
 	keyService  = "SERVICE"
@@ -31,20 +31,20 @@ func (s *Service) keyOperations() []op.Bound {
 }
 
 func (s *Service) issueServiceKey(ctx context.Context, c *executor.Call, in *contract.IssueServiceKeyIn) (*contract.IssuedKey, error) {
-	// From here on nobody changes a grant, so that what is validated is what the
-	// key is issued for.
+	// Lock the grants, so that the key is issued for the grants that the policies have
+	// checked.
 	if err := lockGrants(ctx, c.DB, c.Tenant); err != nil {
 		return nil, err
 	}
 	target, held, err := readPrincipal(ctx, c.DB, c.Tenant, in.TargetUserID)
-	ask := authz.IssueServiceKey{Actor: c.Actor.Subject, Settings: s.deps.Keys}
+	request := authz.IssueServiceKey{Actor: c.Actor.Subject, Settings: s.deps.Keys}
 	switch {
 	case err == nil:
-		ask.Target = servicePrincipal(c.Tenant, target, held)
+		request.Target = servicePrincipal(c.Tenant, target, held)
 	case !postgres.IsNoRows(err):
 		return nil, err
 	}
-	v, err := c.Evaluate(ctx, ask)
+	v, err := c.Evaluate(ctx, request)
 	if err := verdictError(v, err, "service principal"); err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (s *Service) issueKey(ctx context.Context, c *executor.Call, in *contract.I
 	if err != nil {
 		return nil, err
 	}
-	// A key takes over what its owner may do by this very session: roles that are
-	// stored but not in effect stay out of it.
+	// A key gets only roles that are effective in this session; roles that are assigned but
+	// not in the session's token are left out.
 	roles, scopes := tokenRoles(held, c.Actor.Subject.Roles())
 	clearance := self.Clearance
 	if clearance != "" {
@@ -88,7 +88,7 @@ func (s *Service) issueKey(ctx context.Context, c *executor.Call, in *contract.I
 	})
 }
 
-// newKey is a key that the policies have allowed.
+// newKey is a key that the policies have allowed to issue.
 type newKey struct {
 	kind, label string
 	days        int
@@ -96,7 +96,7 @@ type newKey struct {
 	changes     map[string]any
 }
 
-// createKey records the key and signs its token; the one place that does.
+// createKey stores the key's record and signs its token. All keys are issued here.
 func (s *Service) createKey(ctx context.Context, c *executor.Call, n newKey) (*contract.IssuedKey, error) {
 	claims := n.claims
 	claims.ID, claims.Tenant = uid.New(), c.Tenant
@@ -127,19 +127,19 @@ func (s *Service) createKey(ctx context.Context, c *executor.Call, n newKey) (*c
 
 func (s *Service) listKeys(ctx context.Context, c *executor.Call, in *contract.ListKeysIn) (*op.Page[contract.Key], error) {
 	owner := c.Actor.UserID
-	ask := authz.ListKeys{Actor: c.Actor.Subject}
+	request := authz.ListKeys{Actor: c.Actor.Subject}
 	if in.ServiceUserID != "" {
 		owner = in.ServiceUserID
-		ask.Owner = &authz.KeyOwner{ID: string(owner)}
+		request.Owner = &authz.KeyOwner{ID: string(owner)}
 		p, _, err := readPrincipal(ctx, c.DB, c.Tenant, owner)
 		switch {
 		case err == nil:
-			ask.Owner.Tenant, ask.Owner.Kind = string(c.Tenant), p.Kind
+			request.Owner.Tenant, request.Owner.Kind = string(c.Tenant), p.Kind
 		case !postgres.IsNoRows(err):
 			return nil, err
 		}
 	}
-	if err := requireListPermission(ctx, c, ask); err != nil {
+	if err := requireListPermission(ctx, c, request); err != nil {
 		return nil, err
 	}
 	after, err := keysAfterCursor(in.Cursor, c.Tenant)
@@ -162,8 +162,8 @@ func (s *Service) listKeys(ctx context.Context, c *executor.Call, in *contract.L
 	return page, nil
 }
 
-func requireListPermission(ctx context.Context, c *executor.Call, ask authz.ListKeys) error {
-	v, err := c.Evaluate(ctx, ask)
+func requireListPermission(ctx context.Context, c *executor.Call, request authz.ListKeys) error {
+	v, err := c.Evaluate(ctx, request)
 	return verdictError(v, err, "service principal")
 }
 
@@ -185,29 +185,29 @@ func keysAfterCursor(cursor string, tenant op.UUID) (*keyCursor, error) {
 
 func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.RevokeKeyIn) (*contract.Key, error) {
 	row, err := lockKey(ctx, c.DB, c.Tenant, in.KeyID)
-	ask := authz.RevokeKey{
+	request := authz.RevokeKey{
 		Actor: c.Actor.Subject, ServiceOwned: in.ServiceOwned, Key: authz.Key{JTI: string(in.KeyID)},
 	}
 	switch {
 	case err == nil:
-		ask.Key.Tenant = string(row.TenantID)
-		ask.Key.Owner = authz.KeyOwner{ID: string(row.OwnerID), Tenant: string(row.TenantID), Kind: row.OwnerKind}
+		request.Key.Tenant = string(row.TenantID)
+		request.Key.Owner = authz.KeyOwner{ID: string(row.OwnerID), Tenant: string(row.TenantID), Kind: row.OwnerKind}
 	case !postgres.IsNoRows(err):
 		return nil, err
 	}
-	v, err := c.Evaluate(ctx, ask)
+	v, err := c.Evaluate(ctx, request)
 	if err := verdictError(v, err, "API key"); err != nil {
 		return nil, err
 	}
 	reason := strings.TrimSpace(in.Reason)
 	if in.ServiceOwned && reason == "" {
-		return nil, fault.Validation("reason", "The field reason is required for a key of a service principal.")
+		return nil, fault.Validation("reason", "The field reason is required to revoke a key of a service principal.")
 	}
 	if row.RevokedAt != nil {
-		// Nothing changes, so the answer only shows the record, as a list does.
+		// Nothing changes, so the caller must be allowed to read the record.
 		list := authz.ListKeys{Actor: c.Actor.Subject}
 		if in.ServiceOwned {
-			list.Owner = &ask.Key.Owner
+			list.Owner = &request.Key.Owner
 		}
 		if err := requireListPermission(ctx, c, list); err != nil {
 			return nil, err
@@ -228,7 +228,8 @@ func (s *Service) revokeKey(ctx context.Context, c *executor.Call, in *contract.
 	return &k, nil
 }
 
-// verdictError turns a refusal of the policies into the answer.
+// verdictError returns nil if the policies allow the request, and otherwise their denial as
+// an error. noun is the record type in a NOT_FOUND error.
 func verdictError(v authz.Verdict, err error, noun string) error {
 	if err == nil && v.Allow {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"parapet/internal/token"
 )
 
-// keyRow is a key record with the kind of its owner.
+// keyRow is an API key with the kind of its owner.
 type keyRow struct {
 	JTI          op.UUID
 	TenantID     op.UUID
@@ -50,9 +50,9 @@ func toUTC(t *time.Time) *time.Time {
 	return &u
 }
 
-// lockGrantsSQL keeps roles, grants, assignments and memberships of the tenant
-// as they are until the transaction ends: each change of them counts up the
-// tenant's revision and so waits for this row.
+// lockGrantsSQL prevents changes of the tenant's roles, grants, assignments and memberships
+// until the transaction ends: each such change updates the tenant's revision and waits for
+// this lock.
 const lockGrantsSQL = `SELECT grants_revision FROM identity.tenants WHERE id = @tenant FOR SHARE`
 
 func lockGrants(ctx context.Context, q postgres.Querier, tenant op.UUID) error {
@@ -60,7 +60,7 @@ func lockGrants(ctx context.Context, q postgres.Querier, tenant op.UUID) error {
 	return q.QueryRow(ctx, lockGrantsSQL, postgres.Args{"tenant": tenant}).Scan(&revision)
 }
 
-// principalRow is a user in a tenant, as key issuance looks at it.
+// principalRow is a user of a tenant with the fields that key issuance needs.
 type principalRow struct {
 	ID             op.UUID
 	Kind           string
@@ -78,8 +78,8 @@ FROM identity.memberships m
 JOIN identity.users u ON u.id = m.user_id
 WHERE m.tenant_id = @tenant AND m.user_id = @user`
 
-// readPrincipal gives a user of the tenant with its roles; ErrNoRows when there
-// is none. A SERVICE principal of another home is not one of this tenant's.
+// readPrincipal returns a user of the tenant with its roles, or ErrNoRows. A SERVICE
+// principal is only found in its home tenant.
 func readPrincipal(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (principalRow, []heldRole, error) {
 	p, err := postgres.One[principalRow](ctx, q, principalSQL, postgres.Args{"tenant": tenant, "user": user})
 	if err != nil {
@@ -89,7 +89,7 @@ func readPrincipal(ctx context.Context, q postgres.Querier, tenant, user op.UUID
 	return p, held, err
 }
 
-// servicePrincipal is the form in which the policies are asked about one.
+// servicePrincipal returns the service principal as the policies see it.
 func servicePrincipal(tenant op.UUID, p principalRow, held []heldRole) authz.ServicePrincipal {
 	t := authz.ServicePrincipal{
 		ID: string(p.ID), Tenant: string(tenant), Kind: p.Kind, Status: p.Status, Membership: p.Membership, IntegrationKey: p.IntegrationKey,
@@ -100,8 +100,8 @@ func servicePrincipal(tenant op.UUID, p principalRow, held []heldRole) authz.Ser
 	return t
 }
 
-// lockOwnerSQL has a user's keys issued one after the other, so that each count
-// sees the keys before.
+// lockOwnerSQL serializes the issuing of keys for one user, so that each count includes the
+// keys issued before.
 const lockOwnerSQL = `
 SELECT user_id::text FROM identity.memberships WHERE tenant_id = @tenant AND user_id = @user FOR NO KEY UPDATE`
 
@@ -109,8 +109,8 @@ const countActiveKeysSQL = `
 SELECT count(*) FROM identity.api_keys
 WHERE tenant_id = @tenant AND owner_id = @user AND kind = 'PERSONAL' AND revoked_at IS NULL AND expires_at > @now`
 
-// countActiveKeys counts the personal keys of a user that are neither revoked nor
-// expired. Until the transaction ends, nobody else counts them.
+// countActiveKeys counts the personal keys of a user that are neither revoked nor expired.
+// It locks the count for this user until the transaction ends.
 func countActiveKeys(ctx context.Context, q postgres.Querier, tenant, user op.UUID, now time.Time) (int, error) {
 	var id string
 	if err := q.QueryRow(ctx, lockOwnerSQL, postgres.Args{"tenant": tenant, "user": user}).Scan(&id); err != nil {
@@ -125,12 +125,11 @@ const insertKeySQL = `
 INSERT INTO identity.api_keys (tenant_id, jti, label, owner_id, kind, expires_at, created_by, created_at, roles, clearance)
 VALUES (@tenant, @jti, @label, @owner, @kind, @expires, @by, @now, @roles, nullif(@clearance, ''))`
 
-// insertKey records a key and what its token says: the roles and the clearance of
-// the claims.
+// insertKey stores a key with the roles and the clearance of its claims.
 func insertKey(ctx context.Context, q postgres.Querier, k contract.Key, claims token.Claims) error {
 	roles, err := json.Marshal(keyRoles(claims))
 	if err != nil {
-		return fmt.Errorf("identity: roles of a key: %w", err)
+		return fmt.Errorf("identity: marshal the roles of a key: %w", err)
 	}
 	_, err = q.Exec(ctx, insertKeySQL, postgres.Args{
 		"tenant": k.TenantID, "jti": k.JTI, "label": k.Label, "owner": k.Owner, "kind": k.Kind, "expires": k.Expiry, "by": k.CreatedBy, "now": k.CreatedAt,
@@ -139,15 +138,15 @@ func insertKey(ctx context.Context, q postgres.Querier, k contract.Key, claims t
 	return err
 }
 
-// keyRole is a role of a key's token in one scope.
+// keyRole is a role in a key's token, in one scope.
 type keyRole struct {
 	Role  string `json:"role"`
 	Scope string `json:"scope"`
 	ID    string `json:"id"`
 }
 
-// keyRoles lists the roles of a token with their scopes. A role without scopes in the
-// token is held in the tenant.
+// keyRoles returns the roles of a token with their scopes. A role without scopes is held in
+// the whole tenant.
 func keyRoles(claims token.Claims) []keyRole {
 	roles := []keyRole{}
 	for _, name := range claims.Roles {
@@ -173,7 +172,7 @@ WHERE k.tenant_id = @tenant AND k.owner_id = @owner
 ORDER BY k.created_at DESC, k.jti DESC
 LIMIT @most`
 
-// keyCursor is where a page of keys starts: behind this one.
+// keyCursor is the position of the last key on the previous page.
 type keyCursor struct {
 	createdAt time.Time
 	jti       op.UUID

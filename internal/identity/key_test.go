@@ -20,7 +20,7 @@ import (
 
 func daysBetween(from, to time.Time) float64 { return to.Sub(from).Hours() / 24 }
 
-func TestServiceKey(t *testing.T) {
+func TestIssueServiceKey_ReturnsKeyAndRecordsIt(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
@@ -28,46 +28,46 @@ func TestServiceKey(t *testing.T) {
 	before := r.clock.Now()
 	k := must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": " PT_AUTH_TOKEN ", "targetUserId": user})})
 	if k.Owner != user || k.TenantID != r.acme.id || k.Kind != "SERVICE" || k.Label != "PT_AUTH_TOKEN" || k.ID != k.JTI || k.CreatedBy != r.acme.people["admin"] {
-		t.Errorf("record %+v", k)
+		t.Errorf("got record %+v", k)
 	}
 	claims, err := r.tokens.Verify(k.Token, token.APIKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := daysBetween(claims.IssuedAt, claims.ExpiresAt); d != 90 {
-		t.Errorf("it lives %v days", d)
+		t.Errorf("got a lifetime of %v days, want 90", d)
 	}
 	if claims.ID != k.JTI || claims.Subject != user || claims.Tenant != r.acme.id || claims.PrincipalKind != "SERVICE" ||
 		!slices.Equal(claims.Roles, []string{"multi-llm-review"}) || claims.RoleScopes != nil || !claims.ExpiresAt.Equal(k.Expiry) || claims.IssuedAt.Before(before.Truncate(time.Second)) {
-		t.Errorf("claims %+v", claims)
+		t.Errorf("got claims %+v", claims)
 	}
 	header, err := base64.RawURLEncoding.DecodeString(strings.Split(k.Token, ".")[0])
 	if err != nil || !contains(string(header), `"typ":"pt-api-key+jwt"`) {
-		t.Errorf("header %s, %v", header, err)
+		t.Errorf("got header %s, %v", header, err)
 	}
 	me := must[contract.MeOut](r, "me", request{token: k.Token})
 	if me.User.ID != user || me.User.PrincipalKind != "SERVICE" || me.User.IntegrationKey != "multi-llm-review" || me.TokenKind != "api_key" {
-		t.Errorf("me %+v", me)
+		t.Errorf("got me %+v", me)
 	}
 	names := []string{}
 	for _, p := range must[contract.PermissionsOut](r, "permissions", request{token: k.Token}).Permissions {
 		names = append(names, p.Name)
 	}
 	if !slices.Equal(names, []string{"projects.read", "tasks.read"}) {
-		t.Errorf("permissions %v", names)
+		t.Errorf("got permissions %v", names)
 	}
-	// The entry names both by their ids, and is published.
+	// The audit entry contains the ids of the administrator and the owner.
 	changes := queryValue[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.issued' AND resource_id = $1 AND actor_id = $2`, string(k.ID), r.acme.people["admin"])
 	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || contains(changes, "@") {
-		t.Errorf("changes %s", changes)
+		t.Errorf("audit entry: got changes %s", changes)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created' AND payload->'resource'->>'resourceId' = $1`, string(k.ID)); n != 1 {
-		t.Errorf("%d events of the critical entry", n)
+		t.Errorf("got %d audit.entry.created events, want 1", n)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_issued' AND aggregate_id = $1`, string(user)); n != 1 {
-		t.Errorf("%d events of the issue", n)
+		t.Errorf("got %d key_issued events, want 1", n)
 	}
-	// No part of the token is kept anywhere.
+	// No part of the token is stored.
 	signature := k.Token[strings.LastIndexByte(k.Token, '.')+1:]
 	for _, sql := range []string{
 		`SELECT coalesce(string_agg(k::text, ' '), '') FROM identity.api_keys k`,
@@ -75,16 +75,16 @@ func TestServiceKey(t *testing.T) {
 		`SELECT coalesce(string_agg(o::text, ' '), '') FROM events.outbox o`,
 	} {
 		if contains(queryValue[string](r, sql), signature) {
-			t.Errorf("the token is in what this finds: %s", sql)
+			t.Errorf("found the token with %s", sql)
 		}
 	}
 	if text := body(must[op.Page[contract.Key]](r, "list-keys", request{token: admin, query: url.Values{"serviceUserId": {string(user)}}})); contains(text, signature) || !contains(text, string(k.ID)) {
-		t.Errorf("list %s", text)
+		t.Errorf("list-keys: got %s", text)
 	}
 }
 
-// The body is strict: what is not label or targetUserId is named.
-func TestKeyBodiesAreStrict(t *testing.T) {
+// Unknown and invalid fields are rejected, and the error names the field.
+func TestIssueKey_RejectsInvalidBodies(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
@@ -111,46 +111,46 @@ func TestKeyBodiesAreStrict(t *testing.T) {
 		r.wantFault(c.operation, request{token: admin, body: c.body}, fault.CodeValidation, c.field)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
-		t.Errorf("%d keys were issued", n)
+		t.Errorf("got %d keys, want none", n)
 	}
 }
 
-func TestPersonalKeyLifetimes(t *testing.T) {
+func TestIssueKey_LimitsLifetime(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	for _, c := range []struct {
-		who      string
-		settings authz.KeySettings
-		wish     any
-		days     float64
-		cap      int // of a refusal
+		who       string
+		settings  authz.KeySettings
+		requested any
+		days      float64
+		cap       int // the maximum in the error; 0 if the request is allowed
 	}{
 		{who: "admin", days: 14},
-		{who: "admin", wish: 1, days: 1},
-		{who: "admin", wish: 30, days: 30},
-		{who: "admin", wish: 31, cap: 30},
-		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 90}, wish: 90, days: 90},
-		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 90}, wish: 91, cap: 90},
-		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 1000}, wish: 365, days: 365},
-		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 1000}, wish: 366, cap: 365},
+		{who: "admin", requested: 1, days: 1},
+		{who: "admin", requested: 30, days: 30},
+		{who: "admin", requested: 31, cap: 30},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 90}, requested: 90, days: 90},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 90}, requested: 91, cap: 90},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 1000}, requested: 365, days: 365},
+		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 1000}, requested: 366, cap: 365},
 		{who: "admin", settings: authz.KeySettings{MaxAdminDays: 7}, days: 7},
 		{who: "member", days: 30},
-		{who: "member", wish: 365, days: 365},
-		{who: "member", wish: 366, cap: 365},
-		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, wish: 61, cap: 60},
-		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, wish: 60, days: 60},
+		{who: "member", requested: 365, days: 365},
+		{who: "member", requested: 366, cap: 365},
+		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, requested: 61, cap: 60},
+		{who: "member", settings: authz.KeySettings{MaxUserDays: 60}, requested: 60, days: 60},
 	} {
 		r.startService(fixtureOptions{keys: c.settings})
 		in := fields{"label": "laptop"}
-		if c.wish != nil {
-			in["expiresInDays"] = c.wish
+		if c.requested != nil {
+			in["expiresInDays"] = c.requested
 		}
 		q := request{token: r.login(c.who + "@acme.example"), body: body(in)}
 		if c.cap > 0 {
 			_, err := r.call("issue-key", q)
 			f := fault.From(err)
 			if f == nil || f.Code != fault.CodeValidation || f.Field != "expiresInDays" || f.Details["cap"] != c.cap || !contains(f.Message, "to "+strconv.Itoa(c.cap)) {
-				t.Errorf("%+v: %v", c, err)
+				t.Errorf("%+v: got %v, want VALIDATION with the maximum", c, err)
 			}
 			continue
 		}
@@ -160,26 +160,26 @@ func TestPersonalKeyLifetimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := daysBetween(claims.IssuedAt, claims.ExpiresAt); got != c.days {
-			t.Errorf("%+v: %v days", c, got)
+			t.Errorf("%+v: got a lifetime of %v days", c, got)
 		}
 		if k.Kind != "PERSONAL" || k.Owner != r.acme.people[c.who] || claims.Subject != k.Owner {
-			t.Errorf("%+v: %+v", c, k)
+			t.Errorf("%+v: got key %+v", c, k)
 		}
 	}
 }
 
-// A blank expiry is one that is null, or not there.
-func TestBlankExpiry(t *testing.T) {
+// null and an absent expiresInDays both give the default lifetime.
+func TestIssueKey_WithNullExpiry_UsesDefaultLifetime(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	k := must[contract.IssuedKey](r, "issue-key", request{token: r.login("admin@acme.example"), body: `{"label":"laptop","expiresInDays":null}`})
 	if d := daysBetween(k.CreatedAt.Truncate(time.Second), k.Expiry); d != 14 {
-		t.Errorf("%v days", d)
+		t.Errorf("got a lifetime of %v days, want 14", d)
 	}
 }
 
-// What a session may not do, the key that it makes may not either.
-func TestPersonalKeyTakesOverWhatIsInEffect(t *testing.T) {
+// A key gets only roles and the clearance that are effective in the issuing session.
+func TestIssueKey_CopiesEffectiveRolesOnly(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	session := r.login("member@acme.example")
@@ -192,39 +192,39 @@ func TestPersonalKeyTakesOverWhatIsInEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(claims.Roles, []string{"Member"}) || claims.Clearance != "INTERNAL" {
-		t.Errorf("claims %+v", claims)
+		t.Errorf("got claims %+v, want the role Member and the clearance INTERNAL", claims)
 	}
-	// And its roles are a snapshot, what they grant is live.
+	// The roles are fixed in the token, but their grants are read on each request.
 	r.exec(`DELETE FROM identity.role_grants g USING identity.roles r WHERE r.tenant_id = g.tenant_id AND r.id = g.role_id AND r.name = 'Member' AND g.permission = 'task.create'`)
 	for _, p := range must[contract.PermissionsOut](r, "permissions", request{token: k.Token}).Permissions {
 		if p.Name == "task.create" {
-			t.Error("a grant that was taken from the role is still in effect")
+			t.Error("key still has a permission that was removed from its role")
 		}
 	}
 }
 
-func TestServiceKeyRefusals(t *testing.T) {
+func TestIssueServiceKey_Denials(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	users := r.provision(r.acme)
 	foreign := r.provision(r.globex)["multi-llm-review"]
 	user := users["multi-llm-review"]
-	ask := func(who string, target op.UUID) request {
-		return request{token: who, body: body(fields{"label": "ci", "targetUserId": target})}
+	issueRequest := func(token string, target op.UUID) request {
+		return request{token: token, body: body(fields{"label": "ci", "targetUserId": target})}
 	}
 	admin := r.login("admin@acme.example")
 	key := must[contract.IssuedKey](r, "issue-key", request{token: admin, body: body(fields{"label": "laptop"})}).Token
 	const op = "issue-service-key"
-	r.wantFault(op, ask(key, user), fault.CodeForbidden, "session")
+	r.wantFault(op, issueRequest(key, user), fault.CodeForbidden, "session")
 	for _, who := range []string{"member", "guest", "platform"} {
-		r.wantFault(op, ask(r.login(who+"@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
+		r.wantFault(op, issueRequest(r.login(who+"@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
 	}
-	r.wantFault(op, ask(admin, foreign), fault.CodeNotFound, "")
-	r.wantFault(op, ask(admin, uid.New()), fault.CodeNotFound, "")
-	r.wantFault(op, ask(admin, r.globex.people["admin"]), fault.CodeNotFound, "")
-	r.wantFault(op, ask(admin, r.acme.people["member"]), fault.CodeForbidden, "no service principal")
+	r.wantFault(op, issueRequest(admin, foreign), fault.CodeNotFound, "")
+	r.wantFault(op, issueRequest(admin, uid.New()), fault.CodeNotFound, "")
+	r.wantFault(op, issueRequest(admin, r.globex.people["admin"]), fault.CodeNotFound, "")
+	r.wantFault(op, issueRequest(admin, r.acme.people["member"]), fault.CodeForbidden, "no service principal")
 
-	for _, c := range []struct{ change, back, says string }{
+	for _, c := range []struct{ changeSQL, restoreSQL, wantText string }{
 		{`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, "not active"},
 		{`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, "not active"},
 		{`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, role_id, 'task.update' FROM identity.role_assignments WHERE user_id = $1`,
@@ -236,20 +236,20 @@ func TestServiceKeyRefusals(t *testing.T) {
 		{`UPDATE identity.role_assignments SET scope = 'organisation', scope_id = gen_random_uuid() WHERE user_id = $1`,
 			`UPDATE identity.role_assignments SET scope = 'tenant', scope_id = NULL WHERE user_id = $1`, ""},
 	} {
-		r.exec(c.change, user)
-		r.wantFault(op, ask(admin, user), fault.CodeConflict, c.says)
-		r.exec(c.back, user)
-		if _, err := r.call(op, ask(admin, user)); err != nil {
-			t.Errorf("after %s: %v", c.back, err)
+		r.exec(c.changeSQL, user)
+		r.wantFault(op, issueRequest(admin, user), fault.CodeConflict, c.wantText)
+		r.exec(c.restoreSQL, user)
+		if _, err := r.call(op, issueRequest(admin, user)); err != nil {
+			t.Errorf("after %s: got %v, want no error", c.restoreSQL, err)
 		}
 	}
 
-	// The permission is that of the stored assignments, at this very moment.
+	// The permission requires a role assignment at the time of the request.
 	r.exec(`DELETE FROM identity.role_assignments WHERE user_id = $1`, r.acme.people["admin"])
-	r.wantFault(op, ask(admin, user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault(op, issueRequest(admin, user), fault.CodeForbidden, "api_key.issue_for_service")
 }
 
-func TestServiceKeyNeedsNinetyDays(t *testing.T) {
+func TestIssueServiceKey_RequiresMaximumOfAtLeastNinetyDays(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
@@ -264,7 +264,7 @@ func TestServiceKeyNeedsNinetyDays(t *testing.T) {
 	}
 }
 
-func TestListKeys(t *testing.T) {
+func TestListKeys_ReturnsOwnOrServiceKeys(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
@@ -284,7 +284,7 @@ func TestListKeys(t *testing.T) {
 		page := must[op.Page[contract.Key]](r, "list-keys", request{token: member, query: q})
 		for _, k := range page.Items {
 			if k.Owner != r.acme.people["member"] {
-				t.Errorf("a key of %s", k.Owner)
+				t.Errorf("list-keys: got a key of user %s", k.Owner)
 			}
 			seen = append(seen, k.ID)
 		}
@@ -294,33 +294,33 @@ func TestListKeys(t *testing.T) {
 	}
 	slices.Reverse(seen)
 	if !slices.Equal(seen, issued) {
-		t.Errorf("listed %v, issued %v", seen, issued)
+		t.Errorf("list-keys: got %v, want %v", seen, issued)
 	}
-	of := func(who string, id op.UUID) request {
-		return request{token: who, query: url.Values{"serviceUserId": {string(id)}}}
+	listRequest := func(token string, id op.UUID) request {
+		return request{token: token, query: url.Values{"serviceUserId": {string(id)}}}
 	}
-	if n := len(must[op.Page[contract.Key]](r, "list-keys", of(admin, user)).Items); n != 1 {
-		t.Errorf("%d keys of the service principal", n)
+	if n := len(must[op.Page[contract.Key]](r, "list-keys", listRequest(admin, user)).Items); n != 1 {
+		t.Errorf("list-keys of the service principal: got %d keys, want 1", n)
 	}
-	r.wantFault("list-keys", of(member, user), fault.CodeForbidden, "api_key.issue_for_service")
-	r.wantFault("list-keys", of(admin, r.acme.people["member"]), fault.CodeNotFound, "")
-	r.wantFault("list-keys", of(admin, uid.New()), fault.CodeNotFound, "")
-	r.wantFault("list-keys", of(r.login("admin@globex.example"), user), fault.CodeNotFound, "")
-	r.wantFault("list-keys", of(r.login("platform@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault("list-keys", listRequest(member, user), fault.CodeForbidden, "api_key.issue_for_service")
+	r.wantFault("list-keys", listRequest(admin, r.acme.people["member"]), fault.CodeNotFound, "")
+	r.wantFault("list-keys", listRequest(admin, uid.New()), fault.CodeNotFound, "")
+	r.wantFault("list-keys", listRequest(r.login("admin@globex.example"), user), fault.CodeNotFound, "")
+	r.wantFault("list-keys", listRequest(r.login("platform@acme.example"), user), fault.CodeForbidden, "api_key.issue_for_service")
 	r.wantFault("list-keys", request{token: r.login("platform@acme.example")}, fault.CodeForbidden, "api_key.read.own")
 	r.wantFault("list-keys", request{token: member, query: url.Values{"cursor": {"x"}}}, fault.CodeValidation, "cursor")
 	r.wantFault("list-keys", request{token: member, query: url.Values{"serviceUserId": {"x"}}}, fault.CodeValidation, "serviceUserId")
 }
 
-func TestRevokeKey(t *testing.T) {
+func TestRevokeKey_RequiresOwnerOrServicePermission(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	own := must[contract.IssuedKey](r, "issue-key", request{token: member, body: body(fields{"label": "laptop"})})
 	service := must[contract.IssuedKey](r, "issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
-	revoke := func(who string, key op.UUID, serviceOwned bool, reason string) request {
-		q := request{token: who, path: map[string]string{"keyId": string(key)}, query: url.Values{}}
+	revoke := func(token string, key op.UUID, serviceOwned bool, reason string) request {
+		q := request{token: token, path: map[string]string{"keyId": string(key)}, query: url.Values{}}
 		if serviceOwned {
 			q.query.Set("serviceOwned", "true")
 		}
@@ -330,11 +330,11 @@ func TestRevokeKey(t *testing.T) {
 		return q
 	}
 	const name = "revoke-key"
-	// Only its owner revokes a person's key.
+	// Only its owner can revoke a person's key.
 	r.wantFault(name, revoke(admin, own.ID, true, "left"), fault.CodeForbidden, "person")
 	r.wantFault(name, revoke(admin, own.ID, false, "left"), fault.CodeNotFound, "")
 	must[contract.MeOut](r, "me", request{token: own.Token})
-	// A service principal's takes the permission, the path and a reason.
+	// Revoking a service principal's key requires the permission, serviceOwned and a reason.
 	r.wantFault(name, revoke(member, service.ID, true, "left"), fault.CodeForbidden, "api_key.issue_for_service")
 	r.wantFault(name, revoke(r.login("admin@globex.example"), service.ID, true, "left"), fault.CodeNotFound, "")
 	r.wantFault(name, revoke(admin, service.ID, false, "left"), fault.CodeNotFound, "")
@@ -346,34 +346,34 @@ func TestRevokeKey(t *testing.T) {
 
 	first := must[contract.Key](r, name, revoke(admin, service.ID, true, "rotated"))
 	if first.RevokedAt == nil || first.RevokedBy != r.acme.people["admin"] || first.RevokeReason != "rotated" {
-		t.Errorf("%+v", first)
+		t.Errorf("revoke-key: got %+v", first)
 	}
 	r.wantFault("me", request{token: service.Token}, fault.CodeUnauthorized, "")
 	again := must[contract.Key](r, name, revoke(admin, service.ID, true, "again"))
 	if !again.RevokedAt.Equal(*first.RevokedAt) || again.RevokeReason != "rotated" {
-		t.Errorf("a revoked key has changed: %+v", again)
+		t.Errorf("second revoke-key: got %+v, want no change", again)
 	}
 	entries := `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`
 	if n := queryValue[int](r, entries, string(service.ID)); n != 1 {
-		t.Errorf("%d entries of one revocation", n)
+		t.Errorf("got %d audit entries, want 1", n)
 	}
 	changes := queryValue[string](r, `SELECT changes::text FROM audit.entries WHERE action = 'api_key.revoked' AND resource_id = $1`, string(service.ID))
 	if !contains(changes, string(user)) || !contains(changes, string(r.acme.people["admin"])) || !contains(changes, `"reason":"rotated"`) || contains(changes, "@") {
-		t.Errorf("changes %s", changes)
+		t.Errorf("audit entry: got changes %s", changes)
 	}
-	// A key revokes itself, with no reason given.
+	// A key can revoke itself without a reason.
 	must[contract.Key](r, name, revoke(own.Token, own.ID, false, ""))
 	r.wantFault("me", request{token: own.Token}, fault.CodeUnauthorized, "")
 	if n := queryValue[int](r, entries+` AND NOT changes::jsonb ? 'reason' AND credential_kind = 'api_key' AND credential_id = $1::uuid`, string(own.ID)); n != 1 {
-		t.Errorf("%d entries say that the key revoked itself for no reason given, want 1", n)
+		t.Errorf("got %d audit entries by the key without a reason, want 1", n)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.key_revoked'`); n != 2 {
-		t.Errorf("%d events of two revocations", n)
+		t.Errorf("got %d key_revoked events, want 2", n)
 	}
 }
 
-// A service principal makes, sees and ends no keys of its own.
-func TestAServicePrincipalHandlesNoKeys(t *testing.T) {
+// A service principal cannot issue, list or revoke keys.
+func TestKeyOperations_DenyServicePrincipals(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["spec-wiki-sync"]
@@ -386,8 +386,8 @@ func TestAServicePrincipalHandlesNoKeys(t *testing.T) {
 	r.wantFault("logout", request{token: key.Token}, fault.CodeConflict, "API key")
 }
 
-// Tenant and membership are live for a key; the record's end is final.
-func TestKeyComesBackWithItsMembership(t *testing.T) {
+// A key is rejected while its membership is inactive. After its expiry it stays rejected.
+func TestKey_WorksAgainAfterMembershipIsRestored(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	key := must[contract.IssuedKey](r, "issue-key", request{token: r.login("member@acme.example"), body: body(fields{"label": "x"})})
@@ -399,8 +399,8 @@ func TestKeyComesBackWithItsMembership(t *testing.T) {
 	r.wantFault("me", request{token: key.Token}, fault.CodeUnauthorized, "")
 }
 
-// However many ask at once, a user has no more active keys than the setting says;
-// revoked and expired ones do not count.
+// Concurrent requests cannot exceed the maximum number of active keys. Revoked and expired
+// keys do not count.
 func TestIssueKey_LimitsActivePersonalKeys(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{keys: authz.KeySettings{MaxActivePersonal: 3}})
@@ -412,17 +412,17 @@ func TestIssueKey_LimitsActivePersonalKeys(t *testing.T) {
 		wg.Go(func() { _, results[i] = r.call("issue-key", issue) })
 	}
 	wg.Wait()
-	made := 0
+	issued := 0
 	for _, err := range results {
 		switch {
 		case err == nil:
-			made++
+			issued++
 		case !fault.HasCode(err, fault.CodeConflict):
 			t.Error(err)
 		}
 	}
-	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.api_keys`); made != 3 || n != 3 {
-		t.Errorf("%d keys were issued and %d are recorded, want 3", made, n)
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.api_keys`); issued != 3 || n != 3 {
+		t.Errorf("got %d successes and %d keys, want 3 of each", issued, n)
 	}
 	r.wantFault("issue-key", issue, fault.CodeConflict, "API_KEY_MAX_ACTIVE_PERSONAL")
 	r.exec(`UPDATE identity.api_keys SET revoked_at = now(), revoked_by = owner_id WHERE jti = (SELECT jti FROM identity.api_keys LIMIT 1)`)

@@ -40,15 +40,15 @@ func (s *Service) showCaller(ctx context.Context, c *executor.Call, _ *contract.
 }
 
 func (s *Service) listCallerPermissions(_ context.Context, c *executor.Call, _ *contract.MeIn) (*contract.PermissionsOut, error) {
-	lines := map[string]string{}
+	descriptions := map[string]string{}
 	for _, p := range s.deps.Policies.Catalogue().Permissions {
-		lines[p.Name] = p.Description
+		descriptions[p.Name] = p.Description
 	}
 	out := &contract.PermissionsOut{TenantID: c.Tenant, Permissions: []contract.EffectivePermission{}}
 	for _, name := range c.Actor.Subject.Permissions() {
 		scopes := c.Actor.Subject.Scopes(name)
 		out.Permissions = append(out.Permissions, contract.EffectivePermission{
-			Name: name, Description: lines[name],
+			Name: name, Description: descriptions[name],
 			Tenant: scopes.Tenant, Organisations: toUUIDs(scopes.Organisations), Projects: toUUIDs(scopes.Projects),
 		})
 	}
@@ -63,17 +63,18 @@ func toUUIDs(texts []string) []op.UUID {
 	return list
 }
 
-// listOrgs looks in every tenant, which only parapet_auth may. When it can't, it
-// says so: an empty list alone would read as "nowhere".
+// listOrgs lists the organisations that the credential can act in. It reads every tenant,
+// which only parapet_auth may do. If that fails, it sets Degraded, because an empty list
+// alone would mean that there are none.
 func (s *Service) listOrgs(ctx context.Context, c *executor.Call, _ *contract.MeIn) (*contract.OrganisationsOut, error) {
 	out := &contract.OrganisationsOut{Items: []contract.OrganisationChoice{}}
 	rows, err := readOrganisationChoices(ctx, s.deps.Auth, c.Actor.UserID, c.Actor.TokenTenant)
 	if err != nil {
-		s.deps.Log.WarnContext(ctx, "organisations not looked up", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "could not look up the organisations", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 		out.Degraded = true
 		return out, nil
 	}
-	marked := false
+	hasDefault := false
 	for _, r := range rows {
 		v, err := c.Evaluate(ctx, authz.ActAs{
 			User: string(c.Actor.UserID), Credential: c.Actor.Credential(),
@@ -85,12 +86,12 @@ func (s *Service) listOrgs(ctx context.Context, c *executor.Call, _ *contract.Me
 		}
 		choice := contract.OrganisationChoice{
 			Name: r.Name, TenantID: r.TenantID, TenantSlug: r.TenantSlug, TenantName: r.TenantName,
-			Default: !marked && r.TenantID == c.Actor.TokenTenant,
+			Default: !hasDefault && r.TenantID == c.Actor.TokenTenant,
 		}
 		if r.OrganisationID != nil {
 			choice.OrganisationID = *r.OrganisationID
 		}
-		marked = marked || choice.Default
+		hasDefault = hasDefault || choice.Default
 		out.Items = append(out.Items, choice)
 	}
 	return out, nil

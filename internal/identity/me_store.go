@@ -7,7 +7,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// callerRow is what the caller's record and tenant say.
+// callerRow is the state of the caller with its tenant.
 type callerRow struct {
 	Status    string
 	Clearance string
@@ -27,7 +27,7 @@ func readCaller(ctx context.Context, q postgres.Querier, tenant, user op.UUID) (
 	return postgres.One[callerRow](ctx, q, callerSQL, postgres.Args{"tenant": tenant, "user": user})
 }
 
-// organisationChoiceRow is one place where a user can act.
+// organisationChoiceRow is an organisation that a user can act in, or a tenant without one.
 type organisationChoiceRow struct {
 	TenantID       op.UUID
 	TenantSlug     string
@@ -36,8 +36,8 @@ type organisationChoiceRow struct {
 	Name           string
 }
 
-// A member of an organisation acts in that one; a member of none in any of the
-// tenant's, or in the tenant where it has none.
+// A member of an organisation can act in that organisation. A member of none can act in
+// every organisation of the tenant, or in the tenant itself if it has none.
 const organisationChoicesSQL = `
 SELECT m.tenant_id, t.slug AS tenant_slug, t.name AS tenant_name, o.id AS organisation_id, coalesce(o.name, t.name) AS name
 FROM identity.memberships m

@@ -22,7 +22,7 @@ func (s *Service) membershipOperations() []op.Bound {
 	}
 }
 
-// membershipType says where the alias m keeps what the policies ask of a membership.
+// membershipType maps the attributes of a membership to columns of the alias m.
 var membershipType = authz.NewRecordType("membership", authz.Attributes[contract.Membership]{
 	Tenant:         authz.NewAttribute("m.tenant_id", func(m *contract.Membership) string { return string(m.TenantID) }),
 	ID:             authz.NewAttribute("m.user_id", func(m *contract.Membership) string { return string(m.UserID) }),
@@ -36,11 +36,11 @@ func listMemberships(ctx context.Context, c *executor.Call, in *contract.ListMem
 	if err != nil {
 		return nil, err
 	}
-	since, err := cursorTime(key)
+	after, err := cursorTime(key)
 	if err != nil {
 		return nil, err
 	}
-	items, err := selectMemberships(ctx, c.DB, c.Tenant, in, since, id, f)
+	items, err := selectMemberships(ctx, c.DB, c.Tenant, in, after, id, f)
 	if err != nil {
 		return nil, err
 	}
@@ -49,17 +49,17 @@ func listMemberships(ctx context.Context, c *executor.Call, in *contract.ListMem
 	}), nil
 }
 
-// newMembership is a user on the way into a tenant.
+// newMembership is a membership to create: a user and the tenant to join.
 type newMembership struct {
 	tenant contract.Tenant
 	user   contract.User
-	// homeAdministered says that the acting tenant is or administers the user's home
-	// tenant.
+	// homeAdministered reports whether the current tenant is the user's home tenant or
+	// administers it.
 	homeAdministered bool
 }
 
-// loadNewMembership finds the tenant to join and the user, both of which the acting
-// tenant is or administers. What it is not and does not administer is not there.
+// loadNewMembership loads the tenant to join and the user. Both must belong to the current
+// tenant or to one that it administers; otherwise the result is NOT_FOUND.
 func loadNewMembership(ctx context.Context, c *executor.Call, in *contract.CreateMembershipIn) (newMembership, authz.Resource, error) {
 	r := tenantResource(c, "membership")
 	r.Organisation = string(in.OrganisationID)
@@ -69,7 +69,7 @@ func loadNewMembership(ctx context.Context, c *executor.Call, in *contract.Creat
 		return j, r, err
 	}
 	if j.tenant.ID != c.Tenant {
-		// An organisation of another tenant is no scope of the actor's.
+		// An organisation of another tenant is not in any scope of the actor.
 		r.Organisation = ""
 	}
 	from, err := loadOwnOrAdministeredTenant(ctx, c, in.UserTenantID)
@@ -95,8 +95,8 @@ func loadNewMembership(ctx context.Context, c *executor.Call, in *contract.Creat
 	return j, r, nil
 }
 
-// loadOwnOrAdministeredTenant finds the acting tenant, which no id stands for too, or one
-// that it administers as a programme office.
+// loadOwnOrAdministeredTenant returns the current tenant if id is empty or its own, or a
+// tenant that the current one administers as a programme office.
 func loadOwnOrAdministeredTenant(ctx context.Context, c *executor.Call, id op.UUID) (contract.Tenant, error) {
 	if id == "" {
 		id = c.Tenant
@@ -114,8 +114,8 @@ func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *co
 		return nil, err
 	}
 	var m contract.Membership
-	var note executor.AuditEntry
-	var told executor.Event
+	var entry executor.AuditEntry
+	var event executor.Event
 	err := inTenant(ctx, c, j.tenant.ID, func() error {
 		roles, err := s.loadRolesToAssign(ctx, c, j.tenant.ID, newMember{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
 		if err != nil {
@@ -127,22 +127,22 @@ func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *co
 		if m, err = selectMembership(ctx, c.DB, j.tenant.ID, j.user.ID, false); err != nil {
 			return err
 		}
-		note = executor.AuditEntry{
+		entry = executor.AuditEntry{
 			Action: contract.ActionMembershipCreated, ResourceType: "membership", ResourceID: string(m.UserID), Critical: true,
 			Changes: auditChanges{"tenant": m.TenantID, "organisation": m.OrganisationID, "clearance": m.Clearance, "roles": roleIDs(roles)},
 		}
-		told = executor.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
+		event = executor.Event{Type: contract.EventMembershipCreated, AggregateType: "membership", AggregateID: m.UserID, Payload: m}
 		if j.tenant.ID == c.Tenant {
 			return nil
 		}
-		recordInTenant(c, j.tenant.ID, []executor.AuditEntry{note}, []executor.Event{told})
+		recordInTenant(c, j.tenant.ID, []executor.AuditEntry{entry}, []executor.Event{event})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Record(note)
-	c.Emit(told)
+	c.Record(entry)
+	c.Emit(event)
 	return &m, nil
 }
 
@@ -160,7 +160,7 @@ func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *co
 	var fields []string
 	if m.OrganisationID != old.OrganisationID {
 		fields = append(fields, "organisationId")
-		// Who may change members of one organisation alone can't push them into another.
+		// The caller needs the permission in the new organisation as well.
 		if err := c.Decide(ctx, contract.UpdateMembership.Permission, membershipType.Resource(string(c.Tenant), &m)); err != nil {
 			return nil, err
 		}
@@ -203,7 +203,7 @@ func (s *Service) updateMembership(ctx context.Context, c *executor.Call, in *co
 	return &m, nil
 }
 
-// setClearance changes what a member may read, and says so as a critical entry.
+// setClearance changes a member's clearance and records a critical audit entry.
 func (s *Service) setClearance(ctx context.Context, c *executor.Call, user op.UUID, from, to string) error {
 	err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{RecipientID: string(user), ClearanceFrom: from, ClearanceTo: to})
 	if err != nil {

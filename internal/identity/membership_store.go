@@ -72,8 +72,8 @@ func writeClearance(ctx context.Context, q postgres.Querier, tenant, user op.UUI
 
 const lockTenantSQL = `SELECT id::text FROM identity.tenants WHERE id = @tenant FOR NO KEY UPDATE`
 
-// lockTenant keeps roles, grants, assignments and memberships of the tenant as
-// they are until the transaction ends: each change of them updates this row.
+// lockTenant prevents changes of the tenant's roles, grants, assignments and memberships
+// until the transaction ends: each such change updates this row.
 func lockTenant(ctx context.Context, q postgres.Querier, tenant op.UUID) error {
 	var id string
 	return q.QueryRow(ctx, lockTenantSQL, postgres.Args{"tenant": tenant}).Scan(&id)
@@ -88,10 +88,10 @@ JOIN identity.users u ON u.id = a.user_id
 WHERE a.tenant_id = @tenant AND r.name = @role AND a.scope = 'tenant' AND a.user_id <> @besides
   AND m.status = 'ACTIVE' AND u.status = 'ACTIVE' AND u.principal_kind = 'HUMAN'`
 
-// countAdministrators counts the people besides one who hold the role in the
-// whole tenant and can act now.
-func countAdministrators(ctx context.Context, q postgres.Querier, tenant, besides op.UUID, role string) (int, error) {
+// countAdministrators counts the active people, except one, who hold the role in the whole
+// tenant.
+func countAdministrators(ctx context.Context, q postgres.Querier, tenant, excluded op.UUID, role string) (int, error) {
 	var n int
-	err := q.QueryRow(ctx, countAdministratorsSQL, postgres.Args{"tenant": tenant, "besides": besides, "role": role}).Scan(&n)
+	err := q.QueryRow(ctx, countAdministratorsSQL, postgres.Args{"tenant": tenant, "besides": excluded, "role": role}).Scan(&n)
 	return n, err
 }

@@ -10,7 +10,7 @@ import (
 	"parapet/internal/uid"
 )
 
-func TestMembershipsAcrossAnOffice(t *testing.T) {
+func TestCreateMembership_AcrossTenantsOfOffice(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	office := r.addOffice()
@@ -33,39 +33,39 @@ func TestMembershipsAcrossAnOffice(t *testing.T) {
 
 	m := must[contract.Membership](r, "create-membership", join(nil))
 	if m.TenantID != r.acme.id || m.UserID != someone || m.OrganisationID != r.acme.organisation || m.Status != contract.MembershipActive {
-		t.Errorf("made %+v", m)
+		t.Errorf("create-membership: got %+v", m)
 	}
 	for _, tenant := range []op.UUID{office.id, r.acme.id} {
 		if !r.hasCriticalEntry(tenant, contract.ActionMembershipCreated, someone) || !r.hasEvent(tenant, contract.EventMembershipCreated, someone) {
-			t.Errorf("no critical entry or no event in %s", tenant)
+			t.Errorf("tenant %s: no critical audit entry or no event", tenant)
 		}
 	}
 	r.wantFault("create-membership", join(nil), fault.CodeConflict, "already")
-	// The member of both can act in the other now, with what is stored there.
+	// The new member can act in the joined tenant with the roles assigned there.
 	token := r.login("member@northwind.example")
 	if got := must[op.Page[contract.Colleague]](r, "list-people", request{token: token, actAs: string(r.acme.id)}); len(got.Items) == 0 {
-		t.Error("nobody is there")
+		t.Error("list-people: got nobody")
 	}
 	// A person of an administered tenant can join the office.
 	guest := fields{"userId": r.acme.people["guest"], "userTenantId": r.acme.id, "roles": []string{"Guest Customer"}}
 	in := must[contract.Membership](r, "create-membership", request{token: admin, body: body(guest)})
 	if in.TenantID != office.id {
-		t.Errorf("joined %s", in.TenantID)
+		t.Errorf("create-membership: got tenant %s", in.TenantID)
 	}
-	// Who administers acme alone has nobody to take from elsewhere.
+	// An administrator of acme cannot add users of other tenants.
 	acme := r.login("admin@acme.example")
 	r.wantFault("create-membership", request{token: acme, body: body(fields{"userId": office.people["admin"], "roles": []string{"Member"}})}, fault.CodeNotFound, "There is no such user.")
 	r.wantFault("create-membership", request{token: acme, body: body(fields{"userId": r.acme.people["member"], "tenantId": office.id, "roles": []string{"Admin"}})}, fault.CodeNotFound, "There is no such tenant.")
-	// A guest of acme whose home is elsewhere is not the office's to place.
+	// The office cannot add a member of acme whose home tenant it does not administer.
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["member"])
-	stray := fields{"userId": r.globex.people["member"], "userTenantId": r.acme.id, "roles": []string{"Member"}}
-	r.wantFault("create-membership", request{token: admin, body: body(stray)}, fault.CodeForbidden, "home tenant")
-	// An integration stays where it is.
+	foreign := fields{"userId": r.globex.people["member"], "userTenantId": r.acme.id, "roles": []string{"Member"}}
+	r.wantFault("create-membership", request{token: admin, body: body(foreign)}, fault.CodeForbidden, "home tenant")
+	// A service principal cannot join another tenant.
 	service := r.provision(r.acme)["multi-llm-review"]
 	r.wantFault("create-membership", request{token: admin, body: body(fields{"userId": service, "userTenantId": r.acme.id, "roles": []string{"Member"}})}, fault.CodeConflict, "bound to its own tenant")
 }
 
-func TestChangedMemberships(t *testing.T) {
+func TestUpdateMembership_ChangesOrganisationAndStatus(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
@@ -73,13 +73,13 @@ func TestChangedMemberships(t *testing.T) {
 	other := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": "Other"})})
 	m := must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"organisationId": other.ID}))
 	if m.OrganisationID != other.ID {
-		t.Errorf("moved to %s", m.OrganisationID)
+		t.Errorf("update-membership: got organisation %s", m.OrganisationID)
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, id); n != 1 {
-		t.Errorf("%d memberships of one user", n)
+		t.Errorf("got %d memberships, want 1", n)
 	}
 	if m = must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"organisationId": nil})); m.OrganisationID != "" {
-		t.Errorf("still in %s", m.OrganisationID)
+		t.Errorf("update-membership with null: got organisation %s", m.OrganisationID)
 	}
 	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
 	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"clearance": "top"}), fault.CodeValidation, "clearance")
@@ -87,17 +87,17 @@ func TestChangedMemberships(t *testing.T) {
 	r.wantFault("update-membership", pathRequest(admin, "userId", r.acme.people["admin"], fields{"status": "REMOVED"}), fault.CodeConflict, "themselves")
 	must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"status": "SUSPENDED", "reason": "leave"}))
 	if _, err := r.call("me", request{token: member}); err == nil {
-		t.Error("a suspended member still acts")
+		t.Error("suspended member: request was accepted")
 	}
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionMembershipUpdated, id) || !r.hasEvent(r.acme.id, contract.EventMembershipUpdated, id) {
-		t.Error("no critical entry or no event")
+		t.Error("no critical audit entry or no event")
 	}
 	must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"status": "ACTIVE"}))
 	r.login("member@acme.example")
 }
 
-// Who may change the members of one organisation can't reach those of another.
-func TestMembershipsInAScope(t *testing.T) {
+// membership.update in one organisation does not apply to members of another one.
+func TestUpdateMembership_WithOrganisationScope(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -118,15 +118,15 @@ func TestMembershipsInAScope(t *testing.T) {
 	r.wantFault("update-membership", pathRequest(token, "userId", member, fields{"organisationId": nil}), fault.CodeForbidden, "membership.update")
 	for _, m := range must[op.Page[contract.Membership]](r, "list-memberships", request{token: token}).Items {
 		if m.UserID == outsider.ID {
-			t.Error("the list shows a member of another organisation")
+			t.Error("list-memberships: got a member of another organisation")
 		}
 		must[contract.User](r, "get-user", pathRequest(token, "userId", m.UserID, nil))
 	}
 	r.wantFault("get-user", pathRequest(token, "userId", outsider.ID, nil), fault.CodeForbidden, "user.read")
 }
 
-// Of two administrators who stop each other at the same moment, one stays.
-func TestTheLastAdministratorStays(t *testing.T) {
+// If two administrators disable each other concurrently, one of them succeeds.
+func TestLastAdministrator_CannotBeRemovedConcurrently(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	second, token := r.addPersonWithRole("second", "Admin")
@@ -141,13 +141,13 @@ func TestTheLastAdministratorStays(t *testing.T) {
 	})
 	wait.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
-		t.Fatalf("want one success of two: %v, %v", errs[0], errs[1])
+		t.Fatalf("got errors %v and %v, want exactly one success", errs[0], errs[1])
 	}
-	left, user := admin, first
+	remaining, user := admin, first
 	if errs[0] != nil {
-		left, user = token, second
+		remaining, user = token, second
 	}
 	role := r.roleID(r.acme.id, "Admin")
 	assignment := queryValue[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = $2 AND user_id = $3`, r.acme.id, role, user)
-	r.wantFault("unassign-role", request{token: left, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "no active Admin")
+	r.wantFault("unassign-role", request{token: remaining, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "no active Admin")
 }

@@ -34,8 +34,7 @@ func (s *Service) organisationOperations() []op.Bound {
 	}
 }
 
-// organisationType says where the alias o keeps what the policies ask of an
-// organisation.
+// organisationType maps the attributes of an organisation to columns of the alias o.
 var organisationType = authz.NewRecordType("organisation", authz.Attributes[contract.Organisation]{
 	Tenant:         authz.NewAttribute("o.tenant_id", func(o *contract.Organisation) string { return string(o.TenantID) }),
 	ID:             authz.NewAttribute("o.id", func(o *contract.Organisation) string { return string(o.ID) }),
@@ -97,17 +96,17 @@ func updateOrganisation(ctx context.Context, c *executor.Call, in *contract.Upda
 	}
 	o.Name, o.Type, o.VerificationStatus = name, in.Type.Or(o.Type), in.VerificationStatus.Or(o.VerificationStatus)
 	var fields []string
-	what := auditChanges{}
+	changes := auditChanges{}
 	if o.Name != old.Name {
 		fields = append(fields, "name")
 	}
 	if o.Type != old.Type {
 		fields = append(fields, "type")
-		what["type"] = o.Type
+		changes["type"] = o.Type
 	}
 	if o.VerificationStatus != old.VerificationStatus {
 		fields = append(fields, "verificationStatus")
-		what["verificationStatus"] = o.VerificationStatus
+		changes["verificationStatus"] = o.VerificationStatus
 	}
 	if len(fields) == 0 {
 		return showUnchanged(ctx, c, contract.GetOrganisation.Permission, organisationType.Resource(string(c.Tenant), &o), &o)
@@ -116,8 +115,8 @@ func updateOrganisation(ctx context.Context, c *executor.Call, in *contract.Upda
 	if err := writeOrganisation(ctx, c.DB, o); err != nil {
 		return nil, err
 	}
-	what["fields"] = fields
-	c.Record(executor.AuditEntry{Action: contract.ActionOrganisationUpdated, ResourceType: "organisation", ResourceID: string(o.ID), Changes: what})
+	changes["fields"] = fields
+	c.Record(executor.AuditEntry{Action: contract.ActionOrganisationUpdated, ResourceType: "organisation", ResourceID: string(o.ID), Changes: changes})
 	c.Emit(executor.Event{Type: contract.EventOrganisationUpdated, AggregateType: "organisation", AggregateID: o.ID, Payload: o, Changed: fields})
 	return &o, nil
 }

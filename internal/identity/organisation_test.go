@@ -9,27 +9,27 @@ import (
 	"parapet/internal/op"
 )
 
-func TestOrganisations(t *testing.T) {
+func TestOrganisations_CreateUpdateAndList(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	o := must[contract.Organisation](r, "create-organisation", request{token: admin, body: body(fields{"name": " Supplier ", "type": "SUPPLIER"})})
 	if o.Name != "Supplier" || o.TenantID != r.acme.id || o.Type != "SUPPLIER" || o.VerificationStatus != "UNVERIFIED" {
-		t.Errorf("made %+v", o)
+		t.Errorf("create-organisation: got %+v", o)
 	}
 	got := must[contract.Organisation](r, "update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "Supplier SpA", "type": "PARTNER", "verificationStatus": "VERIFIED"}))
 	if got.Name != "Supplier SpA" || got.Type != "PARTNER" || got.VerificationStatus != "VERIFIED" {
-		t.Errorf("updated %+v", got)
+		t.Errorf("update-organisation: got %+v", got)
 	}
 	if read := must[contract.Organisation](r, "get-organisation", pathRequest(admin, "organisationId", o.ID, nil)); *read != *got {
-		t.Errorf("read %+v, the change answered %+v", read, got)
+		t.Errorf("get-organisation: got %+v, want %+v", read, got)
 	}
 	must[contract.Organisation](r, "update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "Supplier SpA"}))
 	if n := queryValue[int](r, `SELECT count(*)::int FROM audit.entries WHERE action = $1`, contract.ActionOrganisationUpdated); n != 1 {
-		t.Errorf("%d entries for one change", n)
+		t.Errorf("got %d audit entries, want 1", n)
 	}
 	if !r.hasEvent(r.acme.id, contract.EventOrganisationCreated, o.ID) || !r.hasEvent(r.acme.id, contract.EventOrganisationUpdated, o.ID) {
-		t.Error("no events")
+		t.Error("want events for create and update")
 	}
 	r.wantFault("create-organisation", request{token: admin, body: body(fields{"name": "SUPPLIER spa"})}, fault.CodeConflict, "name")
 	r.wantFault("update-organisation", pathRequest(admin, "organisationId", o.ID, fields{"name": "ACME works"}), fault.CodeConflict, "name")
@@ -42,18 +42,17 @@ func TestOrganisations(t *testing.T) {
 	for search, want := range map[string]int{"suppl": 1, "%": 0, "_": 0, "": 2} {
 		page := must[op.Page[contract.Organisation]](r, "list-organisations", request{token: admin, query: map[string][]string{"search": {search}}})
 		if len(page.Items) != want {
-			t.Errorf("%q finds %d, want %d", search, len(page.Items), want)
+			t.Errorf("search %q: got %d, want %d", search, len(page.Items), want)
 		}
 	}
 	page := must[op.Page[contract.Organisation]](r, "list-organisations", request{token: admin, query: map[string][]string{"type": {"PARTNER"}, "verificationStatus": {"VERIFIED"}}})
 	if len(page.Items) != 1 || page.Items[0].ID != o.ID {
-		t.Errorf("verified partners: %+v", page.Items)
+		t.Errorf("verified partners: got %+v", page.Items)
 	}
 }
 
-// Names up to their full length, of any script, are listed in pages: the cursor
-// stays one that can be read.
-func TestPagesOfLongNames(t *testing.T) {
+// Names of the maximum length in any script can be paged: the cursor stays short enough.
+func TestListOrganisations_PagesLongNames(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")

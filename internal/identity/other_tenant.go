@@ -7,9 +7,9 @@ import (
 	"parapet/internal/op"
 )
 
-// inTenant runs f with another tenant as the transaction's, and goes back to
-// the acting one, whose audit chain and outbox the executor writes to. Who calls it
-// has decided before that the actor may act there.
+// inTenant runs f with another tenant as the transaction's tenant, and then restores the
+// current one, which the executor commits to. The caller must have checked that the actor
+// may act in that tenant.
 func inTenant(ctx context.Context, c *executor.Call, tenant op.UUID, f func() error) error {
 	if err := c.Tx.SetTenant(ctx, string(tenant)); err != nil {
 		return err
@@ -20,13 +20,13 @@ func inTenant(ctx context.Context, c *executor.Call, tenant op.UUID, f func() er
 	return c.Tx.SetTenant(ctx, string(c.Tenant))
 }
 
-// recordInTenant records what a programme office did to another tenant in that
-// tenant's own audit chain and outbox, for its auditors and its subscribers.
-func recordInTenant(c *executor.Call, tenant op.UUID, notes []executor.AuditEntry, published []executor.Event) {
+// recordInTenant adds audit entries and events in another tenant, for that tenant's
+// auditors and subscribers.
+func recordInTenant(c *executor.Call, tenant op.UUID, entries []executor.AuditEntry, published []executor.Event) {
 	for _, e := range published {
 		c.EmitInTenant(tenant, e)
 	}
-	for _, n := range notes {
+	for _, n := range entries {
 		c.RecordInTenant(tenant, n)
 	}
 }

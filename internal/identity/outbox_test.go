@@ -13,7 +13,7 @@ import (
 	"parapet/internal/op"
 )
 
-// sentMail keeps what is sent, and fails as often as it is told to.
+// recordingSender stores the messages; the next failures calls return err.
 type recordingSender struct {
 	mu       sync.Mutex
 	messages []mail.Message
@@ -34,7 +34,7 @@ func (o *recordingSender) Send(_ context.Context, m mail.Message) error {
 
 var linkPattern = regexp.MustCompile(`https://parapet\.example/reset-password#([A-Za-z0-9_-]{86})\n`)
 
-// links gives the addresses and tokens of the messages sent so far.
+// links returns the recipients and tokens of the messages sent so far.
 func (o *recordingSender) links(t *testing.T) (to, tokens []string) {
 	t.Helper()
 	o.mu.Lock()
@@ -42,18 +42,18 @@ func (o *recordingSender) links(t *testing.T) (to, tokens []string) {
 	for _, m := range o.messages {
 		found := linkPattern.FindStringSubmatch(m.Text)
 		if found == nil {
-			t.Fatalf("no link in %q", m.Text)
+			t.Fatalf("got message %q, want a link", m.Text)
 		}
 		to, tokens = append(to, m.To), append(tokens, found[1])
 	}
 	return to, tokens
 }
 
-// runResetJobs does what the jobs do with the events about resets, once each.
+// runResetJobs processes each pending event about resets once, as the jobs do.
 func (r *fixture) runResetJobs() {
 	r.t.Helper()
 	for {
-		done := 0
+		processed := 0
 		for _, kind := range []string{contract.EventResetRequested, contract.EventResetStarted} {
 			rows, err := r.owner.Query(context.Background(), `
 				UPDATE events.outbox SET dispatched_at = now() WHERE type = $1 AND dispatched_at IS NULL
@@ -67,7 +67,7 @@ func (r *fixture) runResetJobs() {
 				r.t.Fatal(err)
 			}
 			for _, e := range list {
-				done++
+				processed++
 				if kind == contract.EventResetRequested {
 					err = r.service.StartResets(context.Background(), e.Email)
 				} else {
@@ -78,7 +78,7 @@ func (r *fixture) runResetJobs() {
 				}
 			}
 		}
-		if done == 0 {
+		if processed == 0 {
 			return
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// The owner of a managed database is no superuser: row-level security binds it
-// too. Seeding and provisioning work all the same.
-func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
+// The owner of a managed database is not a superuser, so row-level security applies to it.
+// Seeding and provisioning must work anyway.
+func TestProvision_AsOwnerSubjectToRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	role := "owner_" + strings.ReplaceAll(string(uid.Random()), "-", "")[:12]
@@ -39,7 +39,7 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	// Without the membership that `ptd migrate` grants, the error names the grant.
+	// Without the grant that `ptd migrate` makes, the error contains the GRANT statement.
 	seedTenant := func(tx pgx.Tx) error {
 		s := &identity.Seeder{Tx: tx, Catalogue: r.engine.Catalogue(), Passwords: r.passwords, Now: r.clock.Now()}
 		_, err := s.EnsureTenant(ctx, identity.SeedTenant{Slug: "early", Name: "Early", Type: "STANDARD"})
@@ -47,7 +47,7 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 	}
 	grant := `GRANT parapet_identity TO "` + role + `"`
 	if err := pgx.BeginFunc(ctx, conn, seedTenant); !fault.HasCode(err, fault.CodeForbidden) || !strings.Contains(err.Error(), grant) {
-		t.Errorf("an owner that cannot act as parapet_identity: %v", err)
+		t.Errorf("owner without the grant: got %v, want FORBIDDEN with the GRANT statement", err)
 	}
 	r.exec(grant)
 	var managed testTenant
@@ -71,21 +71,21 @@ func TestProvisionAsAnOwnerWhomRowSecurityBinds(t *testing.T) {
 	p := &identity.Provisioner{Policies: r.engine, Clock: r.clock}
 	first, err := p.Run(ctx, conn, managed.id, managed.organisation)
 	if err != nil || !first.Changed() {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("first run: got %+v, %v", first, err)
 	}
 	second, err := p.Run(ctx, conn, managed.id, managed.organisation)
 	if err != nil || second.Changed() {
-		t.Fatalf("%+v, %v", second, err)
+		t.Fatalf("second run: got %+v, %v, want no changes", second, err)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1`, managed.id); n < 5 {
-		t.Errorf("%d audit entries", n)
+		t.Errorf("got %d audit entries, want at least 5", n)
 	}
 	r.login("a@managed.example")
 }
 
-// A grant that is changed while a key is being issued: either the key is issued
-// for the profile as it was and the change comes after, or it is refused.
-func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
+// Issuing a key waits for a concurrent change of the grants and then fails, because the
+// grants no longer match the profile.
+func TestIssueServiceKey_WhenGrantsChangeConcurrently_ReturnsConflict(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
@@ -106,7 +106,7 @@ func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
 	group.Go(func() {
 		_, issueErr = r.call("issue-service-key", request{token: admin, body: body(fields{"label": "ci", "targetUserId": user})})
 	})
-	within(t, 5*time.Second, "the issue waits for the change", func() bool {
+	eventually(t, 5*time.Second, "issue-service-key waits for the change", func() bool {
 		return queryValue[int](r, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = $1 AND wait_event_type = 'Lock'`, postgres.RoleIdentity) == 1
 	})
 	if err := change.Commit(ctx); err != nil {
@@ -114,14 +114,14 @@ func TestNoKeyIsIssuedForDriftedGrants(t *testing.T) {
 	}
 	group.Wait()
 	if !fault.HasCode(issueErr, fault.CodeConflict) {
-		t.Errorf("a key for grants that had drifted: %v", issueErr)
+		t.Errorf("issue-service-key: got %v, want CONFLICT", issueErr)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM identity.api_keys`); n != 0 {
-		t.Errorf("%d keys", n)
+		t.Errorf("got %d keys, want none", n)
 	}
 }
 
-func TestTwoRevocationsAtOnceAreOne(t *testing.T) {
+func TestRevokeKey_ConcurrentRevocationsAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	user := r.provision(r.acme)["multi-llm-review"]
@@ -143,16 +143,16 @@ func TestTwoRevocationsAtOnceAreOne(t *testing.T) {
 		}
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'api_key.revoked'`); n != 1 {
-		t.Errorf("%d audit entries of one revocation", n)
+		t.Errorf("got %d audit entries, want 1", n)
 	}
 }
 
-func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+func eventually(t *testing.T, d time.Duration, condition string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s", d, what)
+	t.Fatalf("condition not met within %s: %s", d, condition)
 }

@@ -8,10 +8,10 @@ import (
 	"parapet/internal/postgres"
 )
 
-// provider proves who a person is; what AUTH_PROVIDER chooses. It gives the
-// accounts of the address and, of these, the ones that the proof is good for.
+// provider authenticates a person at login; AUTH_PROVIDER selects one. authenticate returns
+// the accounts of the e-mail address (known) and those whose credentials are correct (proven).
 type provider interface {
-	// tenant is the one to act in, or empty.
+	// tenant is the tenant to act in, or empty.
 	authenticate(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error)
 }
 
@@ -25,23 +25,23 @@ type account struct {
 	PasswordHash string
 }
 
-// maxTriedAccounts is how many passwords a login compares, however many accounts the
-// address has: the time must not tell in how many tenants an address is known.
+// maxTriedAccounts is the number of password comparisons of a login. It is constant, so that
+// the time does not reveal how many accounts an address has.
 const maxTriedAccounts = 4
 
-// localProvider proves by password.
+// localProvider authenticates with the stored password.
 type localProvider struct {
 	accounts  postgres.Querier
 	passwords verifier
 }
 
-// verifier compares a password with a stored hash; *password.Hasher is one.
+// verifier compares a password with a stored hash; implemented by *password.Hasher.
 type verifier interface {
 	Verify(ctx context.Context, stored, password string) (bool, error)
 }
 
-// Members of the tenant that the login names come first, so accounts of the same
-// address elsewhere, which anybody's administrator can create, keep nobody out.
+// Accounts with access to the requested tenant come first. Otherwise administrators of
+// other tenants could lock a person out by creating accounts with the same address.
 const accountsSQL = `
 SELECT u.id, u.home_tenant_id, u.email, u.display_name, u.status, coalesce(u.password_hash, '') AS password_hash
 FROM identity.users u
@@ -51,8 +51,8 @@ ORDER BY coalesce(u.home_tenant_id = nullif(@tenant, '')::uuid, false) DESC,
          u.status = 'ACTIVE' DESC, u.created_at, u.id
 LIMIT @most`
 
-// authenticate compares the password with the accounts of the address, and with nothing
-// at the same cost where there are fewer.
+// authenticate compares the password with each account of the address. If there are fewer
+// than maxTriedAccounts, it compares with a dummy hash at the same cost.
 func (p *localProvider) authenticate(ctx context.Context, email, password string, tenant op.UUID) (known, proven []account, err error) {
 	known, err = postgres.Collect[account](ctx, p.accounts, accountsSQL, postgres.Args{"email": email, "tenant": tenant, "most": maxTriedAccounts})
 	if err != nil {

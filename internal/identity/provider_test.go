@@ -9,8 +9,8 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// However many accounts an address has, the same number of passwords is compared.
-func TestProve_ComparesTheSameNumberOfPasswords(t *testing.T) {
+// A login compares the same number of passwords, however many accounts the address has.
+func TestAuthenticate_ComparesConstantNumberOfPasswords(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner := db.Owner(t)
@@ -31,15 +31,15 @@ func TestProve_ComparesTheSameNumberOfPasswords(t *testing.T) {
 		p := &localProvider{accounts: db.Pool(t, postgres.RoleAuth), passwords: counter}
 		known, proven, err := p.authenticate(t.Context(), email, "not the password", "")
 		if err != nil || len(known) != accounts || len(proven) != 0 {
-			t.Errorf("%s: %d known, %d proven, %v", email, len(known), len(proven), err)
+			t.Errorf("%s: got %d known and %d proven accounts, %v", email, len(known), len(proven), err)
 		}
 		if counter.n != maxTriedAccounts {
-			t.Errorf("%s: %d passwords were compared, want %d", email, counter.n, maxTriedAccounts)
+			t.Errorf("%s: got %d comparisons, want %d", email, counter.n, maxTriedAccounts)
 		}
 	}
 }
 
-// countingVerifier counts the comparisons that the hasher makes.
+// countingVerifier counts the password comparisons.
 type countingVerifier struct {
 	hasher *password.Hasher
 	n      int

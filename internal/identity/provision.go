@@ -25,17 +25,17 @@ const (
 	agentRole                 = "Agent"
 	globalRole                = "GLOBAL"
 
-	// ActionProvisioned is the critical audit entry of a profile's transaction.
+	// Audit actions of provisioning; all of them are critical.
 	actionProvisioned    = "service_principal.provisioned"
 	actionReconciled     = "role.reconciled"
 	actionAgentsRepaired = "agents.repaired"
 )
 
-// Provisioner makes a tenant's service principals be exactly their registered
-// profiles. It works as the owner of the database: no application role may write
-// an integration_key.
+// Provisioner creates and updates the service principals of a tenant to match their
+// registered profiles. It runs as the owner of the database, because no application role
+// may write an integration_key.
 type Provisioner struct {
-	// Policies are the engine: validation is the issuance check itself.
+	// Policies is the policy engine. It checks each service principal as key issuance does.
 	Policies interface {
 		Policies
 		Subject(ctx context.Context, in authz.SubjectInput) (*authz.Subject, error)
@@ -43,8 +43,8 @@ type Provisioner struct {
 	Clock clock.Clock
 }
 
-// ProvisionReport says what a run found and did. A run that changed nothing has
-// verified every profile all the same.
+// ProvisionReport lists the changes of a run. Every profile is verified even if nothing was
+// changed.
 type ProvisionReport struct {
 	Tenant       op.UUID         `json:"tenant"`
 	Organisation op.UUID         `json:"organisation"`
@@ -53,7 +53,7 @@ type ProvisionReport struct {
 	Agents       []string        `json:"agents"`
 }
 
-// ProfileReport is one integration's part.
+// ProfileReport is the result for one integration.
 type ProfileReport struct {
 	IntegrationKey string   `json:"integrationKey"`
 	UserID         op.UUID  `json:"userId"`
@@ -61,7 +61,7 @@ type ProfileReport struct {
 	Verified       bool     `json:"verified"`
 }
 
-// Changed tells whether the run wrote anything.
+// Changed reports whether the run wrote anything.
 func (r ProvisionReport) Changed() bool {
 	if len(r.Roles) > 0 || len(r.Agents) > 0 {
 		return true
@@ -69,9 +69,9 @@ func (r ProvisionReport) Changed() bool {
 	return slices.ContainsFunc(r.Profiles, func(p ProfileReport) bool { return len(p.Changes) > 0 })
 }
 
-// Run reconciles the default roles, then each profile in a transaction of its
-// own, then the agent rows. A profile that fails leaves nothing behind and does
-// not stop the others; the error names each.
+// Run reconciles the default roles, then each profile in its own transaction, and then the
+// agents. A profile that fails is rolled back and does not stop the others; the error lists
+// every failed profile.
 func (p *Provisioner) Run(ctx context.Context, conn *pgx.Conn, tenant, organisation op.UUID) (ProvisionReport, error) {
 	if p.Clock == nil {
 		p.Clock = clock.System{}
@@ -84,16 +84,16 @@ func (p *Provisioner) Run(ctx context.Context, conn *pgx.Conn, tenant, organisat
 	}
 	var failed []error
 	for _, profile := range p.Policies.Catalogue().Profiles {
-		done := ProfileReport{IntegrationKey: profile.IntegrationKey, Changes: []string{}}
-		made, err := steps(ctx, func(ctx context.Context, run *provisioning) error {
-			return p.provisionProfile(ctx, run, profile, &done)
+		result := ProfileReport{IntegrationKey: profile.IntegrationKey, Changes: []string{}}
+		changes, err := steps(ctx, func(ctx context.Context, run *provisioning) error {
+			return p.provisionProfile(ctx, run, profile, &result)
 		})
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", profile.IntegrationKey, err))
 		} else {
-			done.Changes, done.Verified = made, true
+			result.Changes, result.Verified = changes, true
 		}
-		report.Profiles = append(report.Profiles, done)
+		report.Profiles = append(report.Profiles, result)
 	}
 	if report.Agents, err = steps(ctx, p.repairAgents); err != nil {
 		failed = append(failed, fmt.Errorf("agents: %w", err))
@@ -101,7 +101,7 @@ func (p *Provisioner) Run(ctx context.Context, conn *pgx.Conn, tenant, organisat
 	return report, errors.Join(failed...)
 }
 
-// provisioning is one transaction of a run and what it has done so far.
+// provisioning is one transaction of a run with the changes so far.
 type provisioning struct {
 	tx           pgx.Tx
 	tenant       op.UUID
@@ -116,9 +116,9 @@ func (r *provisioning) addChange(format string, args ...any) {
 	r.changes = append(r.changes, fmt.Sprintf(format, args...))
 }
 
-// pathRequest gives what runs a step pathRequest a transaction: the tenant is locked and enabled,
-// the organisation is one of it; audit entries and events come last, and only of
-// a step that changed something.
+// stepRunner returns a function that runs a step in a transaction. It locks the tenant and
+// checks the tenant and the organisation first. It writes the audit entries and events last,
+// and only if the step has changed something.
 func (p *Provisioner) stepRunner(conn *pgx.Conn, tenant, organisation op.UUID) func(context.Context, func(context.Context, *provisioning) error) ([]string, error) {
 	return func(ctx context.Context, step func(context.Context, *provisioning) error) ([]string, error) {
 		run := &provisioning{tenant: tenant, organisation: organisation, now: p.Clock.Now(), changes: []string{}}
@@ -161,16 +161,15 @@ func (r *provisioning) checkTenantAndOrganisation(ctx context.Context) error {
 	if !enabled {
 		return fault.Conflict("The tenant is disabled.")
 	}
-	there, err := organisationExists(ctx, r.tx, r.tenant, r.organisation)
-	if err == nil && !there {
+	exists, err := organisationExists(ctx, r.tx, r.tenant, r.organisation)
+	if err == nil && !exists {
 		err = fault.NotFound("organisation in the tenant")
 	}
 	return err
 }
 
-// reconcileRoles makes the default roles that are missing, and gives Admin the
-// permission to issue keys for services. What else administrators have made of
-// the roles stays.
+// reconcileRoles creates the missing default roles and ensures that Admin can issue keys for
+// services. It keeps all other changes that administrators have made to the roles.
 func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error {
 	for _, want := range p.Policies.Catalogue().Roles {
 		role, err := findRole(ctx, r.tx, r.tenant, want.Name)
@@ -202,9 +201,9 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 	return nil
 }
 
-func (r *provisioning) auditRole(id op.UUID, event string, what map[string]any) {
+func (r *provisioning) auditRole(id op.UUID, event string, changes map[string]any) {
 	r.auditEntries = append(r.auditEntries, systemAuditEntry{
-		Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionReconciled, ResourceType: "role", ResourceID: id, Changes: what, Critical: true,
+		Tenant: r.tenant, ActorType: actorTypeOperator, Action: actionReconciled, ResourceType: "role", ResourceID: id, Changes: changes, Critical: true,
 	})
 	r.emit(event, "role", id)
 }
@@ -216,8 +215,8 @@ func (r *provisioning) emit(event, aggregate string, id op.UUID) {
 	})
 }
 
-// provisionProfile makes one service principal be its provisionProfile and asks the issuance check
-// whether it is.
+// provisionProfile updates one service principal to match its profile and verifies it with
+// the check of key issuance.
 func (p *Provisioner) provisionProfile(ctx context.Context, r *provisioning, profile authz.Profile, report *ProfileReport) error {
 	role, err := r.ensureProfileRole(ctx, profile)
 	if err != nil {
@@ -262,7 +261,7 @@ func (p *Provisioner) provisionProfile(ctx context.Context, r *provisioning, pro
 	return nil
 }
 
-// ensureProfileRole gives the profile's role with exactly the profile's grants.
+// ensureProfileRole returns the profile's role with exactly the profile's grants.
 func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Profile) (op.UUID, error) {
 	role, err := findRole(ctx, r.tx, r.tenant, profile.Role)
 	if postgres.IsNoRows(err) {
@@ -274,7 +273,7 @@ func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Prof
 		return "", err
 	}
 	if role.Kind != globalRole {
-		return "", fault.Conflict(fmt.Sprintf("The role %s exists and is not GLOBAL. Rename it, then run this again.", profile.Role))
+		return "", fault.Conflict(fmt.Sprintf("The role %s exists and is not GLOBAL. Rename it, then run the command again.", profile.Role))
 	}
 	for _, grant := range profile.Grants {
 		if !slices.Contains(role.Grants, grant) {
@@ -295,9 +294,8 @@ func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Prof
 	return role.ID, nil
 }
 
-// ensureProfileUser gives the principal, a member of the organisation. One that an
-// administrator has suspended stays so: the validation then says that it is not
-// active.
+// ensureProfileUser returns the service principal as a member of the organisation. It does
+// not activate a suspended principal; the verification then reports that it is not active.
 func (r *provisioning) ensureProfileUser(ctx context.Context, profile authz.Profile) (user op.UUID, created bool, err error) {
 	row, err := findService(ctx, r.tx, r.tenant, profile.IntegrationKey)
 	if err != nil && !postgres.IsNoRows(err) {
@@ -311,7 +309,7 @@ func (r *provisioning) ensureProfileUser(ctx context.Context, profile authz.Prof
 		row.ID, created = uid.New(), true
 		err = seedUserRow(ctx, r.tx, userRow{
 			ID: row.ID, Home: r.tenant, Kind: contract.KindService, IntegrationKey: profile.IntegrationKey, Status: contract.UserActive,
-			// For display: .invalid is an address that nobody can have (RFC 2606).
+			// For display only: the domain .invalid cannot be registered (RFC 2606).
 			Email:       fmt.Sprintf("%s@%s.invalid", profile.IntegrationKey, slug),
 			DisplayName: strings.ReplaceAll(profile.IntegrationKey, "-", " "),
 		}, r.now)
@@ -335,8 +333,8 @@ func (r *provisioning) ensureProfileUser(ctx context.Context, profile authz.Prof
 	return row.ID, created, nil
 }
 
-// checkKeyIssuance asks the very question that issuing a key asks, as an administrator
-// of the tenant with the Admin role as it stands would ask it.
+// checkKeyIssuance verifies the service principal. It evaluates the policy decision of key
+// issuance for an administrator with the current grants of the Admin role.
 func (p *Provisioner) checkKeyIssuance(ctx context.Context, r *provisioning, user op.UUID) error {
 	adminRole := p.Policies.Catalogue().AdministratorRole
 	admin, err := findRole(ctx, r.tx, r.tenant, adminRole)
@@ -361,8 +359,8 @@ func (p *Provisioner) checkKeyIssuance(ctx context.Context, r *provisioning, use
 	return verdictError(v, err, "service principal")
 }
 
-// repairAgents makes what is an agent by its address one by its record, and
-// gives agents the membership and the role that they lack.
+// repairAgents sets the kind of users with an agent's address to AGENT and adds missing
+// memberships and roles.
 func (p *Provisioner) repairAgents(ctx context.Context, r *provisioning) error {
 	agents, err := findAgents(ctx, r.tx, r.tenant)
 	if err != nil {
@@ -378,13 +376,13 @@ func (p *Provisioner) repairAgents(ctx context.Context, r *provisioning) error {
 			if err := convertToAgent(ctx, r.tx, r.tenant, a.ID, r.now); err != nil {
 				return err
 			}
-			r.addChange("%s made an agent", a.ID)
+			r.addChange("%s converted to an agent", a.ID)
 		}
 		if a.Membership == "" {
 			if _, err := seedMembership(ctx, r.tx, r.tenant, a.ID, r.organisation, "", r.now); err != nil {
 				return err
 			}
-			r.addChange("%s made a member", a.ID)
+			r.addChange("membership of %s created", a.ID)
 		}
 		if !a.HasRole {
 			if err := assignTenantWide(ctx, r.tx, r.tenant, a.ID, role.ID, r.now); err != nil {

@@ -13,11 +13,11 @@ import (
 	"parapet/internal/uid"
 )
 
-// What the owner of the database runs: seeding and provisioning. No application
-// role could: none may write an integration_key.
+// The functions in this file are used for seeding and provisioning. They run as the owner of
+// the database, because no application role may write an integration_key.
 
-// actorTypeOperator is the actor type of what an operator does with the database's
-// own credentials, where there is no user to name.
+// actorTypeOperator is the audit actor type of operator commands. They use the database's
+// own credentials, so there is no user id.
 const actorTypeOperator = "operator"
 
 const ownerSQL = `
@@ -25,8 +25,8 @@ SELECT current_user::text AS name, row_security_active('audit.entries') AS bound
        pg_has_role(current_user, @role, ` + postgres.SetRolePrivilegeSQL + `) AS settable,
        current_setting('server_version_num')::int AS server_version`
 
-// ownerRow is the owner of the database. Bound: row-level security applies to it.
-// Settable: it can SET ROLE to the module's role.
+// ownerRow describes the current database role. Bound reports whether row-level security
+// applies to it, Settable whether it can SET ROLE to the module's role.
 type ownerRow struct {
 	Name          string
 	Bound         bool
@@ -34,9 +34,9 @@ type ownerRow struct {
 	ServerVersion int
 }
 
-// runAsModuleRole runs f with the privileges of the module where row-level security binds
-// the owner: the audit log and the outbox take rows from the modules' roles alone.
-// A superuser is not bound.
+// runAsModuleRole runs f with the module's database role if row-level security applies to the
+// owner, because the audit log and the outbox accept rows only from the modules' roles. A
+// superuser is exempt.
 func runAsModuleRole(ctx context.Context, tx pgx.Tx, f func() error) error {
 	owner, err := postgres.One[ownerRow](ctx, tx, ownerSQL, postgres.Args{"role": postgres.RoleIdentity})
 	if err != nil {
@@ -100,7 +100,7 @@ func findUser(ctx context.Context, q postgres.Querier, tenant op.UUID, email str
 	return id, err
 }
 
-// userRow is a user to be made. IntegrationKey is a SERVICE principal's.
+// userRow is a user to insert. IntegrationKey is set for a SERVICE principal only.
 type userRow struct {
 	ID, Home       op.UUID
 	Kind           string
@@ -128,14 +128,14 @@ INSERT INTO identity.memberships (tenant_id, user_id, organisation_id, clearance
 VALUES (@tenant, @user, nullif(@organisation, '')::uuid, nullif(@clearance, ''), @now, @now)
 ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
-func seedMembership(ctx context.Context, q postgres.Querier, tenant, user, organisation op.UUID, clearance string, now time.Time) (made bool, err error) {
+func seedMembership(ctx context.Context, q postgres.Querier, tenant, user, organisation op.UUID, clearance string, now time.Time) (created bool, err error) {
 	tag, err := q.Exec(ctx, seedMembershipSQL, postgres.Args{
 		"tenant": tenant, "user": user, "organisation": string(organisation), "clearance": clearance, "now": now,
 	})
 	return tag.RowsAffected() == 1, err
 }
 
-// roleRow is a role by its name.
+// roleRow is a role with its grants.
 type roleRow struct {
 	ID     op.UUID
 	Kind   string
@@ -162,7 +162,7 @@ func assignTenantWide(ctx context.Context, q postgres.Querier, tenant, user, rol
 	return err
 }
 
-// provisionLockSQL makes runs of the same tenant wait for each other.
+// provisionLockSQL serializes the runs for one tenant.
 const provisionLockSQL = `SELECT disabled_at IS NULL FROM identity.tenants WHERE id = @tenant FOR UPDATE`
 
 func lockForProvision(ctx context.Context, q postgres.Querier, tenant op.UUID) (enabled bool, err error) {
@@ -172,13 +172,13 @@ func lockForProvision(ctx context.Context, q postgres.Querier, tenant op.UUID) (
 
 const organisationExistsSQL = `SELECT EXISTS (SELECT 1 FROM identity.organisations WHERE tenant_id = @tenant AND id = @organisation)`
 
-func organisationExists(ctx context.Context, q postgres.Querier, tenant, organisation op.UUID) (there bool, err error) {
-	err = q.QueryRow(ctx, organisationExistsSQL, postgres.Args{"tenant": tenant, "organisation": organisation}).Scan(&there)
-	return there, err
+func organisationExists(ctx context.Context, q postgres.Querier, tenant, organisation op.UUID) (exists bool, err error) {
+	err = q.QueryRow(ctx, organisationExistsSQL, postgres.Args{"tenant": tenant, "organisation": organisation}).Scan(&exists)
+	return exists, err
 }
 
-// serviceRow is a SERVICE principal as it stands in its tenant. The membership's
-// columns are empty where there is none.
+// serviceRow is a SERVICE principal with its membership in its home tenant. Membership and
+// Organisation are empty if it has none.
 type serviceRow struct {
 	ID           op.UUID
 	Status       string
@@ -235,7 +235,7 @@ const deleteOtherAssignmentsSQL = `
 DELETE FROM identity.role_assignments
 WHERE tenant_id = @tenant AND user_id = @user AND NOT (role_id = @role AND scope = 'tenant')`
 
-// deleteOtherAssignments leaves a user at most the one role, tenant-wide.
+// deleteOtherAssignments deletes all assignments of a user except one tenant-wide role.
 func deleteOtherAssignments(ctx context.Context, q postgres.Querier, tenant, user, role op.UUID) (int64, error) {
 	tag, err := q.Exec(ctx, deleteOtherAssignmentsSQL, postgres.Args{"tenant": tenant, "user": user, "role": role})
 	return tag.RowsAffected(), err
@@ -250,7 +250,7 @@ func hasTenantWideRole(ctx context.Context, q postgres.Querier, tenant, user, ro
 	return holds, err
 }
 
-// agentRow is a user that is, or by its address should be, a synthetic agent.
+// agentRow is a user that is an agent or has an agent's address.
 type agentRow struct {
 	ID         op.UUID
 	Kind       string

@@ -11,8 +11,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// picture is all that provisioning could touch, as text.
-func picture(r *fixture) string {
+// tablesAsText returns the content of all tables that provisioning writes, as text.
+func tablesAsText(r *fixture) string {
 	return queryValue[string](r, `SELECT concat_ws(E'\n',
 		(SELECT string_agg(x::text, E'\n' ORDER BY x::text) FROM identity.tenants x),
 		(SELECT string_agg(x::text, E'\n' ORDER BY x::text) FROM identity.users x),
@@ -24,7 +24,7 @@ func picture(r *fixture) string {
 		(SELECT string_agg(x.id::text, E'\n' ORDER BY x.id) FROM events.outbox x))`)
 }
 
-func TestProvisionMakesWhatIsRegistered(t *testing.T) {
+func TestProvision_CreatesRegisteredPrincipals(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	report, err := r.runProvision(r.acme)
@@ -32,89 +32,89 @@ func TestProvisionMakesWhatIsRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !report.Changed() || len(report.Profiles) != 2 {
-		t.Fatalf("%+v", report)
+		t.Fatalf("report: got %+v", report)
 	}
 	for _, p := range report.Profiles {
 		if !p.Verified || len(p.Changes) == 0 {
-			t.Errorf("%+v", p)
+			t.Errorf("profile: got %+v", p)
 		}
 		got := queryValue[string](r, `SELECT concat_ws('/', u.principal_kind, u.integration_key, u.status, m.status, m.organisation_id) FROM identity.users u
 			JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id WHERE u.id = $1`, p.UserID)
 		if want := "SERVICE/" + p.IntegrationKey + "/ACTIVE/ACTIVE/" + string(r.acme.organisation); got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("principal: got %s, want %s", got, want)
 		}
-		// One critical entry a profile, in one transaction with its rows.
+		// Each profile has one critical audit entry.
 		if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'service_principal.provisioned' AND resource_id = $1 AND tenant_id = $2`, string(p.UserID), r.acme.id); n != 1 {
-			t.Errorf("%s: %d audit entries", p.IntegrationKey, n)
+			t.Errorf("%s: got %d audit entries, want 1", p.IntegrationKey, n)
 		}
 		if n := queryValue[int](r, `SELECT count(*) FROM events.outbox WHERE type = 'directory.user.created' AND aggregate_id = $1`, string(p.UserID)); n != 1 {
-			t.Errorf("%s: %d events", p.IntegrationKey, n)
+			t.Errorf("%s: got %d events, want 1", p.IntegrationKey, n)
 		}
 	}
 	if queryValue[int](r, `SELECT count(*) FROM identity.users WHERE home_tenant_id = $1 AND principal_kind = 'SERVICE'`, r.globex.id) != 0 {
-		t.Error("another tenant got principals")
+		t.Error("globex: got service principals, want none")
 	}
 
-	before := picture(r)
+	before := tablesAsText(r)
 	second, err := r.runProvision(r.acme)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if second.Changed() {
-		t.Errorf("the second run: %+v", second)
+		t.Errorf("second run: got %+v, want no changes", second)
 	}
 	for _, p := range second.Profiles {
 		if !p.Verified {
-			t.Errorf("the second run did not verify %s", p.IntegrationKey)
+			t.Errorf("second run: %s is not verified", p.IntegrationKey)
 		}
 	}
-	if after := picture(r); after != before {
-		t.Error("the second run wrote something")
+	if after := tablesAsText(r); after != before {
+		t.Error("second run: got changed tables")
 	}
 }
 
-func TestProvisionRepairs(t *testing.T) {
+func TestProvision_RepairsRolesAndAssignments(t *testing.T) {
 	t.Parallel()
 	const role = `(SELECT id FROM identity.roles WHERE tenant_id = $1 AND name = 'multi-llm-review')`
 	const user = `(SELECT id FROM identity.users WHERE home_tenant_id = $1 AND integration_key = 'multi-llm-review')`
 	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
-	want := shape(r)
+	want := rolesAsText(r)
 	for name, damage := range map[string]string{
-		"a grant too many":   `INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, ` + role + `, 'task.delete')`,
-		"a grant too few":    `DELETE FROM identity.role_grants WHERE tenant_id = $1 AND role_id = ` + role + ` AND permission = 'tasks.read'`,
-		"another role":       `INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) SELECT $1, gen_random_uuid(), ` + user + `, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`,
-		"no role":            `DELETE FROM identity.role_assignments WHERE tenant_id = $1 AND user_id = ` + user,
-		"a narrower scope":   `UPDATE identity.role_assignments SET scope = 'project', scope_id = gen_random_uuid() WHERE tenant_id = $1 AND user_id = ` + user,
-		"no organisation":    `UPDATE identity.memberships SET organisation_id = NULL WHERE tenant_id = $1 AND user_id = ` + user,
-		"Admin can't issue":  `DELETE FROM identity.role_grants WHERE tenant_id = $1 AND permission = 'api_key.issue_for_service'`,
-		"the role is gone":   `WITH a AS (DELETE FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = ` + role + `) DELETE FROM identity.role_grants WHERE tenant_id = $1 AND role_id = ` + role,
-		"a default role too": `DELETE FROM identity.roles WHERE tenant_id = $1 AND name = 'Auditor'`,
+		"an additional grant":                     `INSERT INTO identity.role_grants (tenant_id, role_id, permission) VALUES ($1, ` + role + `, 'task.delete')`,
+		"a missing grant":                         `DELETE FROM identity.role_grants WHERE tenant_id = $1 AND role_id = ` + role + ` AND permission = 'tasks.read'`,
+		"an additional role":                      `INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) SELECT $1, gen_random_uuid(), ` + user + `, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`,
+		"no role":                                 `DELETE FROM identity.role_assignments WHERE tenant_id = $1 AND user_id = ` + user,
+		"a narrower scope":                        `UPDATE identity.role_assignments SET scope = 'project', scope_id = gen_random_uuid() WHERE tenant_id = $1 AND user_id = ` + user,
+		"no organisation":                         `UPDATE identity.memberships SET organisation_id = NULL WHERE tenant_id = $1 AND user_id = ` + user,
+		"Admin without api_key.issue_for_service": `DELETE FROM identity.role_grants WHERE tenant_id = $1 AND permission = 'api_key.issue_for_service'`,
+		"role without grants and assignments":     `WITH a AS (DELETE FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = ` + role + `) DELETE FROM identity.role_grants WHERE tenant_id = $1 AND role_id = ` + role,
+		"a missing default role":                  `DELETE FROM identity.roles WHERE tenant_id = $1 AND name = 'Auditor'`,
 	} {
 		r.exec(damage, r.acme.id)
-		if shape(r) == want {
-			t.Fatalf("%s: nothing is damaged", name)
+		if rolesAsText(r) == want {
+			t.Fatalf("%s: the SQL changed nothing", name)
 		}
 		report, err := r.runProvision(r.acme)
 		if err != nil || !report.Changed() {
-			t.Errorf("%s: %+v, %v", name, report, err)
+			t.Errorf("%s: got report %+v, %v, want changes", name, report, err)
 		}
-		if got := shape(r); got != want {
-			t.Errorf("%s: repaired to\n%s\nwant\n%s", name, got, want)
+		if got := rolesAsText(r); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
 		if again, err := r.runProvision(r.acme); err != nil || again.Changed() {
-			t.Errorf("%s: the run after: %+v, %v", name, again, err)
+			t.Errorf("%s: second run: got %+v, %v, want no changes", name, again, err)
 		}
 	}
-	// What administrators made of the default roles stays.
+	// Other changes to default roles are kept.
 	r.exec(`DELETE FROM identity.role_grants g USING identity.roles x WHERE x.tenant_id = g.tenant_id AND x.id = g.role_id AND x.name = 'Member' AND g.permission = 'task.create' AND g.tenant_id = $1`, r.acme.id)
 	if report, err := r.runProvision(r.acme); err != nil || report.Changed() {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("changed default role: got %+v, %v, want no changes", report, err)
 	}
 }
 
-// shape is what the tenant's roles and principals are, without ids and moments.
-func shape(r *fixture) string {
+// rolesAsText returns the tenant's roles and service principals without ids and timestamps.
+func rolesAsText(r *fixture) string {
 	return queryValue[string](r, `SELECT concat_ws(E'\n',
 		(SELECT string_agg(concat_ws(' ', x.name, x.kind, g.permission), E'\n' ORDER BY x.name, g.permission)
 		 FROM identity.roles x LEFT JOIN identity.role_grants g ON g.tenant_id = x.tenant_id AND g.role_id = x.id WHERE x.tenant_id = $1),
@@ -125,8 +125,8 @@ func shape(r *fixture) string {
 		 WHERE u.home_tenant_id = $1 AND u.principal_kind = 'SERVICE'))`, r.acme.id)
 }
 
-// What can't be repaired leaves nothing behind and does not stop the others.
-func TestProvisionRefuses(t *testing.T) {
+// A profile that fails is rolled back, and the other profiles are provisioned.
+func TestProvision_RollsBackFailedProfilesOnly(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
@@ -134,44 +134,44 @@ func TestProvisionRefuses(t *testing.T) {
 	r.exec(`DELETE FROM identity.role_assignments a USING identity.users u WHERE u.id = a.user_id AND u.principal_kind = 'SERVICE'`)
 	report, err := r.runProvision(r.acme)
 	if err == nil || !strings.Contains(err.Error(), "multi-llm-review") || !strings.Contains(err.Error(), "not active") || strings.Contains(err.Error(), "spec-wiki-sync") {
-		t.Errorf("%v", err)
+		t.Errorf("suspended principal: got %v", err)
 	}
 	for _, p := range report.Profiles {
 		if p.Verified != (p.IntegrationKey == "spec-wiki-sync") {
-			t.Errorf("%+v", p)
+			t.Errorf("profile: got %+v", p)
 		}
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM identity.role_assignments a JOIN identity.users u ON u.id = a.user_id WHERE u.integration_key = 'multi-llm-review'`); n != 0 {
-		t.Error("a transaction that failed left something behind")
+		t.Error("failed profile: got a role assignment, want none")
 	}
 	r.exec(`UPDATE identity.users SET status = 'ACTIVE' WHERE integration_key = 'multi-llm-review'`)
 
 	r.exec(`UPDATE identity.roles SET kind = 'STANDARD' WHERE name = 'multi-llm-review'`)
 	if _, err := r.runProvision(r.acme); err == nil || !strings.Contains(err.Error(), "not GLOBAL") {
-		t.Errorf("%v", err)
+		t.Errorf("STANDARD role: got %v, want an error", err)
 	}
 	r.exec(`UPDATE identity.roles SET kind = 'GLOBAL' WHERE name = 'multi-llm-review'`)
 
-	before := picture(r)
+	before := tablesAsText(r)
 	for name, where := range map[string]testTenant{
-		"no tenant":              {id: uid.New(), organisation: r.acme.organisation},
-		"no organisation":        {id: r.acme.id, organisation: uid.New()},
-		"another's organisation": {id: r.acme.id, organisation: r.globex.organisation},
+		"unknown tenant":                 {id: uid.New(), organisation: r.acme.organisation},
+		"unknown organisation":           {id: r.acme.id, organisation: uid.New()},
+		"organisation of another tenant": {id: r.acme.id, organisation: r.globex.organisation},
 	} {
 		if _, err := r.runProvision(where); err == nil {
-			t.Errorf("%s: it ran", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
-	if picture(r) != before {
-		t.Error("a refused run wrote something")
+	if tablesAsText(r) != before {
+		t.Error("failed runs changed the tables")
 	}
 	r.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, r.acme.id)
 	if _, err := r.runProvision(r.acme); err == nil {
-		t.Error("it ran in a disabled tenant")
+		t.Error("disabled tenant: got no error")
 	}
 }
 
-func TestProvisionRepairsAgents(t *testing.T) {
+func TestProvision_RepairsAgents(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
@@ -187,7 +187,7 @@ func TestProvisionRepairsAgents(t *testing.T) {
 	gone := user("HUMAN", "agent+gone@acme.example", "DELETED")
 	report, err := r.runProvision(r.acme)
 	if err != nil || len(report.Agents) == 0 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("got %+v, %v, want repaired agents", report, err)
 	}
 	state := func(id op.UUID) string {
 		return queryValue[string](r, `SELECT concat_ws('/', u.principal_kind, u.status, m.status, x.name, u.password_hash) FROM identity.users u
@@ -196,16 +196,16 @@ func TestProvisionRepairsAgents(t *testing.T) {
 	}
 	for id, want := range map[op.UUID]string{wrong: "AGENT/ACTIVE/ACTIVE/Agent", bare: "AGENT/SUSPENDED/ACTIVE/Agent", person: "HUMAN/ACTIVE", gone: "HUMAN/DELETED"} {
 		if got := state(id); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("agent: got %q, want %q", got, want)
 		}
 	}
 	if again, err := r.runProvision(r.acme); err != nil || again.Changed() {
-		t.Errorf("the second run: %+v, %v", again, err)
+		t.Errorf("second run: got %+v, %v, want no changes", again, err)
 	}
 }
 
-// Two operators at once: one makes, the other verifies.
-func TestProvisionAtTheSameTime(t *testing.T) {
+// Of concurrent runs one creates the principals and the others verify them.
+func TestProvision_ConcurrentRunsCreatePrincipalsOnce(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	reports := make([]identity.ProvisionReport, 3)
@@ -221,12 +221,12 @@ func TestProvisionAtTheSameTime(t *testing.T) {
 		}
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM identity.users WHERE principal_kind = 'SERVICE'`); n != 2 {
-		t.Errorf("%d principals", n)
+		t.Errorf("got %d principals, want 2", n)
 	}
 	if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE action = 'service_principal.provisioned'`); n != 2 {
-		t.Errorf("%d audit entries", n)
+		t.Errorf("got %d audit entries, want 2", n)
 	}
 	if !slices.ContainsFunc(reports, func(p identity.ProvisionReport) bool { return p.Changed() }) {
-		t.Error("none made anything")
+		t.Error("got no report with changes")
 	}
 }

@@ -11,22 +11,22 @@ import (
 	"parapet/internal/postgres"
 )
 
-// RecordsIn selects the rows of one type, and the permission that is asked about.
+// RecordsIn selects a record type and the permission to check.
 type RecordsIn struct {
 	Type       string `query:"type" doc:"The type."`
 	Permission string `query:"permission" doc:"The permission."`
 }
 
-// Records are all rows of a type, those that its filter selects, and those that the
-// decision about the one loaded row allows.
+// Records contains the ids of all rows of a type, of those that match the filter, and of
+// those for which the decision about the loaded row allows access.
 type Records struct{ All, Filtered, Decided []op.UUID }
 
 var probeRecords = op.New[RecordsIn, Records](op.Spec{
 	Name: "probe-records", Module: contract.Module, Method: "GET", Path: "/probe", Permission: "tenant.read", Effect: op.Read, Summary: "For tests.",
 })
 
-// ProbeRecords binds an operation that only tests have: it compares, for the caller,
-// the filter of a type with the decisions about its loaded rows.
+// ProbeRecords binds a test operation that compares the filter of a record type with the
+// decisions about its rows.
 func (s *Service) ProbeRecords() op.Bound {
 	return executor.CustomDecision(s.executor, probeRecords, func(ctx context.Context, c *executor.Call, in *RecordsIn) (*Records, error) {
 		probe, ok := recordProbes[in.Type]
@@ -39,7 +39,7 @@ func (s *Service) ProbeRecords() op.Bound {
 
 type recordProbe func(ctx context.Context, c *executor.Call, permission string) (*Records, error)
 
-// probeOf reads the rows of a type by a statement that ends in its WHERE clause.
+// probeOf returns a probe for a type. sql must end in its WHERE clause.
 func probeOf[Row any](
 	columns *authz.Columns, resource func(tenant string, r *Row) authz.Resource, sql string, id func(*Row) op.UUID,
 ) recordProbe {
@@ -67,8 +67,8 @@ func probeOf[Row any](
 	}
 }
 
-// recordedRow is an audit entry or an event, of which the module only makes lists:
-// the test says by itself what the policies know of one.
+// recordedRow is an audit entry or an event. The module only lists them, so the test builds
+// their resources itself.
 type recordedRow struct {
 	ID             op.UUID
 	ActorID        *string

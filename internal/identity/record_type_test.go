@@ -21,13 +21,13 @@ import (
 	"parapet/internal/uid"
 )
 
-// directoryReads are the permissions that the directory's lists need.
+// directoryReads are the permissions that the lists of the directory require.
 var directoryReads = []string{
 	"user.read", "membership.read", "organisation.read", "role.read", "tenant.read", "events.read", "audit.read.own", "audit.read.organisation",
 }
 
-// directorySubjects gives tokens of subjects of many kinds in acme, and puts records
-// of every type, of several organisations, scopes, states and tiers there.
+// directorySubjects creates records of every type in acme, with several organisations,
+// scopes, statuses and classifications, and returns tokens of many kinds of subjects.
 func directorySubjects(r *fixture) map[string]string {
 	r.t.Helper()
 	subjects := map[string]string{}
@@ -48,9 +48,9 @@ func directorySubjects(r *fixture) map[string]string {
 	for name, caveats := range map[string][]string{
 		"key": nil, "read-only key": {"read-only"}, "key of a project": {"project:" + string(project)}, "key of the wiki": {"module:wiki"},
 	} {
-		subjects[name] = r.caveated(issuer, caveats)
+		subjects[name] = r.issueKeyWithCaveats(issuer, caveats)
 	}
-	// The roles of these hold in one organisation, or in one project, alone.
+	// These hold their role in one organisation or in one project only.
 	for name, scope := range map[string]struct {
 		kind string
 		id   op.UUID
@@ -106,8 +106,8 @@ func (r *fixture) subjectID(token string) op.UUID {
 	return op.UUID(r.subject(token).ID())
 }
 
-// caveated gives a key of the session's holder that carries caveats.
-func (r *fixture) caveated(session string, caveats []string) string {
+// issueKeyWithCaveats returns a key of the session's user with caveats.
+func (r *fixture) issueKeyWithCaveats(session string, caveats []string) string {
 	r.t.Helper()
 	issued := must[contract.IssuedKey](r, "issue-key", request{token: session, body: body(fields{"label": "k"})}).Token
 	claims, err := r.tokens.Verify(issued, token.APIKey)
@@ -122,15 +122,14 @@ func (r *fixture) caveated(session string, caveats []string) string {
 	return text
 }
 
-// records compares, for the subject, the filter of a type with the decisions about
-// its rows.
+// records returns the filtered rows of a type and the decisions about each row.
 func (r *fixture) records(token, of, permission string) *identity.Records {
 	r.t.Helper()
 	return must[identity.Records](r, "probe-records", request{token: token, query: url.Values{"type": {of}, "permission": {permission}}})
 }
 
-// may tells whether the subject may do so; what it may not know of it may not.
-func (r *fixture) may(name string, q request) bool {
+// isAllowed reports whether the call is allowed. NOT_FOUND counts as not allowed.
+func (r *fixture) isAllowed(name string, q request) bool {
 	r.t.Helper()
 	_, err := r.call(name, q)
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) && !fault.HasCode(err, fault.CodeNotFound) {
@@ -139,8 +138,8 @@ func (r *fixture) may(name string, q request) bool {
 	return err == nil
 }
 
-// listed gives the ids of a list, none where the caller may not ask.
-func (r *fixture) listed(token, name string, path map[string]string, idField string) []op.UUID {
+// listIDs returns the ids in a list, and none if the caller may not list.
+func (r *fixture) listIDs(token, name string, path map[string]string, idField string) []op.UUID {
 	r.t.Helper()
 	out, err := r.call(name, request{token: token, path: path, query: url.Values{"limit": {"200"}}})
 	if fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
@@ -170,10 +169,9 @@ func (r *fixture) listed(token, name string, path map[string]string, idField str
 	return ids
 }
 
-// Every list of the directory shows each subject the records that the operation on
-// one record shows it. Of types that have no such operation, it shows those that the
-// decision about the loaded record allows.
-func TestListAndGetAgree(t *testing.T) {
+// Every list of the directory shows each subject the same records as the operation on one
+// record does, or as the decision about the loaded record if there is no such operation.
+func TestDirectoryLists_AgreeWithDecisionsAboutRecords(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	probe := r.service.ProbeRecords()
@@ -194,24 +192,24 @@ func TestListAndGetAgree(t *testing.T) {
 		{"event", "events.read", "list-events", "id", "", "", acme},
 		{"tenant", "tenant.list", "list-tenants", "id", "get-tenant", "tenantId", office},
 	}
-	asked := map[string]bool{"list-people": true, "list-assignments": true}
+	compared := map[string]bool{"list-people": true, "list-assignments": true}
 	for _, of := range types {
-		asked[of.list] = true
+		compared[of.list] = true
 		shown, hidden := 0, 0
 		for name, subject := range of.subjects {
 			decided := r.records(subject, of.name, of.permission)
-			list := r.listed(subject, of.list, nil, of.id)
+			list := r.listIDs(subject, of.list, nil, of.id)
 			for _, id := range decided.All {
 				can := slices.Contains(decided.Decided, id)
 				if slices.Contains(decided.Filtered, id) != can {
-					t.Errorf("%s, %s: filter %t, decision %t", of.name, name, !can, can)
+					t.Errorf("%s as %s: got filter %t, want %t", of.name, name, !can, can)
 				}
 				if slices.Contains(list, id) != can {
-					t.Errorf("%s, %s: list %t, decision %t", of.name, name, !can, can)
+					t.Errorf("%s as %s: got list %t, want %t", of.name, name, !can, can)
 				}
-				// Whoever may read the own tenant may get it without being shown the registry.
-				if of.get != "" && (of.name != "tenant" || r.tenantOf(subject) != id) && r.may(of.get, pathRequest(subject, of.part, id, nil)) != can {
-					t.Errorf("%s, %s: get %t, decision %t", of.name, name, !can, can)
+				// get-tenant also returns the caller's own tenant, without tenant.list.
+				if of.get != "" && (of.name != "tenant" || r.tenantOf(subject) != id) && r.isAllowed(of.get, pathRequest(subject, of.part, id, nil)) != can {
+					t.Errorf("%s as %s: got get %t, want %t", of.name, name, !can, can)
 				}
 				if can {
 					shown++
@@ -221,31 +219,31 @@ func TestListAndGetAgree(t *testing.T) {
 			}
 		}
 		if shown == 0 || hidden == 0 {
-			t.Errorf("%s: %d shown, %d hidden: the subjects show no difference", of.name, shown, hidden)
+			t.Errorf("%s: got %d shown and %d hidden records, want some of each", of.name, shown, hidden)
 		}
 	}
 	shown, hidden := 0, 0
 	for name, subject := range acme {
-		// list-people shows those active people whom get-user shows, of the own organisation.
-		people := r.listed(subject, "list-people", nil, "id")
+		// list-people shows the active people of the caller's organisation whom get-user shows.
+		people := r.listIDs(subject, "list-people", nil, "id")
 		users := r.records(subject, "user", "user.read")
 		for _, id := range users.All {
 			colleague := queryValue[bool](r, `
 SELECT m.status = 'ACTIVE' AND ($3 = '' OR m.organisation_id::text = $3) IS TRUE
 FROM identity.memberships m WHERE m.tenant_id = $1 AND m.user_id = $2`, r.acme.id, id, r.subject(subject).Organisation())
 			if can := colleague && slices.Contains(users.Decided, id); slices.Contains(people, id) != can {
-				t.Errorf("list-people, %s: %t, get-user %t", name, !can, can)
+				t.Errorf("list-people as %s: got %t, want %t", name, !can, can)
 			}
 		}
 		assignments := r.records(subject, "assignment", "role.read")
 		var list []op.UUID
 		for _, role := range r.records(subject, "role", "role.read").All {
-			list = append(list, r.listed(subject, "list-assignments", map[string]string{"roleId": string(role)}, "id")...)
+			list = append(list, r.listIDs(subject, "list-assignments", map[string]string{"roleId": string(role)}, "id")...)
 		}
 		for _, id := range assignments.All {
 			can := slices.Contains(assignments.Decided, id)
 			if slices.Contains(list, id) != can || slices.Contains(assignments.Filtered, id) != can {
-				t.Errorf("assignment, %s: list %t, filter %t, decision %t", name, slices.Contains(list, id), slices.Contains(assignments.Filtered, id), can)
+				t.Errorf("assignment as %s: got list %t and filter %t, want %t", name, slices.Contains(list, id), slices.Contains(assignments.Filtered, id), can)
 			}
 			if can {
 				shown++
@@ -255,15 +253,15 @@ FROM identity.memberships m WHERE m.tenant_id = $1 AND m.user_id = $2`, r.acme.i
 		}
 	}
 	if shown == 0 || hidden == 0 {
-		t.Errorf("assignment: %d shown, %d hidden: the subjects show no difference", shown, hidden)
+		t.Errorf("assignment: got %d shown and %d hidden records, want some of each", shown, hidden)
 	}
-	// These decide about the whole: the caller's own keys and notifications, the log.
+	// These lists have one decision for all records: own keys, notifications, decision log.
 	for _, name := range []string{"list-keys", "list-orgs", "list-permissions", "list-decisions", "list-notifications"} {
-		asked[name] = true
+		compared[name] = true
 	}
 	for name := range r.bound {
-		if strings.HasPrefix(name, "list-") && !asked[name] {
-			t.Errorf("%s is not compared", name)
+		if strings.HasPrefix(name, "list-") && !compared[name] {
+			t.Errorf("%s: the list is not compared with decisions", name)
 		}
 	}
 }

@@ -25,14 +25,13 @@ import (
 )
 
 const (
-	// resetLifetime is how long a link is good after it was made, and for how long its
-	// delivery is tried.
+	// resetLifetime is the lifetime of a link, and how long its delivery is retried.
 	resetLifetime = 30 * time.Minute
-	// resetBatchSize bounds the links that one account gets in that time.
+	// resetBatchSize is the maximum number of resets of one account within resetLifetime.
 	resetBatchSize = 5
 )
 
-// resetThrottle bounds the requests for links from outside.
+// resetThrottle returns the limits for reset requests without a session.
 func resetThrottle() Throttle {
 	return Throttle{
 		Account: Limit{Burst: 5, Every: 5 * time.Minute},
@@ -40,14 +39,14 @@ func resetThrottle() Throttle {
 	}
 }
 
-// noMailError is the answer of a server that can't send links.
+// noMailError returns the error of a server that cannot send links.
 func noMailError() error {
-	return &fault.Error{Code: fault.CodeUnavailable, Message: "This server sends no mail, so no reset link can be sent. " +
-		"Its operator sets PT_SMTP_URL, PT_MAIL_FROM and PT_PUBLIC_URL."}
+	return &fault.Error{Code: fault.CodeUnavailable, Message: "This server cannot send e-mail, so it cannot send a reset link. " +
+		"The operator must set PT_SMTP_URL, PT_MAIL_FROM and PT_PUBLIC_URL."}
 }
 
-// resetUserPassword starts a reset for somebody else. The caller learns when, and
-// to which address; the link is made when it is sent.
+// resetUserPassword starts a password reset for another user. The link is created when it is
+// sent, so the caller does not receive it.
 func (s *Service) resetUserPassword(ctx context.Context, c *executor.Call, _ *contract.UserIn, u contract.User) (*contract.PasswordResetStarted, error) {
 	if s.deps.Mail == nil {
 		return nil, noMailError()
@@ -62,7 +61,7 @@ func (s *Service) resetUserPassword(ctx context.Context, c *executor.Call, _ *co
 	return &contract.PasswordResetStarted{UserID: u.ID, Email: u.Email, ExpiresAt: r.ExpiresAt}, nil
 }
 
-// startReset records a reset and asks for its link to be sent, in one transaction.
+// startReset records a reset and emits the event that sends its link, in one transaction.
 func (s *Service) startReset(ctx context.Context, c *executor.Call, user op.UUID) (resetRow, error) {
 	r := resetRow{TenantID: c.Tenant, ID: uid.New(), UserID: user, CreatedAt: c.Now, ExpiresAt: c.Now.Add(resetLifetime)}
 	n, err := countResets(ctx, c.DB, c.Tenant, user, c.Now.Add(-resetLifetime))
@@ -75,23 +74,23 @@ func (s *Service) startReset(ctx context.Context, c *executor.Call, user op.UUID
 	if r.AuthorityDigest, err = s.authorityDigest(ctx, user); err != nil {
 		return r, err
 	}
-	by, who := op.UUID(""), "holder"
+	requestedBy, requesterKind := op.UUID(""), "holder"
 	if c.Actor != nil {
-		by, who = c.Actor.UserID, "administrator"
+		requestedBy, requesterKind = c.Actor.UserID, "administrator"
 	}
-	if err := insertReset(ctx, c.DB, r, by); err != nil {
+	if err := insertReset(ctx, c.DB, r, requestedBy); err != nil {
 		return r, err
 	}
 	c.Record(executor.AuditEntry{
 		Action: contract.ActionResetStarted, ResourceType: "user", ResourceID: string(user), Critical: true,
-		Changes: auditChanges{"reset": r.ID, "requestedBy": who},
+		Changes: auditChanges{"reset": r.ID, "requestedBy": requesterKind},
 	})
 	c.Emit(executor.Event{Type: contract.EventResetStarted, AggregateType: "password_reset", AggregateID: r.ID, Payload: map[string]any{"id": r.ID, "userId": user}})
 	return r, nil
 }
 
-// requestPasswordReset does the same work for every address: it records that
-// links are wanted. Whether there is an account is looked up later, by a job.
+// requestPasswordReset emits an event that requests links for the address. A job looks up
+// the accounts later, so the response time does not reveal whether there are any.
 func (s *Service) requestPasswordReset(ctx context.Context, in *contract.RequestPasswordResetIn) (*op.None, error) {
 	if s.deps.Mail == nil {
 		return nil, noMailError()
@@ -116,8 +115,8 @@ func (s *Service) requestPasswordReset(ctx context.Context, in *contract.Request
 	return &op.None{}, nil
 }
 
-// StartResets starts a reset for each account of an address whose holder may ask
-// for one. It runs as a job; an account that gets none is no error.
+// StartResets starts a reset for each account of an address whose user may reset the
+// password. It runs as a job. An account that may not is skipped without an error.
 func (s *Service) StartResets(ctx context.Context, email string) error {
 	accounts, err := readResettableAccounts(ctx, s.deps.Auth, email)
 	if err != nil {
@@ -143,9 +142,9 @@ func (s *Service) StartResets(ctx context.Context, email string) error {
 	return nil
 }
 
-// SendReset makes the link of a reset and sends it. It runs as a job: an error
-// has it tried again, with a new link; only the newest is good. A reset that has
-// ended, that was sent, or that may not go on is no error.
+// SendReset creates the link of a reset and sends it. It runs as a job: after an error it is
+// retried with a new link, and only the newest link works. It does nothing for a reset that
+// has ended, was sent, or is no longer allowed.
 func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 	if s.deps.Mail == nil {
 		return noMailError()
@@ -169,7 +168,7 @@ func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 		}
 		secret := make([]byte, sha256.Size)
 		if _, err := rand.Read(secret); err != nil {
-			return fmt.Errorf("identity: reset secret: %w", err)
+			return fmt.Errorf("identity: generate reset secret: %w", err)
 		}
 		r.SecretHash, r.ExpiresAt = secretHash(secret), c.Now.Add(resetLifetime)
 		if err := writeResetSecret(ctx, c.DB, r); err != nil {
@@ -182,7 +181,7 @@ func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 		return err
 	}
 	if err := s.deps.Mail.Send(ctx, *message); err != nil {
-		s.deps.Log.WarnContext(ctx, "reset link not sent", slog.String("reset", string(id)), slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "could not send the reset link", slog.String("reset", string(id)), slog.Any("error", err))
 		return fault.Unavailable(err)
 	}
 	return s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
@@ -190,22 +189,22 @@ func (s *Service) SendReset(ctx context.Context, tenant, id op.UUID) error {
 	})
 }
 
-// resetAccount gives the account of a reset that may still go on. Of one that may
-// not it ends the reset and gives nil.
+// resetAccount returns the account of a reset. If the policies no longer allow the reset, it
+// ends the account's resets and returns nil.
 func (s *Service) resetAccount(ctx context.Context, c *executor.Call, r resetRow) (*accountState, error) {
 	account, err := lockAccount(ctx, c.DB, r.TenantID, r.UserID)
 	if err != nil {
 		return nil, err
 	}
-	ask := authz.CompleteReset{Account: account.policyAccount(), ByAdministrator: r.RequestedBy != nil}
+	request := authz.CompleteReset{Account: account.policyAccount(), ByAdministrator: r.RequestedBy != nil}
 	if !account.AddressConfirmed || !account.HasPassword {
 		digest, err := s.authorityDigest(ctx, r.UserID)
 		if err != nil {
 			return nil, err
 		}
-		ask.AuthorityUnchanged = bytes.Equal(digest, r.AuthorityDigest)
+		request.AuthorityUnchanged = bytes.Equal(digest, r.AuthorityDigest)
 	}
-	v, err := s.deps.Policies.Evaluate(ctx, ask)
+	v, err := s.deps.Policies.Evaluate(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -222,16 +221,16 @@ func (s *Service) resetAccount(ctx context.Context, c *executor.Call, r resetRow
 func (s *Service) resetMessage(to string, token resetToken) *mail.Message {
 	return &mail.Message{
 		To: to, Subject: "Set a new password",
-		Text: "Somebody asked to set a new password for your account.\n\n" +
+		Text: "Somebody requested a new password for your account.\n\n" +
 			"Open this link within 30 minutes to choose one:\n\n" + s.deps.PublicURL + "/reset-password#" + token.String() + "\n\n" +
 			"Or run pt auth reset-password and enter this token:\n\n" + token.String() + "\n\n" +
-			"If you did not ask for this, ignore this message. Your password stays as it is.\n",
+			"If you did not request this, ignore this message. Your password does not change.\n",
 	}
 }
 
-// resetPassword sets a new password by the token of a link. The new password is
-// hashed first, and every token is looked up in the same way, so the time tells
-// nothing of the token.
+// resetPassword sets a new password with the token of a link. It hashes the new password
+// first and looks up every token in the same way, so that the time reveals nothing about the
+// token.
 func (s *Service) resetPassword(ctx context.Context, in *contract.ResetPasswordIn) (*op.None, error) {
 	client := op.ClientAddr(ctx)
 	attempts := "reset links from " + client
@@ -249,9 +248,9 @@ func (s *Service) resetPassword(ctx context.Context, in *contract.ResetPasswordI
 		if err != nil && !postgres.IsNoRows(err) {
 			return err
 		}
-		good := err == nil && r.EndedAt == nil && c.Now.Before(r.ExpiresAt)
-		same := subtle.ConstantTimeCompare(secretHash(token.secret), r.SecretHash) == 1
-		if !good || !same {
+		isActive := err == nil && r.EndedAt == nil && c.Now.Before(r.ExpiresAt)
+		matches := subtle.ConstantTimeCompare(secretHash(token.secret), r.SecretHash) == 1
+		if !isActive || !matches {
 			return nil
 		}
 		used, err = s.useReset(ctx, c, r, in.NewPassword, hash)
@@ -261,14 +260,14 @@ func (s *Service) resetPassword(ctx context.Context, in *contract.ResetPasswordI
 		return nil, err
 	}
 	if !used {
-		return nil, fault.Validation("token", "This reset link is unknown, used or expired. Ask for a new one.")
+		return nil, fault.Validation("token", "This reset link is unknown, used or expired. Request a new one.")
 	}
 	s.throttle.refund(attempts, client, s.deps.Clock.Now())
 	return &op.None{}, nil
 }
 
-// useReset sets the password, ends every session of the account and every other
-// link. It is false where the reset may not go on.
+// useReset sets the password, revokes every session of the account and ends its other
+// resets. It returns false if the policies no longer allow the reset.
 func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, newPassword, hash string) (bool, error) {
 	account, err := s.resetAccount(ctx, c, r)
 	if err != nil || account == nil {
@@ -283,7 +282,7 @@ func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, ne
 	if err := cancelResets(ctx, c.DB, r.TenantID, r.UserID, c.Now); err != nil {
 		return false, err
 	}
-	// Whoever read the link reads the address.
+	// The link was sent to the address, so its use confirms the address.
 	if err := confirmAddress(ctx, c.DB, r.TenantID, r.UserID); err != nil {
 		return false, err
 	}
@@ -295,14 +294,14 @@ func (s *Service) useReset(ctx context.Context, c *executor.Call, r resetRow, ne
 	return true, s.revokeAllSessions(ctx, c, r.UserID)
 }
 
-// PruneResets deletes resets that expired long before now, of every tenant, and
-// says how many those were.
+// PruneResets deletes resets of every tenant that expired more than the retention period
+// before now, and returns their number.
 func (s *Service) PruneResets(ctx context.Context, now time.Time) (int64, error) {
 	tag, err := s.deps.Auth.Exec(ctx, pruneResetsSQL, postgres.Args{"before": now.Add(-sessionRetention), "most": pruneBatchSize})
 	return tag.RowsAffected(), postgres.MapError(err)
 }
 
-// resetToken is what a link carries: where the reset is recorded, and its secret.
+// resetToken is the content of a link: the ids of the reset and its secret.
 type resetToken struct {
 	tenant, id op.UUID
 	secret     []byte
@@ -313,7 +312,7 @@ func secretHash(secret []byte) []byte {
 	return sum[:]
 }
 
-// String is the form in a link: base64url of the two ids and the secret.
+// String returns the form in a link: the two ids and the secret in base64url.
 func (t resetToken) String() string {
 	text := make([]byte, 0, 64)
 	for _, id := range []op.UUID{t.tenant, t.id} {
@@ -323,11 +322,11 @@ func (t resetToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(text, t.secret...))
 }
 
-// parseResetToken reads a token. One of another form becomes one that nothing
-// matches, so it costs the same.
+// parseResetToken parses a token. An invalid token gives a token that matches no reset, so
+// that its lookup takes the same time.
 func parseResetToken(text string) resetToken {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	// The decoder skips line ends, which no token has.
+	// The decoder ignores line breaks, so reject them here.
 	if err != nil || len(raw) != 16+16+sha256.Size || strings.ContainsAny(text, "\r\n") {
 		return resetToken{tenant: nilUUID, id: nilUUID}
 	}

@@ -8,7 +8,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// resetRow is a password reset, as stored.
+// resetRow is a stored password reset.
 type resetRow struct {
 	TenantID        op.UUID
 	ID              op.UUID
@@ -63,7 +63,7 @@ func markResetSent(ctx context.Context, q postgres.Querier, tenant, id op.UUID, 
 
 const cancelResetsSQL = `UPDATE identity.password_resets SET ended_at = @now WHERE tenant_id = @home AND user_id = @user AND ended_at IS NULL`
 
-// cancelResets ends every reset of an account that is not used yet.
+// cancelResets ends the account's resets that have not ended.
 func cancelResets(ctx context.Context, q postgres.Querier, home, user op.UUID, now time.Time) error {
 	_, err := q.Exec(ctx, cancelResetsSQL, postgres.Args{"home": home, "user": user, "now": now})
 	return err
@@ -84,13 +84,14 @@ FROM identity.users u
 WHERE lower(u.email) = lower(@email) AND u.principal_kind = 'HUMAN'
 ORDER BY u.home_tenant_id`
 
-// resettableAccount is an account whose holder may ask for a reset.
+// resettableAccount is an account with the requested e-mail address.
 type resettableAccount struct {
 	ID           op.UUID
 	HomeTenantID op.UUID
 }
 
-// readResettableAccounts reads with parapet_auth: the accounts of an address in every tenant.
+// readResettableAccounts reads the accounts of an address in every tenant. q must connect as
+// parapet_auth.
 func readResettableAccounts(ctx context.Context, q postgres.Querier, email string) ([]resettableAccount, error) {
 	return postgres.Collect[resettableAccount](ctx, q, resettableAccountsSQL, postgres.Args{"email": email})
 }
@@ -99,8 +100,8 @@ const setOwnAddressSQL = `UPDATE identity.users SET email = @email, updated_at =
 
 const confirmAddressSQL = `UPDATE identity.users SET address_confirmed = true WHERE id = @user AND home_tenant_id = @home`
 
-// setOwnAddress sets the address that the holder has proven to want. A trigger
-// takes the confirmation away with every new address, so it is set afterwards.
+// setOwnAddress sets the address that the user has chosen and confirms it. A trigger removes
+// the confirmation with every change, so it is set afterwards.
 func setOwnAddress(ctx context.Context, q postgres.Querier, home, user op.UUID, email string, now time.Time) error {
 	_, err := q.Exec(ctx, setOwnAddressSQL, postgres.Args{"home": home, "user": user, "email": email, "now": now})
 	if err != nil {

@@ -45,8 +45,8 @@ func (s *Service) roleOperations() []op.Bound {
 	}
 }
 
-// roleType says where the alias r keeps what the policies ask of a role. It is the
-// whole tenant's: no narrower scope holds it.
+// roleType maps the attributes of a role to columns of the alias r. A role belongs to the
+// whole tenant, so a permission for it must be held in the whole tenant.
 var roleType = authz.NewRecordType("role", authz.Attributes[grantingRole]{
 	Tenant:         authz.TenantColumn[grantingRole]("r.tenant_id"),
 	ID:             authz.NewAttribute("r.id", func(r *grantingRole) string { return string(r.ID) }),
@@ -60,7 +60,7 @@ func (s *Service) roleToContract(r grantingRole) *contract.Role {
 	}
 }
 
-// defaultRole gives the role of this name that every tenant starts with, or nil.
+// defaultRole returns the default role with this name, or nil.
 func (s *Service) defaultRole(name string) *authz.DefaultRole {
 	roles := s.deps.Policies.Catalogue().Roles
 	i := slices.IndexFunc(roles, func(r authz.DefaultRole) bool { return r.Name == name })
@@ -143,7 +143,7 @@ func (s *Service) updateRole(ctx context.Context, c *executor.Call, in *contract
 		if err := accountFault(v, err); err != nil {
 			return nil, err
 		}
-		// A key that carries the new name from a role of the past gets what this one grants.
+		// An old key may contain the new name from a deleted role; it then gets these grants.
 		if err := s.decideGiveAuthority(ctx, c, authz.GiveAuthority{Grants: r.tenantGrants()}); err != nil {
 			return nil, err
 		}
@@ -183,13 +183,13 @@ func (s *Service) deleteRole(ctx context.Context, c *executor.Call, _ *contract.
 	return &op.None{}, nil
 }
 
-// tenantGrants is what the role grants to whoever holds it in the whole tenant.
+// tenantGrants returns the role's permissions as grants for the whole tenant.
 func (r grantingRole) tenantGrants() []authz.Grant {
 	return []authz.Grant{{Permissions: r.Permissions, Scope: authz.ScopeTenant}}
 }
 
-// foldedName is a role's name without what a reader overlooks: compatibility
-// forms of characters (such as full width), case, spaces and invisible characters.
+// foldedName returns a role name without the differences that a reader overlooks: character
+// variants (such as full width), case, spaces and invisible characters.
 func foldedName(name string) string {
 	folded := cases.Fold().String(norm.NFKC.String(name))
 	return strings.Map(func(r rune) rune {

@@ -10,7 +10,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// grantingRole is a role with what it grants.
+// grantingRole is a role with the permissions that it grants.
 type grantingRole struct {
 	ID          op.UUID
 	Name        string
@@ -63,8 +63,7 @@ func selectRoles(ctx context.Context, q postgres.Querier, tenant op.UUID, limit 
 	return rows, err
 }
 
-// selectRolesByName finds the tenant's roles of these names; what is not there
-// is left out.
+// selectRolesByName returns the tenant's roles with these names. Unknown names are ignored.
 func selectRolesByName(ctx context.Context, q postgres.Querier, tenant op.UUID, names []string) ([]grantingRole, error) {
 	return postgres.Collect[grantingRole](ctx, q, selectRoleSQL+` AND r.name = ANY (@names::text[]) ORDER BY r.name`,
 		postgres.Args{"tenant": tenant, "names": names})

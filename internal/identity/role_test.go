@@ -12,43 +12,43 @@ import (
 	"parapet/internal/uid"
 )
 
-func TestRoles(t *testing.T) {
+func TestRoles_CreateUpdateAndDelete(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
-	made := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{
+	created := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{
 		"name": " Helper ", "description": "Helps.", "permissions": []string{"tasks.read", "projects.read", "tasks.read"},
 	})})
-	if made.Name != "Helper" || made.Kind != contract.RoleStandard || made.Default || !slices.Equal(made.Permissions, []string{"projects.read", "tasks.read"}) {
-		t.Errorf("made %+v", made)
+	if created.Name != "Helper" || created.Kind != contract.RoleStandard || created.Default || !slices.Equal(created.Permissions, []string{"projects.read", "tasks.read"}) {
+		t.Errorf("create-role: got %+v", created)
 	}
-	if !r.hasCriticalEntry(r.acme.id, contract.ActionRoleCreated, made.ID) || !r.hasEvent(r.acme.id, contract.EventRoleCreated, made.ID) {
-		t.Error("no critical entry or no event")
+	if !r.hasCriticalEntry(r.acme.id, contract.ActionRoleCreated, created.ID) || !r.hasEvent(r.acme.id, contract.EventRoleCreated, created.ID) {
+		t.Error("no critical audit entry or no event")
 	}
 	r.wantFault("create-role", request{token: admin, body: body(fields{"name": "Helper"})}, fault.CodeConflict, "name")
 	r.wantFault("create-role", request{token: admin, body: body(fields{"name": "Admin"})}, fault.CodeConflict, "default role")
 	r.wantFault("create-role", request{token: admin, body: body(fields{"name": "X", "permissions": []string{"task.fly"}})}, fault.CodeValidation, "task.fly")
 	r.wantFault("create-role", request{token: admin, body: body(fields{"name": "X", "kind": "GLOBAL"})}, fault.CodeValidation, "kind")
 	r.wantFault("create-role", request{token: admin, body: body(fields{"name": " "})}, fault.CodeValidation, "name")
-	got := must[contract.Role](r, "update-role", pathRequest(admin, "roleId", made.ID, fields{"name": "Aide", "description": ""}))
+	got := must[contract.Role](r, "update-role", pathRequest(admin, "roleId", created.ID, fields{"name": "Aide", "description": ""}))
 	if got.Name != "Aide" || got.Description != "" {
-		t.Errorf("updated %+v", got)
+		t.Errorf("update-role: got %+v", got)
 	}
-	r.wantFault("update-role", pathRequest(admin, "roleId", made.ID, fields{"name": "Member"}), fault.CodeConflict, "default role")
+	r.wantFault("update-role", pathRequest(admin, "roleId", created.ID, fields{"name": "Member"}), fault.CodeConflict, "default role")
 	member := r.roleID(r.acme.id, "Member")
 	r.wantFault("update-role", pathRequest(admin, "roleId", member, fields{"name": "Staff"}), fault.CodeConflict, "keeps its name")
 	r.wantFault("delete-role", pathRequest(admin, "roleId", member, nil), fault.CodeConflict, "stays")
-	a := must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", made.ID, fields{"userId": r.acme.people["member"]}))
-	r.wantFault("delete-role", pathRequest(admin, "roleId", made.ID, nil), fault.CodeConflict, "held by somebody")
-	must[op.None](r, "unassign-role", request{token: admin, path: map[string]string{"roleId": string(made.ID), "assignmentId": string(a.ID)}})
-	must[op.None](r, "delete-role", pathRequest(admin, "roleId", made.ID, nil))
-	r.wantFault("get-role", pathRequest(admin, "roleId", made.ID, nil), fault.CodeNotFound, "role")
-	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.role_grants WHERE role_id = $1`, made.ID); n != 0 {
-		t.Errorf("%d grants of a role that is gone", n)
+	a := must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", created.ID, fields{"userId": r.acme.people["member"]}))
+	r.wantFault("delete-role", pathRequest(admin, "roleId", created.ID, nil), fault.CodeConflict, "assigned to at least one user")
+	must[op.None](r, "unassign-role", request{token: admin, path: map[string]string{"roleId": string(created.ID), "assignmentId": string(a.ID)}})
+	must[op.None](r, "delete-role", pathRequest(admin, "roleId", created.ID, nil))
+	r.wantFault("get-role", pathRequest(admin, "roleId", created.ID, nil), fault.CodeNotFound, "role")
+	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.role_grants WHERE role_id = $1`, created.ID); n != 0 {
+		t.Errorf("got %d grants of a deleted role, want none", n)
 	}
 }
 
-func TestGrantsActAtOnce(t *testing.T) {
+func TestGrantPermission_TakesEffectImmediately(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -57,7 +57,7 @@ func TestGrantsActAtOnce(t *testing.T) {
 	r.wantFault("list-users", request{token: token}, fault.CodeForbidden, "user.read")
 	got := must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "user.read"}))
 	if !slices.Contains(got.Permissions, "user.read") {
-		t.Errorf("granted %v", got.Permissions)
+		t.Errorf("grant-permission: got %v", got.Permissions)
 	}
 	must[op.Page[contract.User]](r, "list-users", request{token: token})
 	must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "user.read"}))
@@ -67,11 +67,11 @@ func TestGrantsActAtOnce(t *testing.T) {
 	r.wantFault("revoke-permission", revoke, fault.CodeNotFound, "grant")
 	for _, action := range []string{contract.ActionPermissionGranted, contract.ActionPermissionRevoked} {
 		if !r.hasCriticalEntry(r.acme.id, action, role) {
-			t.Errorf("no critical entry of %s", action)
+			t.Errorf("no critical audit entry of %s", action)
 		}
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM audit.entries WHERE tenant_id = $1 AND action = $2`, r.acme.id, contract.ActionPermissionGranted); n != 1 {
-		t.Errorf("%d entries for one grant that was made", n)
+		t.Errorf("got %d audit entries, want 1", n)
 	}
 	r.wantFault("grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "no.such"}), fault.CodeValidation, "permission")
 	r.wantFault("grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "USER.READ"}), fault.CodeValidation, "permission")
@@ -82,9 +82,8 @@ func TestGrantsActAtOnce(t *testing.T) {
 	}
 }
 
-// The roles of a service principal can drift and be brought back, which is what
-// the next issuance looks at.
-func TestGrantsOfAServiceRole(t *testing.T) {
+// A service role's grants may be changed and restored; key issuance checks them.
+func TestGrantPermission_RestoresGrantOfServiceRole(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
@@ -94,15 +93,15 @@ func TestGrantsOfAServiceRole(t *testing.T) {
 	must[contract.Role](r, "revoke-permission", revoke)
 	got := must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "wiki:page:write"}))
 	if !slices.Equal(got.Permissions, []string{"wiki:page:write"}) {
-		t.Errorf("restored %v", got.Permissions)
+		t.Errorf("grant-permission: got %v", got.Permissions)
 	}
-	// What is registered for one role is not by that everybody's to give.
+	// A permission that is registered for one role cannot be granted to another one.
 	r.wantFault("grant-permission", pathRequest(admin, "roleId", r.roleID(r.acme.id, "Member"), fields{"permission": "wiki:page:write"}), fault.CodeForbidden, "wiki:page:write")
 	must[contract.Role](r, "grant-permission", pathRequest(admin, "roleId", role, fields{"permission": "tasks.read"}))
 }
 
-// Nobody hands out what they do not hold themselves, in the scope where it is to hold.
-func TestNobodyHandsOutMoreThanTheyHold(t *testing.T) {
+// A caller can grant and assign only permissions that it holds in the same scope.
+func TestGrantAndAssign_RequireHoldingThePermissions(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -118,25 +117,25 @@ func TestNobodyHandsOutMoreThanTheyHold(t *testing.T) {
 		r.wantFault("assign-role", pathRequest(token, "roleId", adminRole, fields{"userId": user, "scope": "project", "scopeId": uid.New()}), fault.CodeForbidden, "hands out more")
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.role_grants WHERE tenant_id = $1 AND role_id = $2`, r.acme.id, own); n != 7 {
-		t.Errorf("the own role grants %d, want the 7 it had", n)
+		t.Errorf("got %d grants, want the original 7", n)
 	}
-	// Nor by giving a role that grants more the name that a key of theirs carries.
+	// Renaming is checked too: an old key may contain the new name.
 	strong := must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Strong", "permissions": []string{"tenant.update"}})})
 	r.wantFault("update-role", pathRequest(token, "roleId", strong.ID, fields{"name": "Weak"}), fault.CodeForbidden, "tenant.update")
 	must[contract.Role](r, "update-role", pathRequest(token, "roleId", strong.ID, fields{"description": "Strong."}))
-	// What they hold, they may hand out: .own as .own, and not as more.
+	// Held permissions can be granted, .own as .own only.
 	bag := must[contract.Role](r, "create-role", request{token: token, body: body(fields{
 		"name": "Bag", "permissions": []string{"tasks.read", "task.update.own", "audit.read.own"},
 	})})
 	must[contract.RoleAssignment](r, "assign-role", pathRequest(token, "roleId", bag.ID, fields{"userId": r.acme.people["guest"]}))
-	// An administrator can make people of the roles below their own.
+	// An administrator can assign the default roles.
 	for _, name := range []string{"Project Manager", "Member", "Reviewer", "Guest Customer", "Agent", "Admin", "PLATFORM_ADMIN"} {
 		must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", r.roleID(r.acme.id, name), fields{"userId": id}))
 	}
 }
 
-// Who holds a permission in one scope hands it out there and nowhere else.
-func TestHandingOutInAScope(t *testing.T) {
+// A permission held in one scope can be assigned in that scope only.
+func TestAssignRole_WithinScopeOfCaller(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -152,26 +151,26 @@ func TestHandingOutInAScope(t *testing.T) {
 	a := must[contract.RoleAssignment](r, "assign-role", pathRequest(token, "roleId", role.ID, fields{"userId": guest, "scope": "project", "scopeId": project}))
 	must[op.None](r, "unassign-role", request{token: token, path: map[string]string{"roleId": string(role.ID), "assignmentId": string(a.ID)}})
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionRoleAssigned, guest) || !r.hasCriticalEntry(r.acme.id, contract.ActionRoleUnassigned, guest) {
-		t.Error("no critical entries")
+		t.Error("want critical audit entries")
 	}
 	if !r.hasEvent(r.acme.id, contract.EventRoleAssigned, role.ID) || !r.hasEvent(r.acme.id, contract.EventRoleUnassigned, role.ID) {
-		t.Error("no events")
+		t.Error("want events")
 	}
 }
 
-func TestAssignments(t *testing.T) {
+func TestAssignRole_ValidatesScopeAndKeepsLastAdministrator(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	member := r.roleID(r.acme.id, "Member")
 	user := r.acme.people["guest"]
 	for note, f := range map[string]fields{
-		"an id for the tenant scope":     {"userId": user, "scopeId": uid.New()},
-		"no id for a project":            {"userId": user, "scope": "project"},
-		"no id for an organisation":      {"userId": user, "scope": "organisation"},
-		"another tenant's organisation":  {"userId": user, "scope": "organisation", "scopeId": r.globex.organisation},
-		"an organisation that is nobody": {"userId": user, "scope": "organisation", "scopeId": uid.New()},
-		"another scope":                  {"userId": user, "scope": "planet"},
+		"scope id with the scope tenant":  {"userId": user, "scopeId": uid.New()},
+		"no scope id for a project":       {"userId": user, "scope": "project"},
+		"no scope id for an organisation": {"userId": user, "scope": "organisation"},
+		"organisation of another tenant":  {"userId": user, "scope": "organisation", "scopeId": r.globex.organisation},
+		"unknown organisation":            {"userId": user, "scope": "organisation", "scopeId": uid.New()},
+		"unknown scope":                   {"userId": user, "scope": "planet"},
 	} {
 		t.Log(note)
 		r.wantFault("assign-role", pathRequest(admin, "roleId", member, f), fault.CodeValidation, "scope")
@@ -179,54 +178,54 @@ func TestAssignments(t *testing.T) {
 	must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", member, fields{"userId": user}))
 	r.wantFault("assign-role", pathRequest(admin, "roleId", member, fields{"userId": user}), fault.CodeConflict, "already")
 	must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", member, fields{"userId": user, "scope": "organisation", "scopeId": r.acme.organisation}))
-	pagesAbout := must[op.Page[contract.RoleAssignment]](r, "list-assignments", pathRequest(admin, "roleId", member, nil))
-	if len(pagesAbout.Items) != 3 {
-		t.Errorf("%d assignments of Member, want 3", len(pagesAbout.Items))
+	page := must[op.Page[contract.RoleAssignment]](r, "list-assignments", pathRequest(admin, "roleId", member, nil))
+	if len(page.Items) != 3 {
+		t.Errorf("list-assignments: got %d, want 3", len(page.Items))
 	}
 	u := must[contract.User](r, "get-user", pathRequest(admin, "userId", user, nil))
 	if len(u.Roles) != 3 {
-		t.Errorf("the guest holds %+v", u.Roles)
+		t.Errorf("get-user: got roles %+v, want 3", u.Roles)
 	}
-	// The last administrator stays one.
+	// The last administrator cannot lose the role.
 	role := r.roleID(r.acme.id, "Admin")
 	only := must[op.Page[contract.RoleAssignment]](r, "list-assignments", pathRequest(admin, "roleId", role, nil)).Items
 	if len(only) != 1 {
-		t.Fatalf("%d administrators", len(only))
+		t.Fatalf("got %d administrators, want 1", len(only))
 	}
 	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}}, fault.CodeConflict, "no active Admin")
-	// A suspended one is none.
+	// A suspended administrator does not count.
 	second := must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", role, fields{"userId": user}))
 	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", user, fields{}))
 	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}}, fault.CodeConflict, "no active Admin")
 	must[contract.User](r, "activate-user", pathRequest(admin, "userId", user, fields{}))
 	must[op.None](r, "unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}})
-	// It acted at once: the administrator of a moment ago is none.
+	// The change takes effect immediately.
 	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(second.ID)}}, fault.CodeForbidden, "role.assign")
 }
 
-func TestPermissionCatalogue(t *testing.T) {
+func TestListPermissions_ReturnsCatalogue(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	page := must[op.Page[contract.Permission]](r, "list-permissions", request{token: admin})
 	if len(page.Items) != len(r.engine.Catalogue().Permissions) {
-		t.Errorf("%d permissions, want %d", len(page.Items), len(r.engine.Catalogue().Permissions))
+		t.Errorf("got %d permissions, want %d", len(page.Items), len(r.engine.Catalogue().Permissions))
 	}
 	for _, p := range page.Items {
 		if p.Name == "" || p.Description == "" || p.Module == "" {
-			t.Errorf("incomplete: %+v", p)
+			t.Errorf("incomplete permission: %+v", p)
 		}
 	}
-	// Every operation asks for a permission that somebody can be granted.
+	// Every operation requires a permission in the catalogue.
 	for _, o := range contract.DirectoryOperations() {
 		if o.Access == op.Permitted && !r.engine.Catalogue().Knows(o.Permission) && o.Permission != "audit.read" {
-			t.Errorf("%s asks for %s, which nobody can grant", o.Name, o.Permission)
+			t.Errorf("%s requires %s, which is not in the catalogue", o.Name, o.Permission)
 		}
 	}
 }
 
-// A default role's name in another spelling reads like the role and is not it.
-func TestRoles_RejectDefaultNamesInOtherSpellings(t *testing.T) {
+// A default role's name in another spelling looks like the default role, so it is rejected.
+func TestCreateRole_RejectsDefaultNamesInOtherSpellings(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -236,19 +235,18 @@ func TestRoles_RejectDefaultNamesInOtherSpellings(t *testing.T) {
 		r.wantFault("update-role", pathRequest(admin, "roleId", desk.ID, fields{"name": name}), fault.CodeConflict, "default role")
 	}
 	must[contract.Role](r, "create-role", request{token: admin, body: body(fields{"name": "Administrator", "permissions": []string{}})})
-	// The policy data lists every default name as the module folds it.
+	// The policy data contains every default name in folded form.
 	for _, role := range r.engine.Catalogue().Roles {
 		v, err := r.engine.Evaluate(t.Context(), authz.ChangeRole{
 			Change: authz.CreateRole, Actor: r.subject(admin), Spelling: identity.FoldedName(role.Name),
 		})
 		if err != nil || v.Allow {
-			t.Errorf("%s is a free name: %v", role.Name, err)
+			t.Errorf("folded name of %s: got allowed, want denied; error %v", role.Name, err)
 		}
 	}
 }
 
-// The name PLATFORM_ADMIN grants nothing: what is for administrators goes to those
-// who administer.
+// The role PLATFORM_ADMIN has no grants, so its holder is not an administrator.
 func TestPlatformAdmin_ReadsNoAdministratorNotifications(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
@@ -258,7 +256,7 @@ func TestPlatformAdmin_ReadsNoAdministratorNotifications(t *testing.T) {
 		VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'ADMINISTRATORS', 'directory.user.key_expiry_warned', 'api_key:x', '{}', now())`, r.acme.id)
 	for name, want := range map[string]int{"member@acme.example": 0, "admin@acme.example": 1} {
 		if n := len(must[op.Page[contract.Notification]](r, "list-notifications", request{token: r.login(name)}).Items); n != want {
-			t.Errorf("%s reads %d notifications for administrators, want %d", name, n, want)
+			t.Errorf("%s: got %d notifications for administrators, want %d", name, n, want)
 		}
 	}
 }

@@ -21,8 +21,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// integration_key is what authorization keys on: no role can write it, and no
-// UPDATE can, the owner's included, not even with the value that is there.
+// Authorization depends on integration_key: no role can write it, and no UPDATE can change it,
+// not even the owner's, nor one that sets the same value.
 func TestIntegrationKeyIsImmutable(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
@@ -31,7 +31,7 @@ func TestIntegrationKeyIsImmutable(t *testing.T) {
 	for _, value := range []string{`'multi-llm-review'`, `integration_key`, `NULL`, `DEFAULT`} {
 		_, err := r.owner.Exec(ctx, `UPDATE identity.users SET integration_key = `+value+` WHERE id = $1`, user)
 		if err == nil || !strings.Contains(err.Error(), "integration_key is immutable") {
-			t.Errorf("the owner sets %s: %v", value, err)
+			t.Errorf("owner setting %s: got %v, want an error", value, err)
 		}
 	}
 	for _, role := range []string{postgres.RoleIdentity, postgres.RoleAuth, postgres.RoleJobs, postgres.RoleTracker} {
@@ -42,21 +42,21 @@ func TestIntegrationKeyIsImmutable(t *testing.T) {
 		} {
 			err := pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error { _, err := tx.Exec(ctx, sql); return err })
 			if codeOf(err) != "42501" {
-				t.Errorf("%s: %s: %v", role, sql, err)
+				t.Errorf("role %s: %s: got %v, want 42501", role, sql, err)
 			}
 		}
 	}
-	// Nor can the module make a SERVICE principal without one.
+	// The module cannot insert a SERVICE principal without an integration key either.
 	err := r.db.Pool(t, postgres.RoleIdentity).InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name) VALUES (gen_random_uuid(), $1, 'SERVICE', 'x@x.example', 'x')`, r.acme.id)
 		return err
 	})
 	if codeOf(err) != "23514" {
-		t.Errorf("a SERVICE principal without an integration key: %v", err)
+		t.Errorf("SERVICE principal without an integration key: got %v, want 23514", err)
 	}
 }
 
-func TestWhatEachRoleMayNotDo(t *testing.T) {
+func TestDatabaseRoles_LackPrivileges(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	ctx := t.Context()
@@ -83,13 +83,14 @@ func TestWhatEachRoleMayNotDo(t *testing.T) {
 		for _, sql := range statements {
 			err := pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error { _, err := tx.Exec(ctx, sql); return err })
 			if codeOf(err) != "42501" {
-				t.Errorf("%s: %s: %v", role, sql, err)
+				t.Errorf("role %s: %s: got %v, want 42501", role, sql, err)
 			}
 		}
 	}
 }
 
-// The last wall alone: statements that name no tenant see one, or none.
+// Row-level security alone isolates tenants: statements without a tenant condition see the
+// rows of the current tenant only, or none.
 func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
@@ -108,27 +109,27 @@ func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
 	for _, table := range []string{"organisations", "memberships", "roles", "role_grants", "role_assignments", "sessions"} {
 		sql := `SELECT count(*) FROM identity.` + table
 		if n := count("", sql); n != 0 {
-			t.Errorf("%s: %d rows without a tenant", table, n)
+			t.Errorf("%s: got %d rows without a tenant, want 0", table, n)
 		}
 		if n := count(string(r.acme.id), sql); n == 0 {
-			t.Errorf("%s: no rows of its own", table)
+			t.Errorf("%s: got no rows of the own tenant", table)
 		}
 		if n := count(string(r.acme.id), sql+` WHERE tenant_id <> '`+string(r.acme.id)+`'`); n != 0 {
-			t.Errorf("%s: %d rows of another tenant", table, n)
+			t.Errorf("%s: got %d rows of another tenant, want 0", table, n)
 		}
 	}
 	if n := count(string(r.acme.id), `SELECT count(*) FROM identity.users WHERE home_tenant_id <> '`+string(r.acme.id)+`'`); n != 0 {
-		t.Errorf("%d users of another tenant", n)
+		t.Errorf("got %d users of another tenant, want 0", n)
 	}
-	// A guest of the tenant is seen, and is not the tenant's to change.
+	// A member with another home tenant is visible but cannot be changed.
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, r.globex.people["member"])
 	if n := count(string(r.acme.id), `SELECT count(*) FROM identity.users WHERE home_tenant_id <> '`+string(r.acme.id)+`'`); n != 1 {
-		t.Errorf("%d users of another tenant, with one member from there", n)
+		t.Errorf("got %d users of another tenant, want the one member", n)
 	}
 	err := pool.InTx(ctx, string(r.acme.id), nil, func(tx *postgres.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, r.globex.people["member"])
 		if err == nil && tag.RowsAffected() != 0 {
-			t.Error("a user was changed by another tenant than its home")
+			t.Error("UPDATE of a user of another home tenant: got a changed row")
 		}
 		return err
 	})
@@ -140,35 +141,35 @@ func TestRowLevelSecurityIsolatesTenants(t *testing.T) {
 		return err
 	})
 	if codeOf(err) != "42501" {
-		t.Errorf("a row for another tenant: %v", err)
+		t.Errorf("INSERT for another tenant: got %v, want 42501", err)
 	}
 }
 
-func TestClearanceFunctions(t *testing.T) {
+func TestClearanceFunctions_RankAndCompareTiers(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	for i, tier := range []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"} {
 		if n := queryValue[int](r, `SELECT identity.clearance_rank($1)`, tier); n != i {
-			t.Errorf("%s ranks %d", tier, n)
+			t.Errorf("clearance_rank(%s) = %d", tier, n)
 		}
 	}
-	for _, odd := range []any{"", "secret", "TOP SECRET", "SECRET ", nil} {
-		if n := queryValue[int](r, `SELECT identity.clearance_rank($1::text)`, odd); n != -1 {
-			t.Errorf("%v ranks %d", odd, n)
+	for _, unknown := range []any{"", "secret", "TOP SECRET", "SECRET ", nil} {
+		if n := queryValue[int](r, `SELECT identity.clearance_rank($1::text)`, unknown); n != -1 {
+			t.Errorf("clearance_rank(%v) = %d, want -1", unknown, n)
 		}
-		if queryValue[bool](r, `SELECT identity.may_read('UNCLASSIFIED', $1::text)`, odd) {
-			t.Errorf("a clearance of %v reads", odd)
+		if queryValue[bool](r, `SELECT identity.may_read('UNCLASSIFIED', $1::text)`, unknown) {
+			t.Errorf("may_read('UNCLASSIFIED', %v) = true, want false", unknown)
 		}
 	}
 	if !queryValue[bool](r, `SELECT identity.may_read('ODD', 'UNCLASSIFIED')`) || queryValue[bool](r, `SELECT identity.may_read(NULL, 'SECRET')`) {
-		t.Error("an unrecognised classification is readable by whoever reads; a missing one by nobody")
+		t.Error("may_read: want an unknown classification to be readable and a missing one not")
 	}
 	if queryValue[bool](r, `SELECT identity.may_read('SECRET', 'CONFIDENTIAL')`) || !queryValue[bool](r, `SELECT identity.may_read('CONFIDENTIAL', 'SECRET')`) {
-		t.Error("the ladder is upside down")
+		t.Error("may_read: want SECRET to require more clearance than CONFIDENTIAL")
 	}
 }
 
-func TestTenantContextFunction(t *testing.T) {
+func TestTenantContext_ReturnsStatusAndRevision(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	ctx := t.Context()
@@ -179,7 +180,7 @@ func TestTenantContextFunction(t *testing.T) {
 	}
 	status, enabled, kind, revision, err := read()
 	if err != nil || status != "ACTIVE" || !enabled || kind != "STANDARD" {
-		t.Errorf("%s %v %s %v", status, enabled, kind, err)
+		t.Errorf("tenant_context: got %s, %v, %s, %v", status, enabled, kind, err)
 	}
 	for _, change := range []string{
 		`UPDATE identity.memberships SET clearance = 'SECRET' WHERE user_id = $1`,
@@ -191,17 +192,17 @@ func TestTenantContextFunction(t *testing.T) {
 		r.exec(change, r.acme.people["member"])
 		_, _, _, next, err := read()
 		if err != nil || next <= revision {
-			t.Errorf("%s: revision %d after %d, %v", change, next, revision, err)
+			t.Errorf("%s: got revision %d after %d, %v, want a higher one", change, next, revision, err)
 		}
 		revision = next
 	}
 	r.exec(`UPDATE identity.tenants SET disabled_at = now() WHERE id = $1`, r.acme.id)
 	if _, enabled, _, _, _ := read(); enabled {
-		t.Error("a disabled tenant is enabled")
+		t.Error("disabled tenant: got enabled = true")
 	}
 }
 
-func TestTenantLocaleRules(t *testing.T) {
+func TestTenantConstraints_CheckLocalesAndCurrency(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	for sql, ok := range map[string]bool{
@@ -216,7 +217,7 @@ func TestTenantLocaleRules(t *testing.T) {
 	} {
 		_, err := r.owner.Exec(t.Context(), `UPDATE identity.tenants SET `+sql+` WHERE id = $1`, r.globex.id)
 		if (err == nil) != ok {
-			t.Errorf("%s: %v", sql, err)
+			t.Errorf("%s: got error %v, want allowed = %t", sql, err, ok)
 		}
 	}
 }

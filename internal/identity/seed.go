@@ -16,9 +16,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// Seeder makes tenants and people directly, as the owner of the database: what
-// `ptd dev` starts from. It makes what is not there and leaves what is there as
-// it is, so that it can run at every start.
+// Seeder creates tenants and users directly in the database, as its owner, for `ptd dev`. It
+// creates what is missing and does not change what exists, so it can run at every start.
 type Seeder struct {
 	Tx        pgx.Tx
 	Catalogue *authz.Catalogue
@@ -26,14 +25,14 @@ type Seeder struct {
 	Now       time.Time
 }
 
-// SeedTenant is a tenant that should be there.
+// SeedTenant is a tenant to ensure.
 type SeedTenant struct {
 	Slug, Name, Type string
-	// CreateProgrammeOffice is the programme office that administers it, or empty.
+	// Office is the programme office that administers the tenant, or empty.
 	Office op.UUID
 }
 
-// EnsureTenant finds or makes a tenant with the default roles and gives its id.
+// EnsureTenant creates the tenant with the default roles unless it exists, and returns its id.
 func (s *Seeder) EnsureTenant(ctx context.Context, in SeedTenant) (op.UUID, error) {
 	id, err := findTenant(ctx, s.Tx, in.Slug)
 	if err == nil || !postgres.IsNoRows(err) {
@@ -52,9 +51,9 @@ func (s *Seeder) EnsureTenant(ctx context.Context, in SeedTenant) (op.UUID, erro
 	return id, s.auditCreation(ctx, id, contract.ActionTenantCreated, "tenant", id)
 }
 
-// EnsureOrganisation finds or makes an organisation of the tenant and gives its id.
+// EnsureOrganisation creates the organisation unless it exists, and returns its id.
 func (s *Seeder) EnsureOrganisation(ctx context.Context, tenant op.UUID, name string) (op.UUID, error) {
-	// An owner whom row-level security binds sees the rows of this tenant alone.
+	// A database owner who is subject to row-level security sees only the current tenant.
 	if err := postgres.SetTenant(ctx, s.Tx, string(tenant)); err != nil {
 		return "", err
 	}
@@ -69,24 +68,25 @@ func (s *Seeder) EnsureOrganisation(ctx context.Context, tenant op.UUID, name st
 	return id, s.auditCreation(ctx, tenant, contract.ActionOrganisationCreated, "organisation", id)
 }
 
-// SeedUser is a user that should be there, at home in Tenant.
+// SeedUser is a user to ensure, with its home tenant.
 type SeedUser struct {
 	Tenant, Organisation op.UUID
 	Email, DisplayName   string
-	// Kind is HUMAN or AGENT: service principals are provisioned.
+	// Kind is HUMAN or AGENT. Service principals are created by provisioning.
 	Kind string
-	// Password is a person's; it is hashed when the user is made.
+	// Password is the password of a person; it is hashed when the user is created.
 	Password  string
 	Suspended bool
 	Clearance string
-	// Roles are names, held tenant-wide.
+	// Roles are the names of tenant-wide roles.
 	Roles []string
 }
 
-// EnsureUser finds or makes a user with its membership and roles and gives its id.
+// EnsureUser creates the user with its membership and roles unless it exists, and returns
+// its id.
 func (s *Seeder) EnsureUser(ctx context.Context, in SeedUser) (op.UUID, error) {
 	if in.Kind != contract.KindHuman && in.Kind != contract.KindAgent {
-		return "", fmt.Errorf("identity: seed: %s can't be a user of kind %s", in.Email, in.Kind)
+		return "", fmt.Errorf("identity: seed: user %s: kind must be HUMAN or AGENT, not %s", in.Email, in.Kind)
 	}
 	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
 		return "", err
@@ -113,20 +113,20 @@ func (s *Seeder) EnsureUser(ctx context.Context, in SeedUser) (op.UUID, error) {
 	return row.ID, s.EnsureMembership(ctx, SeedMembership{Tenant: in.Tenant, User: row.ID, Organisation: in.Organisation, Clearance: in.Clearance, Roles: in.Roles})
 }
 
-// SeedMembership is a membership that should be there.
+// SeedMembership is a membership to ensure.
 type SeedMembership struct {
 	Tenant, User, Organisation op.UUID
 	Clearance                  string
 	Roles                      []string
 }
 
-// EnsureMembership makes a membership, with its roles, where there is none.
+// EnsureMembership creates the membership with its roles unless it exists.
 func (s *Seeder) EnsureMembership(ctx context.Context, in SeedMembership) error {
 	if err := postgres.SetTenant(ctx, s.Tx, string(in.Tenant)); err != nil {
 		return err
 	}
-	made, err := seedMembership(ctx, s.Tx, in.Tenant, in.User, in.Organisation, in.Clearance, s.Now)
-	if err != nil || !made {
+	created, err := seedMembership(ctx, s.Tx, in.Tenant, in.User, in.Organisation, in.Clearance, s.Now)
+	if err != nil || !created {
 		return err
 	}
 	for _, name := range in.Roles {

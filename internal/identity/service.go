@@ -1,20 +1,19 @@
-// Package identity is the identity module: tenants, organisations, people and
-// integrations, roles, sessions and API keys. It is the only writer of the
-// schema identity.
+// Package identity implements the identity module: tenants, organisations, users, roles,
+// sessions and API keys. It is the only writer of the database schema identity.
 //
-// It promises:
-//   - A token leaves the module once, in the answer of the operation that made
-//     it; what is kept is the record.
-//   - Whether an account exists cannot be told from a login that fails: neither
-//     by the answer nor by the work that it costs.
-//   - A key for a SERVICE principal exists only if, at the moment of its issue,
-//     the principal was exactly its registered profile.
-//   - Nobody but its holder sets or learns the password of an account that exists:
-//     a reset link goes to the account's own address, and only its digest is kept.
+// Guarantees:
+//   - A token is returned only by the operation that creates it. The database stores its
+//     record, never the token.
+//   - A failed login does not reveal whether an account exists, neither by its response nor
+//     by its duration.
+//   - A key for a SERVICE principal is issued only while the principal exactly matches its
+//     registered profile.
+//   - Only the user sets or knows the password of an existing account: a reset link is sent
+//     to the account's own address, and only its digest is stored.
 //   - integration_key is written once, by provisioning, and by nothing else.
 //
-// Files are named after nouns: the rules in session.go, the SQL in
-// session_store.go, and so on.
+// Files are named after nouns: session.go contains the rules for sessions,
+// session_store.go the SQL, and so on.
 package identity
 
 import (
@@ -34,17 +33,17 @@ import (
 	"parapet/internal/token"
 )
 
-// Policies are what the module asks of the policy engine.
+// Policies is the part of the policy engine that the module uses.
 type Policies interface {
 	Evaluate(ctx context.Context, q authz.CustomDecision) (authz.Verdict, error)
 	Catalogue() *authz.Catalogue
 }
 
-// Deps is what the module works with.
+// Deps contains the dependencies and settings of the module.
 type Deps struct {
-	// Pool is parapet_identity's.
+	// Pool connects as parapet_identity.
 	Pool *postgres.Pool
-	// Auth is parapet_auth's: login looks for accounts in every tenant.
+	// Auth connects as parapet_auth, because login searches accounts in every tenant.
 	Auth      *postgres.Pool
 	Executor  *executor.Module
 	Policies  Policies
@@ -52,26 +51,26 @@ type Deps struct {
 	Passwords *password.Hasher
 	Clock     clock.Clock
 	Log       *slog.Logger
-	// Keys are the operator's settings for the life of API keys.
+	// Keys are the operator's settings for API keys.
 	Keys authz.KeySettings
-	// AuthProvider is AUTH_PROVIDER: "local".
+	// AuthProvider is the setting AUTH_PROVIDER: "local".
 	AuthProvider string
-	// AgentTenants are the tenants whose synthetic agents can be given work:
-	// AGENT_EXECUTION_TENANT_ALLOWLIST.
+	// AgentTenants are the tenants whose agents can be assigned work
+	// (AGENT_EXECUTION_TENANT_ALLOWLIST).
 	AgentTenants []op.UUID
-	// Throttle bounds failed logins; the zero value is DefaultThrottle.
+	// Throttle limits failed logins; the zero value means DefaultThrottle.
 	Throttle Throttle
-	// Delegations tells what was delegated to an account.
+	// Delegations reads the delegations that an account received.
 	Delegations trackercontract.Delegations
-	// Mail sends reset links; without it no reset is started.
+	// Mail sends reset links; nil disables password resets.
 	Mail mail.Sender
-	// PublicURL is where people reach the service, without a slash at the end: links
+	// PublicURL is the public address of the service, without a trailing slash. Reset links
 	// begin with it.
 	PublicURL string
 }
 
-// DefaultMaxActivePersonal is how many active personal keys a user has at most
-// where nobody set another number.
+// DefaultMaxActivePersonal is the default for the maximum number of active personal keys of
+// a user.
 const DefaultMaxActivePersonal = 50
 
 // Service is the identity module.
@@ -80,11 +79,11 @@ type Service struct {
 	executor *executor.Module
 	provider provider
 	throttle *throttle
-	// resets bounds requests for reset links.
+	// resets limits requests for reset links.
 	resets *throttle
 }
 
-// New makes the module. The error names the setting that is wrong.
+// New returns the module. An error names the invalid setting.
 func New(d Deps) (*Service, error) {
 	if err := checkProvider(d.AuthProvider); err != nil {
 		return nil, err
@@ -110,8 +109,8 @@ func New(d Deps) (*Service, error) {
 	}, nil
 }
 
-// checkProvider refuses what AUTH_PROVIDER cannot be. The place of another
-// provider is the interface of that name: what proves who a person is.
+// checkProvider checks AUTH_PROVIDER. Another provider would implement the interface
+// provider.
 func checkProvider(name string) error {
 	switch name {
 	case "local":
@@ -119,11 +118,11 @@ func checkProvider(name string) error {
 	case "oidc":
 		return errors.New("setting AUTH_PROVIDER: oidc is reserved and not available yet; set it to local")
 	default:
-		return fmt.Errorf("setting AUTH_PROVIDER: %q is not a provider; set it to local", name)
+		return fmt.Errorf("setting AUTH_PROVIDER: unknown provider %q; set it to local", name)
 	}
 }
 
-// Operations are the module's operations, bound to its executor.
+// Operations returns the module's operations, bound to its executor.
 func (s *Service) Operations() []op.Bound {
 	var all []op.Bound
 	all = append(all, s.sessionOperations()...)

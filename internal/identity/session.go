@@ -17,7 +17,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// sessionLifetime is how long a session lasts.
+// sessionLifetime is the lifetime of a session.
 const sessionLifetime = 12 * time.Hour
 
 func (s *Service) sessionOperations() []op.Bound {
@@ -31,8 +31,8 @@ func (s *Service) sessionOperations() []op.Bound {
 	}
 }
 
-// login proves who it is before it looks at anything else, so that what it says
-// about an account, it says to the one who knows its password.
+// login checks the password before anything else, so that it reveals the state of an account
+// only to somebody who knows its password.
 func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.LoginOut, error) {
 	client := op.ClientAddr(ctx)
 	if wait, ok := s.throttle.consume(in.Email, client, s.deps.Clock.Now()); !ok {
@@ -47,19 +47,19 @@ func (s *Service) login(ctx context.Context, in *contract.LoginIn) (*contract.Lo
 		return nil, fault.Unauthorized()
 	}
 	s.throttle.refund(in.Email, client, s.deps.Clock.Now())
-	who, where, err := s.chooseTenant(ctx, proven, in.TenantID)
+	account, membership, err := s.chooseTenant(ctx, proven, in.TenantID)
 	if err != nil {
 		if f := fault.From(err); f.Code == fault.CodeUnauthorized {
 			s.auditRejectedLogin(ctx, proven, f.Reason)
 		}
 		return nil, err
 	}
-	return s.createSession(ctx, who, where)
+	return s.createSession(ctx, account, membership)
 }
 
-// auditRejectedLogin writes a refused login to the audit chain without a tenant, since
-// nobody's tenant is known yet. An address that nobody has is written down as
-// well, so that it costs the same; the address itself is not.
+// auditRejectedLogin records a failed login in the audit chain without a tenant, because no
+// tenant is known yet. An unknown address is recorded too, so that it takes the same time;
+// the entry does not contain the address.
 func (s *Service) auditRejectedLogin(ctx context.Context, accounts []account, reason string) {
 	users := []string{}
 	for _, a := range accounts {
@@ -72,12 +72,12 @@ func (s *Service) auditRejectedLogin(ctx context.Context, accounts []account, re
 		})
 	})
 	if err != nil {
-		s.deps.Log.WarnContext(ctx, "refused login not audited", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "could not audit the failed login", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", err))
 	}
 }
 
-// chooseTenant finds the account and the tenant that the session is for. Its refusals
-// are those of the principal check, which the token would meet at once.
+// chooseTenant selects the account and the tenant of the new session. It returns the errors
+// that the credential check would return for the session's token.
 func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.UUID) (account, loginTenant, error) {
 	var users []op.UUID
 	for _, a := range proven {
@@ -96,71 +96,71 @@ func (s *Service) chooseTenant(ctx context.Context, proven []account, tenant op.
 	if err != nil {
 		return account{}, loginTenant{}, postgres.MapError(err)
 	}
-	refusal := fault.Unauthorized().WithReason(principal.ReasonNotInTenant)
-	var fit []loginTenant
+	rejection := fault.Unauthorized().WithReason(principal.ReasonNotInTenant)
+	var candidates []loginTenant
 	for _, p := range all {
 		switch {
 		case tenant != "" && p.TenantID != tenant, p.Membership != "ACTIVE":
 		case !p.TenantEnabled:
-			refusal = fault.Unauthorized().WithReason(principal.ReasonTenantDisabled)
+			rejection = fault.Unauthorized().WithReason(principal.ReasonTenantDisabled)
 		default:
-			fit = append(fit, p)
+			candidates = append(candidates, p)
 		}
 	}
-	if len(fit) == 0 {
-		return account{}, loginTenant{}, refusal
+	if len(candidates) == 0 {
+		return account{}, loginTenant{}, rejection
 	}
-	if slices.ContainsFunc(fit, func(p loginTenant) bool { return p.UserID != fit[0].UserID }) {
-		return account{}, loginTenant{}, ambiguousAccountError(fit)
+	if slices.ContainsFunc(candidates, func(p loginTenant) bool { return p.UserID != candidates[0].UserID }) {
+		return account{}, loginTenant{}, ambiguousAccountError(candidates)
 	}
-	// Of one account's places the first is its home, where it may act there.
-	i := slices.IndexFunc(proven, func(a account) bool { return a.ID == fit[0].UserID })
-	return proven[i], fit[0], nil
+	// The first candidate is the account's home tenant, if it may act in it.
+	i := slices.IndexFunc(proven, func(a account) bool { return a.ID == candidates[0].UserID })
+	return proven[i], candidates[0], nil
 }
 
-// ambiguousAccountError lists the tenants, to one who has just proven to be all of these
-// accounts.
-func ambiguousAccountError(fit []loginTenant) error {
+// ambiguousAccountError returns an error with the tenants to choose from. The caller has
+// proven that all these accounts are theirs.
+func ambiguousAccountError(candidates []loginTenant) error {
 	var tenants []string
-	for _, p := range fit {
+	for _, p := range candidates {
 		if !slices.Contains(tenants, string(p.TenantID)) {
 			tenants = append(tenants, string(p.TenantID))
 		}
 	}
-	return fault.Conflict("This address has accounts in several tenants. Say which with tenantId.").
+	return fault.Conflict("This address has accounts in several tenants. Set tenantId to one of them.").
 		WithDetails(map[string]any{"tenants": tenants})
 }
 
-// createSession records the session and signs its token, in one transaction with the
-// audit entry.
-func (s *Service) createSession(ctx context.Context, who account, where loginTenant) (*contract.LoginOut, error) {
+// createSession stores the session and signs its token, in one transaction with the audit
+// entry.
+func (s *Service) createSession(ctx context.Context, a account, membership loginTenant) (*contract.LoginOut, error) {
 	now := s.deps.Clock.Now()
 	jti := uid.New()
 	out := &contract.LoginOut{
-		TenantID:  where.TenantID,
+		TenantID:  membership.TenantID,
 		ExpiresAt: now.Truncate(time.Second).Add(sessionLifetime),
 		User: contract.Person{
-			ID: who.ID, Email: who.Email, DisplayName: who.DisplayName, PrincipalKind: "HUMAN", Status: who.Status, Clearance: where.Clearance,
+			ID: a.ID, Email: a.Email, DisplayName: a.DisplayName, PrincipalKind: "HUMAN", Status: a.Status, Clearance: membership.Clearance,
 		},
 	}
-	err := s.deps.Auth.InTx(ctx, string(where.TenantID), nil, func(tx *postgres.Tx) error {
-		held, err := readHeldRoles(ctx, tx, where.TenantID, who.ID)
+	err := s.deps.Auth.InTx(ctx, string(membership.TenantID), nil, func(tx *postgres.Tx) error {
+		held, err := readHeldRoles(ctx, tx, membership.TenantID, a.ID)
 		if err != nil {
 			return err
 		}
 		roles, scopes := tokenRoles(held, nil)
 		out.Token, err = s.deps.Tokens.Issue(token.Claims{
-			ID: jti, Subject: who.ID, Tenant: where.TenantID, IssuedAt: now, ExpiresAt: out.ExpiresAt,
-			Roles: roles, RoleScopes: scopes, PrincipalKind: "HUMAN", Clearance: where.Clearance, Email: who.Email,
+			ID: jti, Subject: a.ID, Tenant: membership.TenantID, IssuedAt: now, ExpiresAt: out.ExpiresAt,
+			Roles: roles, RoleScopes: scopes, PrincipalKind: "HUMAN", Clearance: membership.Clearance, Email: a.Email,
 		}, token.Session)
 		if err != nil {
 			return err
 		}
-		if err := insertSession(ctx, tx, where.TenantID, jti, who.ID, now, out.ExpiresAt); err != nil {
+		if err := insertSession(ctx, tx, membership.TenantID, jti, a.ID, now, out.ExpiresAt); err != nil {
 			return err
 		}
 		return queueAudit(ctx, tx.Final(), systemAuditEntry{
-			Tenant: where.TenantID, Actor: who.ID, Action: contract.ActionSessionCreated, ResourceType: "session", ResourceID: jti,
+			Tenant: membership.TenantID, Actor: a.ID, Action: contract.ActionSessionCreated, ResourceType: "session", ResourceID: jti,
 			Changes: map[string]any{"expiry": out.ExpiresAt},
 		})
 	})
@@ -170,11 +170,11 @@ func (s *Service) createSession(ctx context.Context, who account, where loginTen
 	return out, nil
 }
 
-// tokenRoles gives the role names that a token carries, and for those that are
-// held in narrower scopes only, these scopes. A nil keep keeps every role.
+// tokenRoles returns the role names for a token, and the scopes of those roles that are not
+// held in the whole tenant. keep limits the roles to these names; nil means all roles.
 func tokenRoles(held []heldRole, keep []string) (roles []string, scopes map[string][]string) {
 	roles = []string{}
-	wide := map[string]bool{}
+	isTenantWide := map[string]bool{}
 	for _, h := range held {
 		if keep != nil && !slices.Contains(keep, h.Name) {
 			continue
@@ -183,11 +183,11 @@ func tokenRoles(held []heldRole, keep []string) (roles []string, scopes map[stri
 			roles = append(roles, h.Name)
 		}
 		if h.Scope == "tenant" {
-			wide[h.Name] = true
+			isTenantWide[h.Name] = true
 			delete(scopes, h.Name)
 			continue
 		}
-		if !wide[h.Name] {
+		if !isTenantWide[h.Name] {
 			if scopes == nil {
 				scopes = map[string][]string{}
 			}
@@ -209,9 +209,8 @@ func (s *Service) logout(ctx context.Context, c *executor.Call, _ *contract.Logo
 	return &contract.LogoutOut{}, nil
 }
 
-// verifyCurrentPassword asks whether the caller may change its own credentials here, and
-// compares the password that it gives with the account's. A wrong one counts as
-// an attempt to log in.
+// verifyCurrentPassword checks that the caller may change its own credentials and compares
+// the given password with the account's. A wrong password counts as a failed login.
 func (s *Service) verifyCurrentPassword(ctx context.Context, c *executor.Call, currentPassword string) (accountState, error) {
 	account, err := readAccount(ctx, c.DB, c.Actor.UserID)
 	if err != nil {
@@ -229,12 +228,12 @@ func (s *Service) verifyCurrentPassword(ctx context.Context, c *executor.Call, c
 	if wait, ok := s.throttle.consume(account.Email, client, c.Now); !ok {
 		return account, fault.RateLimited(wait)
 	}
-	same, err := s.deps.Passwords.Verify(ctx, hash, currentPassword)
+	matches, err := s.deps.Passwords.Verify(ctx, hash, currentPassword)
 	if err != nil {
 		return account, fault.Unavailable(err)
 	}
-	if !same {
-		return account, fault.Validation("currentPassword", "The current password is not this one.")
+	if !matches {
+		return account, fault.Validation("currentPassword", "The current password is wrong.")
 	}
 	s.throttle.refund(account.Email, client, c.Now)
 	return account, nil
@@ -246,13 +245,13 @@ func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *cont
 		return nil, err
 	}
 	if in.NewPassword == in.CurrentPassword {
-		return nil, fault.Validation("newPassword", "The new password is the current one.")
+		return nil, fault.Validation("newPassword", "The new password must differ from the current one.")
 	}
-	fresh, err := s.hashPassword(ctx, "newPassword", in.NewPassword, account.Email)
+	hash, err := s.hashPassword(ctx, "newPassword", in.NewPassword, account.Email)
 	if err != nil {
 		return nil, err
 	}
-	if err := setPassword(ctx, c.DB, c.Tenant, c.Actor.UserID, fresh, c.Now); err != nil {
+	if err := setPassword(ctx, c.DB, c.Tenant, c.Actor.UserID, hash, c.Now); err != nil {
 		return nil, err
 	}
 	if err := cancelResets(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Now); err != nil {
@@ -261,9 +260,9 @@ func (s *Service) changePassword(ctx context.Context, c *executor.Call, in *cont
 	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, c.Actor.UserID, c.Actor.JTI, c.Now); err != nil {
 		return nil, err
 	}
-	// Sessions in other tenants are out of this transaction's reach. Should it not
-	// commit after all, they have ended for nothing; the other way round would
-	// leave a stolen session alive.
+	// Sessions in other tenants cannot be revoked in this transaction. They are revoked
+	// before the commit: if the commit fails, they are revoked needlessly, but the opposite
+	// order could leave a stolen session active.
 	if err := revokeOtherTenantSessions(ctx, s.deps.Auth, c.Tenant, c.Actor.UserID, c.Now); err != nil {
 		return nil, err
 	}
@@ -276,8 +275,8 @@ func passwordChangedEvent(user op.UUID) executor.Event {
 	return executor.Event{Type: contract.EventPasswordChanged, AggregateType: "user", AggregateID: user, Payload: map[string]any{"id": user}}
 }
 
-// changeEmail sets or confirms the caller's own address. The password proves that
-// it is the holder's choice: a session alone may be stolen.
+// changeEmail sets or confirms the caller's own address. It requires the password, because a
+// session alone may be stolen.
 func (s *Service) changeEmail(ctx context.Context, c *executor.Call, in *contract.ChangeEmailIn) (*op.None, error) {
 	account, err := s.verifyCurrentPassword(ctx, c, in.CurrentPassword)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"parapet/internal/postgres"
 )
 
-// sessionRetention is how long a session's record is kept after its end.
+// sessionRetention is how long an expired session is kept.
 const sessionRetention = 30 * 24 * time.Hour
 
-// pruneBatchSize bounds one statement, so that none holds many rows for long.
+// pruneBatchSize limits the rows of one DELETE, so that row locks are held briefly.
 const pruneBatchSize = 1000
 
 const pruneSessionsSQL = `
@@ -18,8 +18,8 @@ DELETE FROM identity.sessions s
 USING (SELECT tenant_id, jti FROM identity.sessions WHERE expires_at < @before ORDER BY tenant_id, jti LIMIT @most FOR UPDATE SKIP LOCKED) old
 WHERE s.tenant_id = old.tenant_id AND s.jti = old.jti`
 
-// PruneSessions deletes the records of sessions that ended long before now, of
-// every tenant, and says how many those were.
+// PruneSessions deletes sessions of every tenant that expired more than sessionRetention
+// before now, and returns their number.
 func (s *Service) PruneSessions(ctx context.Context, now time.Time) (int64, error) {
 	var all int64
 	for {

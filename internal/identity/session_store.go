@@ -8,8 +8,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// loginTenant is a tenant that an account may begin a session in, with what the token
-// says about it.
+// loginTenant is a membership of an account, with the data that a session token needs.
 type loginTenant struct {
 	UserID        op.UUID
 	TenantID      op.UUID
@@ -32,7 +31,7 @@ func readLoginTenants(ctx context.Context, q postgres.Querier, users []op.UUID) 
 	return postgres.Collect[loginTenant](ctx, q, loginTenantsSQL, postgres.Args{"users": users})
 }
 
-// heldRole is a role as a user holds it.
+// heldRole is a role that a user holds in a scope, with its grants.
 type heldRole struct {
 	Name    string
 	Kind    string
@@ -76,7 +75,7 @@ const revokeOtherSessionsSQL = `
 UPDATE identity.sessions SET revoked_at = @now
 WHERE tenant_id = @tenant AND user_id = @user AND jti <> @kept AND revoked_at IS NULL AND expires_at > @now`
 
-// revokeOtherSessions ends a user's sessions in one tenant, all but one.
+// revokeOtherSessions revokes a user's sessions in one tenant except one.
 func revokeOtherSessions(ctx context.Context, q postgres.Querier, tenant, user, kept op.UUID, now time.Time) error {
 	_, err := q.Exec(ctx, revokeOtherSessionsSQL, postgres.Args{"tenant": tenant, "user": user, "kept": kept, "now": now})
 	return err
@@ -87,8 +86,8 @@ UPDATE identity.sessions SET revoked_at = @now
 WHERE user_id = @user AND tenant_id <> @home AND revoked_at IS NULL AND expires_at > @now
   AND tenant_id IN (SELECT m.tenant_id FROM identity.memberships m WHERE m.user_id = @user)`
 
-// revokeOtherTenantSessions ends a user's sessions in every tenant but home; only
-// parapet_auth can.
+// revokeOtherTenantSessions revokes a user's sessions in every tenant except home. q must
+// connect as parapet_auth.
 func revokeOtherTenantSessions(ctx context.Context, q postgres.Querier, home, user op.UUID, now time.Time) error {
 	_, err := q.Exec(ctx, revokeOtherTenantSessionsSQL, postgres.Args{"home": home, "user": user, "now": now})
 	return err
@@ -97,8 +96,8 @@ func revokeOtherTenantSessions(ctx context.Context, q postgres.Querier, home, us
 const storedHashSQL = `
 SELECT coalesce(password_hash, '') FROM identity.users WHERE id = @user AND home_tenant_id = @home`
 
-// readPasswordHash reads with parapet_auth: parapet_identity may write a hash but
-// not read one.
+// readPasswordHash reads the stored hash. q must connect as parapet_auth: parapet_identity
+// may write hashes but not read them.
 func readPasswordHash(ctx context.Context, q postgres.Querier, home, user op.UUID) (string, error) {
 	var hash string
 	err := q.QueryRow(ctx, storedHashSQL, postgres.Args{"user": user, "home": home}).Scan(&hash)

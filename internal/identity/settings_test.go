@@ -8,7 +8,7 @@ import (
 	contract "parapet/internal/contract/identity"
 )
 
-// What is accepted as a zone is one, and is no path.
+// An accepted time zone can be loaded and is not a path.
 func FuzzTimeZone(f *testing.F) {
 	for _, seed := range []string{"UTC", "Europe/Rome", "America/Argentina/Buenos_Aires", "Etc/GMT+1", "Local", "", "../UTC", "/etc/passwd", "Europe//Rome", "UTC\x00", "zone.tab"} {
 		f.Add(seed)
@@ -18,26 +18,26 @@ func FuzzTimeZone(f *testing.F) {
 			return
 		}
 		if _, err := time.LoadLocation(name); err != nil || name == "Local" || name == "" || len(name) > 64 || strings.Contains(name, "..") {
-			t.Errorf("%q is accepted: %v", name, err)
+			t.Errorf("checkTimeZone(%q): accepted, but it is not a time zone: %v", name, err)
 		}
 	})
 }
 
-// No address is both a person's and a synthetic agent's.
-func FuzzAddressOfAnAgent(f *testing.F) {
+// An address is valid either for a person or for an agent.
+func FuzzCheckEmail(f *testing.F) {
 	for _, seed := range []string{"agent+coder@acme.example", "Agent+X@acme.example", "agent+@acme.example", "agent@acme.example", "a@b", "agent+x@", "@", ""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, email string) {
 		person, agent := checkEmail("email", contract.KindHuman, email) == nil, checkEmail("email", contract.KindAgent, email) == nil
 		if person == agent {
-			t.Errorf("%q: a person's %t, an agent's %t", email, person, agent)
+			t.Errorf("checkEmail(%q): got valid for a person = %t and for an agent = %t, want one of them", email, person, agent)
 		}
 		if agent && (!strings.HasPrefix(strings.ToLower(email), "agent+") || !strings.Contains(email, "@")) {
-			t.Errorf("%q is taken for an agent's", email)
+			t.Errorf("checkEmail(%q): accepted as an agent's address", email)
 		}
 		if checkEmail("email", contract.KindService, email) == nil {
-			t.Errorf("%q can be given to a service principal", email)
+			t.Errorf("checkEmail(%q): accepted for a service principal", email)
 		}
 	})
 }

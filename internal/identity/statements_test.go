@@ -15,13 +15,13 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// statement tells a whole statement from a part that others are made of.
+// statement matches complete statements; other constants are parts of statements.
 var statement = regexp.MustCompile(`^(SELECT|INSERT|UPDATE|DELETE|WITH)\b`)
 
 var argument = regexp.MustCompile(`@([a-z_0-9]+)`)
 
-// prepared gives a statement with its named arguments numbered.
-func prepared(sql string) string {
+// numberArguments replaces named arguments by numbered ones.
+func numberArguments(sql string) string {
 	numbers := map[string]string{}
 	return argument.ReplaceAllStringFunc(sql, func(name string) string {
 		if numbers[name] == "" {
@@ -31,8 +31,8 @@ func prepared(sql string) string {
 	})
 }
 
-// Every statement of the module fits the migrated schema.
-func TestStatementsFitTheSchema(t *testing.T) {
+// The database must accept every SQL statement of the module.
+func TestStatements_AreValidForSchema(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), pgtest.New(t).URL())
 	if err != nil {
@@ -43,7 +43,7 @@ func TestStatementsFitTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tried := 0
+	prepared := 0
 	for _, name := range names {
 		if !strings.HasSuffix(name.Name(), ".go") || strings.HasSuffix(name.Name(), "_test.go") {
 			continue
@@ -69,18 +69,18 @@ func TestStatementsFitTheSchema(t *testing.T) {
 			if !statement.MatchString(sql) {
 				return true
 			}
-			// The policy's condition follows.
+			// At run time the policy's filter follows.
 			if strings.HasSuffix(sql, "AND") {
 				sql += " true"
 			}
-			tried++
-			if _, err := conn.Prepare(t.Context(), "", prepared(sql)); err != nil {
+			prepared++
+			if _, err := conn.Prepare(t.Context(), "", numberArguments(sql)); err != nil {
 				t.Errorf("%s: %s: %v", name.Name(), spec.Names[0].Name, err)
 			}
 			return true
 		})
 	}
-	if tried < 30 {
-		t.Errorf("only %d statements were found", tried)
+	if prepared < 30 {
+		t.Errorf("got %d statements, want at least 30", prepared)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // a server without a time zone database knows the same zones
+	_ "time/tzdata" // embeds the time zone database, which the server may lack
 
 	"golang.org/x/text/currency"
 
@@ -43,9 +43,8 @@ func (s *Service) tenantOperations() []op.Bound {
 	}
 }
 
-// registeredTenantType says where the alias t keeps what the policies ask of a
-// tenant in the registry of a programme office: the registry has the office itself
-// and the tenants that it administers.
+// registeredTenantType maps the attributes of a tenant to columns of the alias t. The tenant
+// belongs to the programme office that administers it; an office belongs to itself.
 var registeredTenantType = authz.NewRecordType("tenant", authz.Attributes[contract.Tenant]{
 	Tenant: authz.NewAttribute("coalesce(t.office_id, t.id)", func(t *contract.Tenant) string {
 		if t.OfficeID == "" {
@@ -71,8 +70,8 @@ func listTenants(ctx context.Context, c *executor.Call, in *contract.ListTenants
 	}), nil
 }
 
-// loadTenantToRead finds the own tenant, or one that the acting office
-// administers, which only those see who may list the office's tenants.
+// loadTenantToRead returns the current tenant, or one that the current programme office
+// administers. The latter also requires the permission to list the office's tenants.
 func loadTenantToRead(ctx context.Context, c *executor.Call, in *contract.TenantIn) (contract.Tenant, authz.Resource, error) {
 	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, false)
 	if err != nil {
@@ -82,7 +81,7 @@ func loadTenantToRead(ctx context.Context, c *executor.Call, in *contract.Tenant
 	return t, r, err
 }
 
-// readableTenantResource is a tenant as the permission to read it needs it.
+// readableTenantResource returns the resource for reading the tenant.
 func readableTenantResource(ctx context.Context, c *executor.Call, t contract.Tenant) (authz.Resource, error) {
 	if t.ID != c.Tenant {
 		if err := c.Decide(ctx, contract.ListTenants.Permission, registryResource(t)); err != nil {
@@ -92,8 +91,8 @@ func readableTenantResource(ctx context.Context, c *executor.Call, t contract.Te
 	return tenantResource(c, "tenant"), nil
 }
 
-// loadOwnTenant finds a tenant whose settings are to change: they belong to the
-// tenant itself, not to its office.
+// loadOwnTenant loads a tenant whose settings are to change. The resource belongs to the
+// tenant itself, so its programme office cannot change it.
 func loadOwnTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTenantIn) (contract.Tenant, authz.Resource, error) {
 	t, err := selectTenant(ctx, c.DB, c.Tenant, in.TenantID, true)
 	return t, authz.Resource{Type: "tenant", ID: string(t.ID), Tenant: string(t.ID), Classification: directoryClassification}, err
@@ -105,13 +104,13 @@ func loadAdministeredTenant(ctx context.Context, c *executor.Call, in *contract.
 		return t, authz.Resource{}, err
 	}
 	if t.ID == c.Tenant {
-		// The caller knows its own tenant: a denial names what is missing.
+		// The caller may know its own tenant, so a denial names the missing permission.
 		return t, tenantResource(c, "tenant"), nil
 	}
 	return t, registryResource(t), nil
 }
 
-// registryResource is a tenant as its office's record.
+// registryResource returns the tenant as a resource of its programme office.
 func registryResource(t contract.Tenant) authz.Resource {
 	return registeredTenantType.Resource("", &t)
 }
@@ -142,7 +141,7 @@ func updateTenant(ctx context.Context, c *executor.Call, in *contract.UpdateTena
 
 func disableTenant(ctx context.Context, c *executor.Call, in *contract.SwitchTenantIn, t contract.Tenant) (*contract.Tenant, error) {
 	if t.ID == c.Tenant {
-		return nil, fault.Conflict("A programme office can't disable itself: nobody could enable it again.")
+		return nil, fault.Conflict("A programme office cannot disable itself, because nobody could enable it again.")
 	}
 	if !t.Enabled {
 		return showUnchangedTenant(ctx, c, t)
@@ -164,14 +163,14 @@ func setTenantEnabled(ctx context.Context, c *executor.Call, in *contract.Switch
 	if err := writeTenantStatus(ctx, c.DB, c.Tenant, t); err != nil {
 		return nil, err
 	}
-	note := executor.AuditEntry{
+	entry := executor.AuditEntry{
 		Action: action, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
 		Changes: auditChanges{"enabled": t.Enabled}.withReason(in.Reason),
 	}
-	told := executor.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
-	recordInTenant(c, t.ID, []executor.AuditEntry{note}, []executor.Event{told})
-	c.Record(note)
-	c.Emit(told)
+	created := executor.Event{Type: event, AggregateType: "tenant", AggregateID: t.ID, Payload: t, Changed: []string{"enabled"}}
+	recordInTenant(c, t.ID, []executor.AuditEntry{entry}, []executor.Event{created})
+	c.Record(entry)
+	c.Emit(created)
 	return &t, nil
 }
 
@@ -180,17 +179,16 @@ func loadNewTenant(_ context.Context, c *executor.Call, in *contract.CreateTenan
 	return set, tenantResource(c, "tenant"), err
 }
 
-// createTenant makes the tenant and all that it starts with in one transaction:
-// the default roles and their grants from the policy data, its organisation and
-// its administrator.
+// createTenant creates the tenant with its default roles and their grants, its organisation
+// and its administrator, in one transaction.
 func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contract.CreateTenantIn, set settings) (*contract.CreateTenantOut, error) {
 	name, err := trimName("name", in.Name)
 	if err != nil {
 		return nil, err
 	}
-	// Whoever creates the tenant can set the password of its first administrator, so
-	// the clearance is given as any other is. The role needs no such decision: it
-	// grants what is in the new tenant alone.
+	// The caller can set the password of the first administrator, so the policies check the
+	// clearance as for any other user. The role needs no such check: its grants apply in the
+	// new tenant only.
 	administrator := uid.New()
 	err = s.decideGiveAuthority(ctx, c, authz.GiveAuthority{RecipientID: string(administrator), RecipientKind: contract.KindHuman, ClearanceTo: in.AdminClearance})
 	if err != nil {
@@ -211,7 +209,7 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 		return nil, err
 	}
 	out := &contract.CreateTenantOut{Tenant: t}
-	note := executor.AuditEntry{
+	entry := executor.AuditEntry{
 		Action: contract.ActionTenantCreated, ResourceType: "tenant", ResourceID: string(t.ID), Critical: true,
 		Changes: auditChanges{"type": t.Type, "slug": t.Slug, "office": c.Tenant},
 	}
@@ -238,7 +236,7 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 			return err
 		}
 		recordInTenant(c, t.ID, []executor.AuditEntry{
-			note,
+			entry,
 			{Action: contract.ActionOrganisationCreated, ResourceType: "organisation", ResourceID: string(out.Organisation.ID)},
 			{
 				Action: contract.ActionUserCreated, ResourceType: "user", ResourceID: string(out.Admin.ID), Critical: true,
@@ -254,12 +252,12 @@ func (s *Service) createTenant(ctx context.Context, c *executor.Call, in *contra
 	if err != nil {
 		return nil, err
 	}
-	c.Record(note)
+	c.Record(entry)
 	c.Emit(executor.Event{Type: contract.EventTenantCreated, AggregateType: "tenant", AggregateID: t.ID, Payload: t})
 	return out, nil
 }
 
-// settings are what a tenant can choose.
+// settings are the settings that a tenant can change.
 type settings struct {
 	defaultLocale  string
 	enabledLocales []string
@@ -267,14 +265,13 @@ type settings struct {
 	currency       string
 }
 
-// supportedLocales are full regional tags; a base-language tag is none of them.
+// supportedLocales are the locales that a tenant can enable, as language and region.
 var supportedLocales = []string{"en-US", "en-GB", "it-IT", "de-DE", "fr-FR"}
 
-// currencyPattern is that of an ISO 4217 code; which ones exist the currency
-// package knows.
+// currencyPattern matches the form of an ISO 4217 code; the currency package knows the codes.
 var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// timeZonePattern keeps out what LoadLocation would take and is no zone's name.
+// timeZonePattern rejects values that time.LoadLocation accepts but that are not time zones.
 var timeZonePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
 
 func newSettings(in *contract.CreateTenantIn) (settings, error) {
@@ -309,47 +306,46 @@ func changedSettings(in *contract.UpdateTenantIn, t contract.Tenant) (settings, 
 	return set, set.check(in.EnabledLocales.Set && !in.DefaultLocale.Set)
 }
 
-// check holds the settings against the specification's rules. blameList says
-// which field to name when the two locale fields do not fit: the list, where it
-// alone was given.
+// check validates the settings. blameList selects the field in the error if the two locale
+// fields do not match: enabledLocales if only that field was given.
 func (set settings) check(blameList bool) error {
 	supported := strings.Join(supportedLocales, ", ")
 	if len(set.enabledLocales) == 0 {
-		return fault.Validation("enabledLocales", "The field enabledLocales must have at least one locale.")
+		return fault.Validation("enabledLocales", "The field enabledLocales must contain at least one locale.")
 	}
 	for i, l := range set.enabledLocales {
 		switch {
 		case l == "":
-			return fault.Validation("enabledLocales", "The field enabledLocales can't hold null or an empty text.")
+			return fault.Validation("enabledLocales", "The field enabledLocales must not contain null or an empty string.")
 		case !slices.Contains(supportedLocales, l):
-			return fault.Validation("enabledLocales", fmt.Sprintf("The field enabledLocales may hold %s only: full regional tags.", supported))
+			return fault.Validation("enabledLocales", fmt.Sprintf("The field enabledLocales must contain only these locales: %s.", supported))
 		case slices.Contains(set.enabledLocales[:i], l):
-			return fault.Validation("enabledLocales", fmt.Sprintf("The field enabledLocales holds %s more than once.", l))
+			return fault.Validation("enabledLocales", fmt.Sprintf("The field enabledLocales must not contain %s more than once.", l))
 		}
 	}
 	if !slices.Contains(supportedLocales, set.defaultLocale) {
-		return fault.Validation("defaultLocale", fmt.Sprintf("The field defaultLocale must be one of %s: a full regional tag.", supported))
+		return fault.Validation("defaultLocale", fmt.Sprintf("The field defaultLocale must be one of %s.", supported))
 	}
 	if !slices.Contains(set.enabledLocales, set.defaultLocale) {
 		field := "defaultLocale"
 		if blameList {
 			field = "enabledLocales"
 		}
-		return fault.Validation(field, fmt.Sprintf("The default locale %s must be one of enabledLocales.", set.defaultLocale))
+		return fault.Validation(field, fmt.Sprintf("The field defaultLocale (%s) must be one of enabledLocales.", set.defaultLocale))
 	}
 	if _, err := currency.ParseISO(set.currency); err != nil || !currencyPattern.MatchString(set.currency) {
-		return fault.Validation("currency", "The field currency must be an ISO 4217 code: three capital letters, such as EUR.")
+		return fault.Validation("currency", "The field currency must be an ISO 4217 code: three capital letters such as EUR.")
 	}
 	return checkTimeZone(set.timeZone)
 }
 
 func checkTimeZone(name string) error {
-	wrong := fault.Validation("timeZone", "The field timeZone must be an IANA time zone such as Europe/Berlin or UTC.")
+	invalid := fault.Validation("timeZone", "The field timeZone must be an IANA time zone such as Europe/Berlin or UTC.")
 	if len(name) > 64 || name == "Local" || !timeZonePattern.MatchString(name) {
-		return wrong
+		return invalid
 	}
 	if _, err := time.LoadLocation(name); err != nil {
-		return wrong.WithCause(err)
+		return invalid.WithCause(err)
 	}
 	return nil
 }
@@ -373,21 +369,21 @@ func changedTenantFields(old, updated contract.Tenant) []string {
 	return fields
 }
 
-// trimName takes the spaces around a name away; a name of nothing else is refused.
+// trimName removes spaces around a name and rejects a blank one.
 func trimName(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return "", fault.Validation(field, fmt.Sprintf("The field %s can't be blank.", field))
+		return "", fault.Validation(field, fmt.Sprintf("The field %s must not be blank.", field))
 	}
 	return text, nil
 }
 
-// nullFieldError refuses null for a field that can't be cleared.
+// nullFieldError returns the error for null in a field that cannot be cleared.
 func nullFieldError(field string) error {
-	return fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
+	return fault.Validation(field, fmt.Sprintf("The field %s must not be null.", field))
 }
 
-// changedName is the name that a change gives: the old one where the field is absent.
+// changedName returns the new name of an update, or the old one if the field is absent.
 func changedName(field string, change op.Opt[string], old string) (string, error) {
 	if !change.Set {
 		return old, nil
@@ -398,7 +394,7 @@ func changedName(field string, change op.Opt[string], old string) (string, error
 	return trimName(field, change.Value)
 }
 
-// invalidCursorError is the answer to a cursor that this list did not give.
+// invalidCursorError returns the error for a cursor that is not from this list.
 func invalidCursorError(cause error) error {
 	return op.WrongCursor().WithCause(cause)
 }

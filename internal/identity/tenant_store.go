@@ -12,17 +12,16 @@ import (
 	"parapet/internal/uid"
 )
 
-// constraints says what the break of one of the directory's constraints means
-// to a caller.
+// constraints maps violated constraints of the directory to errors for the caller.
 var constraints = postgres.Constraints{
-	"tenants_slug_key":                           fault.Conflict("The slug is taken. Choose another.").WithDetails(map[string]any{"field": "slug"}),
-	"organisations_name_once":                    fault.Conflict("The tenant has an organisation of this name already."),
-	"users_email_once":                           fault.Conflict("The tenant has a user with this address already."),
-	"memberships_pkey":                           fault.Conflict("The user has a membership in the tenant already. Change it with update-membership."),
-	"memberships_tenant_id_organisation_id_fkey": fault.Validation("organisationId", "The tenant has no such organisation."),
-	"roles_tenant_id_name_key":                   fault.Conflict("The tenant has a role of this name already."),
-	"role_assignments_once":                      fault.Conflict("The user holds the role in this scope already."),
-	"role_assignments_tenant_id_role_id_fkey":    fault.Conflict("The role is held by somebody. Unassign it first."),
+	"tenants_slug_key":                           fault.Conflict("The slug is already in use. Choose another one.").WithDetails(map[string]any{"field": "slug"}),
+	"organisations_name_once":                    fault.Conflict("The tenant already has an organisation with this name."),
+	"users_email_once":                           fault.Conflict("The tenant already has a user with this address."),
+	"memberships_pkey":                           fault.Conflict("The user already has a membership in the tenant. Change it with update-membership."),
+	"memberships_tenant_id_organisation_id_fkey": fault.Validation("organisationId", "There is no such organisation in the tenant."),
+	"roles_tenant_id_name_key":                   fault.Conflict("The tenant already has a role with this name."),
+	"role_assignments_once":                      fault.Conflict("The user already holds the role in this scope."),
+	"role_assignments_tenant_id_role_id_fkey":    fault.Conflict("The role is assigned to at least one user. Unassign it first."),
 }
 
 const tenantColumnsSQL = `
@@ -34,7 +33,7 @@ SELECT ` + tenantColumnsSQL + `
 FROM identity.tenants t
 WHERE t.id = @id AND (t.id = @tenant OR t.office_id = @tenant)`
 
-// selectTenant finds the acting tenant or one that it administers.
+// selectTenant returns the current tenant or one that it administers.
 func selectTenant(ctx context.Context, q postgres.Querier, tenant, id op.UUID, lock bool) (contract.Tenant, error) {
 	sql := selectTenantSQL
 	if lock {
@@ -114,8 +113,8 @@ SELECT @tenant, g.role_id, g.permission, @now
 FROM unnest(@roles::uuid[], @permissions::text[]) AS g (role_id, permission)
 ON CONFLICT DO NOTHING`
 
-// insertDefaultRoles gives a new tenant the roles of the policy data with what
-// they grant.
+// insertDefaultRoles creates the default roles of the policy data with their grants in a new
+// tenant.
 func insertDefaultRoles(ctx context.Context, q postgres.Querier, tenant op.UUID, roles []authz.DefaultRole, now time.Time) error {
 	var ids, names, kinds, descriptions, granted, permissions []string
 	for _, r := range roles {
@@ -135,9 +134,9 @@ func insertDefaultRoles(ctx context.Context, q postgres.Querier, tenant op.UUID,
 	return err
 }
 
-// convertToUTC turns moments as the driver reads them into UTC, in place.
-func convertToUTC(moments ...*time.Time) {
-	for _, m := range moments {
+// convertToUTC converts timestamps from the database to UTC in place.
+func convertToUTC(timestamps ...*time.Time) {
+	for _, m := range timestamps {
 		if m != nil {
 			*m = m.UTC()
 		}

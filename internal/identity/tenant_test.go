@@ -12,7 +12,7 @@ import (
 
 func containsText(text []byte, part string) bool { return bytes.Contains(text, []byte(part)) }
 
-// pathRequest is a request about a record.
+// pathRequest returns a request for the record with this id.
 func pathRequest(token, part string, id op.UUID, f fields) request {
 	q := request{token: token, path: map[string]string{part: string(id)}}
 	if f != nil {
@@ -21,11 +21,11 @@ func pathRequest(token, part string, id op.UUID, f fields) request {
 	return q
 }
 
-func TestTenantSettings(t *testing.T) {
+func TestUpdateTenant_ValidatesSettings(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
-	wrong := []struct {
+	invalid := []struct {
 		note  string
 		set   fields
 		field string
@@ -35,24 +35,24 @@ func TestTenantSettings(t *testing.T) {
 		{"no locale", fields{"enabledLocales": []string{}}, "enabledLocales"},
 		{"null for the list", fields{"enabledLocales": nil}, "enabledLocales"},
 		{"null in the list", fields{"enabledLocales": []any{"en-US", nil}}, "enabledLocales"},
-		{"twice the same", fields{"enabledLocales": []string{"en-US", "en-US"}}, "enabledLocales"},
+		{"a duplicate locale", fields{"enabledLocales": []string{"en-US", "en-US"}}, "enabledLocales"},
 		{"a list without the default", fields{"enabledLocales": []string{"it-IT"}}, "enabledLocales"},
 		{"a default that is not enabled", fields{"defaultLocale": "de-DE"}, "defaultLocale"},
 		{"a default in another case", fields{"defaultLocale": "EN-us"}, "defaultLocale"},
 		{"a default of a base language", fields{"defaultLocale": "it", "enabledLocales": []string{"it-IT"}}, "defaultLocale"},
 		{"no default", fields{"defaultLocale": nil}, "defaultLocale"},
-		{"a zone that is none", fields{"timeZone": "Europe/Atlantis"}, "timeZone"},
+		{"an unknown zone", fields{"timeZone": "Europe/Atlantis"}, "timeZone"},
 		{"the server's own zone", fields{"timeZone": "Local"}, "timeZone"},
 		{"a path", fields{"timeZone": "../../etc/passwd"}, "timeZone"},
 		{"no zone", fields{"timeZone": ""}, "timeZone"},
 		{"null for the zone", fields{"timeZone": nil}, "timeZone"},
 		{"a currency in lower case", fields{"currency": "eur"}, "currency"},
-		{"a currency that nobody has", fields{"currency": "ZZZ"}, "currency"},
+		{"an unknown currency", fields{"currency": "ZZZ"}, "currency"},
 		{"a currency of four letters", fields{"currency": "EURO"}, "currency"},
 		{"a blank name", fields{"name": "  "}, "name"},
 		{"a type", fields{"type": "PROGRAMME_OFFICE"}, "type"},
 	}
-	for _, w := range wrong {
+	for _, w := range invalid {
 		r.wantFault("update-tenant", pathRequest(admin, "tenantId", r.acme.id, w.set), fault.CodeValidation, w.field)
 	}
 	got := must[contract.Tenant](r, "update-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{
@@ -60,17 +60,17 @@ func TestTenantSettings(t *testing.T) {
 	}))
 	read := must[contract.Tenant](r, "get-tenant", pathRequest(admin, "tenantId", r.acme.id, nil))
 	if read.DefaultLocale != "it-IT" || read.TimeZone != "Europe/Rome" || read.Currency != "EUR" || read.Name != "Acme SpA" || len(read.EnabledLocales) != 2 {
-		t.Errorf("read %+v", read)
+		t.Errorf("get-tenant: got %+v", read)
 	}
 	if !got.UpdatedAt.Equal(read.UpdatedAt) {
-		t.Errorf("the answer says %s, the record %s", got.UpdatedAt, read.UpdatedAt)
+		t.Errorf("update-tenant: got updatedAt %s, want %s", got.UpdatedAt, read.UpdatedAt)
 	}
 	if !r.hasEvent(r.acme.id, contract.EventTenantUpdated, r.acme.id) {
-		t.Error("no event tells of the change")
+		t.Error("want an event for the change")
 	}
 }
 
-func TestRegistryOfAProgrammeOffice(t *testing.T) {
+func TestProgrammeOffice_ListsAdministeredTenantsOnly(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	office := r.addOffice()
@@ -81,17 +81,17 @@ func TestRegistryOfAProgrammeOffice(t *testing.T) {
 		slugs = append(slugs, item.Slug)
 	}
 	if len(slugs) != 2 || slugs[0] != "acme" || slugs[1] != "northwind" {
-		t.Errorf("the office lists %v", slugs)
+		t.Errorf("list-tenants: got %v", slugs)
 	}
 	if got := must[contract.Tenant](r, "get-tenant", pathRequest(admin, "tenantId", r.acme.id, nil)); got.OfficeID != office.id {
-		t.Errorf("acme's office is %q", got.OfficeID)
+		t.Errorf("get-tenant: got office %q", got.OfficeID)
 	}
-	// Its settings stay its own business, and what the office does not administer does not exist.
+	// The office cannot change acme's settings, and tenants of others are hidden from it.
 	r.wantFault("update-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{"name": "Mine"}), fault.CodeNotFound, "")
 	for _, name := range []string{"get-tenant", "disable-tenant", "enable-tenant"} {
 		r.wantFault(name, pathRequest(admin, "tenantId", r.globex.id, nil), fault.CodeNotFound, "There is no such tenant.")
 	}
-	// A member of the office, and the administrator of a STANDARD tenant, have no registry.
+	// Members of the office and administrators of a STANDARD tenant cannot list tenants.
 	member, acme := r.login("member@northwind.example"), r.login("admin@acme.example")
 	r.wantFault("get-tenant", pathRequest(member, "tenantId", r.acme.id, nil), fault.CodeForbidden, "tenant.list")
 	r.wantFault("list-tenants", request{token: acme}, fault.CodeForbidden, "tenant.list")
@@ -99,41 +99,41 @@ func TestRegistryOfAProgrammeOffice(t *testing.T) {
 	r.wantFault("create-tenant", request{token: acme, body: requestBodies()["create-tenant"]}, fault.CodeForbidden, "tenant.create")
 }
 
-func TestDisablingATenantStopsItAtOnce(t *testing.T) {
+func TestDisableTenant_TakesEffectImmediately(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	office := r.addOffice()
 	admin, acme := r.login("admin@northwind.example"), r.login("admin@acme.example")
 	must[op.Page[contract.User]](r, "list-users", request{token: acme})
 	session := must[contract.MeOut](r, "me", request{token: admin}).TokenID
-	off := must[contract.Tenant](r, "disable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
-	if off.Enabled || off.DisabledAt == nil {
-		t.Errorf("disabled: %+v", off)
+	disabled := must[contract.Tenant](r, "disable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{"reason": "unpaid"}))
+	if disabled.Enabled || disabled.DisabledAt == nil {
+		t.Errorf("disable-tenant: got %+v", disabled)
 	}
 	if _, err := r.call("list-users", request{token: acme}); err == nil {
-		t.Error("a disabled tenant still answers")
+		t.Error("disabled tenant: request was accepted")
 	}
-	// Both the office's auditors and the tenant's own know of it.
+	// Both the office and the tenant have the audit entry and the event.
 	for _, tenant := range []op.UUID{office.id, r.acme.id} {
 		if !r.hasCriticalEntry(tenant, contract.ActionTenantDisabled, r.acme.id) || !r.hasEvent(tenant, contract.EventTenantDisabled, r.acme.id) {
-			t.Errorf("disabling leaves no critical entry or no event in %s", tenant)
+			t.Errorf("tenant %s: no critical audit entry or no event", tenant)
 		}
 		if n := queryValue[int](r, `SELECT count(*) FROM audit.entries WHERE tenant_id = $1 AND action = $2 AND credential_kind = 'session' AND credential_id = $3`,
 			string(tenant), contract.ActionTenantDisabled, string(session)); n != 1 {
-			t.Errorf("%d entries in %s name the session that disabled the tenant, want 1", n, tenant)
+			t.Errorf("got %d audit entries in %s with the session, want 1", n, tenant)
 		}
 	}
-	on := must[contract.Tenant](r, "enable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{}))
-	if !on.Enabled || on.DisabledAt != nil {
-		t.Errorf("enabled: %+v", on)
+	enabled := must[contract.Tenant](r, "enable-tenant", pathRequest(admin, "tenantId", r.acme.id, fields{}))
+	if !enabled.Enabled || enabled.DisabledAt != nil {
+		t.Errorf("enable-tenant: got %+v", enabled)
 	}
 	must[op.Page[contract.User]](r, "list-users", request{token: acme})
 	r.wantFault("disable-tenant", pathRequest(admin, "tenantId", office.id, nil), fault.CodeConflict, "itself")
 }
 
-// Whoever creates a tenant gives its first administrator no clearance above its own:
-// it may set the administrator's first password as well.
-func TestCreateTenant_ClearanceOfTheAdministratorIsWithinTheCallers(t *testing.T) {
+// The creator of a tenant may set the password of its first administrator, so it cannot give
+// that administrator a higher clearance than its own.
+func TestCreateTenant_LimitsAdministratorClearanceToCallers(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	_, clerk := r.addPersonIn(r.addOffice(), "clerk", "tenant.create")
@@ -146,14 +146,14 @@ func TestCreateTenant_ClearanceOfTheAdministratorIsWithinTheCallers(t *testing.T
 	r.wantFault("create-tenant", fresh("secret", "SECRET"), fault.CodeForbidden, "clearance")
 	r.wantFault("create-tenant", fresh("confidential", "CONFIDENTIAL"), fault.CodeForbidden, "clearance")
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.tenants WHERE name = 'Fresh'`); n != 0 {
-		t.Errorf("%d tenants of rejected requests", n)
+		t.Errorf("got %d tenants of rejected requests, want none", n)
 	}
-	if made := must[contract.CreateTenantOut](r, "create-tenant", fresh("internal", "INTERNAL")); made.Admin.Clearance != "INTERNAL" {
-		t.Errorf("made %+v", made.Admin)
+	if created := must[contract.CreateTenantOut](r, "create-tenant", fresh("internal", "INTERNAL")); created.Admin.Clearance != "INTERNAL" {
+		t.Errorf("create-tenant: got %+v", created.Admin)
 	}
 }
 
-func TestCreatedTenantIsComplete(t *testing.T) {
+func TestCreateTenant_CreatesRolesOrganisationAndAdministrator(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	office := r.addOffice()
@@ -162,16 +162,16 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 		"slug": "fresh", "name": "Fresh", "organisationName": "Fresh works", "adminEmail": "boss@fresh.example", "adminName": "Boss", "adminPassword": testPassword, "adminClearance": "CONFIDENTIAL",
 		"defaultLocale": "de-DE", "enabledLocales": []string{"de-DE", "en-GB"}, "timeZone": "Europe/Berlin", "currency": "EUR",
 	}
-	made := must[contract.CreateTenantOut](r, "create-tenant", request{token: admin, body: body(fresh)})
-	if made.Tenant.OfficeID != office.id || made.Organisation.TenantID != made.Tenant.ID || made.Admin.OrganisationID != made.Organisation.ID ||
-		made.Admin.Clearance != "CONFIDENTIAL" {
-		t.Errorf("made %+v", made)
+	created := must[contract.CreateTenantOut](r, "create-tenant", request{token: admin, body: body(fresh)})
+	if created.Tenant.OfficeID != office.id || created.Organisation.TenantID != created.Tenant.ID || created.Admin.OrganisationID != created.Organisation.ID ||
+		created.Admin.Clearance != "CONFIDENTIAL" {
+		t.Errorf("create-tenant: got %+v", created)
 	}
 	boss := r.login("boss@fresh.example")
 	roles := must[op.Page[contract.Role]](r, "list-roles", request{token: boss})
 	want := r.engine.Catalogue().Roles
 	if len(roles.Items) != len(want) {
-		t.Fatalf("%d roles, want %d", len(roles.Items), len(want))
+		t.Fatalf("got %d roles, want %d", len(roles.Items), len(want))
 	}
 	grants := map[string]int{}
 	for _, role := range roles.Items {
@@ -179,17 +179,17 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 	}
 	for _, role := range want {
 		if grants[role.Name] != len(role.Grants) {
-			t.Errorf("%s grants %d, want %d", role.Name, grants[role.Name], len(role.Grants))
+			t.Errorf("role %s: got %d grants, want %d", role.Name, grants[role.Name], len(role.Grants))
 		}
 	}
 	must[contract.User](r, "create-user", request{token: boss, body: body(fields{"email": "one@fresh.example", "displayName": "One", "roles": []string{"Project Manager"}})})
-	for _, tenant := range []op.UUID{office.id, made.Tenant.ID} {
-		if !r.hasCriticalEntry(tenant, contract.ActionTenantCreated, made.Tenant.ID) || !r.hasEvent(tenant, contract.EventTenantCreated, made.Tenant.ID) {
-			t.Errorf("no critical entry or no event in %s", tenant)
+	for _, tenant := range []op.UUID{office.id, created.Tenant.ID} {
+		if !r.hasCriticalEntry(tenant, contract.ActionTenantCreated, created.Tenant.ID) || !r.hasEvent(tenant, contract.EventTenantCreated, created.Tenant.ID) {
+			t.Errorf("tenant %s: no critical audit entry or no event", tenant)
 		}
 	}
-	if !r.hasCriticalEntry(made.Tenant.ID, contract.ActionUserCreated, made.Admin.ID) || !r.hasEvent(made.Tenant.ID, contract.EventUserCreated, made.Admin.ID) {
-		t.Error("the tenant does not know how its first administrator came")
+	if !r.hasCriticalEntry(created.Tenant.ID, contract.ActionUserCreated, created.Admin.ID) || !r.hasEvent(created.Tenant.ID, contract.EventUserCreated, created.Admin.ID) {
+		t.Error("new tenant: no audit entry or event for its administrator")
 	}
 	fresh["adminEmail"] = "other@fresh.example"
 	r.wantFault("create-tenant", request{token: admin, body: body(fresh)}, fault.CodeConflict, "slug")
@@ -205,6 +205,6 @@ func TestCreatedTenantIsComplete(t *testing.T) {
 		r.wantFault("create-tenant", request{token: admin, body: body(bad)}, fault.CodeValidation, field)
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.tenants`); n != 4 {
-		t.Errorf("%d tenants are there, want 4: a refused one is not undone", n)
+		t.Errorf("got %d tenants, want 4: failed requests must create none", n)
 	}
 }

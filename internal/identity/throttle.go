@@ -9,23 +9,20 @@ import (
 	"time"
 )
 
-// Limit is a bucket of attempts: Burst of them at once, and one more for each
-// Every that passes.
+// Limit allows Burst attempts and then one more per Every.
 type Limit struct {
 	Burst int
 	Every time.Duration
 }
 
-// Throttle bounds failed logins, for each account and for each address. A login
-// that succeeds gives its attempt back. It holds in one process: several allow
-// as many times the number.
+// Throttle limits failed logins per account and per client address. A successful login
+// returns its attempt. The limits apply per process.
 type Throttle struct {
 	Account Limit
 	Address Limit
 }
 
-// DefaultThrottle lets a person mistype, and a guesser make some 3,000 attempts
-// a day on an account.
+// DefaultThrottle allows typing errors, and about 3,000 guesses per day for one account.
 func DefaultThrottle() Throttle {
 	return Throttle{
 		Account: Limit{Burst: 10, Every: 30 * time.Second},
@@ -33,8 +30,8 @@ func DefaultThrottle() Throttle {
 	}
 }
 
-// throttleSize bounds the buckets that are kept. A stranger who makes up that
-// many accounts to push one out has run into the limit of his address before.
+// throttleSize is the maximum number of stored buckets. A client that tries enough invented
+// accounts to displace a bucket reaches the limit of its address first.
 const throttleSize = 32768
 
 type throttle struct {
@@ -44,10 +41,10 @@ type throttle struct {
 	previousGeneration map[bucketKey]bucket
 }
 
-// bucketKey is a digest, so that no list of addresses and accounts is kept.
+// bucketKey is a digest, so that neither accounts nor addresses are stored.
 type bucketKey [16]byte
 
-// bucket holds how many attempts were left at a moment.
+// bucket is the number of attempts that were left at updatedAt.
 type bucket struct {
 	left      float64
 	updatedAt time.Time
@@ -59,8 +56,8 @@ func newThrottle(limits Throttle) *throttle {
 
 func accountKey(email string) bucketKey { return newBucketKey("account", strings.ToLower(email)) }
 
-// addressKey puts an IPv6 client's whole /64 into one bucket: that is what one
-// client commands.
+// addressKey returns one key for all IPv6 addresses of a /64, because one client usually
+// controls all of them.
 func addressKey(address string) bucketKey {
 	if a, err := netip.ParseAddr(address); err == nil {
 		a = a.Unmap().WithZone("")
@@ -79,8 +76,8 @@ func newBucketKey(kind, text string) bucketKey {
 	return bucketKey(sum[:16])
 }
 
-// consume uses up one attempt of the account and of the address. Where there is
-// none left it uses up nothing and gives the wait until there is one.
+// consume takes one attempt from the account and from the address. If one of them has none
+// left, it takes nothing and returns the time until the next attempt.
 func (t *throttle) consume(email, address string, now time.Time) (wait time.Duration, ok bool) {
 	account, client := accountKey(email), addressKey(address)
 	t.mu.Lock()
@@ -95,7 +92,7 @@ func (t *throttle) consume(email, address string, now time.Time) (wait time.Dura
 	return 0, true
 }
 
-// refund returns the attempt of a login that succeeded.
+// refund returns the attempt of a successful login.
 func (t *throttle) refund(email, address string, now time.Time) {
 	account, client := accountKey(email), addressKey(address)
 	t.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestThrottleRefills(t *testing.T) {
+func TestThrottle_RefillsOverTime(t *testing.T) {
 	t.Parallel()
 	limits := Throttle{Account: Limit{Burst: 2, Every: time.Minute}, Address: Limit{Burst: 100, Every: time.Second}}
 	th := newThrottle(limits)
@@ -14,33 +14,33 @@ func TestThrottleRefills(t *testing.T) {
 	take := func(at time.Time) (time.Duration, bool) { return th.consume("a@x.example", "192.0.2.1", at) }
 	for range 2 {
 		if _, ok := take(now); !ok {
-			t.Fatal("refused within the burst")
+			t.Fatal("consume within the burst: got false")
 		}
 	}
 	wait, ok := take(now.Add(15 * time.Second))
 	if ok || wait != 45*time.Second {
-		t.Errorf("wait %s, %v", wait, ok)
+		t.Errorf("got wait %s, %v, want 45s", wait, ok)
 	}
 	if _, ok := take(now.Add(59 * time.Second)); ok {
-		t.Error("allowed a second early")
+		t.Error("consume one second early: got true")
 	}
 	if _, ok := take(now.Add(60 * time.Second)); !ok {
-		t.Error("refused after the wait")
+		t.Error("consume after the wait: got false")
 	}
-	// Never more than the burst, however long nobody came; time does not run back.
+	// A long pause gives at most the burst. A clock that goes back gives no attempts.
 	late := now.Add(24 * time.Hour)
 	for i := range 3 {
 		if _, ok := take(late); ok != (i < 2) {
-			t.Errorf("attempt %d after a day: %v", i, ok)
+			t.Errorf("attempt %d after a day: got %v", i, ok)
 		}
 	}
 	if _, ok := take(now); ok {
-		t.Error("a clock that went back gave an attempt")
+		t.Error("consume with a clock that went back: got true")
 	}
 }
 
-// What is refused for the account costs the address nothing, and the other way.
-func TestThrottleTakesBothOrNone(t *testing.T) {
+// An attempt that the account's limit rejects does not count for the address, and vice versa.
+func TestThrottle_ConsumesFromBothOrNeither(t *testing.T) {
 	t.Parallel()
 	th := newThrottle(Throttle{Account: Limit{Burst: 1, Every: time.Hour}, Address: Limit{Burst: 2, Every: time.Hour}})
 	now := time.Unix(1_700_000_000, 0)
@@ -52,12 +52,12 @@ func TestThrottleTakesBothOrNone(t *testing.T) {
 		{"c", "192.0.2.1", false}, {"c", "192.0.2.2", true}, {"A", "192.0.2.3", false},
 	} {
 		if _, ok := th.consume(c.account, c.address, now); ok != c.ok {
-			t.Errorf("attempt %d of %s from %s: %v", i, c.account, c.address, ok)
+			t.Errorf("attempt %d of account %s from %s: got %v", i, c.account, c.address, ok)
 		}
 	}
 }
 
-func TestThrottleIsBounded(t *testing.T) {
+func TestThrottle_IsBoundedInSize(t *testing.T) {
 	t.Parallel()
 	th := newThrottle(DefaultThrottle())
 	now := time.Unix(1_700_000_000, 0)
@@ -65,13 +65,12 @@ func TestThrottleIsBounded(t *testing.T) {
 		th.consume(fmt.Sprint(i), fmt.Sprint("10.0.", i/250, ".", i%250), now)
 	}
 	if n := len(th.currentGeneration) + len(th.previousGeneration); n > throttleSize {
-		t.Errorf("%d buckets", n)
+		t.Errorf("got %d buckets, want at most throttleSize", n)
 	}
 }
 
-// One client's many IPv6 addresses are one bucket, and an IPv4 address is the
-// same in both spellings.
-func TestAddressKey(t *testing.T) {
+// All IPv6 addresses of a /64 share a key, and so do both spellings of an IPv4 address.
+func TestAddressKey_GroupsAddressesOfOneClient(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		a, b string
@@ -81,12 +80,12 @@ func TestAddressKey(t *testing.T) {
 		{"192.0.2.1", "::ffff:192.0.2.1", true}, {"192.0.2.1", "192.0.2.2", false}, {"fe80::1%eth0", "fe80::1%eth1", true},
 	} {
 		if got := addressKey(c.a) == addressKey(c.b); got != c.same {
-			t.Errorf("%s and %s: %v", c.a, c.b, got)
+			t.Errorf("addressKey(%s) == addressKey(%s): got %v", c.a, c.b, got)
 		}
 	}
 }
 
-func FuzzSnapshot(f *testing.F) {
+func FuzzTokenRoles(f *testing.F) {
 	f.Add("A", "tenant", "", "A", "project", "1")
 	f.Add("A", "project", "1", "A", "tenant", "")
 	f.Add("A", "project", "1", "B", "organisation", "2")
@@ -96,17 +95,17 @@ func FuzzSnapshot(f *testing.F) {
 		for name := range scopes {
 			for _, h := range held {
 				if h.Name == name && h.Scope == "tenant" {
-					t.Errorf("%q is held in the whole tenant and is narrowed to %v", name, scopes[name])
+					t.Errorf("role %q is held in the whole tenant: got scopes %v, want none", name, scopes[name])
 				}
 			}
 		}
 		for _, name := range roles {
-			wide := false
+			isTenantWide := false
 			for _, h := range held {
-				wide = wide || (h.Name == name && h.Scope == "tenant")
+				isTenantWide = isTenantWide || (h.Name == name && h.Scope == "tenant")
 			}
-			if !wide && len(scopes[name]) == 0 {
-				t.Errorf("%q is held narrowly and the token would say tenant-wide", name)
+			if !isTenantWide && len(scopes[name]) == 0 {
+				t.Errorf("role %q is not held in the whole tenant: got no scopes", name)
 			}
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"parapet/internal/executor"
 )
 
-// showUnchanged answers a request that changes nothing. Such an answer only shows
-// the record, so it needs the permission to read it: a caller who may change a record
-// but not read it must not read it by an empty change.
+// showUnchanged returns the record for a request that changes nothing. It requires the
+// permission to read the record; otherwise a caller without it could read the record with an
+// empty change.
 func showUnchanged[T any](ctx context.Context, c *executor.Call, readPermission string, r authz.Resource, record *T) (*T, error) {
 	if err := c.Decide(ctx, readPermission, r); err != nil {
 		return nil, err

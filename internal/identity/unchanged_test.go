@@ -9,22 +9,21 @@ import (
 	"parapet/internal/uid"
 )
 
-// grant adds a permission to the roles that a member of a tenant holds.
+// grant adds a permission to the roles of a member.
 func (r *fixture) grant(h testTenant, user op.UUID, permission string) {
 	r.t.Helper()
 	r.exec(`INSERT INTO identity.role_grants (tenant_id, role_id, permission)
 	        SELECT tenant_id, role_id, $3 FROM identity.role_assignments WHERE tenant_id = $1 AND user_id = $2`, h.id, user, permission)
 }
 
-// A request that changes nothing answers with the record only to those who may read
-// it: with the permission to change it alone, nobody reads it.
-func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
+// A request that changes nothing returns the record only to a caller who may read it.
+func TestUnchangedRecord_RequiresReadPermission(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	office := r.addOffice()
 	role := r.roleID(r.acme.id, "Member")
 	known := queryValue[string](r, `SELECT permission FROM identity.role_grants WHERE tenant_id = $1 AND role_id = $2 ORDER BY permission LIMIT 1`, r.acme.id, role)
-	// other is a member of acme without a role, whose account has this kind and status.
+	// other adds a member of acme without roles, of this kind and status.
 	other := func(kind, status string) op.UUID {
 		id := uid.New()
 		r.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status) VALUES ($1, $2, $3, $4, 'O', $5)`,
@@ -34,8 +33,8 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 	}
 	for _, o := range []struct {
 		name string
-		// in is the house whose member asks; acme unless said.
-		in      *testTenant
+		// tenant is the tenant of the caller; nil means acme.
+		tenant  *testTenant
 		reads   []string
 		request func(token string) request
 	}{
@@ -67,8 +66,8 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 		}},
 	} {
 		home := r.acme
-		if o.in != nil {
-			home = *o.in
+		if o.tenant != nil {
+			home = *o.tenant
 		}
 		needs := []string{r.bound[o.name].Permission}
 		if needs[0] == "" {
@@ -83,12 +82,12 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 			r.grant(home, writer, read)
 		}
 		if out, err := r.call(o.name, q); err != nil {
-			t.Errorf("%s with %v: %v", o.name, o.reads, err)
+			t.Errorf("%s with %v: got %v, want no error", o.name, o.reads, err)
 		} else if out == nil {
-			t.Errorf("%s with %v answers nothing", o.name, o.reads)
+			t.Errorf("%s with %v: got no response", o.name, o.reads)
 		}
 		if now := queryValue[int](r, entries); now != before {
-			t.Errorf("%s: a request that changes nothing left %d audit entries", o.name, now-before)
+			t.Errorf("%s: got %d audit entries, want none", o.name, now-before)
 		}
 	}
 }

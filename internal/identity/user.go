@@ -55,9 +55,8 @@ func (s *Service) userOperations() []op.Bound {
 	}
 }
 
-// userType says where the aliases u (user) and m (its membership in the acting
-// tenant) keep what the policies ask of a user: it is a resource of the tenant by
-// its membership there.
+// userType maps the attributes of a user to columns of the aliases u (user) and m (its
+// membership in the current tenant). A user belongs to a tenant through its membership.
 var userType = authz.NewRecordType("user", authz.Attributes[contract.User]{
 	Tenant:         authz.TenantColumn[contract.User]("m.tenant_id"),
 	ID:             authz.NewAttribute("u.id", func(u *contract.User) string { return string(u.ID) }),
@@ -80,8 +79,8 @@ func listUsers(ctx context.Context, c *executor.Call, in *contract.ListUsersIn, 
 	}), nil
 }
 
-// listPeople gives the caller's colleagues: those of its organisation in the
-// acting tenant, or everybody there for a caller who belongs to none.
+// listPeople lists the people of the caller's organisation in the current tenant, or all
+// people of the tenant if the caller belongs to no organisation.
 func listPeople(ctx context.Context, c *executor.Call, in *contract.ListPeopleIn, f authz.Filter) (*op.Page[contract.Colleague], error) {
 	name, id, err := cursorKeys(c, contract.ListPeople.Operation, in.Cursor)
 	if err != nil {
@@ -109,7 +108,7 @@ func loadUserForStatusChange(ctx context.Context, c *executor.Call, in *contract
 	return loadUser(ctx, c, in.UserID, true)
 }
 
-// newUser is a user who is about to exist, with the membership in its tenant.
+// newUser is a user to create, with its membership.
 type newUser struct {
 	id, tenant, organisation op.UUID
 	kind, email, displayName string
@@ -123,14 +122,14 @@ func loadNewUser(_ context.Context, c *executor.Call, in *contract.CreateUserIn)
 		clearance: in.Clearance, now: c.Now,
 	}
 	r := userType.Resource(string(c.Tenant), &contract.User{ID: n.id, OrganisationID: n.organisation})
-	// Nobody owns a user that does not exist yet.
+	// A user who does not exist yet has no owner.
 	r.Owner = ""
 	var err error
 	switch in.PrincipalKind {
 	case contract.KindHuman, contract.KindAgent:
 	case contract.KindService:
-		return n, r, fault.Validation("principalKind", "A service principal holds exactly one GLOBAL role, the one of its registered profile: "+
-			"ptd db:provision-service-principals makes it, no request can.")
+		return n, r, fault.Validation("principalKind", "The field principalKind must not be SERVICE. "+
+			"Service principals are created with `ptd db:provision-service-principals` only.")
 	default:
 		return n, r, fault.Validation("principalKind", "The field principalKind must be one of HUMAN, AGENT.")
 	}
@@ -138,7 +137,7 @@ func loadNewUser(_ context.Context, c *executor.Call, in *contract.CreateUserIn)
 		return n, r, err
 	}
 	if in.Password != "" && in.PrincipalKind != contract.KindHuman {
-		return n, r, fault.Validation("password", "Only a person logs in with a password.")
+		return n, r, fault.Validation("password", "The field password is allowed only for a user of kind HUMAN.")
 	}
 	return n, r, checkEmail("email", n.kind, n.email)
 }
@@ -163,7 +162,7 @@ func (s *Service) createUser(ctx context.Context, c *executor.Call, in *contract
 	return &u, nil
 }
 
-// hashFirstPassword gives what is stored for a password, or nothing for none.
+// hashFirstPassword returns the hash to store for a password, or an empty string for none.
 func (s *Service) hashFirstPassword(ctx context.Context, field, text, email string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -174,8 +173,8 @@ func (s *Service) hashFirstPassword(ctx context.Context, field, text, email stri
 func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract.UpdateUserIn, u contract.User) (*contract.User, error) {
 	old := u
 	if in.Password.Set {
-		return nil, fault.Validation("password", "Only the holder sets the password of an account. "+
-			"Use reset-user-password (POST /api/users/{userId}/password-reset): it sends the holder a link.")
+		return nil, fault.Validation("password", "The field password cannot be changed here: only the user can set the password. "+
+			"Use reset-user-password (POST /api/users/{userId}/password-reset) to send the user a link.")
 	}
 	if in.Email.Set || in.DisplayName.Set {
 		if err := s.decideAccount(ctx, c, authz.ChangeName, u.ID); err != nil {
@@ -223,8 +222,8 @@ func (s *Service) updateUser(ctx context.Context, c *executor.Call, in *contract
 	return &u, nil
 }
 
-// changeAddress decides about a new address and cancels links on their way to the
-// old one. The address is not confirmed afterwards.
+// changeAddress checks that the new address is allowed and cancels resets whose links were
+// sent to the old one. The new address is unconfirmed.
 func (s *Service) changeAddress(ctx context.Context, c *executor.Call, u contract.User) error {
 	if err := checkEmail("email", u.PrincipalKind, u.Email); err != nil {
 		return err
@@ -235,9 +234,9 @@ func (s *Service) changeAddress(ctx context.Context, c *executor.Call, u contrac
 	return cancelResets(ctx, c.DB, c.Tenant, u.ID, c.Now)
 }
 
-// revokeAllSessions ends a user's sessions here and in every other tenant. Those are
-// out of the transaction's reach: should it not commit after all, they have ended
-// for nothing; the other way round would leave a session alive.
+// revokeAllSessions revokes a user's sessions in every tenant. Those in other tenants cannot
+// be revoked in this transaction. They are revoked before the commit: if it fails, they are
+// revoked needlessly, but the opposite order could leave a session active.
 func (s *Service) revokeAllSessions(ctx context.Context, c *executor.Call, user op.UUID) error {
 	if err := revokeOtherSessions(ctx, c.DB, c.Tenant, user, nilUUID, c.Now); err != nil {
 		return err
@@ -245,15 +244,15 @@ func (s *Service) revokeAllSessions(ctx context.Context, c *executor.Call, user 
 	return revokeOtherTenantSessions(ctx, s.deps.Auth, c.Tenant, user, c.Now)
 }
 
-// checkPassword rejects a new password that is too short or too easily guessed.
+// checkPassword returns an error for a new password that is too short or easy to guess.
 func checkPassword(field, text, email string) error {
 	if err := password.Check(text, email); err != nil {
-		return fault.Validation(field, "The password is rejected: "+err.Error()+".")
+		return fault.Validation(field, "The password is not accepted: "+err.Error()+".")
 	}
 	return nil
 }
 
-// hashPassword checks a new password and gives what is stored for it.
+// hashPassword checks a new password and returns the hash to store.
 func (s *Service) hashPassword(ctx context.Context, field, text, email string) (string, error) {
 	if err := checkPassword(field, text, email); err != nil {
 		return "", err
@@ -314,21 +313,21 @@ func (s *Service) setUserStatus(ctx context.Context, c *executor.Call, u contrac
 	return &u, nil
 }
 
-// checkEmail keeps the form of synthetic agents' addresses for them alone.
+// checkEmail checks that an agent has an agent's address and that nobody else has one.
 func checkEmail(field, kind, email string) error {
 	agent := isAgentEmail(email)
 	switch {
 	case kind == contract.KindAgent && !agent:
-		return fault.Validation(field, "The address of a synthetic agent must have the form agent+<class>@<domain>.")
+		return fault.Validation(field, "The e-mail address of an agent must have the form agent+<class>@<domain>.")
 	case kind == contract.KindHuman && agent:
-		return fault.Validation(field, "An address of the form agent+<class>@<domain> is a synthetic agent's.")
+		return fault.Validation(field, "An e-mail address of the form agent+<class>@<domain> is allowed only for an agent.")
 	case kind == contract.KindService:
-		return fault.Validation(field, "The address of a service principal is for display and is set by provisioning.")
+		return fault.Validation(field, "The e-mail address of a service principal cannot be changed; provisioning sets it.")
 	}
 	return nil
 }
 
-// isAgentEmail tells whether the address has the form agent+<class>@<domain>.
+// isAgentEmail reports whether the address has the form agent+<class>@<domain>.
 func isAgentEmail(email string) bool {
 	local, domain, ok := strings.Cut(strings.ToLower(email), "@")
 	class, isAgent := strings.CutPrefix(local, "agent+")

@@ -12,7 +12,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// nilUUID is the id of no session, where none is to be kept.
+// nilUUID is the nil UUID, which identifies no record.
 const nilUUID op.UUID = "00000000-0000-0000-0000-000000000000"
 
 const selectUserSQL = `
@@ -29,8 +29,8 @@ FROM identity.memberships m
 JOIN identity.users u ON u.id = m.user_id
 WHERE m.tenant_id = @tenant`
 
-// selectUser finds a user by its membership in the tenant. The lock is on the
-// membership: the record of a foreign member can be read here, not written.
+// selectUser returns a user of the tenant. It locks the membership and not the user, because
+// a tenant cannot lock users of another home tenant.
 func selectUser(ctx context.Context, q postgres.Querier, tenant, id op.UUID, lock bool) (contract.User, error) {
 	sql := selectUserSQL + ` AND m.user_id = @id`
 	if lock {
@@ -100,8 +100,7 @@ INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope, s
 SELECT @tenant, a.id, @user, a.role_id, 'tenant', NULL, @now
 FROM unnest(@ids::uuid[], @roles::uuid[]) AS a (id, role_id)`
 
-// insertUser writes a user at home in a tenant, with its membership there and
-// its tenant-wide roles, and gives it as it is read.
+// insertUser inserts a user with its membership and tenant-wide roles, and returns it.
 func insertUser(ctx context.Context, q postgres.Querier, n newUser, roles []grantingRole) (contract.User, error) {
 	_, err := q.Exec(ctx, insertUserSQL, postgres.Args{
 		"id": n.id, "tenant": n.tenant, "kind": n.kind, "email": n.email, "name": n.displayName, "hash": n.passwordHash,
@@ -115,7 +114,7 @@ func insertUser(ctx context.Context, q postgres.Querier, n newUser, roles []gran
 	return selectUser(ctx, q, n.tenant, n.id, false)
 }
 
-// insertMembership writes a membership and the roles that it starts with.
+// insertMembership inserts a membership with its first roles.
 func insertMembership(
 	ctx context.Context, q postgres.Querier, tenant, user, organisation op.UUID, clearance string, roles []grantingRole, now time.Time,
 ) error {

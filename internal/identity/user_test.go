@@ -9,19 +9,19 @@ import (
 	"parapet/internal/uid"
 )
 
-func TestNewUsers(t *testing.T) {
+func TestCreateUser_ValidatesInput(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
 	good := fields{"email": "new@acme.example", "displayName": "New", "roles": []string{"Member"}, "clearance": "RESTRICTED", "organisationId": r.acme.organisation, "password": testPassword}
-	refused := []struct {
-		note string
-		set  fields
-		code fault.Code
-		says string
+	invalid := []struct {
+		note     string
+		set      fields
+		code     fault.Code
+		wantText string
 	}{
 		{"an integration key", fields{"integrationKey": "multi-llm-review"}, fault.CodeValidation, "integrationKey"},
-		{"a service principal", fields{"principalKind": "SERVICE"}, fault.CodeValidation, "exactly one GLOBAL role"},
+		{"a service principal", fields{"principalKind": "SERVICE"}, fault.CodeValidation, "provision-service-principals"},
 		{"another kind", fields{"principalKind": "ROBOT"}, fault.CodeValidation, "principalKind"},
 		{"no address", fields{"email": "not an address"}, fault.CodeValidation, "email"},
 		{"a taken address, in another case", fields{"email": "MEMBER@acme.example"}, fault.CodeConflict, "address"},
@@ -29,7 +29,7 @@ func TestNewUsers(t *testing.T) {
 		{"an agent with a person's address", fields{"principalKind": "AGENT", "password": ""}, fault.CodeValidation, "email"},
 		{"an agent of no class", fields{"principalKind": "AGENT", "password": "", "email": "agent+@acme.example"}, fault.CodeValidation, "email"},
 		{"an agent with a password", fields{"principalKind": "AGENT", "email": "agent+x@acme.example"}, fault.CodeValidation, "password"},
-		{"a tier that is none", fields{"clearance": "TOP SECRET"}, fault.CodeValidation, "clearance"},
+		{"an unknown tier", fields{"clearance": "TOP SECRET"}, fault.CodeValidation, "clearance"},
 		{"a tier in lower case", fields{"clearance": "secret"}, fault.CodeValidation, "clearance"},
 		{"no role", fields{"roles": []string{}}, fault.CodeValidation, "roles"},
 		{"an unknown role", fields{"roles": []string{"Boss"}}, fault.CodeValidation, "roles"},
@@ -37,7 +37,7 @@ func TestNewUsers(t *testing.T) {
 		{"a weak password", fields{"password": "short"}, fault.CodeValidation, "password"},
 		{"a status", fields{"status": "ACTIVE"}, fault.CodeValidation, "status"},
 	}
-	for _, w := range refused {
+	for _, w := range invalid {
 		set := fields{}
 		for k, v := range good {
 			set[k] = v
@@ -45,25 +45,25 @@ func TestNewUsers(t *testing.T) {
 		for k, v := range w.set {
 			set[k] = v
 		}
-		r.wantFault("create-user", request{token: admin, body: body(set)}, w.code, w.says)
+		r.wantFault("create-user", request{token: admin, body: body(set)}, w.code, w.wantText)
 	}
 	u := must[contract.User](r, "create-user", request{token: admin, body: body(good)})
 	if u.HomeTenantID != r.acme.id || u.Clearance != "RESTRICTED" || u.OrganisationID != r.acme.organisation || len(u.Roles) != 1 || u.Roles[0].Role != "Member" {
-		t.Errorf("made %+v", u)
+		t.Errorf("create-user: got %+v", u)
 	}
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionUserCreated, u.ID) || !r.hasEvent(r.acme.id, contract.EventUserCreated, u.ID) {
-		t.Error("no critical entry or no event")
+		t.Error("no critical audit entry or no event")
 	}
 	r.login("new@acme.example")
 	agent := must[contract.User](r, "create-user", request{token: admin, body: body(fields{
 		"principalKind": "AGENT", "email": "agent+coder@acme.example", "displayName": "Coder", "roles": []string{"Agent"},
 	})})
 	if agent.PrincipalKind != contract.KindAgent || agent.Status != contract.UserActive {
-		t.Errorf("made %+v", agent)
+		t.Errorf("create-user: got %+v", agent)
 	}
 }
 
-func TestUpdatedUsers(t *testing.T) {
+func TestUpdateUser_ChangesNameAddressAndClearance(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -74,21 +74,21 @@ func TestUpdatedUsers(t *testing.T) {
 	r.wantFault("update-user", pathRequest(admin, "userId", member, fields{"displayName": nil}), fault.CodeValidation, "displayName")
 	u := must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"email": "m@acme.example", "displayName": "M", "clearance": "SECRET"}))
 	if u.Email != "m@acme.example" || u.DisplayName != "M" || u.Clearance != "SECRET" {
-		t.Errorf("updated %+v", u)
+		t.Errorf("update-user: got %+v", u)
 	}
 	if !r.hasCriticalEntry(r.acme.id, contract.ActionUserClearanceChanged, member) || !r.hasEvent(r.acme.id, contract.EventUserUpdated, member) {
-		t.Error("no critical entry or no event")
+		t.Error("no critical audit entry or no event")
 	}
 	if u = must[contract.User](r, "update-user", pathRequest(admin, "userId", member, fields{"clearance": nil})); u.Clearance != "" {
-		t.Errorf("the clearance is still %q", u.Clearance)
+		t.Errorf("clearance null: got %q", u.Clearance)
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM audit.entries WHERE changes::text LIKE '%another long%' OR changes::text LIKE '%@acme%'`); n != 0 {
-		t.Error("the audit log holds a secret or an address")
+		t.Error("the audit log contains a secret or an address")
 	}
 }
 
-// Who may change users is not by that more than they are.
-func TestNobodyClimbsByChangingUsers(t *testing.T) {
+// user.update does not let a caller gain permissions through other accounts.
+func TestUpdateUser_CannotEscalatePermissions(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	_, desk := r.addPerson("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
@@ -98,17 +98,17 @@ func TestNobodyClimbsByChangingUsers(t *testing.T) {
 	r.wantFault("update-user", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
 	r.wantFault("update-membership", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.users WHERE email IN ('two@acme.example', 'me@evil.example')`); n != 0 {
-		t.Error("a refused change was made")
+		t.Error("a denied change was written")
 	}
-	// What one may, one may: the name of an administrator, the address of an equal.
+	// Allowed: the name of an administrator, and the address of a user with equal permissions.
 	must[contract.User](r, "update-user", pathRequest(desk, "userId", r.acme.people["admin"], fields{"displayName": "Chief"}))
 	equal, _ := r.addPerson("equal", "tasks.read")
 	must[contract.User](r, "update-user", pathRequest(desk, "userId", equal, fields{"email": "same@acme.example"}))
 }
 
-// A clearance is handed out like a permission: by who has it. Otherwise somebody
-// who sets passwords would clear an account of theirs for what they may not read.
-func TestNobodyClimbsByClearances(t *testing.T) {
+// A caller can give only clearances up to its own. Otherwise it could clear an account whose
+// password it knows for records that it may not read.
+func TestSetClearance_CannotExceedCallersClearance(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	_, desk := r.addPerson("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
@@ -127,40 +127,40 @@ func TestNobodyClimbsByClearances(t *testing.T) {
 		r.wantFault("update-user", pathRequest(desk, "userId", mule, change), fault.CodeForbidden, "more than you do")
 	}
 	if got := queryValue[string](r, `SELECT clearance FROM identity.memberships WHERE user_id = $1`, mule); got != "SECRET" {
-		t.Errorf("a refused change was made: %s", got)
+		t.Errorf("got clearance %s, want SECRET: a denied change was written", got)
 	}
-	// Up to one's own, and down, one may.
+	// Allowed: clearances up to the caller's own, and lower ones.
 	must[contract.User](r, "update-user", pathRequest(desk, "userId", mule, fields{"clearance": "UNCLASSIFIED"}))
 	must[contract.User](r, "update-user", pathRequest(desk, "userId", mule, fields{"clearance": "INTERNAL"}))
 	must[contract.User](r, "update-user", pathRequest(desk, "userId", mule, fields{"email": "mule@elsewhere.example"}))
 }
 
-func TestSuspendedUsers(t *testing.T) {
+func TestSuspendUser_RevokesSessionsUntilNewLogin(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin, member := r.login("admin@acme.example"), r.login("member@acme.example")
 	id := r.acme.people["member"]
 	u := must[contract.User](r, "suspend-user", pathRequest(admin, "userId", id, fields{"reason": "left"}))
 	if u.Status != contract.UserSuspended || !r.hasCriticalEntry(r.acme.id, contract.ActionUserSuspended, id) || !r.hasEvent(r.acme.id, contract.EventUserSuspended, id) {
-		t.Errorf("suspended %+v, or no entry, or no event", u)
+		t.Errorf("suspend-user: got %+v, or no critical audit entry or event", u)
 	}
 	if _, err := r.call("me", request{token: member}); err == nil {
-		t.Error("a suspended user still acts")
+		t.Error("suspended user: request was accepted")
 	}
 	if _, err := r.tryLogin("member@acme.example", testPassword, nil); err == nil {
-		t.Error("a suspended user logs in")
+		t.Error("suspended user: login was accepted")
 	}
 	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", id, fields{}))
 	must[contract.User](r, "activate-user", pathRequest(admin, "userId", id, fields{}))
 	if _, err := r.call("me", request{token: member}); err == nil {
-		t.Error("activation brings a revoked session back")
+		t.Error("activated user: revoked session was accepted")
 	}
 	r.login("member@acme.example")
 	r.wantFault("suspend-user", pathRequest(admin, "userId", r.acme.people["admin"], fields{}), fault.CodeConflict, "themselves")
 	r.wantFault("delete-user", pathRequest(admin, "userId", id, nil), fault.CodeConflict, "synthetic agent")
 }
 
-func TestDeletedAgents(t *testing.T) {
+func TestDeleteUser_DisablesAgentPermanently(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	admin := r.login("admin@acme.example")
@@ -170,25 +170,25 @@ func TestDeletedAgents(t *testing.T) {
 	r.wantFault("update-user", pathRequest(admin, "userId", agent.ID, fields{"password": testPassword}), fault.CodeValidation, "password")
 	r.wantFault("update-user", pathRequest(admin, "userId", agent.ID, fields{"email": "coder@acme.example"}), fault.CodeValidation, "email")
 	if u := must[contract.User](r, "suspend-user", pathRequest(admin, "userId", agent.ID, fields{})); u.Status != contract.UserSuspended {
-		t.Errorf("suspended %+v", u)
+		t.Errorf("suspend-user: got %+v", u)
 	}
 	if u := must[contract.User](r, "delete-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
-		t.Errorf("deleted %+v", u)
+		t.Errorf("delete-user: got %+v", u)
 	}
 	r.wantFault("activate-user", pathRequest(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "for good")
 	if u := must[contract.User](r, "get-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
-		t.Error("the record of a deleted agent is gone")
+		t.Error("get-user of a deleted agent: want status DELETED")
 	}
 }
 
-func TestServicePrincipalsAreProvisionedOnly(t *testing.T) {
+func TestServicePrincipal_CannotBeChangedByOperations(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	service := r.provision(r.acme)["multi-llm-review"]
 	admin := r.login("admin@acme.example")
 	u := must[contract.User](r, "get-user", pathRequest(admin, "userId", service, nil))
 	if u.IntegrationKey != "multi-llm-review" || len(u.Roles) != 1 {
-		t.Fatalf("provisioned %+v", u)
+		t.Fatalf("get-user: got %+v", u)
 	}
 	role := r.roleID(r.acme.id, "Member")
 	r.wantFault("assign-role", pathRequest(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "exactly one GLOBAL role")
@@ -203,16 +203,15 @@ func TestServicePrincipalsAreProvisionedOnly(t *testing.T) {
 	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", service, fields{}))
 }
 
-// A member whose record another tenant administers is changed here by the
-// membership alone.
-func TestForeignMembers(t *testing.T) {
+// A member with another home tenant can be changed through its membership only.
+func TestMemberOfOtherHomeTenant_CanBeChangedThroughMembershipOnly(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	guest := r.globex.people["member"]
 	r.exec(`INSERT INTO identity.memberships (tenant_id, user_id) VALUES ($1, $2)`, r.acme.id, guest)
 	admin := r.login("admin@acme.example")
 	if u := must[contract.User](r, "get-user", pathRequest(admin, "userId", guest, nil)); u.HomeTenantID != r.globex.id {
-		t.Errorf("at home in %s", u.HomeTenantID)
+		t.Errorf("get-user: got home tenant %s", u.HomeTenantID)
 	}
 	for name, f := range map[string]fields{"update-user": {"displayName": "X"}, "suspend-user": {}, "activate-user": {}} {
 		r.wantFault(name, pathRequest(admin, "userId", guest, f), fault.CodeForbidden, "home tenant")
@@ -221,14 +220,14 @@ func TestForeignMembers(t *testing.T) {
 	must[contract.User](r, "update-user", pathRequest(admin, "userId", guest, fields{"clearance": "INTERNAL"}))
 	m := must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", guest, fields{"status": "SUSPENDED"}))
 	if m.Status != contract.MembershipSuspended || m.Clearance != "INTERNAL" {
-		t.Errorf("membership %+v", m)
+		t.Errorf("update-membership: got %+v", m)
 	}
 	if got := queryValue[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, guest); got != "ACTIVE" {
-		t.Errorf("the membership at home is %s", got)
+		t.Errorf("home membership: got status %s, want ACTIVE", got)
 	}
 }
 
-func TestPeopleAreThoseOfTheOrganisation(t *testing.T) {
+func TestListPeople_ReturnsPeopleOfOrganisation(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, fixtureOptions{})
 	r.provision(r.acme)
@@ -244,21 +243,21 @@ func TestPeopleAreThoseOfTheOrganisation(t *testing.T) {
 		for _, p := range must[op.Page[contract.Colleague]](r, "list-people", request{token: admin, query: query}).Items {
 			names[p.DisplayName] = true
 			if p.PrincipalKind == contract.KindService {
-				t.Error("an integration is listed among the people")
+				t.Error("list-people: got a service principal")
 			}
 		}
 		return names
 	}
 	if got := list(nil); !got["inside"] || got["outside"] || !got["member"] {
-		t.Errorf("the own organisation: %v", got)
+		t.Errorf("own organisation: got %v", got)
 	}
 	if got := list(map[string][]string{"organisationId": {string(other.ID)}}); len(got) != 1 || !got["outside"] {
-		t.Errorf("the other organisation: %v", got)
+		t.Errorf("other organisation: got %v", got)
 	}
 	if got := list(map[string][]string{"organisationId": {string(uid.New())}}); len(got) != 0 {
-		t.Errorf("an organisation that is none: %v", got)
+		t.Errorf("unknown organisation: got %v, want nobody", got)
 	}
 	if got := list(map[string][]string{"search": {"insi"}}); len(got) != 1 || !got["inside"] {
-		t.Errorf("searched: %v", got)
+		t.Errorf("search: got %v", got)
 	}
 }

@@ -93,7 +93,7 @@ func TestHash_StopsWaitingWhenContextEnds(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck_RejectsShortOrGuessablePasswords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		password string

@@ -29,17 +29,17 @@ import (
 	"parapet/internal/tracker"
 )
 
-// sharedEngine is immutable, and dear to make.
+// sharedEngine is immutable and slow to create, so the tests share it.
 var sharedEngine = sync.OnceValues(func() (*authz.Engine, error) {
 	return authz.New(context.Background(), authz.Config{Timeout: time.Minute})
 })
 
 var sharedHasher = sync.OnceValues(func() (*password.Hasher, error) { return password.New(password.MinParams(), 0) })
 
-// testPassword is every seeded person's password.
+// testPassword is the password of every seeded user.
 const testPassword = "a long enough secret"
 
-// testClock are a clock that goes on from where it is set, or stands still.
+// testClock is a clock that can be moved and stopped.
 type testClock struct {
 	ahead   atomic.Int64
 	stopped atomic.Pointer[time.Time]
@@ -54,14 +54,13 @@ func (h *testClock) Now() time.Time {
 }
 func (h *testClock) advance(d time.Duration) { h.ahead.Add(int64(d)) }
 
-// stop keeps the clock from going on by itself, so a slow machine changes nothing.
+// stop stops the clock, so that a slow machine does not affect the test.
 func (h *testClock) stop() {
 	now := time.Now()
 	h.stopped.Store(&now)
 }
 
-// fixture is a database with the tenants acme and globex in it and the identity
-// module over it.
+// fixture is a database with the tenants acme and globex, and the identity module.
 type fixture struct {
 	t         *testing.T
 	db        *pgtest.DB
@@ -82,7 +81,7 @@ type fixture struct {
 	passwords *password.Hasher
 }
 
-// addTenant is a seeded tenant.
+// testTenant is a seeded tenant.
 type testTenant struct {
 	id, organisation op.UUID
 	people           map[string]op.UUID
@@ -91,7 +90,7 @@ type testTenant struct {
 type fixtureOptions struct {
 	keys     authz.KeySettings
 	throttle identity.Throttle
-	// withoutMail is a server that sends no mail.
+	// withoutMail disables e-mail.
 	withoutMail bool
 }
 
@@ -121,7 +120,7 @@ func newFixture(t *testing.T, o fixtureOptions) *fixture {
 	return r
 }
 
-// startService makes the module with other settings over the same database.
+// startService creates the module with other settings for the same database.
 func (r *fixture) startService(o fixtureOptions) {
 	r.t.Helper()
 	var err error
@@ -143,7 +142,7 @@ func (r *fixture) startService(o fixtureOptions) {
 	}
 }
 
-// people are seeded in each tenant: the role, the clearance.
+// people are the users of each seeded tenant, with role and clearance.
 var people = map[string][2]string{
 	"admin": {"Admin", "SECRET"}, "member": {"Member", "INTERNAL"}, "guest": {"Guest Customer", ""}, "platform": {"PLATFORM_ADMIN", ""},
 }
@@ -248,7 +247,7 @@ func (r *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// queryValue gives the queryValue value of a query of the owner's.
+// queryValue returns the single value of a query that runs as the owner.
 func queryValue[T any](r *fixture, sql string, args ...any) T {
 	r.t.Helper()
 	var v T
@@ -258,7 +257,8 @@ func queryValue[T any](r *fixture, sql string, args ...any) T {
 	return v
 }
 
-// provision makes the tenant's service principals and gives them by their key.
+// provision provisions the tenant's service principals and returns their ids by integration
+// key.
 func (r *fixture) provision(h testTenant) map[string]op.UUID {
 	r.t.Helper()
 	report, err := r.runProvision(h)
@@ -284,8 +284,7 @@ func (r *fixture) runProvision(h testTenant) (identity.ProvisionReport, error) {
 	return p.Run(ctx, conn, h.id, h.organisation)
 }
 
-// request is how an operation is called: as a body and query that are read as
-// the server reads them.
+// request is a call of an operation. Body and query are parsed as the server does.
 type request struct {
 	token, actAs string
 	path         map[string]string
@@ -293,7 +292,7 @@ type request struct {
 	body         string
 }
 
-// call carries an operation out as the server does, without HTTP around it.
+// call runs an operation as the server does, without HTTP.
 func (r *fixture) call(name string, q request) (any, error) {
 	r.t.Helper()
 	b, ok := r.bound[name]
@@ -315,7 +314,7 @@ func (r *fixture) call(name string, q request) (any, error) {
 	return b.Call(ctx, in)
 }
 
-// must is call for what has to succeed, with the answer as what it is.
+// must is call for a request that must succeed; it returns the typed response.
 func must[T any](r *fixture, name string, q request) *T {
 	r.t.Helper()
 	out, err := r.call(name, q)
@@ -324,27 +323,27 @@ func must[T any](r *fixture, name string, q request) *T {
 	}
 	typed, ok := out.(*T)
 	if !ok {
-		r.t.Fatalf("%s answered %T", name, out)
+		r.t.Fatalf("%s: got a response of type %T", name, out)
 	}
 	return typed
 }
 
-// wantFault wants an error of this code that says the text somewhere in public.
-func (r *fixture) wantFault(name string, q request, code fault.Code, says string) {
+// wantFault checks that the call fails with this code and with text in its public fields.
+func (r *fixture) wantFault(name string, q request, code fault.Code, text string) {
 	r.t.Helper()
 	out, err := r.call(name, q)
 	if err == nil {
-		r.t.Errorf("%s: allowed: %+v", name, out)
+		r.t.Errorf("%s: got response %+v, want an error", name, out)
 		return
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		r.t.Errorf("%s: %v is no fault", name, err)
+		r.t.Errorf("%s: got error %v, want a fault", name, err)
 		return
 	}
 	public := strings.Join([]string{f.Message, f.Reason, f.Field, f.Permission}, " ")
-	if f.Code != code || !strings.Contains(public, says) {
-		r.t.Errorf("%s: %v (%q), want %s that says %q", name, err, public, code, says)
+	if f.Code != code || !strings.Contains(public, text) {
+		r.t.Errorf("%s: got %v (%q), want %s with the text %q", name, err, public, code, text)
 	}
 }
 
@@ -383,7 +382,7 @@ func (r *fixture) login(email string) string {
 	return out.Token
 }
 
-// subject is who a token speaks for, as the policies see it.
+// subject returns the subject of a token.
 func (r *fixture) subject(token string) *authz.Subject {
 	r.t.Helper()
 	p, err := r.checker.Authenticate(context.Background(), principal.Credential{Token: token, Module: contract.Module})
