@@ -12,8 +12,8 @@ import (
 	"parapet/internal/tracker"
 )
 
-// partOf says of the tables whose rows a cascade removes without a decision of
-// their own why that is right: no operation removes such a row by itself.
+// partOf lists the tables whose rows a cascade deletes without their own policy
+// decision, with the reason. No operation deletes such a row directly.
 var partOf = map[string]string{
 	"statuses":          "a project's statuses are a field of the project",
 	"counters":          "the last task number of a project",
@@ -27,8 +27,8 @@ var partOf = map[string]string{
 	"gate_reviews":      "the votes of a gate",
 }
 
-// withTheirTask names the pairs of deleted and dependent table where the rows are
-// a part of a record that the same cascade authorizes.
+// withTheirTask lists pairs of deleted and dependent tables whose rows are part of a
+// record that the same cascade authorizes.
 var withTheirTask = map[[2]string]string{
 	{"projects", "custom_field_values"}: "values of the project's tasks",
 	{"tasks", "custom_field_values"}:    "values of the deleted task",
@@ -48,14 +48,14 @@ func (w *world) foreignKeys(schema string) []foreignKey {
 	w.t.Helper()
 	keys, err := postgres.Collect[foreignKey](w.t.Context(), w.owner, foreignKeysSQL, schema)
 	if err != nil || len(keys) == 0 {
-		w.t.Fatalf("%d foreign keys: %v", len(keys), err)
+		w.t.Fatalf("got %d foreign keys: %v", len(keys), err)
 	}
 	return keys
 }
 
-// Every table that a deletion reaches through foreign keys is authorized by it or
-// is a part of what is.
-func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
+// Each table that a deletion reaches through foreign keys must be authorized by the
+// cascade or be part of an authorized record.
+func TestDependentsOf_CoversEveryForeignKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	keys := w.foreignKeys("projects")
@@ -77,7 +77,8 @@ func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
 				default:
 					t.Errorf("a deletion from %s reaches %s by %s (%s): authorize it in dependentsOf", root, k.Child, k.Name, k.Action)
 				}
-				// Rows that change stay: what refers to them stays as well.
+				// Follow only ON DELETE CASCADE: changed rows are kept, and so are the
+				// rows that refer to them.
 				if k.Action == "c" && !reached[k.Child] {
 					reached[k.Child] = true
 					next = append(next, k.Child)
@@ -92,14 +93,14 @@ func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
 	}
 	for table := range partOf {
 		if !used[table] {
-			t.Errorf("no deletion reaches %s: it is no part of anything", table)
+			t.Errorf("no deletion reaches %s: remove it from partOf", table)
 		}
 	}
 }
 
-// TestCascade_IdentityDeletesOnlyParts: users, memberships and tenants are never
-// deleted; a role goes with its grants, which are a field of it.
-func TestCascade_IdentityDeletesOnlyParts(t *testing.T) {
+// TestForeignKeys_OutsideTrackerDoNotCascade: users, memberships and tenants
+// are never deleted. A role is deleted with its grants, which are part of it.
+func TestForeignKeys_OutsideTrackerDoNotCascade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, schema := range []string{"identity", "audit", "events"} {
@@ -118,12 +119,12 @@ func TestCascade_IdentityDeletesOnlyParts(t *testing.T) {
 // cascadeCase is a deletion that reaches a record of another type.
 type cascadeCase struct {
 	name string
-	// request is the operation that deletes of a record of table.
+	// request is the operation that deletes a record of the table.
 	table, request string
-	// permission is the one that the dependent record needs; child its table.
+	// child is the table of the dependent record, permission the one it requires.
 	child, permission string
-	// make creates the record to delete, as the person who will delete it, and the
-	// dependent record, as the manager, and gives the request.
+	// make creates the record to delete, as the user who will delete it, and the
+	// dependent record, as the manager. It returns the input of the delete operation.
 	make func(w *world, p *contract.Project, who *person) fields
 }
 
@@ -173,15 +174,15 @@ func cascadeCases() []cascadeCase {
 				return fields{"projectId": p.ID, "task": t.Key}
 			}}
 	}
-	elsewhere := func(w *world) *contract.Project { return w.project("Elsewhere") }
+	otherProject := func(w *world) *contract.Project { return w.project("Other") }
 	epic := fields{"issueType": "EPIC"}
 	all := []cascadeCase{
 		project("tasks", "task.delete", func(w *world, p *contract.Project) { w.task(p, "Land") }),
 		project("tasks", "task.update", func(w *world, p *contract.Project) {
-			w.task(elsewhere(w), "Land", fields{"epicId": w.task(p, "Epic", epic).ID})
+			w.task(otherProject(w), "Land", fields{"epicId": w.task(p, "Epic", epic).ID})
 		}),
 		project("dependencies", "task.update", func(w *world, p *contract.Project) {
-			other := elsewhere(w)
+			other := otherProject(w)
 			w.waitFor(other, w.task(other, "Land"), w.task(p, "Start").ID)
 		}),
 		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.issueIn(p, "Leak") }),
@@ -268,15 +269,15 @@ func cascadeCases() []cascadeCase {
 	return all
 }
 
-// A deletion that reaches a record is rejected, with the count and no ids, without
-// the permission that the record needs, and succeeds with it.
-func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
+// A deletion with a dependent record fails without the permission for that record, with
+// a count but no ids, and succeeds with it.
+func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	seen := map[[3]string]bool{}
 	cases := cascadeCases()
-	// All permissions of the tracker except one; with the own form of task.delete
-	// where that one is what the deleted record itself needs.
+	// Each role has all permissions of the tracker except one. It keeps the .own form
+	// of that permission if the deleted record itself requires it.
 	all := []string{}
 	for _, p := range w.engine.Catalogue().Permissions {
 		if p.Module == contract.Module {
@@ -300,13 +301,13 @@ func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
 			_, err := w.try(who, c.request, in)
 			f := fault.From(err)
 			if !fault.HasCode(err, fault.CodeConflict) || f.Reason != "CASCADE_DENIED" || f.Details["count"] != 1 {
-				t.Fatalf("without %s: %v, %v, want CONFLICT of one record", c.permission, err, f)
+				t.Fatalf("without %s: got %v, %v, want CONFLICT with count 1", c.permission, err, f)
 			}
 			if after := w.snapshot(); after != before {
-				t.Errorf("the rejected deletion left %v, before %v", after, before)
+				t.Errorf("counts after the rejected deletion: got %v, want %v", after, before)
 			}
 			if _, err := w.try(can, c.request, in); err != nil {
-				t.Errorf("with every permission: %v", err)
+				t.Errorf("with all permissions: %v", err)
 			}
 		})
 	}
@@ -314,15 +315,14 @@ func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
 		for child, permissions := range tracker.Cascade(root) {
 			for _, permission := range permissions {
 				if !seen[[3]string{root, child, permission}] {
-					t.Errorf("no case deletes from %s with a record of %s that needs %s", root, child, permission)
+					t.Errorf("missing case: delete from %s with a dependent record of %s that requires %s", root, child, permission)
 				}
 			}
 		}
 	}
 }
 
-// Counts are of all records, hidden ones among them, and name none.
-func TestCascade_CountsHiddenRecordsWithoutNamingThem(t *testing.T) {
+func TestDelete_CascadeErrorCountsHiddenRecordsWithoutNamingThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
@@ -333,7 +333,7 @@ func TestCascade_CountsHiddenRecordsWithoutNamingThem(t *testing.T) {
 	uncleared := w.person(person{roles: []string{"Project Manager"}})
 	f := w.refused(fault.CodeConflict, uncleared, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
 	if f.Details["count"] != 3 || len(f.Details) != 2 {
-		t.Errorf("got %v", f.Details)
+		t.Errorf("details: got %v, want count 3 and one other member", f.Details)
 	}
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
 }
