@@ -11,30 +11,30 @@ import (
 // scene holds the ids of one record of each type, in one project. The requests of the
 // denial test refer to them.
 type scene struct {
-	project, task, initiative, stage, gate, repo                         op.UUID
-	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
-	issue, comment, timeEntry                                            op.UUID
+	project, task, initiative, stage, gate, repo                                 op.UUID
+	epic, draft, submitted, reviewed, revised, criterion, failedCriterion, field op.UUID
+	issue, comment, timeEntry                                                    op.UUID
 	// delegation is a delegation of the manager in the project to delegate.
-	delegation, delegate  op.UUID
-	asking, decision, run op.UUID
+	delegation, delegate        op.UUID
+	awaitingTask, decision, run op.UUID
 }
 
-// scene creates one record of each type with the classification.
-func (w *world) scene(name, classification string) scene {
+// createScene creates one record of each type with the classification.
+func (w *world) createScene(name, classification string) scene {
 	w.t.Helper()
 	p := w.project(name, fields{"classification": classification})
 	stage := w.stage(p.ID, "Design").ID
 	s := scene{
 		project: p.ID, task: w.task(p, "Land").ID,
 		initiative: w.initiative(name, fields{"classification": classification}).ID,
-		stage:      stage, gate: w.gateAfter(p.ID, stage, "Review").ID,
+		stage:      stage, gate: w.createGateAfter(p.ID, stage, "Review").ID,
 		repo: w.bind(p.ID, "/src/"+name).ID,
 	}
 	w.addDeliverables(p, &s)
 	w.addIssue(p, &s)
 	delegate := w.person(person{})
 	s.delegate = delegate.id
-	s.delegation = w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
+	s.delegation = w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
 	w.addDecision(p, &s)
 	return s
 }
@@ -83,8 +83,8 @@ func projectRequests(s scene) map[string]fields {
 	}
 }
 
-// snapshot counts records that must not change when requests are denied.
-func (w *world) snapshot() [4]int {
+// countRecords counts records that must not change when requests are denied.
+func (w *world) countRecords() [4]int {
 	return [4]int{
 		w.count(`SELECT count(*) FROM projects.projects WHERE name <> 'Renamed'`), w.count(`SELECT count(*) FROM projects.tasks WHERE title <> 'Renamed'`),
 		w.count(`SELECT count(*) FROM audit.entries`), w.count(`SELECT count(*) FROM events.outbox`),
@@ -94,14 +94,14 @@ func (w *world) snapshot() [4]int {
 func TestOperations_DeniedWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	readable, secret, missing := w.scene("Apollo", "UNCLASSIFIED"), w.scene("Secret", "SECRET"), sceneOf(w.acme)
+	readable, secret, missing := w.createScene("Apollo", "UNCLASSIFIED"), w.createScene("Secret", "SECRET"), sceneWithID(w.acme)
 	withoutRole := w.person(person{})
 	otherProject := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.project("Gemini"))}})
 	otherTenant := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
 	uncleared := w.person(person{roles: []string{"Project Manager"}})
 	readOnly := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}})
 	unknownCaveat := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"moon-phase:full"}})
-	before := w.snapshot()
+	before := w.countRecords()
 
 	for name, o := range w.operations {
 		if o.Access == op.Authenticated {
@@ -173,18 +173,18 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 			t.Errorf("%s: error messages differ: other tenant %q, above clearance %q, missing %q", name, foreign.Message, aboveClearance.Message, absent.Message)
 		}
 	}
-	if after := w.snapshot(); after != before {
+	if after := w.countRecords(); after != before {
 		t.Errorf("counts after denied requests: got %v, want %v", after, before)
 	}
 }
 
-// sceneOf returns a scene that has the id in all its fields.
-func sceneOf(id op.UUID) scene {
+// sceneWithID returns a scene that has the id in all its fields.
+func sceneWithID(id op.UUID) scene {
 	return scene{
 		project: id, task: id, initiative: id, stage: id, gate: id, repo: id,
-		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
+		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failedCriterion: id, field: id,
 		issue: id, comment: id, timeEntry: id, delegation: id, delegate: id,
-		asking: id, decision: id, run: id,
+		awaitingTask: id, decision: id, run: id,
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"parapet/internal/tracker"
 )
 
-// partOf lists the tables whose rows a cascade deletes without their own policy
+// partOfRecord lists the tables whose rows a cascade deletes without their own policy
 // decision, with the reason. No operation deletes such a row directly.
-var partOf = map[string]string{
+var partOfRecord = map[string]string{
 	"statuses":          "a project's statuses are a field of the project",
 	"counters":          "the last task number of a project",
 	"import_items":      "which task an item of another tracker became",
@@ -27,9 +27,9 @@ var partOf = map[string]string{
 	"gate_reviews":      "the votes of a gate",
 }
 
-// withTheirTask lists pairs of deleted and dependent tables whose rows are part of a
-// record that the same cascade authorizes.
-var withTheirTask = map[[2]string]string{
+// partOfAuthorizedRecord lists pairs of deleted and dependent tables whose rows are part
+// of a record that the same cascade authorizes.
+var partOfAuthorizedRecord = map[[2]string]string{
 	{"projects", "custom_field_values"}: "values of the project's tasks",
 	{"tasks", "custom_field_values"}:    "values of the deleted task",
 }
@@ -70,9 +70,9 @@ func TestDependentsOf_CoversEveryForeignKey(t *testing.T) {
 				}
 				switch {
 				case authorized[k.Child] != nil:
-				case partOf[k.Child] != "":
+				case partOfRecord[k.Child] != "":
 					used[k.Child] = true
-				case withTheirTask[[2]string{root, k.Child}] != "":
+				case partOfAuthorizedRecord[[2]string{root, k.Child}] != "":
 				case k.Child == root && root == "projects":
 				default:
 					t.Errorf("a deletion from %s reaches %s by %s (%s): authorize it in dependentsOf", root, k.Child, k.Name, k.Action)
@@ -91,7 +91,7 @@ func TestDependentsOf_CoversEveryForeignKey(t *testing.T) {
 			}
 		}
 	}
-	for table := range partOf {
+	for table := range partOfRecord {
 		if !used[table] {
 			t.Errorf("no deletion reaches %s: remove it from partOf", table)
 		}
@@ -123,37 +123,37 @@ type cascadeCase struct {
 	table, request string
 	// child is the table of the dependent record, permission the one it requires.
 	child, permission string
-	// make creates the record to delete, as the user who will delete it, and the
+	// create adds the record to delete, as the user who will delete it, and the
 	// dependent record, as the manager. It returns the input of the delete operation.
-	make func(w *world, p *contract.Project, who *person) fields
+	create func(w *world, p *contract.Project, who *person) fields
 }
 
-func (w *world) taskBy(who *person, p *contract.Project, title string, more ...fields) *contract.Task {
+func (w *world) createTaskAs(who *person, p *contract.Project, title string, more ...fields) *contract.Task {
 	w.t.Helper()
 	return do[contract.Task](w, who, "create-task", merge(fields{"projectId": p.ID, "title": title, "allowDuplicate": true}, more...))
 }
 
-func (w *world) spendTime(in fields) {
+func (w *world) createTimeEntry(in fields) {
 	w.t.Helper()
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", merge(fields{"minutes": 5, "date": "2026-01-05"}, in))
 }
 
-func (w *world) waitFor(p *contract.Project, task *contract.Task, on op.UUID) {
+func (w *world) addDependencyIn(p *contract.Project, task *contract.Task, on op.UUID) {
 	w.t.Helper()
 	do[contract.Dependency](w, w.manager, "add-dependency", fields{"projectId": p.ID, "task": task.Key, "dependsOn": on})
 }
 
-func (w *world) issueIn(p *contract.Project, title string) *contract.Issue {
+func (w *world) createIssueIn(p *contract.Project, title string) *contract.Issue {
 	w.t.Helper()
 	return do[contract.Issue](w, w.manager, "create-issue", fields{"projectId": p.ID, "title": title, "severity": "LOW"})
 }
 
-func (w *world) deliverableIn(p *contract.Project, more ...fields) *contract.Deliverable {
+func (w *world) createDeliverableIn(p *contract.Project, more ...fields) *contract.Deliverable {
 	w.t.Helper()
 	return do[contract.Deliverable](w, w.manager, "create-deliverable", merge(fields{"projectId": p.ID, "title": "Report"}, more...))
 }
 
-func (w *world) fieldIn(p *contract.Project) *contract.CustomField {
+func (w *world) createFieldIn(p *contract.Project) *contract.CustomField {
 	w.t.Helper()
 	return do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Team", "type": "TEXT"})
 }
@@ -161,15 +161,15 @@ func (w *world) fieldIn(p *contract.Project) *contract.CustomField {
 func cascadeCases() []cascadeCase {
 	project := func(child, permission string, with func(w *world, p *contract.Project)) cascadeCase {
 		return cascadeCase{table: "projects", request: "delete-project", child: child, permission: permission,
-			make: func(w *world, p *contract.Project, _ *person) fields {
+			create: func(w *world, p *contract.Project, _ *person) fields {
 				with(w, p)
 				return fields{"projectId": p.ID}
 			}}
 	}
 	task := func(child, permission string, with func(w *world, p *contract.Project, task *contract.Task)) cascadeCase {
 		return cascadeCase{table: "tasks", request: "delete-task", child: child, permission: permission,
-			make: func(w *world, p *contract.Project, who *person) fields {
-				t := w.taskBy(who, p, "Land")
+			create: func(w *world, p *contract.Project, who *person) fields {
+				t := w.createTaskAs(who, p, "Land")
 				with(w, p, t)
 				return fields{"projectId": p.ID, "task": t.Key}
 			}}
@@ -183,83 +183,87 @@ func cascadeCases() []cascadeCase {
 		}),
 		project("dependencies", "task.update", func(w *world, p *contract.Project) {
 			other := otherProject(w)
-			w.waitFor(other, w.task(other, "Land"), w.task(p, "Start").ID)
+			w.addDependencyIn(other, w.task(other, "Land"), w.task(p, "Start").ID)
 		}),
-		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.issueIn(p, "Leak") }),
+		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.createIssueIn(p, "Leak") }),
 		project("stages", "stage.delete", func(w *world, p *contract.Project) { w.stage(p.ID, "Design") }),
-		project("gates", "gate.delete", func(w *world, p *contract.Project) { w.gateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review") }),
-		project("deliverables", "deliverable.delete", func(w *world, p *contract.Project) { w.deliverableIn(p) }),
-		project("criteria", "deliverable.update", func(w *world, p *contract.Project) { w.deliverableIn(p, fields{"criteria": []string{"It works."}}) }),
+		project("gates", "gate.delete", func(w *world, p *contract.Project) { w.createGateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review") }),
+		project("deliverables", "deliverable.delete", func(w *world, p *contract.Project) { w.createDeliverableIn(p) }),
+		project("criteria", "deliverable.update", func(w *world, p *contract.Project) {
+			w.createDeliverableIn(p, fields{"criteria": []string{"It works."}})
+		}),
 		project("comments", "comment.delete", func(w *world, p *contract.Project) {
 			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
 		}),
 		project("comments", "comment.delete", func(w *world, p *contract.Project) {
-			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": w.issueIn(p, "Leak").ID, "body": "Hm."})
+			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": w.createIssueIn(p, "Leak").ID, "body": "Hm."})
 		}),
-		project("time_entries", "time_entry.delete", func(w *world, p *contract.Project) { w.spendTime(fields{"projectId": p.ID}) }),
-		project("custom_fields", "project.update", func(w *world, p *contract.Project) { w.fieldIn(p) }),
+		project("time_entries", "time_entry.delete", func(w *world, p *contract.Project) { w.createTimeEntry(fields{"projectId": p.ID}) }),
+		project("custom_fields", "project.update", func(w *world, p *contract.Project) { w.createFieldIn(p) }),
 		project("repo_paths", "project.update", func(w *world, p *contract.Project) { w.bind(p.ID, "/src/"+p.Prefix) }),
 		project("delegations", "delegation.revoke", func(w *world, p *contract.Project) {
-			w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
+			w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
 		}),
 		task("tasks", "task.delete", func(w *world, p *contract.Project, t *contract.Task) {
 			w.task(p, "Sub-task", fields{"parentTaskId": t.ID})
 		}),
-		{table: "tasks", request: "delete-task", child: "tasks", permission: "task.update", make: func(w *world, p *contract.Project, who *person) fields {
-			e := w.taskBy(who, p, "Epic", epic)
+		{table: "tasks", request: "delete-task", child: "tasks", permission: "task.update", create: func(w *world, p *contract.Project, who *person) fields {
+			e := w.createTaskAs(who, p, "Epic", epic)
 			w.task(p, "Land", fields{"epicId": e.ID})
 			return fields{"projectId": p.ID, "task": e.Key}
 		}},
-		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) { w.waitFor(p, w.task(p, "Next"), t.ID) }),
+		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) { w.addDependencyIn(p, w.task(p, "Next"), t.ID) }),
 		task("comments", "comment.delete", func(w *world, _ *contract.Project, t *contract.Task) {
 			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": t.ID, "body": "Hm."})
 		}),
 		task("criteria", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) {
 			do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "taskId": t.ID, "text": "It works."})
 		}),
-		task("deliverables", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) { w.deliverableIn(p, fields{"taskId": t.ID}) }),
-		{table: "tasks", request: "delete-task", child: "issues", permission: "issue.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			made := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": w.issueIn(p, "Leak").Key})
+		task("deliverables", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) {
+			w.createDeliverableIn(p, fields{"taskId": t.ID})
+		}),
+		{table: "tasks", request: "delete-task", child: "issues", permission: "issue.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			made := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": w.createIssueIn(p, "Leak").Key})
 			return fields{"projectId": p.ID, "task": made.Key}
 		}},
-		task("time_entries", "time_entry.update", func(w *world, _ *contract.Project, t *contract.Task) { w.spendTime(fields{"taskId": t.ID}) }),
-		{table: "issues", request: "delete-issue", child: "comments", permission: "comment.delete", make: func(w *world, p *contract.Project, _ *person) fields {
-			i := w.issueIn(p, "Leak")
+		task("time_entries", "time_entry.update", func(w *world, _ *contract.Project, t *contract.Task) { w.createTimeEntry(fields{"taskId": t.ID}) }),
+		{table: "issues", request: "delete-issue", child: "comments", permission: "comment.delete", create: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.createIssueIn(p, "Leak")
 			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": i.ID, "body": "Hm."})
 			return fields{"issue": i.Key}
 		}},
-		{table: "issues", request: "delete-issue", child: "time_entries", permission: "time_entry.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			i := w.issueIn(p, "Leak")
-			w.spendTime(fields{"issueId": i.ID})
+		{table: "issues", request: "delete-issue", child: "time_entries", permission: "time_entry.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.createIssueIn(p, "Leak")
+			w.createTimeEntry(fields{"issueId": i.ID})
 			return fields{"issue": i.Key}
 		}},
-		{table: "stages", request: "delete-stage", child: "gates", permission: "gate.delete", make: func(w *world, p *contract.Project, _ *person) fields {
+		{table: "stages", request: "delete-stage", child: "gates", permission: "gate.delete", create: func(w *world, p *contract.Project, _ *person) fields {
 			s := w.stage(p.ID, "Design").ID
-			w.gateAfter(p.ID, s, "Review")
+			w.createGateAfter(p.ID, s, "Review")
 			return fields{"projectId": p.ID, "stageId": s}
 		}},
-		{table: "deliverables", request: "delete-deliverable", child: "criteria", permission: "deliverable.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "deliverableId": w.deliverableIn(p, fields{"criteria": []string{"It works."}}).ID}
+		{table: "deliverables", request: "delete-deliverable", child: "criteria", permission: "deliverable.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			return fields{"projectId": p.ID, "deliverableId": w.createDeliverableIn(p, fields{"criteria": []string{"It works."}}).ID}
 		}},
-		{table: "custom_fields", request: "delete-custom-field", child: "custom_field_values", permission: "task.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			f := w.fieldIn(p)
+		{table: "custom_fields", request: "delete-custom-field", child: "custom_field_values", permission: "task.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			f := w.createFieldIn(p)
 			do[contract.Task](w, w.manager, "set-custom-field-values", fields{"projectId": p.ID, "task": w.task(p, "Land").Key,
 				"values": []fields{{"field": f.ID, "value": "Red"}}})
 			return fields{"projectId": p.ID, "fieldId": f.ID}
 		}},
-		{table: "initiatives", request: "delete-initiative", child: "projects", permission: "project.update", make: func(w *world, p *contract.Project, _ *person) fields {
+		{table: "initiatives", request: "delete-initiative", child: "projects", permission: "project.update", create: func(w *world, p *contract.Project, _ *person) fields {
 			i := w.initiative("Moon")
 			do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
-		{table: "initiatives", request: "delete-initiative", child: "tasks", permission: "task.update", make: func(w *world, p *contract.Project, _ *person) fields {
+		{table: "initiatives", request: "delete-initiative", child: "tasks", permission: "task.update", create: func(w *world, p *contract.Project, _ *person) fields {
 			i := w.initiative("Moon")
 			w.task(p, "Epic", epic, fields{"initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
-		{table: "initiatives", request: "delete-initiative", child: "delegations", permission: "delegation.revoke", make: func(w *world, _ *contract.Project, _ *person) fields {
+		{table: "initiatives", request: "delete-initiative", child: "delegations", permission: "delegation.revoke", create: func(w *world, _ *contract.Project, _ *person) fields {
 			i := w.initiative("Moon")
-			w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
+			w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
 	}
@@ -296,14 +300,14 @@ func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			who := w.person(person{roles: []string{fmt.Sprintf("Without %d", i)}, clearance: "SECRET"})
 			can := w.person(person{roles: []string{"All"}, clearance: "SECRET"})
-			in := c.make(w, w.project(fmt.Sprintf("Apollo %d", i)), who)
-			before := w.snapshot()
+			in := c.create(w, w.project(fmt.Sprintf("Apollo %d", i)), who)
+			before := w.countRecords()
 			_, err := w.try(who, c.request, in)
 			f := fault.From(err)
 			if !fault.HasCode(err, fault.CodeConflict) || f.Reason != "CASCADE_DENIED" || f.Details["count"] != 1 {
 				t.Fatalf("without %s: got %v, %v, want CONFLICT with count 1", c.permission, err, f)
 			}
-			if after := w.snapshot(); after != before {
+			if after := w.countRecords(); after != before {
 				t.Errorf("counts after the rejected deletion: got %v, want %v", after, before)
 			}
 			if _, err := w.try(can, c.request, in); err != nil {

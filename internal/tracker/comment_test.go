@@ -13,7 +13,7 @@ import (
 	"parapet/internal/op"
 )
 
-func bodies(page *op.Page[contract.Comment]) string {
+func joinBodies(page *op.Page[contract.Comment]) string {
 	var all []string
 	for _, c := range page.Items {
 		all = append(all, c.Body)
@@ -37,7 +37,7 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 			t.Errorf("target: got task %q and issue %q, want %v", one.TaskID, one.IssueID, target)
 		}
 		w.wantTrail(1, "comment.created", contract.EventCommentCreated, one.ID)
-		if got := bodies(do[op.Page[contract.Comment]](w, member, "list-comments", target)); got != "one two" {
+		if got := joinBodies(do[op.Page[contract.Comment]](w, member, "list-comments", target)); got != "one two" {
 			t.Errorf("%v: got comments %q, want \"one two\"", target, got)
 		}
 		changed := do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": "uno"})

@@ -14,13 +14,13 @@ import (
 	"parapet/internal/uid"
 )
 
-// inProgress creates a task in progress that is assigned to the user.
-func (w *world) inProgress(p *contract.Project, who *person) *contract.Task {
+// createTaskInProgress creates a task in progress that is assigned to the user.
+func (w *world) createTaskInProgress(p *contract.Project, who *person) *contract.Task {
 	w.t.Helper()
 	return w.task(p, "Land", fields{"assignee": who.id, "status": "IN_PROGRESS"})
 }
 
-func question(task *contract.Task, more ...fields) fields {
+func questionInput(task *contract.Task, more ...fields) fields {
 	return merge(fields{"projectId": task.ProjectID, "task": task.Key, "question": "Which way?"}, more...)
 }
 
@@ -29,8 +29,8 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task := w.inProgress(p, agent)
-	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task, fields{
+	task := w.createTaskInProgress(p, agent)
+	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task, fields{
 		"question": "  Which way? ", "options": []string{" left ", "right", strings.Repeat("ß", 500)}, "sessionId": "s-1",
 	}))
 	if d.Status != contract.DecisionOpen || d.Question != "Which way?" || d.Options[0] != "left" || len(d.Options) != 3 ||
@@ -46,14 +46,14 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 		t.Errorf("get-task: got decision request %+v, want %+v", now.DecisionRequest, d)
 	}
 	// While the request is open, a second call returns it, even with another question.
-	again := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task, fields{"question": "Really?", "options": []string{"yes"}}))
+	again := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task, fields{"question": "Really?", "options": []string{"yes"}}))
 	if !reflect.DeepEqual(again, d) {
 		t.Errorf("second call: got %+v, want %+v", again, d)
 	}
 	w.wantTrail(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
 	// After it is answered, a new request can be raised.
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, d.ID, fields{"chosenOptionIndex": 0}))
-	next := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task))
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, d.ID, fields{"chosenOptionIndex": 0}))
+	next := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
 	if next.ID == d.ID || next.Status != contract.DecisionOpen || len(next.Options) != 0 {
 		t.Errorf("got %+v", next)
 	}
@@ -71,7 +71,7 @@ func TestMarkAwaitingDecision_ValidationErrorNamesField(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	member := w.person(person{roles: []string{"Member"}})
-	task := w.inProgress(p, member)
+	task := w.createTaskInProgress(p, member)
 	for _, c := range []struct {
 		field string
 		in    fields
@@ -81,13 +81,13 @@ func TestMarkAwaitingDecision_ValidationErrorNamesField(t *testing.T) {
 		{"options.0", fields{"options": []string{strings.Repeat("ß", 501)}}}, {"sessionId", fields{"sessionId": strings.Repeat("x", 201)}},
 		{"agent", fields{"agent": strings.Repeat("x", 321)}}, {"status", fields{"status": "answered"}},
 	} {
-		if f := w.refused(fault.CodeValidation, member, "mark-awaiting-decision", question(task, c.in)); f.Field != c.field {
+		if f := w.refused(fault.CodeValidation, member, "mark-awaiting-decision", questionInput(task, c.in)); f.Field != c.field {
 			t.Errorf("%.60v: got field %q, want %q", c.in, f.Field, c.field)
 		}
 	}
 	for _, status := range []string{"TODO", "IN_REVIEW", "DONE"} {
 		idle := w.task(p, "Idle", fields{"assignee": member.id, "status": status})
-		w.refused(fault.CodeConflict, member, "mark-awaiting-decision", question(idle))
+		w.refused(fault.CodeConflict, member, "mark-awaiting-decision", questionInput(idle))
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 0 {
 		t.Errorf("got %d decision requests, want 0", n)
@@ -99,7 +99,7 @@ func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 	w := newWorld(t)
 	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
 	member, agent := w.person(person{roles: []string{"Member"}}), w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task, unassigned, hidden := w.inProgress(p, member), w.task(p, "Unassigned", fields{"status": "IN_PROGRESS"}), w.inProgress(secret, w.manager)
+	task, unassigned, hidden := w.createTaskInProgress(p, member), w.task(p, "Unassigned", fields{"status": "IN_PROGRESS"}), w.createTaskInProgress(secret, w.manager)
 	const rule = "Only the task's current assignee may raise a decision request."
 	for note, c := range map[string]struct {
 		who  *person
@@ -107,25 +107,25 @@ func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 	}{
 		"manager": {w.manager, task}, "agent": {agent, task}, "member": {w.person(person{roles: []string{"Member"}}), task}, "unassigned task": {member, unassigned},
 	} {
-		if f := w.refused(fault.CodeForbidden, c.who, "mark-awaiting-decision", question(c.task)); f.Message != rule {
+		if f := w.refused(fault.CodeForbidden, c.who, "mark-awaiting-decision", questionInput(c.task)); f.Message != rule {
 			t.Errorf("%s: got message %q, want %q", note, f.Message, rule)
 		}
 	}
-	w.refused(fault.CodeNotFound, member, "mark-awaiting-decision", question(hidden))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", question(task))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", question(task))
-	if f := w.refused(fault.CodeForbidden, w.person(person{}), "mark-awaiting-decision", question(task)); f.Permission != contract.PermTaskUpdate {
+	w.refused(fault.CodeNotFound, member, "mark-awaiting-decision", questionInput(hidden))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", questionInput(task))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", questionInput(task))
+	if f := w.refused(fault.CodeForbidden, w.person(person{}), "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
 		t.Errorf("got permission %q", f.Permission)
 	}
 	// The assignee with a read-only token, and without task.update.
 	w.mu.Lock()
 	member.caveats = []string{"read-only"}
 	w.mu.Unlock()
-	w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", question(task))
+	w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task))
 	w.mu.Lock()
 	member.caveats, member.roles = nil, []string{"Auditor"}
 	w.mu.Unlock()
-	if f := w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", question(task)); f.Permission != contract.PermTaskUpdate {
+	if f := w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
 		t.Errorf("got permission %q", f.Permission)
 	}
 }
@@ -135,7 +135,7 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task := w.inProgress(p, agent)
+	task := w.createTaskInProgress(p, agent)
 	human := w.person(person{roles: []string{"Member"}})
 	idle := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
 	suspended, deleted := w.person(person{kind: authz.KindAgent}), w.person(person{kind: authz.KindAgent})
@@ -150,7 +150,7 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 		"human": string(human.id), "suspended": string(suspended.id), "deleted": string(deleted.id), "service": string(service),
 		"foreign": string(foreign.id), "foreign address": foreign.email(), "absent": string(uid.New()), "no id": "somebody",
 	} {
-		f := w.refused(fault.CodeValidation, w.manager, "mark-awaiting-decision", question(task, fields{"agent": who}))
+		f := w.refused(fault.CodeValidation, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": who}))
 		if f.Field != "agent" {
 			t.Errorf("%s: got field %q, want agent", note, f.Field)
 		}
@@ -160,17 +160,17 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 		t.Errorf("error messages for an agent of another tenant and a missing agent differ: %v", messages)
 	}
 	// An agent that is not the task's assignee.
-	if f := w.refused(fault.CodeForbidden, w.manager, "mark-awaiting-decision", question(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
+	if f := w.refused(fault.CodeForbidden, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
 		t.Errorf("got message %q, want one about the assignee", f.Message)
 	}
 	// Acting for an agent requires tasks.update.any, even for the agent itself.
 	for _, who := range []*person{human, agent} {
-		if f := w.refused(fault.CodeForbidden, who, "mark-awaiting-decision", question(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
+		if f := w.refused(fault.CodeForbidden, who, "mark-awaiting-decision", questionInput(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
 			t.Errorf("got permission %q", f.Permission)
 		}
 	}
 	for _, name := range []string{string(agent.id), agent.email()} {
-		d := do[contract.DecisionRequest](w, w.manager, "mark-awaiting-decision", question(task, fields{"agent": name}))
+		d := do[contract.DecisionRequest](w, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": name}))
 		if d.RaisedBy != agent.id {
 			t.Errorf("raised by %s, want the agent", d.RaisedBy)
 		}
@@ -186,14 +186,14 @@ func TestMarkAwaitingDecision_ConcurrentCallersGetOneRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	member := w.person(person{roles: []string{"Member"}})
-	task := w.inProgress(w.project("Apollo"), member)
+	task := w.createTaskInProgress(w.project("Apollo"), member)
 	returned := make([]*contract.DecisionRequest, 64)
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range returned {
 		all.Go(func() {
 			<-start
-			out, err := w.try(member, "mark-awaiting-decision", question(task, fields{"question": fmt.Sprint("Question ", i)}))
+			out, err := w.try(member, "mark-awaiting-decision", questionInput(task, fields{"question": fmt.Sprint("Question ", i)}))
 			if err != nil {
 				t.Error(err)
 			}
@@ -217,22 +217,22 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	agent, member := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), w.person(person{roles: []string{"Member"}})
-	task, other := w.inProgress(p, agent), w.inProgress(p, agent)
-	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task))
-	if f := w.refused(fault.CodeForbidden, member, "cancel-decision", names(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
+	task, other := w.createTaskInProgress(p, agent), w.createTaskInProgress(p, agent)
+	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
+	if f := w.refused(fault.CodeForbidden, member, "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
 		t.Errorf("got permission %q", f.Permission)
 	}
-	if f := w.refused(fault.CodeForbidden, w.person(person{}), "cancel-decision", names(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
+	if f := w.refused(fault.CodeForbidden, w.person(person{}), "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
 		t.Errorf("got permission %q", f.Permission)
 	}
-	w.refused(fault.CodeForbidden, w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", names(task, d.ID))
-	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", names(other, d.ID))
-	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", names(task, uid.New()))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "cancel-decision", names(task, d.ID))
+	w.refused(fault.CodeForbidden, w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", decisionInput(task, d.ID))
+	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(other, d.ID))
+	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(task, uid.New()))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "cancel-decision", decisionInput(task, d.ID))
 
 	// The raiser can cancel the request even after the task was reassigned.
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "assignee": member.id})
-	cancelled := do[contract.DecisionRequest](w, agent, "cancel-decision", names(task, d.ID))
+	cancelled := do[contract.DecisionRequest](w, agent, "cancel-decision", decisionInput(task, d.ID))
 	if cancelled.Status != contract.DecisionCancelled || cancelled.ResolvedBy != agent.id || cancelled.Answer != "" {
 		t.Errorf("got %+v", cancelled)
 	}
@@ -242,7 +242,7 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 		t.Errorf("the task has changed: %+v", now)
 	}
 	// A resolved request is returned unchanged.
-	for name, in := range map[string]fields{"cancel-decision": names(task, d.ID), "answer-decision": names(task, d.ID, fields{"answer": "yes"})} {
+	for name, in := range map[string]fields{"cancel-decision": decisionInput(task, d.ID), "answer-decision": decisionInput(task, d.ID, fields{"answer": "yes"})} {
 		if again := do[contract.DecisionRequest](w, w.manager, name, in); !reflect.DeepEqual(again, cancelled) {
 			t.Errorf("%s: got %+v, want %+v", name, again, cancelled)
 		}
@@ -250,13 +250,13 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	w.wantTrail(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
 
 	// With tasks.update.any, requests of others can be cancelled too.
-	d = do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(other))
-	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", names(other, d.ID)); c.Status != contract.DecisionCancelled || c.ResolvedBy != w.manager.id || c.RaisedBy != agent.id {
+	d = do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(other))
+	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", decisionInput(other, d.ID)); c.Status != contract.DecisionCancelled || c.ResolvedBy != w.manager.id || c.RaisedBy != agent.id {
 		t.Errorf("got %+v", c)
 	}
-	answered := w.asked(other, 0)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(other, answered, fields{"answer": "yes"}))
-	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", names(other, answered)); c.Status != contract.DecisionAnswered {
+	answered := w.createDecisionRequest(other, 0)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(other, answered, fields{"answer": "yes"}))
+	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", decisionInput(other, answered)); c.Status != contract.DecisionAnswered {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// asked inserts an open decision request of the task, created ago before now.
-func (w *world) asked(task *contract.Task, ago time.Duration, options ...string) op.UUID {
+// createDecisionRequest inserts an open decision request of the task, created ago before now.
+func (w *world) createDecisionRequest(task *contract.Task, ago time.Duration, options ...string) op.UUID {
 	w.t.Helper()
 	id := uid.New()
 	if options == nil {
@@ -33,25 +33,25 @@ func (w *world) addDecision(p *contract.Project, s *scene) {
 	w.t.Helper()
 	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}, clearance: "SECRET"})
 	task := w.task(p, "Decide", fields{"assignee": agent.id, "status": "IN_PROGRESS"})
-	s.asking, s.decision = task.ID, w.asked(task, time.Hour)
+	s.awaitingTask, s.decision = task.ID, w.createDecisionRequest(task, time.Hour)
 	s.run = w.runs(fields{"taskId": task.ID})[0].ID
 }
 
 func decisionRequests(s scene) map[string]fields {
 	withID := func(more fields) fields {
-		return merge(fields{"projectId": s.project, "task": s.asking, "requestId": s.decision}, more)
+		return merge(fields{"projectId": s.project, "task": s.awaitingTask, "requestId": s.decision}, more)
 	}
 	return map[string]fields{
-		"mark-awaiting-decision": {"projectId": s.project, "task": s.asking, "question": "Which way?"},
-		"list-decision-requests": {"projectId": s.project, "task": s.asking},
+		"mark-awaiting-decision": {"projectId": s.project, "task": s.awaitingTask, "question": "Which way?"},
+		"list-decision-requests": {"projectId": s.project, "task": s.awaitingTask},
 		"answer-decision":        withID(fields{"answer": "yes"}),
 		"cancel-decision":        withID(nil),
 		"wait-decision":          withID(fields{"timeoutSeconds": 1}),
 	}
 }
 
-// names returns the path parameters of a decision request, with more input fields.
-func names(task *contract.Task, request op.UUID, more ...fields) fields {
+// decisionInput returns the path parameters of a decision request, with more input fields.
+func decisionInput(task *contract.Task, request op.UUID, more ...fields) fields {
 	return merge(fields{"projectId": task.ProjectID, "task": task.Key, "requestId": request}, more...)
 }
 
@@ -61,21 +61,21 @@ func TestAnswerDecision_FirstAnswerCounts(t *testing.T) {
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	member := w.person(person{roles: []string{"Member"}})
 	task := w.task(p, "Land", fields{"assignee": member.id, "status": "IN_PROGRESS"})
-	request := w.asked(task, time.Hour, "left", "right")
+	request := w.createDecisionRequest(task, time.Hour, "left", "right")
 
 	for field, in := range map[string]fields{
 		"answer":            {},
 		"chosenOptionIndex": {"chosenOptionIndex": 2},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, request, in)); f.Field != field {
+		if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in)); f.Field != field {
 			t.Errorf("%v: got field %q, want %q", in, f.Field, field)
 		}
 	}
 	for _, in := range []fields{{"answer": "x", "chosenOptionIndex": 0}, {"answer": " \n"}, {"answer": ""}, {"chosenOptionIndex": -1}, {"answer": strings.Repeat("x", 10001)}} {
-		w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, request, in))
+		w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in))
 	}
 
-	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"chosenOptionIndex": 1}))
+	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"chosenOptionIndex": 1}))
 	if d.Status != contract.DecisionAnswered || d.Answer != "right" || *d.ChosenOptionIndex != 1 || d.ResolvedBy != w.manager.id || d.ResolvedAt == nil {
 		t.Errorf("got %+v", d)
 	}
@@ -88,7 +88,7 @@ func TestAnswerDecision_FirstAnswerCounts(t *testing.T) {
 		t.Errorf("get-task: got decision request %+v, want %+v", now.DecisionRequest, d)
 	}
 
-	again := do[contract.DecisionRequest](w, member, "answer-decision", names(task, request, fields{"answer": "neither"}))
+	again := do[contract.DecisionRequest](w, member, "answer-decision", decisionInput(task, request, fields{"answer": "neither"}))
 	if !reflect.DeepEqual(again, d) {
 		t.Errorf("second answer: got %+v, want the first answer: %+v", again, d)
 	}
@@ -100,17 +100,17 @@ func TestAnswerDecision_AcceptsFreeText(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	free := w.asked(task, time.Hour)
-	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
+	free := w.createDecisionRequest(task, time.Hour)
+	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
 		t.Errorf("got field %q, want chosenOptionIndex", f.Field)
 	}
-	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, free, fields{"answer": "  by the book\n"}))
+	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, free, fields{"answer": "  by the book\n"}))
 	if d.Answer != "by the book" || d.ChosenOptionIndex != nil {
 		t.Errorf("got %+v", d)
 	}
 	// A request with options also accepts free text.
-	bound := w.asked(task, 0, "left", "right")
-	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
+	bound := w.createDecisionRequest(task, 0, "left", "right")
+	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -121,18 +121,18 @@ func TestAnswerDecision_RequiresPermission(t *testing.T) {
 	p := w.project("Apollo")
 	secret := w.project("Secret", fields{"classification": "SECRET"})
 	task, hidden, other := w.task(p, "Land"), w.task(secret, "Launch"), w.task(p, "Other")
-	request, covert := w.asked(task, 0), w.asked(hidden, 0)
+	request, covert := w.createDecisionRequest(task, 0), w.createDecisionRequest(hidden, 0)
 	answer := fields{"answer": "yes"}
-	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Guest Customer"}}), "answer-decision", names(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
+	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Guest Customer"}}), "answer-decision", decisionInput(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
 		t.Errorf("got permission %q, want %q", f.Permission, contract.PermDecisionAnswer)
 	}
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Agent"}}), "answer-decision", names(task, request, answer))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", names(task, request, answer))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", names(task, request, answer))
-	w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Member"}}), "answer-decision", names(hidden, covert, answer))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", names(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Agent"}}), "answer-decision", decisionInput(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", decisionInput(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", decisionInput(task, request, answer))
+	w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Member"}}), "answer-decision", decisionInput(hidden, covert, answer))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", decisionInput(task, request, answer))
 	// The request of another task, and a request that does not exist.
-	for _, in := range []fields{names(other, request, answer), names(hidden, request, answer), names(task, uid.New(), answer)} {
+	for _, in := range []fields{decisionInput(other, request, answer), decisionInput(hidden, request, answer), decisionInput(task, uid.New(), answer)} {
 		w.refused(fault.CodeNotFound, w.manager, "answer-decision", in)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests WHERE status <> 'open'`); n != 0 {
@@ -145,7 +145,7 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 	const answerers, conns = 64, 16
 	w := newWorldOf(t, conns)
 	task := w.task(w.project("Apollo"), "Land")
-	request := w.asked(task, 0)
+	request := w.createDecisionRequest(task, 0)
 	// Lock the row until enough calls wait for it, so that they really run
 	// concurrently.
 	lock, err := w.owner.Begin(t.Context(), "", nil)
@@ -161,7 +161,7 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range answerers {
 		all.Go(func() {
-			out, err := w.try(w.manager, "answer-decision", names(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
+			out, err := w.try(w.manager, "answer-decision", decisionInput(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
 			answers[i], _ = out.(*contract.DecisionRequest)
 			errs[i] = err
 		})
@@ -196,9 +196,9 @@ func TestGetTask_ReturnsRequestedDecisionRequest(t *testing.T) {
 	if d := get(); d != nil {
 		t.Errorf("task without decision requests: got %+v, want none", d)
 	}
-	first := w.asked(task, time.Hour)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, first, fields{"answer": "yes"}))
-	second, foreign := w.asked(task, time.Minute, "a", "b"), w.asked(other, 0)
+	first := w.createDecisionRequest(task, time.Hour)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, first, fields{"answer": "yes"}))
+	second, foreign := w.createDecisionRequest(task, time.Minute, "a", "b"), w.createDecisionRequest(other, 0)
 	if d := get(); d == nil || d.ID != second || d.Status != contract.DecisionOpen || d.Question != "Which way?" || len(d.Options) != 2 || d.TaskKey != task.Key || d.Answer != "" {
 		t.Errorf("latest request: got %+v, want %s", d, second)
 	}
@@ -217,13 +217,13 @@ func TestListDecisionRequests_LatestFirst(t *testing.T) {
 	task, other := w.task(p, "Land"), w.task(p, "Other")
 	var want []op.UUID
 	for i := range 5 {
-		id := w.asked(task, time.Duration(10-i)*time.Minute)
+		id := w.createDecisionRequest(task, time.Duration(10-i)*time.Minute)
 		want = append([]op.UUID{id}, want...)
 		if i < 4 {
-			do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, id, fields{"answer": "yes"}))
+			do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, id, fields{"answer": "yes"}))
 		}
 	}
-	w.asked(other, 0)
+	w.createDecisionRequest(other, 0)
 	var got []op.UUID
 	cursor := ""
 	for {
@@ -258,12 +258,12 @@ func TestListTasks_AwaitingDecisionOldestRequestFirst(t *testing.T) {
 	requests := map[string]op.UUID{}
 	for i, ago := range []int{1, 4, 2, 5, 3} {
 		task := w.task(p, fmt.Sprint("Task ", i), fields{"labels": []string{"x"}, "priority": "HIGH"})
-		requests[task.Key] = w.asked(task, time.Duration(ago)*time.Hour)
+		requests[task.Key] = w.createDecisionRequest(task, time.Duration(ago)*time.Hour)
 	}
 	w.task(p, "Waits for nothing")
-	w.asked(w.task(otherProject, "Other"), 9*time.Hour)
+	w.createDecisionRequest(w.task(otherProject, "Other"), 9*time.Hour)
 	done := w.task(p, "Decided")
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(done, w.asked(done, 10*time.Hour), fields{"answer": "yes"}))
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(done, w.createDecisionRequest(done, 10*time.Hour), fields{"answer": "yes"}))
 
 	in := fields{"projectId": p.ID, "awaitingDecision": true, "limit": 2}
 	var got []contract.TaskSummary
@@ -309,8 +309,8 @@ func TestDecisionRequest_DeletedWithTask(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	w.asked(task, 0)
-	w.asked(w.task(p, "Other"), 0)
+	w.createDecisionRequest(task, 0)
+	w.createDecisionRequest(w.task(p, "Other"), 0)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 1 {
 		t.Errorf("after deleting the task: got %d decision requests, want 1", n)

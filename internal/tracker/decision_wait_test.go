@@ -19,23 +19,23 @@ import (
 	"parapet/internal/tracker"
 )
 
-// another simulates another process: a second tracker module on the same database, with
+// otherProcess simulates another process: a second tracker module on the same database, with
 // its own connections and notification listener.
-type another struct {
+type otherProcess struct {
 	*world
 	service *tracker.Service
 }
 
-// module creates a second tracker module with a pool of conns connections. deps sets
+// newModule creates a second tracker module with a pool of conns connections. deps sets
 // additional dependencies.
-func (w *world) module(conns int32, deps tracker.Deps) *another {
+func (w *world) newModule(conns int32, deps tracker.Deps) *otherProcess {
 	w.t.Helper()
 	deps.Executor = executor.New(executor.Config{
 		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	deps.Directory = w
-	a := &another{service: tracker.New(deps)}
+	a := &otherProcess{service: tracker.New(deps)}
 	a.world = &world{t: w.t, db: w.db, owner: w.owner, engine: w.engine, acme: w.acme, globex: w.globex, orgA: w.orgA, orgB: w.orgB,
 		orgG: w.orgG, manager: w.manager, people: w.people, operations: map[string]op.Bound{}}
 	for _, b := range a.service.Operations() {
@@ -44,11 +44,11 @@ func (w *world) module(conns int32, deps tracker.Deps) *another {
 	return a
 }
 
-// process creates a second tracker module that listens for notifications.
-func (w *world) process(conns int32) *another {
+// startProcess creates a second tracker module that listens for notifications.
+func (w *world) startProcess(conns int32) *otherProcess {
 	w.t.Helper()
 	notifications := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
-	a := w.module(conns, tracker.Deps{Notices: notifications})
+	a := w.newModule(conns, tracker.Deps{Notices: notifications})
 	ready := make(chan struct{})
 	notifications.On(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
 	ctx, stop := context.WithCancel(context.Background())
@@ -59,33 +59,33 @@ func (w *world) process(conns int32) *another {
 	return a
 }
 
-// waited is the result of a wait-decision call and the time when it returned.
-type waited struct {
+// waitResult is the result of a wait-decision call and the time when it returned.
+type waitResult struct {
 	request *contract.DecisionRequest
 	err     error
 	at      time.Time
 }
 
-// wait calls wait-decision in the background.
-func (w *world) wait(who *person, in fields) <-chan waited {
-	answered := make(chan waited, 1)
+// startWait calls wait-decision in the background.
+func (w *world) startWait(who *person, in fields) <-chan waitResult {
+	answered := make(chan waitResult, 1)
 	go func() {
 		out, err := w.try(who, "wait-decision", in)
 		request, _ := out.(*contract.DecisionRequest)
-		answered <- waited{request, err, time.Now()}
+		answered <- waitResult{request, err, time.Now()}
 	}()
 	return answered
 }
 
-// within receives the result of a wait, or fails the test after d.
-func (w *world) within(d time.Duration, answered <-chan waited) waited {
+// receiveWithin receives the result of a wait, or fails the test after d.
+func (w *world) receiveWithin(d time.Duration, answered <-chan waitResult) waitResult {
 	w.t.Helper()
 	select {
 	case a := <-answered:
 		return a
 	case <-time.After(d):
 		w.t.Fatalf("wait-decision did not return within %s", d)
-		return waited{}
+		return waitResult{}
 	}
 }
 
@@ -96,17 +96,17 @@ func TestWaitDecision_WokenByAnswerInOtherProcess(t *testing.T) {
 	const rounds = 250
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
-	answering, waiting := w.process(2), w.process(2)
+	answering, waiting := w.startProcess(2), w.startProcess(2)
 	var afterCommit, afterRequest []time.Duration
 	for range rounds {
-		request := w.asked(task, 0)
-		answered := waiting.wait(w.manager, names(task, request, fields{"timeoutSeconds": 30}))
+		request := w.createDecisionRequest(task, 0)
+		answered := waiting.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 30}))
 		// Wait for the first read, so that the notification wakes the call.
 		time.Sleep(10 * time.Millisecond)
 		start := time.Now()
-		do[contract.DecisionRequest](answering.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+		do[contract.DecisionRequest](answering.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 		ended := time.Now()
-		a := w.within(10*time.Second, answered)
+		a := w.receiveWithin(10*time.Second, answered)
 		if a.err != nil || a.request.Status != contract.DecisionAnswered || a.request.Answer != "yes" {
 			t.Fatalf("wait-decision: got %+v, %v", a.request, a.err)
 		}
@@ -129,18 +129,18 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	process := w.process(2)
+	process := w.startProcess(2)
 
 	// Immediately, if the request is already answered.
-	done := w.asked(task, 0)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, done, fields{"answer": "yes"}))
-	if a := w.within(5*time.Second, process.wait(w.manager, names(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
+	done := w.createDecisionRequest(task, 0)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, done, fields{"answer": "yes"}))
+	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("got %+v", a)
 	}
 	// After the timeout, with the open request.
-	request := w.asked(task, 0)
+	request := w.createDecisionRequest(task, 0)
 	start := time.Now()
-	if a := w.within(5*time.Second, process.wait(w.manager, names(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(start) < time.Second {
+	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(start) < time.Second {
 		t.Errorf("got %+v after %s", a, a.at.Sub(start))
 	}
 	// When the caller's context is cancelled.
@@ -157,23 +157,23 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// When the task is deleted: NOT_FOUND.
-	answered := process.wait(w.manager, names(task, request, fields{"timeoutSeconds": 55}))
+	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
 	time.Sleep(20 * time.Millisecond)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
-	if a := w.within(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
+	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
 		t.Errorf("got %+v", a)
 	}
 	// At shutdown, all waits end.
 	other := w.task(p, "Other")
-	request = w.asked(other, 0)
-	var all []<-chan waited
+	request = w.createDecisionRequest(other, 0)
+	var all []<-chan waitResult
 	for range 20 {
-		all = append(all, process.wait(w.manager, names(other, request, fields{"timeoutSeconds": 55})))
+		all = append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55})))
 	}
 	time.Sleep(20 * time.Millisecond)
 	process.service.EndWaits()
-	for _, answered := range append(all, process.wait(w.manager, names(other, request, fields{"timeoutSeconds": 55}))) {
-		if a := w.within(5*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
+	for _, answered := range append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55}))) {
+		if a := w.receiveWithin(5*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
 			t.Errorf("got %+v", a)
 		}
 	}
@@ -184,22 +184,22 @@ func TestWaitDecision_RequiresPermissionThroughoutTheWait(t *testing.T) {
 	w := newWorld(t)
 	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
 	task, hidden := w.task(p, "Land"), w.task(secret, "Launch")
-	request, covert := w.asked(task, 0), w.asked(hidden, 0)
+	request, covert := w.createDecisionRequest(task, 0), w.createDecisionRequest(hidden, 0)
 	at := fields{"timeoutSeconds": 55}
 	member := w.person(person{roles: []string{"Member"}})
-	w.refused(fault.CodeForbidden, w.person(person{}), "wait-decision", names(task, request, at))
-	w.refused(fault.CodeNotFound, member, "wait-decision", names(hidden, covert, at))
-	w.refused(fault.CodeNotFound, member, "wait-decision", names(task, covert, at))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "wait-decision", names(task, request, at))
-	w.refused(fault.CodeValidation, member, "wait-decision", names(task, request, fields{"timeoutSeconds": 56}))
+	w.refused(fault.CodeForbidden, w.person(person{}), "wait-decision", decisionInput(task, request, at))
+	w.refused(fault.CodeNotFound, member, "wait-decision", decisionInput(hidden, covert, at))
+	w.refused(fault.CodeNotFound, member, "wait-decision", decisionInput(task, covert, at))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "wait-decision", decisionInput(task, request, at))
+	w.refused(fault.CodeValidation, member, "wait-decision", decisionInput(task, request, fields{"timeoutSeconds": 56}))
 
 	// A caller who loses the permission while waiting gets an error at the next read.
-	process := w.process(2)
-	answered := process.wait(member, names(task, request, at))
+	process := w.startProcess(2)
+	answered := process.startWait(member, decisionInput(task, request, at))
 	time.Sleep(20 * time.Millisecond)
 	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, member.id)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
-	if a := w.within(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
+	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -211,19 +211,19 @@ func TestWaitDecision_HoldsNoDatabaseConnection(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	request := w.asked(task, 0)
-	process := w.process(1)
-	var all []<-chan waited
+	request := w.createDecisionRequest(task, 0)
+	process := w.startProcess(1)
+	var all []<-chan waitResult
 	for range 50 {
-		all = append(all, process.wait(w.manager, names(task, request, fields{"timeoutSeconds": 55})))
+		all = append(all, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55})))
 	}
 	time.Sleep(50 * time.Millisecond)
 	for i := range 5 {
 		do[contract.Task](process.world, w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Other ", i), "allowDuplicate": true})
 	}
-	do[contract.DecisionRequest](process.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+	do[contract.DecisionRequest](process.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	for _, answered := range all {
-		if a := w.within(10*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
+		if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
 			t.Errorf("got %+v", a)
 		}
 	}
@@ -235,20 +235,20 @@ func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
-	request := w.asked(task, 0)
-	process := w.process(2)
-	answered := process.wait(w.manager, names(task, request, fields{"timeoutSeconds": 55}))
+	request := w.createDecisionRequest(task, 0)
+	process := w.startProcess(2)
+	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
 	time.Sleep(50 * time.Millisecond)
 	// Disabling the trigger simulates a lost notification.
 	w.exec(`ALTER TABLE projects.decision_requests DISABLE TRIGGER decision_requests_notify`)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	select {
 	case a := <-answered:
 		t.Fatalf("wait-decision returned without a notification: %+v", a)
 	case <-time.After(300 * time.Millisecond):
 	}
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
-	if a := w.within(10*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
+	if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -260,27 +260,27 @@ func TestWaitDecision_LimitsWaitsPerUser(t *testing.T) {
 	const limit, excess = 256, 3
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
-	request := w.asked(task, 0)
-	a := w.process(4)
+	request := w.createDecisionRequest(task, 0)
+	a := w.startProcess(4)
 	user, other := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
-	in := names(task, request, fields{"timeoutSeconds": 55})
-	answered := make(chan waited, limit+excess)
+	in := decisionInput(task, request, fields{"timeoutSeconds": 55})
+	answered := make(chan waitResult, limit+excess)
 	for range limit + excess {
-		go func() { answered <- a.within(time.Minute, a.wait(user, in)) }()
+		go func() { answered <- a.receiveWithin(time.Minute, a.startWait(user, in)) }()
 	}
 	for range excess {
-		got := a.within(30*time.Second, answered)
+		got := a.receiveWithin(30*time.Second, answered)
 		if f := fault.From(got.err); got.err == nil || f.Code != fault.CodeRateLimited || f.RetryAfter <= 0 {
 			t.Fatalf("more than %d waits: got %+v, %v, want RATE_LIMITED with Retry-After", limit, got.request, got.err)
 		}
 	}
-	others := a.wait(other, in)
-	do[contract.DecisionRequest](a.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
-	if got := a.within(30*time.Second, others); got.err != nil || got.request.Answer != "yes" {
+	others := a.startWait(other, in)
+	do[contract.DecisionRequest](a.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
+	if got := a.receiveWithin(30*time.Second, others); got.err != nil || got.request.Answer != "yes" {
 		t.Errorf("another user: got %+v, %v", got.request, got.err)
 	}
 	for range limit {
-		if got := a.within(30*time.Second, answered); got.err != nil || got.request.Answer != "yes" {
+		if got := a.receiveWithin(30*time.Second, answered); got.err != nil || got.request.Answer != "yes" {
 			t.Fatalf("got %+v, %v", got.request, got.err)
 		}
 	}

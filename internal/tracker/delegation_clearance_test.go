@@ -22,11 +22,11 @@ func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 	}
 	delegator := w.person(person{roles: []string{"Member"}})
 	delegate := w.person(person{})
-	w.lend(delegator, delegate, []string{"projects.read"})
+	w.createDelegation(delegator, delegate, []string{"projects.read"})
 	for _, delegatorTier := range tiers {
 		for _, delegateTier := range tiers {
-			w.clear(delegator, delegatorTier)
-			w.clear(delegate, delegateTier)
+			w.setClearance(delegator, delegatorTier)
+			w.setClearance(delegate, delegateTier)
 			lower := min(rank[delegatorTier], rank[delegateTier])
 			want := 0
 			for _, p := range []*contract.Project{internal, secret} {
@@ -49,8 +49,8 @@ func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 	}
 }
 
-// clear sets a person's clearance, as update-membership does.
-func (w *world) clear(p *person, tier string) {
+// setClearance sets a person's clearance, as update-membership does.
+func (w *world) setClearance(p *person, tier string) {
 	w.t.Helper()
 	w.mu.Lock()
 	p.clearance = tier

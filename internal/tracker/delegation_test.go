@@ -12,8 +12,8 @@ import (
 	"parapet/internal/op"
 )
 
-// lend creates a delegation, for one hour by default.
-func (w *world) lend(who, to *person, permissions []string, more ...fields) *contract.Delegation {
+// createDelegation creates a delegation, for one hour by default.
+func (w *world) createDelegation(who, to *person, permissions []string, more ...fields) *contract.Delegation {
 	w.t.Helper()
 	in := fields{"delegate": to.id, "permissions": permissions, "until": time.Now().Add(time.Hour).Format(time.RFC3339)}
 	for _, m := range more {
@@ -34,8 +34,8 @@ func delegationRequests(s scene) map[string]fields {
 	}
 }
 
-// may reports whether the call succeeds; FORBIDDEN and NOT_FOUND count as denied.
-func (w *world) may(who *person, name string, in fields) bool {
+// isAllowed reports whether the call succeeds; FORBIDDEN and NOT_FOUND count as denied.
+func (w *world) isAllowed(who *person, name string, in fields) bool {
 	w.t.Helper()
 	_, err := w.try(who, name, in)
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) && !fault.HasCode(err, fault.CodeNotFound) {
@@ -54,20 +54,20 @@ func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 	delegate := w.person(person{})
 	change := fields{"projectId": p.ID, "task": task.Key, "progress": 5}
 	get := fields{"projectId": p.ID, "task": task.Key}
-	if w.may(delegate, "get-task", get) {
+	if w.isAllowed(delegate, "get-task", get) {
 		t.Fatal("get-task without role or delegation: got allowed, want denied")
 	}
-	d := w.lend(w.manager, delegate, []string{"tasks.read", "task.update"})
+	d := w.createDelegation(w.manager, delegate, []string{"tasks.read", "task.update"})
 	if d.State != contract.DelegationActive || d.DelegatorID != w.manager.id || d.CreatedBy != w.manager.id || d.Scope != contract.DelegationTenant {
 		t.Errorf("delegation: got %+v", d)
 	}
-	if !w.may(delegate, "get-task", get) || !w.may(delegate, "update-task", change) {
+	if !w.isAllowed(delegate, "get-task", get) || !w.isAllowed(delegate, "update-task", change) {
 		t.Error("delegated permissions: got denied, want allowed")
 	}
 	if list := do[op.Page[contract.TaskSummary]](w, delegate, "list-tasks", fields{"projectId": p.ID}); len(list.Items) != 1 {
 		t.Errorf("list-tasks by the delegate: got %d tasks, want 1", len(list.Items))
 	}
-	if w.may(delegate, "delete-task", get) || w.may(delegate, "get-project", fields{"projectId": p.ID}) {
+	if w.isAllowed(delegate, "delete-task", get) || w.isAllowed(delegate, "get-project", fields{"projectId": p.ID}) {
 		t.Error("permissions that were not delegated: got allowed, want denied")
 	}
 	var behalf op.UUID
@@ -116,7 +116,7 @@ func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 	} {
 		delegator := w.person(person{roles: []string{"Member"}})
 		delegate := w.person(person{})
-		w.lend(delegator, delegate, []string{"tasks.read"})
+		w.createDelegation(delegator, delegate, []string{"tasks.read"})
 		run := func(sql string) {
 			if args := []any{delegator.id}; sql[:15] == "UPDATE identity" {
 				w.exec(sql, args...)
@@ -124,26 +124,26 @@ func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 				w.exec(sql+` WHERE delegator_id = $1`, delegator.id)
 			}
 		}
-		if !w.may(delegate, "get-task", get) {
+		if !w.isAllowed(delegate, "get-task", get) {
 			t.Fatalf("%s: get-task with an active delegation: got denied, want allowed", name)
 		}
 		run(c.suspend)
-		if w.may(delegate, "get-task", get) {
+		if w.isAllowed(delegate, "get-task", get) {
 			t.Errorf("%s: got allowed, want denied", name)
 		}
 		run(c.restore)
-		if !w.may(delegate, "get-task", get) {
+		if !w.isAllowed(delegate, "get-task", get) {
 			t.Errorf("%s: after it was undone: got denied, want allowed", name)
 		}
 	}
 	// A permission that the delegator loses is lost for the delegate too.
 	delegator, delegate := w.person(person{roles: []string{"Member"}}), w.person(person{})
-	w.lend(delegator, delegate, []string{"tasks.read"})
+	w.createDelegation(delegator, delegate, []string{"tasks.read"})
 	w.mu.Lock()
 	delegator.roles = nil
 	w.mu.Unlock()
 	w.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
-	if w.may(delegate, "get-task", get) {
+	if w.isAllowed(delegate, "get-task", get) {
 		t.Error("delegate after the delegator lost the permission: got allowed, want denied")
 	}
 }
@@ -161,8 +161,8 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 	get := func(p *contract.Project) fields { return fields{"projectId": p.ID} }
 
 	byProject := w.person(person{})
-	w.lend(w.manager, byProject, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": apollo.ID})
-	if !w.may(byProject, "get-project", get(apollo)) || w.may(byProject, "get-project", get(gemini)) {
+	w.createDelegation(w.manager, byProject, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": apollo.ID})
+	if !w.isAllowed(byProject, "get-project", get(apollo)) || w.isAllowed(byProject, "get-project", get(gemini)) {
 		t.Error("delegation for Apollo: want access to Apollo and not to Gemini")
 	}
 	if list := do[op.Page[contract.ProjectSummary]](w, byProject, "list-projects", fields{}); len(list.Items) != 1 || list.Items[0].ID != apollo.ID {
@@ -170,32 +170,32 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 	}
 
 	byInitiative := w.person(person{})
-	w.lend(w.manager, byInitiative, read, fields{"scope": "INITIATIVE", "initiativeId": initiative.ID})
-	if w.may(byInitiative, "get-project", get(apollo)) {
+	w.createDelegation(w.manager, byInitiative, read, fields{"scope": "INITIATIVE", "initiativeId": initiative.ID})
+	if w.isAllowed(byInitiative, "get-project", get(apollo)) {
 		t.Error("delegation for an initiative allows a project outside it")
 	}
-	if !w.may(byInitiative, "get-initiative", fields{"initiativeId": initiative.ID}) || w.may(byInitiative, "get-initiative", fields{"initiativeId": other.ID}) {
+	if !w.isAllowed(byInitiative, "get-initiative", fields{"initiativeId": initiative.ID}) || w.isAllowed(byInitiative, "get-initiative", fields{"initiativeId": other.ID}) {
 		t.Error("delegation for an initiative: want access to it and not to another initiative")
 	}
 	if list := do[op.Page[contract.Initiative]](w, byInitiative, "list-initiatives", fields{}); len(list.Items) != 1 || list.Items[0].ID != initiative.ID {
 		t.Errorf("delegation for an initiative: got initiatives %+v, want that one", list.Items)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": apollo.ID, "initiativeId": initiative.ID})
-	if !w.may(byInitiative, "get-project", get(apollo)) || w.may(byInitiative, "get-project", get(gemini)) {
+	if !w.isAllowed(byInitiative, "get-project", get(apollo)) || w.isAllowed(byInitiative, "get-project", get(gemini)) {
 		t.Error("delegation for an initiative: want access to its current projects only")
 	}
 
 	uncleared := w.person(person{})
-	w.lend(w.manager, uncleared, []string{"projects.read"})
+	w.createDelegation(w.manager, uncleared, []string{"projects.read"})
 	w.refused(fault.CodeNotFound, uncleared, "get-project", get(secret))
 	readOnly := w.person(person{caveats: []string{"read-only"}})
-	w.lend(w.manager, readOnly, []string{"projects.read", "project.update"})
-	if !w.may(readOnly, "get-project", get(gemini)) || w.may(readOnly, "update-project", fields{"projectId": gemini.ID, "status": "ON_HOLD"}) {
+	w.createDelegation(w.manager, readOnly, []string{"projects.read", "project.update"})
+	if !w.isAllowed(readOnly, "get-project", get(gemini)) || w.isAllowed(readOnly, "update-project", fields{"projectId": gemini.ID, "status": "ON_HOLD"}) {
 		t.Error("read-only caveat of the delegate: want reads allowed and writes denied")
 	}
 	narrowed := w.person(person{caveats: []string{"project:" + string(gemini.ID)}})
-	w.lend(w.manager, narrowed, []string{"projects.read"})
-	if w.may(narrowed, "get-project", get(apollo)) || !w.may(narrowed, "get-project", get(gemini)) {
+	w.createDelegation(w.manager, narrowed, []string{"projects.read"})
+	if w.isAllowed(narrowed, "get-project", get(apollo)) || !w.isAllowed(narrowed, "get-project", get(gemini)) {
 		t.Error("project caveat of the delegate: want access to Gemini only")
 	}
 
@@ -203,8 +203,8 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 	lead := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{gemini.ID}})
 	w.refused(fault.CodeForbidden, lead, "create-delegation", fields{"delegate": byProject.id, "permissions": []string{"projects.read"}, "until": "2099-01-01T00:00:00Z"})
 	helper := w.person(person{})
-	w.lend(lead, helper, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": gemini.ID})
-	if w.may(helper, "get-project", get(apollo)) || !w.may(helper, "get-project", get(gemini)) {
+	w.createDelegation(lead, helper, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": gemini.ID})
+	if w.isAllowed(helper, "get-project", get(apollo)) || !w.isAllowed(helper, "get-project", get(gemini)) {
 		t.Error("delegation by Gemini's manager: want access to Gemini only")
 	}
 }
@@ -217,11 +217,11 @@ func TestDelegation_OwnPermissionRefersToDelegatorAndCannotBeRedelegated(t *test
 	p := w.project("Apollo")
 	delegator, delegate, third := w.person(person{roles: []string{"Own Reader", "Member"}}), w.person(person{}), w.person(person{roles: []string{"Member"}})
 	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": delegator.id}), w.task(p, "Unassigned")
-	w.lend(delegator, delegate, []string{"task.update.own"})
-	if !w.may(delegate, "update-task", fields{"projectId": p.ID, "task": assigned.Key, "progress": 5}) {
+	w.createDelegation(delegator, delegate, []string{"task.update.own"})
+	if !w.isAllowed(delegate, "update-task", fields{"projectId": p.ID, "task": assigned.Key, "progress": 5}) {
 		t.Error("update of the delegator's task: got denied, want allowed")
 	}
-	if w.may(delegate, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5}) {
+	if w.isAllowed(delegate, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5}) {
 		t.Error("update of another task: got allowed, want denied")
 	}
 	w.refused(fault.CodeForbidden, delegate, "create-delegation", fields{"delegate": third.id, "permissions": []string{"task.update.own"}, "until": "2099-01-01T00:00:00Z"})
@@ -278,7 +278,7 @@ func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 	// An administrator can delegate another user's permissions, but only those the user
 	// has.
 	admin, member := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}})
-	d := w.lend(admin, delegate, []string{"tasks.read"}, fields{"delegator": member.id})
+	d := w.createDelegation(admin, delegate, []string{"tasks.read"}, fields{"delegator": member.id})
 	if d.DelegatorID != member.id || d.CreatedBy != admin.id {
 		t.Errorf("delegation created by an administrator: got %+v", d)
 	}
@@ -297,11 +297,11 @@ func TestListDelegations_FiltersByCallerAndState(t *testing.T) {
 	admin, member, delegate, other := w.person(person{roles: []string{"Admin"}, clearance: "SECRET"}), w.person(person{roles: []string{"Member"}}),
 		w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
 	later := time.Now().Add(time.Minute).Format(time.RFC3339)
-	a := w.lend(member, delegate, []string{"tasks.read"})
-	b := w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"from": later})
-	c := w.lend(w.manager, other, []string{"tasks.read"})
+	a := w.createDelegation(member, delegate, []string{"tasks.read"})
+	b := w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"from": later})
+	c := w.createDelegation(w.manager, other, []string{"tasks.read"})
 	secret := w.project("Secret", fields{"classification": "SECRET"})
-	hidden := w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": secret.ID})
+	hidden := w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": secret.ID})
 	do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": c.ID})
 	ids := func(who *person, in fields) []op.UUID {
 		var got []op.UUID
@@ -364,7 +364,7 @@ SELECT CASE WHEN n % 10 = 0 THEN $1 ELSE md5('t' || n % 200)::uuid END, md5('d' 
        '{tasks.read}', now() - interval '1 day', now() + (n % 3 - 1) * interval '12 hours', md5('u' || n % 5000)::uuid, now()
 FROM generate_series(1, 40000) n`, w.acme)
 	admin, member, delegate := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}}), w.person(person{})
-	d := w.lend(member, delegate, []string{"tasks.read"})
+	d := w.createDelegation(member, delegate, []string{"tasks.read"})
 	w.exec(`ANALYZE projects.delegations`)
 	e := &ear{}
 	w.listening(e)

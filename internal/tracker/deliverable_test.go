@@ -11,8 +11,8 @@ import (
 	"parapet/internal/op"
 )
 
-// deliverable creates a deliverable with two criteria and the given status.
-func (w *world) deliverable(p *contract.Project, status string, more ...fields) *contract.Deliverable {
+// createDeliverable creates a deliverable with two criteria and the given status.
+func (w *world) createDeliverable(p *contract.Project, status string, more ...fields) *contract.Deliverable {
 	w.t.Helper()
 	d := do[contract.Deliverable](w, w.manager, "create-deliverable", merge(fields{"projectId": p.ID, "title": "Flight plan", "criteria": []string{"Complete", "Signed"}}, more...))
 	at := fields{"projectId": p.ID, "deliverableId": d.ID}
@@ -36,9 +36,9 @@ func (w *world) deliverable(p *contract.Project, status string, more ...fields) 
 
 func (w *world) addDeliverables(p *contract.Project, s *scene) {
 	w.t.Helper()
-	draft, review := w.deliverable(p, "DRAFT"), w.deliverable(p, "UNDER_REVIEW")
-	s.draft, s.submitted, s.revised = draft.ID, w.deliverable(p, "SUBMITTED").ID, w.deliverable(p, "REVISED").ID
-	s.reviewed, s.failing, s.criterion = review.ID, review.Criteria[0].ID, draft.Criteria[0].ID
+	draft, review := w.createDeliverable(p, "DRAFT"), w.createDeliverable(p, "UNDER_REVIEW")
+	s.draft, s.submitted, s.revised = draft.ID, w.createDeliverable(p, "SUBMITTED").ID, w.createDeliverable(p, "REVISED").ID
+	s.reviewed, s.failedCriterion, s.criterion = review.ID, review.Criteria[0].ID, draft.Criteria[0].ID
 	s.field = do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Rocket", "type": "TEXT"}).ID
 	s.epic = w.task(p, "Moon", fields{"issueType": "EPIC"}).ID
 }
@@ -54,7 +54,7 @@ func deliverableRequests(s scene) map[string]fields {
 		"get-deliverable":    withID(s.draft), "update-deliverable": withID(s.draft, fields{"title": "Renamed"}),
 		"submit-deliverable": withID(s.revised), "start-deliverable-review": withID(s.submitted),
 		"accept-deliverable": withID(s.reviewed), "revise-deliverable": withID(s.reviewed),
-		"reject-deliverable": withID(s.reviewed, fields{"failedCriteria": []op.UUID{s.failing}}),
+		"reject-deliverable": withID(s.reviewed, fields{"failedCriteria": []op.UUID{s.failedCriterion}}),
 		"delete-deliverable": withID(s.draft),
 		"list-criteria":      {"projectId": s.project},
 		"create-criterion":   {"projectId": s.project, "deliverableId": s.draft, "text": "x"},
@@ -138,7 +138,7 @@ func TestDeliverable_AllowsOnlyListedTransitions(t *testing.T) {
 			"submit-deliverable": "SUBMITTED", "start-deliverable-review": "UNDER_REVIEW", "accept-deliverable": "ACCEPTED",
 			"reject-deliverable": "REJECTED", "revise-deliverable": "REVISED",
 		} {
-			d := w.deliverable(p, from)
+			d := w.createDeliverable(p, from)
 			in := fields{"projectId": p.ID, "deliverableId": d.ID}
 			if to == "REJECTED" {
 				in["failedCriteria"] = []op.UUID{d.Criteria[0].ID}
@@ -162,7 +162,7 @@ func TestDeliverable_ConcurrentReviewsDecideOnce(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	for range 5 {
-		d := w.deliverable(p, "UNDER_REVIEW")
+		d := w.createDeliverable(p, "UNDER_REVIEW")
 		var wait sync.WaitGroup
 		errs := make([]error, 8)
 		for i := range errs {
@@ -191,7 +191,7 @@ func TestDeliverable_ValidationErrorNamesField(t *testing.T) {
 	p, other := w.project("Apollo"), w.project("Gemini")
 	unassignable := w.person(person{roles: []string{"Guest Customer"}})
 	foreign := w.task(other, "Other")
-	d, otherDeliverable := w.deliverable(p, "UNDER_REVIEW"), w.deliverable(p, "DRAFT")
+	d, otherDeliverable := w.createDeliverable(p, "UNDER_REVIEW"), w.createDeliverable(p, "DRAFT")
 	for _, c := range []struct {
 		name, field string
 		in          fields
@@ -240,7 +240,7 @@ func TestListDeliverables_NewestFirst(t *testing.T) {
 		if i%2 == 0 {
 			more["taskId"] = task.ID
 		}
-		want = append([]op.UUID{w.deliverable(p, []string{"DRAFT", "SUBMITTED"}[i/5], more).ID}, want...)
+		want = append([]op.UUID{w.createDeliverable(p, []string{"DRAFT", "SUBMITTED"}[i/5], more).ID}, want...)
 	}
 	list := func(in fields) (ids []op.UUID) {
 		for cursor := ""; ; {
@@ -279,7 +279,7 @@ func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 	p, other := w.project("Apollo"), w.project("Gemini")
 	member := w.person(person{roles: []string{"Member"}})
 	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": member.id}), w.task(p, "Unassigned")
-	d := w.deliverable(p, "DRAFT")
+	d := w.createDeliverable(p, "DRAFT")
 	k := do[contract.Criterion](w, member, "create-criterion", fields{"projectId": p.ID, "taskId": assigned.ID, "text": " Lands softly "})
 	if k.Text != "Lands softly" || k.TaskID != assigned.ID || k.Met {
 		t.Errorf("got %+v", k)

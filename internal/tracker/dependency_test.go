@@ -15,21 +15,21 @@ import (
 	"parapet/internal/uid"
 )
 
-// depend adds a dependency: task depends on the task on.
-func (w *world) depend(task, on *contract.Task) *contract.Dependency {
+// addDependency adds a dependency: task depends on the task on.
+func (w *world) addDependency(task, on *contract.Task) *contract.Dependency {
 	w.t.Helper()
 	return do[contract.Dependency](w, w.manager, "add-dependency", fields{"projectId": task.ProjectID, "task": task.ID, "dependsOn": on.ID})
 }
 
-// ends lists a task's dependencies as the caller sees them, for example "by APO-1,
-// blocks APO-2".
-func (w *world) ends(who *person, task *contract.Task) string {
+// dependencyKeys lists a task's dependencies as the caller sees them, for example
+// "by APO-1, blocks APO-2".
+func (w *world) dependencyKeys(who *person, task *contract.Task) string {
 	w.t.Helper()
 	page := do[op.Page[contract.Dependency]](w, who, "list-dependencies", fields{"projectId": task.ProjectID, "task": task.ID})
-	return ends(page.Items)
+	return formatDependencies(page.Items)
 }
 
-func ends(list []contract.Dependency) string {
+func formatDependencies(list []contract.Dependency) string {
 	var names []string
 	for _, d := range list {
 		names = append(names, map[string]string{contract.DirectionBlockedBy: "by ", contract.DirectionBlocks: "blocks "}[d.Direction]+d.Task.Key)
@@ -52,15 +52,15 @@ func TestDependency_AddListRemove(t *testing.T) {
 		t.Errorf("adding it again: got %+v, want %+v", again, added)
 	}
 	w.wantTrail(1, "task.dependency_added", contract.EventTaskDependencyAdded, a.ID)
-	w.depend(a, b)
-	w.depend(b, far)
+	w.addDependency(a, b)
+	w.addDependency(b, far)
 	for task, want := range map[*contract.Task]string{a: "by GEM-1, by APO-2", b: "by GEM-1, blocks APO-1", far: "blocks APO-1, blocks APO-2"} {
-		if got := w.ends(w.manager, task); got != want {
+		if got := w.dependencyKeys(w.manager, task); got != want {
 			t.Errorf("dependencies of %s: got %s, want %s", task.Key, got, want)
 		}
 	}
 	only := do[op.Page[contract.Dependency]](w, w.manager, "list-dependencies", fields{"projectId": p.ID, "task": b.Key, "direction": "BLOCKS"})
-	if got := ends(only.Items); got != "blocks APO-1" {
+	if got := formatDependencies(only.Items); got != "blocks APO-1" {
 		t.Errorf("direction BLOCKS: got %s, want blocks APO-1", got)
 	}
 	counts := func(task *contract.Task) string {
@@ -128,11 +128,11 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 	w := newWorld(t)
 	p, secret := w.project("Apollo", fields{"prefix": "APO"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
 	a, hush, hidden := w.task(p, "A"), w.task(secret, "Hush"), w.task(secret, "Hidden")
-	w.depend(a, hush)
-	w.depend(hidden, a)
+	w.addDependency(a, hush)
+	w.addDependency(hidden, a)
 	member := w.person(person{roles: []string{"Member"}})
 	page := do[op.Page[contract.Dependency]](w, member, "list-dependencies", fields{"projectId": p.ID, "task": a.Key})
-	if got := ends(page.Items); got != "by REDACTED, blocks REDACTED" {
+	if got := formatDependencies(page.Items); got != "by REDACTED, blocks REDACTED" {
 		t.Fatalf("got %s", got)
 	}
 	for _, d := range page.Items {
@@ -150,7 +150,7 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 		w.refused(fault.CodeNotFound, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": id})
 	}
 	do[op.None](w, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": page.Items[0].Task.ID})
-	if got := w.ends(w.manager, a); got != "blocks SEC-2" {
+	if got := w.dependencyKeys(w.manager, a); got != "blocks SEC-2" {
 		t.Errorf("remaining dependencies: got %s, want blocks SEC-2", got)
 	}
 }
@@ -160,9 +160,9 @@ func TestAddDependency_RejectsCycleAndListsItsKeys(t *testing.T) {
 	w := newWorld(t)
 	p, secret := w.project("Apollo", fields{"prefix": "APO"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
 	a, b, c, hush := w.task(p, "A"), w.task(p, "B"), w.task(p, "C"), w.task(secret, "Hush")
-	w.depend(a, b)
-	w.depend(b, hush)
-	w.depend(hush, c)
+	w.addDependency(a, b)
+	w.addDependency(b, hush)
+	w.addDependency(hush, c)
 	member := w.person(person{roles: []string{"Member"}})
 	for _, try := range []struct {
 		who      *person
@@ -178,7 +178,7 @@ func TestAddDependency_RejectsCycleAndListsItsKeys(t *testing.T) {
 			t.Errorf("%s depends on %s: got message %q and cycle %s, want cycle %s", try.task.Key, try.on.Key, f.Message, got, try.want)
 		}
 	}
-	w.depend(a, c)
+	w.addDependency(a, c)
 }
 
 // Concurrent calls add dependencies that together form a cycle. Exactly one of them must
@@ -229,10 +229,10 @@ func TestListDependencies_PaginatesWithoutDuplicates(t *testing.T) {
 	for i := range 9 {
 		task := w.task(p, fmt.Sprint("Task ", i))
 		if i%3 == 0 {
-			w.depend(task, hub)
+			w.addDependency(task, hub)
 			want = append(want, "blocks "+task.Key)
 		} else {
-			w.depend(hub, task)
+			w.addDependency(hub, task)
 			want = append(want, "by "+task.Key)
 		}
 	}
@@ -245,7 +245,7 @@ func TestListDependencies_PaginatesWithoutDuplicates(t *testing.T) {
 			in["direction"] = direction
 			filtered = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return (direction == "BLOCKS") != strings.HasPrefix(s, "blocks") })
 		}
-		if got := ends(walk[contract.Dependency](t, w, w.manager, "list-dependencies", in, limit)); got != strings.Join(filtered, ", ") {
+		if got := formatDependencies(walk[contract.Dependency](t, w, w.manager, "list-dependencies", in, limit)); got != strings.Join(filtered, ", ") {
 			t.Fatalf("%v with limit %d: got %s, want %v", in, limit, got, filtered)
 		}
 	})

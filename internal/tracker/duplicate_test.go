@@ -80,12 +80,12 @@ func TestCreateTask_RejectsTitleSimilarToOpenTask(t *testing.T) {
 		first.ID: `{"outcome":"NONE","overridden":false,"candidates":[]}`, sub.ID: ``, again.ID: `{"outcome":"NONE","overridden":false,"candidates":[]}`,
 		allowed.ID: fmt.Sprintf(`{"outcome":"FOUND","overridden":true,"candidates":[{"id":"%s","similarity":1}]}`, again.ID),
 	} {
-		w.wantCheck(id, want)
+		w.wantDuplicateCheck(id, want)
 	}
 }
 
-// wantCheck compares the duplicateCheck of a task's audit entry with want.
-func (w *world) wantCheck(task op.UUID, want string) {
+// wantDuplicateCheck compares the duplicateCheck of a task's audit entry with want.
+func (w *world) wantDuplicateCheck(task op.UUID, want string) {
 	w.t.Helper()
 	var got string
 	err := w.owner.QueryRow(w.t.Context(), `SELECT coalesce(changes->>'duplicateCheck', '') FROM audit.entries WHERE action = 'task.created' AND resource_id = $1`, string(task)).Scan(&got)
@@ -107,7 +107,7 @@ func TestDuplicateCheck_IgnoresUnreadableTasks(t *testing.T) {
 	unreadable := w.task(p, "Fix the login page")
 	creator := w.person(person{roles: []string{"Blind Creator"}})
 	created := do[contract.Task](w, creator, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
-	w.wantCheck(created.ID, `{"outcome":"NONE","overridden":false,"candidates":[]}`)
+	w.wantDuplicateCheck(created.ID, `{"outcome":"NONE","overridden":false,"candidates":[]}`)
 	both := candidates(w.refused(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page!"}))
 	if len(both) != 2 || (both[0].ID != unreadable.ID && both[1].ID != unreadable.ID) {
 		t.Errorf("candidates for the manager: got %+v, want both tasks", both)
@@ -122,7 +122,7 @@ func TestDuplicateCheck_CanBeDisabled(t *testing.T) {
 	p := w.project("Apollo")
 	for range 2 {
 		task := do[contract.Task](w, w.manager, "create-task", fields{"projectId": p.ID, "title": "The same"})
-		w.wantCheck(task.ID, "")
+		w.wantDuplicateCheck(task.ID, "")
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"parapet/internal/op"
 )
 
-// export returns all items of a project, requested in pages of limit.
-func (w *world) export(who *person, p *contract.Project, limit int) []contract.ImportItem {
+// exportAll returns all items of a project, requested in pages of limit.
+func (w *world) exportAll(who *person, p *contract.Project, limit int) []contract.ImportItem {
 	w.t.Helper()
 	var items []contract.ImportItem
 	for cursor := ""; ; {
@@ -30,7 +30,7 @@ func (w *world) export(who *person, p *contract.Project, limit int) []contract.I
 	}
 }
 
-func text(t testing.TB, v any) string {
+func toJSON(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -39,11 +39,11 @@ func text(t testing.TB, v any) string {
 	return string(b)
 }
 
-// read converts items to request input.
-func read(t testing.TB, items any) []fields {
+// toInput converts items to request input.
+func toInput(t testing.TB, items any) []fields {
 	t.Helper()
 	var list []fields
-	if err := json.Unmarshal([]byte(text(t, items)), &list); err != nil {
+	if err := json.Unmarshal([]byte(toJSON(t, items)), &list); err != nil {
 		t.Fatal(err)
 	}
 	return list
@@ -67,22 +67,22 @@ func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 	if out := w.take(p, items...); out.Created != len(items) {
 		t.Fatalf("got %+v", out)
 	}
-	want := read(t, items)
+	want := toInput(t, items)
 	for _, limit := range []int{1, 3, 200} {
-		if got := w.export(w.manager, p, limit); text(t, read(t, got)) != text(t, want) {
-			t.Errorf("export with limit %d: got\n%s\nwant\n%s", limit, text(t, got), text(t, want))
+		if got := w.exportAll(w.manager, p, limit); toJSON(t, toInput(t, got)) != toJSON(t, want) {
+			t.Errorf("export with limit %d: got\n%s\nwant\n%s", limit, toJSON(t, got), toJSON(t, want))
 		}
 	}
 	// Import the export into another project and export it again; then import it into
 	// the original project.
 	other := w.project("Gemini")
-	if out := w.take(other, read(t, w.export(w.manager, p, 200))...); out.Created != len(items) {
+	if out := w.take(other, toInput(t, w.exportAll(w.manager, p, 200))...); out.Created != len(items) {
 		t.Fatalf("got %+v", out)
 	}
-	if got := w.export(w.manager, other, 200); text(t, read(t, got)) != text(t, want) {
-		t.Errorf("export of the second project: got\n%s\nwant\n%s", text(t, got), text(t, want))
+	if got := w.exportAll(w.manager, other, 200); toJSON(t, toInput(t, got)) != toJSON(t, want) {
+		t.Errorf("export of the second project: got\n%s\nwant\n%s", toJSON(t, got), toJSON(t, want))
 	}
-	if out := w.take(p, read(t, w.export(w.manager, p, 200))...); out.Unchanged != len(items) {
+	if out := w.take(p, toInput(t, w.exportAll(w.manager, p, 200))...); out.Unchanged != len(items) {
 		t.Errorf("import into the original project: got %+v, want all unchanged", out)
 	}
 }
@@ -103,18 +103,18 @@ func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	for _, id := range []op.UUID{local.ID, far.ID} {
 		do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": id}, taskInput))
 	}
-	items := w.export(w.manager, p, 200)
+	items := w.exportAll(w.manager, p, 200)
 	a, localItem := items[0], items[4]
 	if a.ID != "a" || a.Title != "A2" || a.Status != "DONE" || *a.Priority != 0 || a.IssueType != "event" || !slices.Equal(a.Labels, []string{"n"}) ||
 		a.ClosedAt == nil || a.CreatedAt == nil || fmt.Sprint(a.Dependencies) != fmt.Sprint([]contract.ImportDependency{{DependsOnID: "c", Type: "blocks"}, {DependsOnID: string(local.ID), Type: "blocks"}}) {
-		t.Errorf("changed imported task: got item %s", text(t, a))
+		t.Errorf("changed imported task: got item %s", toJSON(t, a))
 	}
 	if localItem.ID != string(local.ID) || localItem.Title != "Local" || *localItem.Priority != 1 || localItem.IssueType != "feature" || localItem.Status != "DONE" ||
 		!slices.Equal(localItem.Labels, []string{"y", "z"}) || localItem.ClosedAt == nil || !localItem.CreatedAt.Equal(local.CreatedAt) {
-		t.Errorf("task that was not imported: got item %s", text(t, localItem))
+		t.Errorf("task that was not imported: got item %s", toJSON(t, localItem))
 	}
 	// An import into the same project matches tasks that were not imported before.
-	back := read(t, items)
+	back := toInput(t, items)
 	if out := w.take(p, back...); out.Created != 0 || out.Unchanged != 4 || out.Updated != 1 {
 		t.Errorf("got %+v", out)
 	}
@@ -123,15 +123,15 @@ func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	if out := w.take(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != local.Key || out.Waiting != 1 {
 		t.Errorf("got %+v", out)
 	}
-	if again := w.export(w.manager, p, 200); text(t, read(t, again)) != text(t, back) {
-		t.Errorf("export: got\n%s\nwant\n%s", text(t, again), text(t, back))
+	if again := w.exportAll(w.manager, p, 200); toJSON(t, toInput(t, again)) != toJSON(t, back) {
+		t.Errorf("export: got\n%s\nwant\n%s", toJSON(t, again), toJSON(t, back))
 	}
 	back[4]["dependencies"] = nil
 	delete(back[4], "dependencies")
 	if out := w.take(p, back...); out.Updated != 1 {
 		t.Errorf("got %+v", out)
 	}
-	if got := w.ends(w.manager, local); got != "blocks APO-1" {
+	if got := w.dependencyKeys(w.manager, local); got != "blocks APO-1" {
 		t.Errorf("dependencies: got %s, want blocks APO-1", got)
 	}
 	// In another project the ids match no tasks, so all items are created.
@@ -169,7 +169,7 @@ func TestExport_RoundTripsThroughImport(t *testing.T) {
 		if out := w.take(p, items...); out.Created != n {
 			t.Fatalf("got %+v", out)
 		}
-		if got, want := text(w.t, read(w.t, w.export(w.manager, p, 200))), text(w.t, read(w.t, items)); got != want {
+		if got, want := toJSON(w.t, toInput(w.t, w.exportAll(w.manager, p, 200))), toJSON(w.t, toInput(w.t, items)); got != want {
 			t.Fatalf("exported\n%s\nwant\n%s", got, want)
 		}
 	})

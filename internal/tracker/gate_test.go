@@ -9,7 +9,7 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) gateAfter(p, stage op.UUID, name string, more ...fields) *contract.Gate {
+func (w *world) createGateAfter(p, stage op.UUID, name string, more ...fields) *contract.Gate {
 	w.t.Helper()
 	return do[contract.Gate](w, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stage, "name": name}, more...))
 }
@@ -24,20 +24,20 @@ func gateRequests(s scene) map[string]fields {
 	}
 }
 
-// pipeline creates three stages with gates after the first two.
-func (w *world) pipeline(p op.UUID) (stages [3]*contract.Stage, gates [2]*contract.Gate) {
+// createPipeline creates three stages with gates after the first two.
+func (w *world) createPipeline(p op.UUID) (stages [3]*contract.Stage, gates [2]*contract.Gate) {
 	w.t.Helper()
 	for i, name := range []string{"Design", "Build", "Launch"} {
 		stages[i] = w.stage(p, name)
 	}
 	for i := range gates {
-		gates[i] = w.gateAfter(p, stages[i].ID, "Review of "+stages[i].Name, fields{"criteria": []string{"drawn", "costed"}})
+		gates[i] = w.createGateAfter(p, stages[i].ID, "Review of "+stages[i].Name, fields{"criteria": []string{"drawn", "costed"}})
 	}
 	return stages, gates
 }
 
-// statuses returns the statuses of the project's stages and gates, in order.
-func (w *world) statuses(p op.UUID) string {
+// stageAndGateStatuses returns the statuses of the project's stages and gates, in order.
+func (w *world) stageAndGateStatuses(p op.UUID) string {
 	w.t.Helper()
 	text := ""
 	for _, s := range do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages {
@@ -53,7 +53,7 @@ func TestGate_CreateUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	g := gates[0]
 	if g.Name != "Review of Design" || g.StageID != stages[0].ID || g.Status != "PENDING" || len(g.Criteria) != 2 || g.Reviews == nil || g.DecidedAt != nil {
 		t.Errorf("got %+v", g)
@@ -97,7 +97,7 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	do[contract.Stage](w, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[0].ID})
 	// A stage cannot start until the gate before it has passed.
 	f := w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
@@ -118,7 +118,7 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	w.wantTrail(1, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[0].ID)
-	if got := w.statuses(p); got != "in-progress PASSED in-progress PENDING planned " {
+	if got := w.stageAndGateStatuses(p); got != "in-progress PASSED in-progress PENDING planned " {
 		t.Errorf("got %s", got)
 	}
 	// A second PASS does not change a stage that is already in progress.
@@ -128,7 +128,7 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	}
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	// A gate after the last stage starts no stage.
-	last := w.gateAfter(p, stages[2].ID, "Landing")
+	last := w.createGateAfter(p, stages[2].ID, "Landing")
 	if out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{"projectId": p, "gateId": last.ID, "vote": "PASS"}); out.Progressed != nil || out.Gate.Status != "PASSED" {
 		t.Errorf("got %+v", out)
 	}
@@ -138,7 +138,7 @@ func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	for vote, status := range map[string]string{"FAIL": "FAILED", "HOLD": "HELD"} {
 		out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
 		if out.Gate.Status != status || out.Progressed != nil {
@@ -152,7 +152,7 @@ func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 	// A later vote does not stop a stage that a PASS started.
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "FAIL"})
-	if got := w.statuses(p); got != "planned FAILED in-progress PENDING planned " {
+	if got := w.stageAndGateStatuses(p); got != "planned FAILED in-progress PENDING planned " {
 		t.Errorf("got %s", got)
 	}
 }
@@ -161,7 +161,7 @@ func TestReviewGate_LaterVoteReplacesEarlierVote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	_, gates := w.pipeline(p)
+	_, gates := w.createPipeline(p)
 	reviewer, second := w.person(person{roles: []string{"Reviewer"}}), w.person(person{roles: []string{"Reviewer"}})
 	vote := func(who *person, vote string) *contract.GateReviewOutcome {
 		return do[contract.GateReviewOutcome](w, who, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
@@ -189,7 +189,7 @@ func TestReviewGate_WaiveRequiresPermissionAndReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	in := fields{"projectId": p, "gateId": gates[0].ID, "vote": "WAIVE", "reason": "Known good."}
 	reviewer := w.person(person{roles: []string{"Reviewer"}})
 	if f := w.refused(fault.CodeForbidden, reviewer, "review-gate", in); f.Permission != contract.PermGatesWaive {
@@ -219,7 +219,7 @@ func TestReviewGate_ConcurrentPassesStartNextStageOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	var all sync.WaitGroup
 	started := make(chan bool, 16)
 	reviewers := make([]*person, 16)
