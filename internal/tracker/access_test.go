@@ -8,49 +8,48 @@ import (
 	"parapet/internal/op"
 )
 
-// scene is what the denial test's requests are about: one of everything, in one
-// project where it lies in one. Each noun has a field and its requests in a
-// function beside its own tests.
+// scene holds the ids of one record of each type, in one project. The requests of the
+// denial test refer to them.
 type scene struct {
-	project, task, initiative, stage, gate, repo                         op.UUID
-	epic, draft, submitted, reviewed, revised, criterion, failing, field op.UUID
-	issue, comment, timeEntry                                            op.UUID
-	// delegation is the manager's, in the project; delegate is who received it.
-	delegation, delegate  op.UUID
-	asking, decision, run op.UUID
+	project, task, initiative, stage, gate, repo                                 op.UUID
+	epic, draft, submitted, reviewed, revised, criterion, failedCriterion, field op.UUID
+	issue, comment, timeEntry                                                    op.UUID
+	// delegation is a delegation of the manager in the project to delegate.
+	delegation, delegate        op.UUID
+	awaitingTask, decision, run op.UUID
 }
 
-// scene makes one of everything in the tier.
-func (w *world) scene(name, tier string) scene {
+// createScene creates one record of each type with the classification.
+func (w *world) createScene(name, classification string) scene {
 	w.t.Helper()
-	p := w.project(name, fields{"classification": tier})
+	p := w.project(name, fields{"classification": classification})
 	stage := w.stage(p.ID, "Design").ID
 	s := scene{
 		project: p.ID, task: w.task(p, "Land").ID,
-		initiative: w.initiative(name, fields{"classification": tier}).ID,
-		stage:      stage, gate: w.gateAfter(p.ID, stage, "Review").ID,
+		initiative: w.initiative(name, fields{"classification": classification}).ID,
+		stage:      stage, gate: w.createGateAfter(p.ID, stage, "Review").ID,
 		repo: w.bind(p.ID, "/src/"+name).ID,
 	}
 	w.addDeliverables(p, &s)
 	w.addIssue(p, &s)
 	delegate := w.person(person{})
 	s.delegate = delegate.id
-	s.delegation = w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
+	s.delegation = w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
 	w.addDecision(p, &s)
 	return s
 }
 
-// requests gives, for every operation, a request on the scene that a project
-// manager of the tenant could make.
+// requests returns for each operation a request on the scene that a project manager of
+// the tenant may make.
 func requests(s scene) map[string]fields {
 	all := map[string]fields{}
-	for _, of := range []func(scene) map[string]fields{
+	for _, requestsOf := range []func(scene) map[string]fields{
 		projectRequests, initiativeRequests, stageRequests, gateRequests, overviewRequests, repoRequests,
 		deliverableRequests,
 		issueRequests, delegationRequests,
 		decisionRequests, runRequests,
 	} {
-		for name, in := range of(s) {
+		for name, in := range requestsOf(s) {
 			all[name] = in
 		}
 	}
@@ -84,39 +83,39 @@ func projectRequests(s scene) map[string]fields {
 	}
 }
 
-// snapshot is what must stay as it is when everything was refused.
-func (w *world) snapshot() [4]int {
+// countRecords counts records that must not change when requests are denied.
+func (w *world) countRecords() [4]int {
 	return [4]int{
 		w.count(`SELECT count(*) FROM projects.projects WHERE name <> 'Renamed'`), w.count(`SELECT count(*) FROM projects.tasks WHERE title <> 'Renamed'`),
 		w.count(`SELECT count(*) FROM audit.entries`), w.count(`SELECT count(*) FROM events.outbox`),
 	}
 }
 
-func TestEveryOperationIsDenied(t *testing.T) {
+func TestOperations_DeniedWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	here, secret, nowhere := w.scene("Apollo", "UNCLASSIFIED"), w.scene("Secret", "SECRET"), sceneOf(w.acme)
-	nobody := w.person(person{})
-	elsewhere := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.project("Elsewhere"))}})
-	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
+	readable, secret, missing := w.createScene("Apollo", "UNCLASSIFIED"), w.createScene("Secret", "SECRET"), sceneWithID(w.acme)
+	withoutRole := w.person(person{})
+	otherProject := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.project("Gemini"))}})
+	otherTenant := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
 	uncleared := w.person(person{roles: []string{"Project Manager"}})
 	readOnly := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}})
-	odd := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"moon-phase:full"}})
-	before := w.snapshot()
+	unknownCaveat := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"moon-phase:full"}})
+	before := w.countRecords()
 
 	for name, o := range w.operations {
 		if o.Access == op.Authenticated {
-			continue // it needs no permission of its own
+			continue // requires no permission
 		}
-		in := requests(here)[name]
+		in := requests(readable)[name]
 		if in == nil {
-			t.Errorf("%s has no denial test", name)
+			t.Errorf("%s has no request in the denial test", name)
 			continue
 		}
 		permission := o.Grant
-		for _, who := range []*person{nobody, odd} {
+		for _, who := range []*person{withoutRole, unknownCaveat} {
 			if f := w.refused(fault.CodeForbidden, who, name, in); f.Permission != permission {
-				t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
+				t.Errorf("%s: got permission %q, want %q", name, f.Permission, permission)
 			}
 		}
 		if o.Effect.Changes() {
@@ -124,89 +123,89 @@ func TestEveryOperationIsDenied(t *testing.T) {
 		}
 		switch name {
 		case "create-project", "create-initiative":
-			w.refused(fault.CodeForbidden, elsewhere, name, in)
+			w.refused(fault.CodeForbidden, otherProject, name, in)
 			continue
 		case "list-projects":
-			if got := do[op.Page[contract.ProjectSummary]](w, stranger, name, in); len(got.Items) != 0 {
-				t.Errorf("a stranger lists %d projects", len(got.Items))
+			if got := do[op.Page[contract.ProjectSummary]](w, otherTenant, name, in); len(got.Items) != 0 {
+				t.Errorf("user of another tenant: got %d projects, want 0", len(got.Items))
 			}
-			if got := do[op.Page[contract.ProjectSummary]](w, elsewhere, name, in); len(got.Items) != 1 || got.Items[0].Name != "Elsewhere" {
-				t.Errorf("one project's manager lists %+v", got.Items)
+			if got := do[op.Page[contract.ProjectSummary]](w, otherProject, name, in); len(got.Items) != 1 || got.Items[0].Name != "Gemini" {
+				t.Errorf("manager of Gemini: got projects %+v, want Gemini", got.Items)
 			}
 			if got := do[op.Page[contract.ProjectSummary]](w, uncleared, name, in); len(got.Items) != 2 {
-				t.Errorf("without clearance %d projects show, want 2", len(got.Items))
+				t.Errorf("user without clearance: got %d projects, want 2", len(got.Items))
 			}
 			continue
 		case "list-delegations":
-			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 0, w.manager: 2} {
+			for who, want := range map[*person]int{otherTenant: 0, otherProject: 0, uncleared: 0, w.manager: 2} {
 				if got := do[op.Page[contract.Delegation]](w, who, name, in); len(got.Items) != want {
-					t.Errorf("%v of %d delegations show, want %d", who.roles, len(got.Items), want)
+					t.Errorf("roles %v: got %d delegations, want %d", who.roles, len(got.Items), want)
 				}
 			}
 			continue
 		case "list-runs":
-			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 1, w.manager: 2} {
+			for who, want := range map[*person]int{otherTenant: 0, otherProject: 0, uncleared: 1, w.manager: 2} {
 				if got := do[op.Page[contract.AgentRunSummary]](w, who, name, in); len(got.Items) != want {
-					t.Errorf("%v of %d runs show, want %d", who.roles, len(got.Items), want)
+					t.Errorf("roles %v: got %d runs, want %d", who.roles, len(got.Items), want)
 				}
 			}
 			continue
 		case "list-initiatives":
-			for who, want := range map[*person]int{stranger: 0, elsewhere: 0, uncleared: 1, w.manager: 2} {
+			for who, want := range map[*person]int{otherTenant: 0, otherProject: 0, uncleared: 1, w.manager: 2} {
 				if got := do[op.Page[contract.Initiative]](w, who, name, in); len(got.Items) != want {
-					t.Errorf("%v of %d initiatives show, want %d", who.roles, len(got.Items), want)
+					t.Errorf("roles %v: got %d initiatives, want %d", who.roles, len(got.Items), want)
 				}
 			}
 			continue
 		case "find-project", "initiative", "list-epic-children":
-			w.refused(fault.CodeNotFound, elsewhere, name, in)
+			w.refused(fault.CodeNotFound, otherProject, name, in)
 		default:
-			if f := w.refused(fault.CodeForbidden, elsewhere, name, in); f.Permission != permission {
-				t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
+			if f := w.refused(fault.CodeForbidden, otherProject, name, in); f.Permission != permission {
+				t.Errorf("%s: got permission %q, want %q", name, f.Permission, permission)
 			}
 		}
-		// What is another tenant's, above the clearance, or not there at all is
-		// one and the same.
-		foreign := w.refused(fault.CodeNotFound, stranger, name, in)
-		above := w.refused(fault.CodeNotFound, uncleared, name, requests(secret)[name])
-		absent := w.refused(fault.CodeNotFound, w.manager, name, requests(nowhere)[name])
-		if foreign.Message != absent.Message || above.Message != absent.Message {
-			t.Errorf("%s: the answers differ: %q, %q, %q", name, foreign.Message, above.Message, absent.Message)
+		// Records of another tenant, records above the clearance and missing records
+		// must return the same error.
+		foreign := w.refused(fault.CodeNotFound, otherTenant, name, in)
+		aboveClearance := w.refused(fault.CodeNotFound, uncleared, name, requests(secret)[name])
+		absent := w.refused(fault.CodeNotFound, w.manager, name, requests(missing)[name])
+		if foreign.Message != absent.Message || aboveClearance.Message != absent.Message {
+			t.Errorf("%s: error messages differ: other tenant %q, above clearance %q, missing %q", name, foreign.Message, aboveClearance.Message, absent.Message)
 		}
 	}
-	if after := w.snapshot(); after != before {
-		t.Errorf("refused requests left something: %v, before %v", after, before)
+	if after := w.countRecords(); after != before {
+		t.Errorf("counts after denied requests: got %v, want %v", after, before)
 	}
 }
 
-// sceneOf has the same id wherever one belongs.
-func sceneOf(id op.UUID) scene {
+// sceneWithID returns a scene that has the id in all its fields.
+func sceneWithID(id op.UUID) scene {
 	return scene{
 		project: id, task: id, initiative: id, stage: id, gate: id, repo: id,
-		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failing: id, field: id,
+		epic: id, draft: id, submitted: id, reviewed: id, revised: id, criterion: id, failedCriterion: id, field: id,
 		issue: id, comment: id, timeEntry: id, delegation: id, delegate: id,
-		asking: id, decision: id, run: id,
+		awaitingTask: id, decision: id, run: id,
 	}
 }
 
 func uidOf(p *contract.Project) op.UUID { return p.ID }
 
-func TestOwnPermissionsReachWhatIsOwn(t *testing.T) {
+func TestOwnPermission_AppliesOnlyToOwnRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
-	own := w.person(person{roles: []string{"Own Reader"}})
-	mine, theirs := w.task(p, "Mine", fields{"assignee": own.id}), w.task(p, "Theirs")
-	do[contract.Task](w, own, "update-task", fields{"projectId": p.ID, "task": mine.Key, "progress": 5})
-	w.refused(fault.CodeForbidden, own, "update-task", fields{"projectId": p.ID, "task": theirs.Key, "progress": 5})
-	w.refused(fault.CodeForbidden, own, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
-	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": own.id})
-	do[contract.Project](w, own, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
+	user := w.person(person{roles: []string{"Own Reader"}})
+	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": user.id}), w.task(p, "Unassigned")
+	do[contract.Task](w, user, "update-task", fields{"projectId": p.ID, "task": assigned.Key, "progress": 5})
+	w.refused(fault.CodeForbidden, user, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5})
+	w.refused(fault.CodeForbidden, user, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
+	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": user.id})
+	do[contract.Project](w, user, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
 }
 
-// Row-level security holds alone: the tracker's role sees no other tenant's rows
-// whatever it asks for, and no row without a tenant.
-func TestTheDatabaseKeepsTenantsApart(t *testing.T) {
+// Checks row-level security without the executor: the tracker's database role sees no
+// rows of another tenant, and no rows if no tenant is set.
+func TestRowLevelSecurity_SeparatesTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -221,15 +220,15 @@ func TestTheDatabaseKeepsTenantsApart(t *testing.T) {
 		for _, table := range []string{"projects", "statuses", "counters", "tasks", "import_items", "import_links", "deliverables", "criteria", "custom_fields", "custom_field_values"} {
 			var n int
 			if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM projects.`+table).Scan(&n); err != nil || n != 0 {
-				t.Errorf("tenant %q sees %d rows of %s (%v)", tenant, n, table, err)
+				t.Errorf("tenant %q: got %d rows of %s (%v), want 0", tenant, n, table, err)
 			}
 		}
 		tag, err := tx.Exec(t.Context(), `UPDATE projects.tasks SET title = 'x' WHERE id = $1`, task.ID)
 		if err != nil || tag.RowsAffected() != 0 {
-			t.Errorf("tenant %q changes a foreign task: %v %v", tenant, tag, err)
+			t.Errorf("tenant %q updated a task of another tenant: %v %v", tenant, tag, err)
 		}
 		if _, err := tx.Exec(t.Context(), `INSERT INTO projects.counters (tenant_id, project_id) VALUES ($1, $2)`, w.acme, w.globex); err == nil {
-			t.Errorf("tenant %q writes into another", tenant)
+			t.Errorf("tenant %q inserted a row of another tenant", tenant)
 		}
 		tx.Rollback()
 	}
@@ -238,8 +237,8 @@ func TestTheDatabaseKeepsTenantsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	// What never changes has no privilege to change.
+	// The role has no UPDATE privilege on columns that never change.
 	if _, err := tx.Exec(t.Context(), `UPDATE projects.tasks SET tenant_id = $1`, w.globex); err == nil {
-		t.Error("the tracker may give a task to another tenant")
+		t.Error("the role parapet_tracker can update tasks.tenant_id")
 	}
 }

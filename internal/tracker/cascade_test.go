@@ -12,9 +12,9 @@ import (
 	"parapet/internal/tracker"
 )
 
-// partOf says of the tables whose rows a cascade removes without a decision of
-// their own why that is right: no operation removes such a row by itself.
-var partOf = map[string]string{
+// partOfRecord lists the tables whose rows a cascade deletes without their own policy
+// decision, with the reason. No operation deletes such a row directly.
+var partOfRecord = map[string]string{
 	"statuses":          "a project's statuses are a field of the project",
 	"counters":          "the last task number of a project",
 	"import_items":      "which task an item of another tracker became",
@@ -27,9 +27,9 @@ var partOf = map[string]string{
 	"gate_reviews":      "the votes of a gate",
 }
 
-// withTheirTask names the pairs of deleted and dependent table where the rows are
-// a part of a record that the same cascade authorizes.
-var withTheirTask = map[[2]string]string{
+// partOfAuthorizedRecord lists pairs of deleted and dependent tables whose rows are part
+// of a record that the same cascade authorizes.
+var partOfAuthorizedRecord = map[[2]string]string{
 	{"projects", "custom_field_values"}: "values of the project's tasks",
 	{"tasks", "custom_field_values"}:    "values of the deleted task",
 }
@@ -48,14 +48,14 @@ func (w *world) foreignKeys(schema string) []foreignKey {
 	w.t.Helper()
 	keys, err := postgres.Collect[foreignKey](w.t.Context(), w.owner, foreignKeysSQL, schema)
 	if err != nil || len(keys) == 0 {
-		w.t.Fatalf("%d foreign keys: %v", len(keys), err)
+		w.t.Fatalf("got %d foreign keys: %v", len(keys), err)
 	}
 	return keys
 }
 
-// Every table that a deletion reaches through foreign keys is authorized by it or
-// is a part of what is.
-func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
+// Each table that a deletion reaches through foreign keys must be authorized by the
+// cascade or be part of an authorized record.
+func TestDependentsOf_CoversEveryForeignKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	keys := w.foreignKeys("projects")
@@ -70,14 +70,15 @@ func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
 				}
 				switch {
 				case authorized[k.Child] != nil:
-				case partOf[k.Child] != "":
+				case partOfRecord[k.Child] != "":
 					used[k.Child] = true
-				case withTheirTask[[2]string{root, k.Child}] != "":
+				case partOfAuthorizedRecord[[2]string{root, k.Child}] != "":
 				case k.Child == root && root == "projects":
 				default:
 					t.Errorf("a deletion from %s reaches %s by %s (%s): authorize it in dependentsOf", root, k.Child, k.Name, k.Action)
 				}
-				// Rows that change stay: what refers to them stays as well.
+				// Follow only ON DELETE CASCADE: changed rows are kept, and so are the
+				// rows that refer to them.
 				if k.Action == "c" && !reached[k.Child] {
 					reached[k.Child] = true
 					next = append(next, k.Child)
@@ -90,16 +91,16 @@ func TestCascade_EveryForeignKeyIsAuthorized(t *testing.T) {
 			}
 		}
 	}
-	for table := range partOf {
+	for table := range partOfRecord {
 		if !used[table] {
-			t.Errorf("no deletion reaches %s: it is no part of anything", table)
+			t.Errorf("no deletion reaches %s: remove it from partOf", table)
 		}
 	}
 }
 
-// TestCascade_IdentityDeletesOnlyParts: users, memberships and tenants are never
-// deleted; a role goes with its grants, which are a field of it.
-func TestCascade_IdentityDeletesOnlyParts(t *testing.T) {
+// TestForeignKeys_OutsideTrackerDoNotCascade: users, memberships and tenants
+// are never deleted. A role is deleted with its grants, which are part of it.
+func TestForeignKeys_OutsideTrackerDoNotCascade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, schema := range []string{"identity", "audit", "events"} {
@@ -118,41 +119,41 @@ func TestCascade_IdentityDeletesOnlyParts(t *testing.T) {
 // cascadeCase is a deletion that reaches a record of another type.
 type cascadeCase struct {
 	name string
-	// request is the operation that deletes of a record of table.
+	// request is the operation that deletes a record of the table.
 	table, request string
-	// permission is the one that the dependent record needs; child its table.
+	// child is the table of the dependent record, permission the one it requires.
 	child, permission string
-	// make creates the record to delete, as the person who will delete it, and the
-	// dependent record, as the manager, and gives the request.
-	make func(w *world, p *contract.Project, who *person) fields
+	// create adds the record to delete, as the user who will delete it, and the
+	// dependent record, as the manager. It returns the input of the delete operation.
+	create func(w *world, p *contract.Project, who *person) fields
 }
 
-func (w *world) taskBy(who *person, p *contract.Project, title string, more ...fields) *contract.Task {
+func (w *world) createTaskAs(who *person, p *contract.Project, title string, more ...fields) *contract.Task {
 	w.t.Helper()
 	return do[contract.Task](w, who, "create-task", merge(fields{"projectId": p.ID, "title": title, "allowDuplicate": true}, more...))
 }
 
-func (w *world) spendTime(in fields) {
+func (w *world) createTimeEntry(in fields) {
 	w.t.Helper()
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", merge(fields{"minutes": 5, "date": "2026-01-05"}, in))
 }
 
-func (w *world) waitFor(p *contract.Project, task *contract.Task, on op.UUID) {
+func (w *world) addDependencyIn(p *contract.Project, task *contract.Task, on op.UUID) {
 	w.t.Helper()
 	do[contract.Dependency](w, w.manager, "add-dependency", fields{"projectId": p.ID, "task": task.Key, "dependsOn": on})
 }
 
-func (w *world) issueIn(p *contract.Project, title string) *contract.Issue {
+func (w *world) createIssueIn(p *contract.Project, title string) *contract.Issue {
 	w.t.Helper()
 	return do[contract.Issue](w, w.manager, "create-issue", fields{"projectId": p.ID, "title": title, "severity": "LOW"})
 }
 
-func (w *world) deliverableIn(p *contract.Project, more ...fields) *contract.Deliverable {
+func (w *world) createDeliverableIn(p *contract.Project, more ...fields) *contract.Deliverable {
 	w.t.Helper()
 	return do[contract.Deliverable](w, w.manager, "create-deliverable", merge(fields{"projectId": p.ID, "title": "Report"}, more...))
 }
 
-func (w *world) fieldIn(p *contract.Project) *contract.CustomField {
+func (w *world) createFieldIn(p *contract.Project) *contract.CustomField {
 	w.t.Helper()
 	return do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Team", "type": "TEXT"})
 }
@@ -160,105 +161,109 @@ func (w *world) fieldIn(p *contract.Project) *contract.CustomField {
 func cascadeCases() []cascadeCase {
 	project := func(child, permission string, with func(w *world, p *contract.Project)) cascadeCase {
 		return cascadeCase{table: "projects", request: "delete-project", child: child, permission: permission,
-			make: func(w *world, p *contract.Project, _ *person) fields {
+			create: func(w *world, p *contract.Project, _ *person) fields {
 				with(w, p)
 				return fields{"projectId": p.ID}
 			}}
 	}
 	task := func(child, permission string, with func(w *world, p *contract.Project, task *contract.Task)) cascadeCase {
 		return cascadeCase{table: "tasks", request: "delete-task", child: child, permission: permission,
-			make: func(w *world, p *contract.Project, who *person) fields {
-				t := w.taskBy(who, p, "Land")
+			create: func(w *world, p *contract.Project, who *person) fields {
+				t := w.createTaskAs(who, p, "Land")
 				with(w, p, t)
 				return fields{"projectId": p.ID, "task": t.Key}
 			}}
 	}
-	elsewhere := func(w *world) *contract.Project { return w.project("Elsewhere") }
+	otherProject := func(w *world) *contract.Project { return w.project("Other") }
 	epic := fields{"issueType": "EPIC"}
 	all := []cascadeCase{
 		project("tasks", "task.delete", func(w *world, p *contract.Project) { w.task(p, "Land") }),
 		project("tasks", "task.update", func(w *world, p *contract.Project) {
-			w.task(elsewhere(w), "Land", fields{"epicId": w.task(p, "Epic", epic).ID})
+			w.task(otherProject(w), "Land", fields{"epicId": w.task(p, "Epic", epic).ID})
 		}),
 		project("dependencies", "task.update", func(w *world, p *contract.Project) {
-			other := elsewhere(w)
-			w.waitFor(other, w.task(other, "Land"), w.task(p, "Start").ID)
+			other := otherProject(w)
+			w.addDependencyIn(other, w.task(other, "Land"), w.task(p, "Start").ID)
 		}),
-		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.issueIn(p, "Leak") }),
+		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.createIssueIn(p, "Leak") }),
 		project("stages", "stage.delete", func(w *world, p *contract.Project) { w.stage(p.ID, "Design") }),
-		project("gates", "gate.delete", func(w *world, p *contract.Project) { w.gateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review") }),
-		project("deliverables", "deliverable.delete", func(w *world, p *contract.Project) { w.deliverableIn(p) }),
-		project("criteria", "deliverable.update", func(w *world, p *contract.Project) { w.deliverableIn(p, fields{"criteria": []string{"It works."}}) }),
+		project("gates", "gate.delete", func(w *world, p *contract.Project) { w.createGateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review") }),
+		project("deliverables", "deliverable.delete", func(w *world, p *contract.Project) { w.createDeliverableIn(p) }),
+		project("criteria", "deliverable.update", func(w *world, p *contract.Project) {
+			w.createDeliverableIn(p, fields{"criteria": []string{"It works."}})
+		}),
 		project("comments", "comment.delete", func(w *world, p *contract.Project) {
 			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
 		}),
 		project("comments", "comment.delete", func(w *world, p *contract.Project) {
-			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": w.issueIn(p, "Leak").ID, "body": "Hm."})
+			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": w.createIssueIn(p, "Leak").ID, "body": "Hm."})
 		}),
-		project("time_entries", "time_entry.delete", func(w *world, p *contract.Project) { w.spendTime(fields{"projectId": p.ID}) }),
-		project("custom_fields", "project.update", func(w *world, p *contract.Project) { w.fieldIn(p) }),
+		project("time_entries", "time_entry.delete", func(w *world, p *contract.Project) { w.createTimeEntry(fields{"projectId": p.ID}) }),
+		project("custom_fields", "project.update", func(w *world, p *contract.Project) { w.createFieldIn(p) }),
 		project("repo_paths", "project.update", func(w *world, p *contract.Project) { w.bind(p.ID, "/src/"+p.Prefix) }),
 		project("delegations", "delegation.revoke", func(w *world, p *contract.Project) {
-			w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
+			w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
 		}),
 		task("tasks", "task.delete", func(w *world, p *contract.Project, t *contract.Task) {
 			w.task(p, "Sub-task", fields{"parentTaskId": t.ID})
 		}),
-		{table: "tasks", request: "delete-task", child: "tasks", permission: "task.update", make: func(w *world, p *contract.Project, who *person) fields {
-			e := w.taskBy(who, p, "Epic", epic)
+		{table: "tasks", request: "delete-task", child: "tasks", permission: "task.update", create: func(w *world, p *contract.Project, who *person) fields {
+			e := w.createTaskAs(who, p, "Epic", epic)
 			w.task(p, "Land", fields{"epicId": e.ID})
 			return fields{"projectId": p.ID, "task": e.Key}
 		}},
-		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) { w.waitFor(p, w.task(p, "Next"), t.ID) }),
+		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) { w.addDependencyIn(p, w.task(p, "Next"), t.ID) }),
 		task("comments", "comment.delete", func(w *world, _ *contract.Project, t *contract.Task) {
 			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": t.ID, "body": "Hm."})
 		}),
 		task("criteria", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) {
 			do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "taskId": t.ID, "text": "It works."})
 		}),
-		task("deliverables", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) { w.deliverableIn(p, fields{"taskId": t.ID}) }),
-		{table: "tasks", request: "delete-task", child: "issues", permission: "issue.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			made := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": w.issueIn(p, "Leak").Key})
+		task("deliverables", "deliverable.update", func(w *world, p *contract.Project, t *contract.Task) {
+			w.createDeliverableIn(p, fields{"taskId": t.ID})
+		}),
+		{table: "tasks", request: "delete-task", child: "issues", permission: "issue.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			made := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": w.createIssueIn(p, "Leak").Key})
 			return fields{"projectId": p.ID, "task": made.Key}
 		}},
-		task("time_entries", "time_entry.update", func(w *world, _ *contract.Project, t *contract.Task) { w.spendTime(fields{"taskId": t.ID}) }),
-		{table: "issues", request: "delete-issue", child: "comments", permission: "comment.delete", make: func(w *world, p *contract.Project, _ *person) fields {
-			i := w.issueIn(p, "Leak")
+		task("time_entries", "time_entry.update", func(w *world, _ *contract.Project, t *contract.Task) { w.createTimeEntry(fields{"taskId": t.ID}) }),
+		{table: "issues", request: "delete-issue", child: "comments", permission: "comment.delete", create: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.createIssueIn(p, "Leak")
 			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": i.ID, "body": "Hm."})
 			return fields{"issue": i.Key}
 		}},
-		{table: "issues", request: "delete-issue", child: "time_entries", permission: "time_entry.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			i := w.issueIn(p, "Leak")
-			w.spendTime(fields{"issueId": i.ID})
+		{table: "issues", request: "delete-issue", child: "time_entries", permission: "time_entry.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			i := w.createIssueIn(p, "Leak")
+			w.createTimeEntry(fields{"issueId": i.ID})
 			return fields{"issue": i.Key}
 		}},
-		{table: "stages", request: "delete-stage", child: "gates", permission: "gate.delete", make: func(w *world, p *contract.Project, _ *person) fields {
+		{table: "stages", request: "delete-stage", child: "gates", permission: "gate.delete", create: func(w *world, p *contract.Project, _ *person) fields {
 			s := w.stage(p.ID, "Design").ID
-			w.gateAfter(p.ID, s, "Review")
+			w.createGateAfter(p.ID, s, "Review")
 			return fields{"projectId": p.ID, "stageId": s}
 		}},
-		{table: "deliverables", request: "delete-deliverable", child: "criteria", permission: "deliverable.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "deliverableId": w.deliverableIn(p, fields{"criteria": []string{"It works."}}).ID}
+		{table: "deliverables", request: "delete-deliverable", child: "criteria", permission: "deliverable.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			return fields{"projectId": p.ID, "deliverableId": w.createDeliverableIn(p, fields{"criteria": []string{"It works."}}).ID}
 		}},
-		{table: "custom_fields", request: "delete-custom-field", child: "custom_field_values", permission: "task.update", make: func(w *world, p *contract.Project, _ *person) fields {
-			f := w.fieldIn(p)
+		{table: "custom_fields", request: "delete-custom-field", child: "custom_field_values", permission: "task.update", create: func(w *world, p *contract.Project, _ *person) fields {
+			f := w.createFieldIn(p)
 			do[contract.Task](w, w.manager, "set-custom-field-values", fields{"projectId": p.ID, "task": w.task(p, "Land").Key,
 				"values": []fields{{"field": f.ID, "value": "Red"}}})
 			return fields{"projectId": p.ID, "fieldId": f.ID}
 		}},
-		{table: "initiatives", request: "delete-initiative", child: "projects", permission: "project.update", make: func(w *world, p *contract.Project, _ *person) fields {
+		{table: "initiatives", request: "delete-initiative", child: "projects", permission: "project.update", create: func(w *world, p *contract.Project, _ *person) fields {
 			i := w.initiative("Moon")
 			do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
-		{table: "initiatives", request: "delete-initiative", child: "tasks", permission: "task.update", make: func(w *world, p *contract.Project, _ *person) fields {
+		{table: "initiatives", request: "delete-initiative", child: "tasks", permission: "task.update", create: func(w *world, p *contract.Project, _ *person) fields {
 			i := w.initiative("Moon")
 			w.task(p, "Epic", epic, fields{"initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
-		{table: "initiatives", request: "delete-initiative", child: "delegations", permission: "delegation.revoke", make: func(w *world, _ *contract.Project, _ *person) fields {
+		{table: "initiatives", request: "delete-initiative", child: "delegations", permission: "delegation.revoke", create: func(w *world, _ *contract.Project, _ *person) fields {
 			i := w.initiative("Moon")
-			w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
+			w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
 	}
@@ -268,15 +273,15 @@ func cascadeCases() []cascadeCase {
 	return all
 }
 
-// A deletion that reaches a record is rejected, with the count and no ids, without
-// the permission that the record needs, and succeeds with it.
-func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
+// A deletion with a dependent record fails without the permission for that record, with
+// a count but no ids, and succeeds with it.
+func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	seen := map[[3]string]bool{}
 	cases := cascadeCases()
-	// All permissions of the tracker except one; with the own form of task.delete
-	// where that one is what the deleted record itself needs.
+	// Each role has all permissions of the tracker except one. It keeps the .own form
+	// of that permission if the deleted record itself requires it.
 	all := []string{}
 	for _, p := range w.engine.Catalogue().Permissions {
 		if p.Module == contract.Module {
@@ -295,18 +300,18 @@ func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			who := w.person(person{roles: []string{fmt.Sprintf("Without %d", i)}, clearance: "SECRET"})
 			can := w.person(person{roles: []string{"All"}, clearance: "SECRET"})
-			in := c.make(w, w.project(fmt.Sprintf("Apollo %d", i)), who)
-			before := w.snapshot()
+			in := c.create(w, w.project(fmt.Sprintf("Apollo %d", i)), who)
+			before := w.countRecords()
 			_, err := w.try(who, c.request, in)
 			f := fault.From(err)
 			if !fault.HasCode(err, fault.CodeConflict) || f.Reason != "CASCADE_DENIED" || f.Details["count"] != 1 {
-				t.Fatalf("without %s: %v, %v, want CONFLICT of one record", c.permission, err, f)
+				t.Fatalf("without %s: got %v, %v, want CONFLICT with count 1", c.permission, err, f)
 			}
-			if after := w.snapshot(); after != before {
-				t.Errorf("the rejected deletion left %v, before %v", after, before)
+			if after := w.countRecords(); after != before {
+				t.Errorf("counts after the rejected deletion: got %v, want %v", after, before)
 			}
 			if _, err := w.try(can, c.request, in); err != nil {
-				t.Errorf("with every permission: %v", err)
+				t.Errorf("with all permissions: %v", err)
 			}
 		})
 	}
@@ -314,15 +319,14 @@ func TestCascade_NeedsThePermissionOfEachRecord(t *testing.T) {
 		for child, permissions := range tracker.Cascade(root) {
 			for _, permission := range permissions {
 				if !seen[[3]string{root, child, permission}] {
-					t.Errorf("no case deletes from %s with a record of %s that needs %s", root, child, permission)
+					t.Errorf("missing case: delete from %s with a dependent record of %s that requires %s", root, child, permission)
 				}
 			}
 		}
 	}
 }
 
-// Counts are of all records, hidden ones among them, and name none.
-func TestCascade_CountsHiddenRecordsWithoutNamingThem(t *testing.T) {
+func TestDelete_CascadeErrorCountsHiddenRecordsWithoutNamingThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
@@ -333,7 +337,7 @@ func TestCascade_CountsHiddenRecordsWithoutNamingThem(t *testing.T) {
 	uncleared := w.person(person{roles: []string{"Project Manager"}})
 	f := w.refused(fault.CodeConflict, uncleared, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
 	if f.Details["count"] != 3 || len(f.Details) != 2 {
-		t.Errorf("got %v", f.Details)
+		t.Errorf("details: got %v, want count 3 and one other member", f.Details)
 	}
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
 }

@@ -13,7 +13,7 @@ import (
 	"parapet/internal/op"
 )
 
-func bodies(page *op.Page[contract.Comment]) string {
+func joinBodies(page *op.Page[contract.Comment]) string {
 	var all []string
 	for _, c := range page.Items {
 		all = append(all, c.Body)
@@ -21,54 +21,54 @@ func bodies(page *op.Page[contract.Comment]) string {
 	return strings.Join(all, " ")
 }
 
-func TestCommentsAreWrittenListedChangedAndDeleted(t *testing.T) {
+func TestComment_CreateListUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
 	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
-	for _, on := range []fields{{"taskId": task.ID}, {"issueId": issue.ID}} {
-		one := do[contract.Comment](w, member, "create-comment", merge(fields{"body": " one "}, on))
-		two := do[contract.Comment](w, colleague, "create-comment", merge(fields{"body": "two"}, on))
+	for _, target := range []fields{{"taskId": task.ID}, {"issueId": issue.ID}} {
+		one := do[contract.Comment](w, member, "create-comment", merge(fields{"body": " one "}, target))
+		two := do[contract.Comment](w, colleague, "create-comment", merge(fields{"body": "two"}, target))
 		if one.Body != "one" || one.AuthorID != member.id || one.ProjectID != p.ID || one.Edited || !one.CreatedAt.Equal(one.UpdatedAt) {
 			t.Errorf("got %+v", one)
 		}
 		if (one.TaskID == task.ID) == (one.IssueID == issue.ID) {
-			t.Errorf("it is on %q and %q", one.TaskID, one.IssueID)
+			t.Errorf("target: got task %q and issue %q, want %v", one.TaskID, one.IssueID, target)
 		}
 		w.wantTrail(1, "comment.created", contract.EventCommentCreated, one.ID)
-		if got := bodies(do[op.Page[contract.Comment]](w, member, "list-comments", on)); got != "one two" {
-			t.Errorf("%v: got %q", on, got)
+		if got := joinBodies(do[op.Page[contract.Comment]](w, member, "list-comments", target)); got != "one two" {
+			t.Errorf("%v: got comments %q, want \"one two\"", target, got)
 		}
 		changed := do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": "uno"})
 		if changed.Body != "uno" || !changed.Edited {
-			t.Errorf("changed, it is %+v", changed)
+			t.Errorf("updated comment: got %+v", changed)
 		}
 		do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": " uno "})
 		w.wantTrail(1, "comment.updated", contract.EventCommentUpdated, one.ID)
-		// Nobody changes the words of another, and whoever may delete all may not either.
+		// Only the author can change a comment, not even a user who can delete all.
 		for _, who := range []*person{colleague, w.manager} {
 			if f := w.refused(fault.CodeForbidden, who, "update-comment", fields{"commentId": one.ID, "body": "x"}); f.Permission != "comment.update.own" {
-				t.Errorf("the refusal names %q", f.Permission)
+				t.Errorf("got permission %q, want comment.update.own", f.Permission)
 			}
 		}
 		if f := w.refused(fault.CodeForbidden, member, "delete-comment", fields{"commentId": two.ID}); f.Permission != "comment.delete" {
-			t.Errorf("the refusal names %q", f.Permission)
+			t.Errorf("got permission %q, want comment.delete", f.Permission)
 		}
 		do[op.None](w, member, "delete-comment", fields{"commentId": one.ID})
 		w.wantTrail(1, "comment.deleted", contract.EventCommentDeleted, one.ID)
 		do[op.None](w, w.manager, "delete-comment", fields{"commentId": two.ID})
 		w.refused(fault.CodeNotFound, member, "delete-comment", fields{"commentId": one.ID})
-		if got := do[op.Page[contract.Comment]](w, member, "list-comments", on); len(got.Items) != 0 || got.NextCursor != "" {
+		if got := do[op.Page[contract.Comment]](w, member, "list-comments", target); len(got.Items) != 0 || got.NextCursor != "" {
 			t.Errorf("got %+v", got)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text ~ '"(one|two|uno)"'`); n != 0 {
-		t.Errorf("%d audit entries hold what a comment says", n)
+		t.Errorf("%d audit entries contain a comment's text", n)
 	}
 }
 
-func TestACommentIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestComment_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -96,20 +96,20 @@ func TestACommentIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 		{"list-comments", "cursor", fields{"taskId": task.ID, "cursor": "x"}},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
-			t.Errorf("%s %.80s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+			t.Errorf("%s %.80s: got field %q, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
 		}
 	}
-	// A task is no issue, nor the other way round.
+	// An issue's id is not accepted as a task's id, or the reverse.
 	for _, in := range []fields{{"taskId": issue.ID}, {"issueId": task.ID}, {"taskId": w.acme}, {"issueId": w.acme}} {
 		w.refused(fault.CodeNotFound, w.manager, "list-comments", in)
 		w.refused(fault.CodeNotFound, w.manager, "create-comment", merge(fields{"body": "x"}, in))
 	}
 	if n := w.count(`SELECT count(*) FROM projects.comments`); n != 1 {
-		t.Errorf("%d comments", n)
+		t.Errorf("got %d comments, want 1", n)
 	}
 }
 
-func TestCommentsArePaged(t *testing.T) {
+func TestListComments_PaginatesInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
@@ -124,55 +124,55 @@ func TestCommentsArePaged(t *testing.T) {
 	}
 	for _, limit := range []int{1, 2, 9, 200} {
 		var got []string
-		ask := fields{"taskId": task.ID, "limit": limit}
+		in := fields{"taskId": task.ID, "limit": limit}
 		for {
-			page := do[op.Page[contract.Comment]](w, w.manager, "list-comments", ask)
+			page := do[op.Page[contract.Comment]](w, w.manager, "list-comments", in)
 			for _, c := range page.Items {
 				got = append(got, string(c.ID))
 			}
 			if page.NextCursor == "" {
 				break
 			}
-			ask["cursor"] = page.NextCursor
+			in["cursor"] = page.NextCursor
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("by %d: got %v, want %v", limit, got, want)
+			t.Errorf("limit %d: got %v, want %v", limit, got, want)
 		}
 	}
 }
 
-// The first comment by another than the creator is the issue's first response.
-func TestACommentIsAFirstResponse(t *testing.T) {
+// The first comment by a user other than the creator is the issue's first response.
+func TestCreateComment_SetsFirstResponseOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 8)
 	p := w.project("Apollo")
 	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
 	w.at(created)
 	issue := w.issue(p, "Leak")
-	say := func(who *person) {
+	comment := func(who *person) {
 		do[contract.Comment](w, who, "create-comment", fields{"issueId": issue.ID, "body": "x"})
 	}
 	get := func() *contract.Issue {
 		return do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key})
 	}
 	w.at(created.Add(time.Hour))
-	say(w.manager)
+	comment(w.manager)
 	if at := get().FirstRespondedAt; at != nil {
-		t.Errorf("the creator responded at %s", at)
+		t.Errorf("firstRespondedAt after the creator's comment: got %s, want none", at)
 	}
 	member := w.person(person{roles: []string{"Member"}})
 	w.at(created.Add(2 * time.Hour))
-	say(member)
+	comment(member)
 	if at := get().FirstRespondedAt; at == nil || !at.Equal(created.Add(2*time.Hour)) {
-		t.Errorf("responded at %v", at)
+		t.Errorf("firstRespondedAt: got %v, want the time of the first comment by another user", at)
 	}
 	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	w.at(created.Add(3 * time.Hour))
-	say(member)
+	comment(member)
 	if at := get().FirstRespondedAt; !at.Equal(created.Add(2 * time.Hour)) {
-		t.Errorf("a second comment moves it to %v", at)
+		t.Errorf("firstRespondedAt after a second comment: got %v, want it unchanged", at)
 	}
-	// Of many at once one is the first.
+	// Of concurrent comments, exactly one is the first response.
 	issue = w.issue(p, "Smoke")
 	var all sync.WaitGroup
 	for range 16 {
@@ -185,18 +185,18 @@ func TestACommentIsAFirstResponse(t *testing.T) {
 	all.Wait()
 	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'comment.created' AND (changes->>'firstResponse')::boolean AND changes->>'issueId' = $1`, string(issue.ID)); n != 1 {
-		t.Errorf("%d comments were the first response", n)
+		t.Errorf("got %d comments marked as first response, want 1", n)
 	}
 }
 
-func TestCommentsGoWithWhatTheyAreOn(t *testing.T) {
+func TestComment_DeletedWithTaskIssueOrProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini")
 	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
 	sub := w.task(p, "Sub", fields{"parentTaskId": task.ID})
-	for _, on := range []fields{{"taskId": task.ID}, {"taskId": sub.ID}, {"issueId": issue.ID}, {"issueId": w.issue(p, "Noise").ID}, {"taskId": w.task(other, "Orbit").ID}} {
-		do[contract.Comment](w, w.manager, "create-comment", merge(fields{"body": "x"}, on))
+	for _, target := range []fields{{"taskId": task.ID}, {"taskId": sub.ID}, {"issueId": issue.ID}, {"issueId": w.issue(p, "Noise").ID}, {"taskId": w.task(other, "Orbit").ID}} {
+		do[contract.Comment](w, w.manager, "create-comment", merge(fields{"body": "x"}, target))
 	}
 	for i, step := range []struct {
 		operation string
@@ -208,7 +208,7 @@ func TestCommentsGoWithWhatTheyAreOn(t *testing.T) {
 	} {
 		do[op.None](w, w.manager, step.operation, step.in)
 		if n, want := w.count(`SELECT count(*) FROM projects.comments`), 3-i; n != want {
-			t.Errorf("after %s %d comments are left, want %d", step.operation, n, want)
+			t.Errorf("after %s: got %d comments, want %d", step.operation, n, want)
 		}
 	}
 }

@@ -14,23 +14,23 @@ import (
 	"parapet/internal/uid"
 )
 
-// inProgress is a task that somebody works on.
-func (w *world) inProgress(p *contract.Project, who *person) *contract.Task {
+// createTaskInProgress creates a task in progress that is assigned to the user.
+func (w *world) createTaskInProgress(p *contract.Project, who *person) *contract.Task {
 	w.t.Helper()
 	return w.task(p, "Land", fields{"assignee": who.id, "status": "IN_PROGRESS"})
 }
 
-func question(task *contract.Task, more ...fields) fields {
+func questionInput(task *contract.Task, more ...fields) fields {
 	return merge(fields{"projectId": task.ProjectID, "task": task.Key, "question": "Which way?"}, more...)
 }
 
-func TestTheAssigneeRaisesADecisionRequest(t *testing.T) {
+func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task := w.inProgress(p, agent)
-	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task, fields{
+	task := w.createTaskInProgress(p, agent)
+	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task, fields{
 		"question": "  Which way? ", "options": []string{" left ", "right", strings.Repeat("ß", 500)}, "sessionId": "s-1",
 	}))
 	if d.Status != contract.DecisionOpen || d.Question != "Which way?" || d.Options[0] != "left" || len(d.Options) != 3 ||
@@ -40,38 +40,38 @@ func TestTheAssigneeRaisesADecisionRequest(t *testing.T) {
 	w.wantTrail(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
 	now := do[contract.Task](w, agent, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
-		t.Errorf("the task changed: %+v", now)
+		t.Errorf("the task has changed: %+v", now)
 	}
 	if !reflect.DeepEqual(now.DecisionRequest, d) {
-		t.Errorf("get-task shows %+v, want %+v", now.DecisionRequest, d)
+		t.Errorf("get-task: got decision request %+v, want %+v", now.DecisionRequest, d)
 	}
-	// While it is open, a second call gives the same, whatever it asks.
-	again := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task, fields{"question": "Really?", "options": []string{"yes"}}))
+	// While the request is open, a second call returns it, even with another question.
+	again := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task, fields{"question": "Really?", "options": []string{"yes"}}))
 	if !reflect.DeepEqual(again, d) {
-		t.Errorf("a second call gives %+v, want %+v", again, d)
+		t.Errorf("second call: got %+v, want %+v", again, d)
 	}
 	w.wantTrail(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
-	// When it is answered there can be a next one.
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, d.ID, fields{"chosenOptionIndex": 0}))
-	next := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task))
+	// After it is answered, a new request can be raised.
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, d.ID, fields{"chosenOptionIndex": 0}))
+	next := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
 	if next.ID == d.ID || next.Status != contract.DecisionOpen || len(next.Options) != 0 {
 		t.Errorf("got %+v", next)
 	}
-	// The one whom the question concerns is told: the project's owner, who made the task too.
+	// The event notifies the project's owner, who is also the task's creator.
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'notify' = jsonb_build_array($2::text)`, contract.EventDecisionRaised, string(w.manager.id)); n != 2 {
-		t.Errorf("%d events name the project's owner, want 2", n)
+		t.Errorf("got %d events that notify the project's owner, want 2", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action LIKE 'decision_request.%' AND changes::text ILIKE '%way%'`); n != 0 {
-		t.Errorf("%d audit entries hold what people wrote", n)
+		t.Errorf("%d audit entries contain user-generated text", n)
 	}
 }
 
-func TestADecisionRequestIsHeldAgainstItsRules(t *testing.T) {
+func TestMarkAwaitingDecision_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	member := w.person(person{roles: []string{"Member"}})
-	task := w.inProgress(p, member)
+	task := w.createTaskInProgress(p, member)
 	for _, c := range []struct {
 		field string
 		in    fields
@@ -81,61 +81,61 @@ func TestADecisionRequestIsHeldAgainstItsRules(t *testing.T) {
 		{"options.0", fields{"options": []string{strings.Repeat("ß", 501)}}}, {"sessionId", fields{"sessionId": strings.Repeat("x", 201)}},
 		{"agent", fields{"agent": strings.Repeat("x", 321)}}, {"status", fields{"status": "answered"}},
 	} {
-		if f := w.refused(fault.CodeValidation, member, "mark-awaiting-decision", question(task, c.in)); f.Field != c.field {
-			t.Errorf("%.60v names %q, want %q", c.in, f.Field, c.field)
+		if f := w.refused(fault.CodeValidation, member, "mark-awaiting-decision", questionInput(task, c.in)); f.Field != c.field {
+			t.Errorf("%.60v: got field %q, want %q", c.in, f.Field, c.field)
 		}
 	}
 	for _, status := range []string{"TODO", "IN_REVIEW", "DONE"} {
 		idle := w.task(p, "Idle", fields{"assignee": member.id, "status": status})
-		w.refused(fault.CodeConflict, member, "mark-awaiting-decision", question(idle))
+		w.refused(fault.CodeConflict, member, "mark-awaiting-decision", questionInput(idle))
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 0 {
-		t.Errorf("%d requests were written", n)
+		t.Errorf("got %d decision requests, want 0", n)
 	}
 }
 
-func TestWhoRaisesADecisionRequest(t *testing.T) {
+func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
 	member, agent := w.person(person{roles: []string{"Member"}}), w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task, nobodys, hidden := w.inProgress(p, member), w.task(p, "Nobody's", fields{"status": "IN_PROGRESS"}), w.inProgress(secret, w.manager)
+	task, unassigned, hidden := w.createTaskInProgress(p, member), w.task(p, "Unassigned", fields{"status": "IN_PROGRESS"}), w.createTaskInProgress(secret, w.manager)
 	const rule = "Only the task's current assignee can raise a decision request."
 	for note, c := range map[string]struct {
 		who  *person
 		task *contract.Task
 	}{
-		"manager": {w.manager, task}, "agent": {agent, task}, "member": {w.person(person{roles: []string{"Member"}}), task}, "nobody's": {member, nobodys},
+		"manager": {w.manager, task}, "agent": {agent, task}, "member": {w.person(person{roles: []string{"Member"}}), task}, "unassigned task": {member, unassigned},
 	} {
-		if f := w.refused(fault.CodeForbidden, c.who, "mark-awaiting-decision", question(c.task)); f.Message != rule {
-			t.Errorf("%s: %q", note, f.Message)
+		if f := w.refused(fault.CodeForbidden, c.who, "mark-awaiting-decision", questionInput(c.task)); f.Message != rule {
+			t.Errorf("%s: got message %q, want %q", note, f.Message, rule)
 		}
 	}
-	w.refused(fault.CodeNotFound, member, "mark-awaiting-decision", question(hidden))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", question(task))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", question(task))
-	if f := w.refused(fault.CodeForbidden, w.person(person{}), "mark-awaiting-decision", question(task)); f.Permission != contract.PermTaskUpdate {
-		t.Errorf("names %q", f.Permission)
+	w.refused(fault.CodeNotFound, member, "mark-awaiting-decision", questionInput(hidden))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", questionInput(task))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", questionInput(task))
+	if f := w.refused(fault.CodeForbidden, w.person(person{}), "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
+		t.Errorf("got permission %q", f.Permission)
 	}
-	// The assignee, with a token that may only read, and without task.update.
+	// The assignee with a read-only token, and without task.update.
 	w.mu.Lock()
 	member.caveats = []string{"read-only"}
 	w.mu.Unlock()
-	w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", question(task))
+	w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task))
 	w.mu.Lock()
 	member.caveats, member.roles = nil, []string{"Auditor"}
 	w.mu.Unlock()
-	if f := w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", question(task)); f.Permission != contract.PermTaskUpdate {
-		t.Errorf("names %q", f.Permission)
+	if f := w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
+		t.Errorf("got permission %q", f.Permission)
 	}
 }
 
-func TestADecisionRequestIsRaisedForAnAgent(t *testing.T) {
+func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task := w.inProgress(p, agent)
+	task := w.createTaskInProgress(p, agent)
 	human := w.person(person{roles: []string{"Member"}})
 	idle := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
 	suspended, deleted := w.person(person{kind: authz.KindAgent}), w.person(person{kind: authz.KindAgent})
@@ -150,113 +150,113 @@ func TestADecisionRequestIsRaisedForAnAgent(t *testing.T) {
 		"human": string(human.id), "suspended": string(suspended.id), "deleted": string(deleted.id), "service": string(service),
 		"foreign": string(foreign.id), "foreign address": foreign.email(), "absent": string(uid.New()), "no id": "somebody",
 	} {
-		f := w.refused(fault.CodeValidation, w.manager, "mark-awaiting-decision", question(task, fields{"agent": who}))
+		f := w.refused(fault.CodeValidation, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": who}))
 		if f.Field != "agent" {
-			t.Errorf("%s: names %q", note, f.Field)
+			t.Errorf("%s: got field %q, want agent", note, f.Field)
 		}
 		messages[note] = f.Message
 	}
 	if messages["foreign"] != messages["absent"] || messages["foreign address"] != messages["absent"] {
-		t.Errorf("a foreign agent is told from one that is not there: %v", messages)
+		t.Errorf("error messages for an agent of another tenant and a missing agent differ: %v", messages)
 	}
-	// An agent, but not the one that works on the task.
-	if f := w.refused(fault.CodeForbidden, w.manager, "mark-awaiting-decision", question(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
-		t.Errorf("got %q", f.Message)
+	// An agent that is not the task's assignee.
+	if f := w.refused(fault.CodeForbidden, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
+		t.Errorf("got message %q, want one about the assignee", f.Message)
 	}
-	// Without tasks.update.any nobody speaks for an agent, not even itself.
+	// Acting for an agent requires tasks.update.any, even for the agent itself.
 	for _, who := range []*person{human, agent} {
-		if f := w.refused(fault.CodeForbidden, who, "mark-awaiting-decision", question(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
-			t.Errorf("names %q", f.Permission)
+		if f := w.refused(fault.CodeForbidden, who, "mark-awaiting-decision", questionInput(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
+			t.Errorf("got permission %q", f.Permission)
 		}
 	}
 	for _, name := range []string{string(agent.id), agent.email()} {
-		d := do[contract.DecisionRequest](w, w.manager, "mark-awaiting-decision", question(task, fields{"agent": name}))
+		d := do[contract.DecisionRequest](w, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": name}))
 		if d.RaisedBy != agent.id {
 			t.Errorf("raised by %s, want the agent", d.RaisedBy)
 		}
-		// The entry names both: the caller acted, as the agent.
+		// The audit entry has the caller as actor and the agent as raisedBy.
 		if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'decision_request.raised' AND resource_id = $1 AND actor_id = $2 AND changes->>'raisedBy' = $3`,
 			string(d.ID), w.manager.id, string(agent.id)); n != 1 {
-			t.Errorf("%d entries name the caller and the agent", n)
+			t.Errorf("got %d entries with the caller and the agent, want 1", n)
 		}
 	}
 }
 
-func TestSixtyFourRaiseAtOnce(t *testing.T) {
+func TestMarkAwaitingDecision_ConcurrentCallersGetOneRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	member := w.person(person{roles: []string{"Member"}})
-	task := w.inProgress(w.project("Apollo"), member)
-	given := make([]*contract.DecisionRequest, 64)
+	task := w.createTaskInProgress(w.project("Apollo"), member)
+	returned := make([]*contract.DecisionRequest, 64)
 	start := make(chan struct{})
 	var all sync.WaitGroup
-	for i := range given {
+	for i := range returned {
 		all.Go(func() {
 			<-start
-			out, err := w.try(member, "mark-awaiting-decision", question(task, fields{"question": fmt.Sprint("Question ", i)}))
+			out, err := w.try(member, "mark-awaiting-decision", questionInput(task, fields{"question": fmt.Sprint("Question ", i)}))
 			if err != nil {
 				t.Error(err)
 			}
-			given[i], _ = out.(*contract.DecisionRequest)
+			returned[i], _ = out.(*contract.DecisionRequest)
 		})
 	}
 	close(start)
 	all.Wait()
-	for i, d := range given {
-		if !reflect.DeepEqual(d, given[0]) {
-			t.Errorf("caller %d is given %+v, the first %+v", i, d, given[0])
+	for i, d := range returned {
+		if !reflect.DeepEqual(d, returned[0]) {
+			t.Errorf("caller %d: got %+v, want the same as caller 0: %+v", i, d, returned[0])
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 1 {
-		t.Errorf("%d requests", n)
+		t.Errorf("got %d decision requests, want 1", n)
 	}
 }
 
-func TestADecisionRequestIsCancelled(t *testing.T) {
+func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	agent, member := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), w.person(person{roles: []string{"Member"}})
-	task, other := w.inProgress(p, agent), w.inProgress(p, agent)
-	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(task))
-	if f := w.refused(fault.CodeForbidden, member, "cancel-decision", names(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
-		t.Errorf("names %q", f.Permission)
+	task, other := w.createTaskInProgress(p, agent), w.createTaskInProgress(p, agent)
+	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
+	if f := w.refused(fault.CodeForbidden, member, "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
+		t.Errorf("got permission %q", f.Permission)
 	}
-	if f := w.refused(fault.CodeForbidden, w.person(person{}), "cancel-decision", names(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
-		t.Errorf("names %q", f.Permission)
+	if f := w.refused(fault.CodeForbidden, w.person(person{}), "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
+		t.Errorf("got permission %q", f.Permission)
 	}
-	w.refused(fault.CodeForbidden, w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", names(task, d.ID))
-	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", names(other, d.ID))
-	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", names(task, uid.New()))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "cancel-decision", names(task, d.ID))
+	w.refused(fault.CodeForbidden, w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", decisionInput(task, d.ID))
+	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(other, d.ID))
+	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(task, uid.New()))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "cancel-decision", decisionInput(task, d.ID))
 
-	// Who raised it may cancel it, also when somebody else works on the task by now.
+	// The raiser can cancel the request even after the task was reassigned.
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "assignee": member.id})
-	cancelled := do[contract.DecisionRequest](w, agent, "cancel-decision", names(task, d.ID))
+	cancelled := do[contract.DecisionRequest](w, agent, "cancel-decision", decisionInput(task, d.ID))
 	if cancelled.Status != contract.DecisionCancelled || cancelled.ResolvedBy != agent.id || cancelled.Answer != "" {
 		t.Errorf("got %+v", cancelled)
 	}
 	w.wantTrail(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
 	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != "IN_PROGRESS" || now.Assignee != member.id {
-		t.Errorf("the task changed: %+v", now)
+		t.Errorf("the task has changed: %+v", now)
 	}
-	// What is resolved stays what it is.
-	for name, in := range map[string]fields{"cancel-decision": names(task, d.ID), "answer-decision": names(task, d.ID, fields{"answer": "yes"})} {
+	// A resolved request is returned unchanged.
+	for name, in := range map[string]fields{"cancel-decision": decisionInput(task, d.ID), "answer-decision": decisionInput(task, d.ID, fields{"answer": "yes"})} {
 		if again := do[contract.DecisionRequest](w, w.manager, name, in); !reflect.DeepEqual(again, cancelled) {
-			t.Errorf("%s gives %+v, want %+v", name, again, cancelled)
+			t.Errorf("%s: got %+v, want %+v", name, again, cancelled)
 		}
 	}
 	w.wantTrail(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
 
-	// And for others, with tasks.update.any.
-	d = do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", question(other))
-	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", names(other, d.ID)); c.Status != contract.DecisionCancelled || c.ResolvedBy != w.manager.id || c.RaisedBy != agent.id {
+	// With tasks.update.any, requests of others can be cancelled too.
+	d = do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(other))
+	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", decisionInput(other, d.ID)); c.Status != contract.DecisionCancelled || c.ResolvedBy != w.manager.id || c.RaisedBy != agent.id {
 		t.Errorf("got %+v", c)
 	}
-	answered := w.asked(other, 0)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(other, answered, fields{"answer": "yes"}))
-	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", names(other, answered)); c.Status != contract.DecisionAnswered {
+	answered := w.createDecisionRequest(other, 0)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(other, answered, fields{"answer": "yes"}))
+	if c := do[contract.DecisionRequest](w, w.manager, "cancel-decision", decisionInput(other, answered)); c.Status != contract.DecisionAnswered {
 		t.Errorf("got %+v", c)
 	}
 }

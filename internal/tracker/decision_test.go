@@ -15,8 +15,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// asked puts an open decision request on a task, as it was raised a while ago.
-func (w *world) asked(task *contract.Task, ago time.Duration, options ...string) op.UUID {
+// createDecisionRequest inserts an open decision request of the task, created ago before now.
+func (w *world) createDecisionRequest(task *contract.Task, ago time.Duration, options ...string) op.UUID {
 	w.t.Helper()
 	id := uid.New()
 	if options == nil {
@@ -28,133 +28,132 @@ SELECT t.tenant_id, $1, t.project_id, t.id, 'Which way?', $2, coalesce(t.assigne
 	return id
 }
 
-// addDecision adds a task that awaits a decision, and the run of the agent that
-// has it.
+// addDecision adds to the scene a task that awaits a decision and the run of its agent.
 func (w *world) addDecision(p *contract.Project, s *scene) {
 	w.t.Helper()
 	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}, clearance: "SECRET"})
 	task := w.task(p, "Decide", fields{"assignee": agent.id, "status": "IN_PROGRESS"})
-	s.asking, s.decision = task.ID, w.asked(task, time.Hour)
+	s.awaitingTask, s.decision = task.ID, w.createDecisionRequest(task, time.Hour)
 	s.run = w.runs(fields{"taskId": task.ID})[0].ID
 }
 
 func decisionRequests(s scene) map[string]fields {
-	one := func(more fields) fields {
-		return merge(fields{"projectId": s.project, "task": s.asking, "requestId": s.decision}, more)
+	withID := func(more fields) fields {
+		return merge(fields{"projectId": s.project, "task": s.awaitingTask, "requestId": s.decision}, more)
 	}
 	return map[string]fields{
-		"mark-awaiting-decision": {"projectId": s.project, "task": s.asking, "question": "Which way?"},
-		"list-decision-requests": {"projectId": s.project, "task": s.asking},
-		"answer-decision":        one(fields{"answer": "yes"}),
-		"cancel-decision":        one(nil),
-		"wait-decision":          one(fields{"timeoutSeconds": 1}),
+		"mark-awaiting-decision": {"projectId": s.project, "task": s.awaitingTask, "question": "Which way?"},
+		"list-decision-requests": {"projectId": s.project, "task": s.awaitingTask},
+		"answer-decision":        withID(fields{"answer": "yes"}),
+		"cancel-decision":        withID(nil),
+		"wait-decision":          withID(fields{"timeoutSeconds": 1}),
 	}
 }
 
-// names returns the path parts of a decision request.
-func names(task *contract.Task, request op.UUID, more ...fields) fields {
+// decisionInput returns the path parameters of a decision request, with more input fields.
+func decisionInput(task *contract.Task, request op.UUID, more ...fields) fields {
 	return merge(fields{"projectId": task.ProjectID, "task": task.Key, "requestId": request}, more...)
 }
 
-func TestADecisionIsAnsweredOnce(t *testing.T) {
+func TestAnswerDecision_FirstAnswerCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	member := w.person(person{roles: []string{"Member"}})
 	task := w.task(p, "Land", fields{"assignee": member.id, "status": "IN_PROGRESS"})
-	request := w.asked(task, time.Hour, "left", "right")
+	request := w.createDecisionRequest(task, time.Hour, "left", "right")
 
 	for field, in := range map[string]fields{
 		"answer":            {},
 		"chosenOptionIndex": {"chosenOptionIndex": 2},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, request, in)); f.Field != field {
-			t.Errorf("%v names the field %q, want %q", in, f.Field, field)
+		if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in)); f.Field != field {
+			t.Errorf("%v: got field %q, want %q", in, f.Field, field)
 		}
 	}
 	for _, in := range []fields{{"answer": "x", "chosenOptionIndex": 0}, {"answer": " \n"}, {"answer": ""}, {"chosenOptionIndex": -1}, {"answer": strings.Repeat("x", 10001)}} {
-		w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, request, in))
+		w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in))
 	}
 
-	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"chosenOptionIndex": 1}))
+	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"chosenOptionIndex": 1}))
 	if d.Status != contract.DecisionAnswered || d.Answer != "right" || *d.ChosenOptionIndex != 1 || d.ResolvedBy != w.manager.id || d.ResolvedAt == nil {
 		t.Errorf("got %+v", d)
 	}
 	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
 	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
-		t.Errorf("the task changed: %+v", now)
+		t.Errorf("the task has changed: %+v", now)
 	}
 	if !reflect.DeepEqual(now.DecisionRequest, d) {
-		t.Errorf("get-task shows %+v, want %+v", now.DecisionRequest, d)
+		t.Errorf("get-task: got decision request %+v, want %+v", now.DecisionRequest, d)
 	}
 
-	again := do[contract.DecisionRequest](w, member, "answer-decision", names(task, request, fields{"answer": "neither"}))
+	again := do[contract.DecisionRequest](w, member, "answer-decision", decisionInput(task, request, fields{"answer": "neither"}))
 	if !reflect.DeepEqual(again, d) {
-		t.Errorf("a second answer gives %+v, want the first unchanged: %+v", again, d)
+		t.Errorf("second answer: got %+v, want the first answer: %+v", again, d)
 	}
 	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
 }
 
-func TestADecisionIsAnsweredInWords(t *testing.T) {
+func TestAnswerDecision_AcceptsFreeText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	free := w.asked(task, time.Hour)
-	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", names(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
-		t.Errorf("names %q", f.Field)
+	free := w.createDecisionRequest(task, time.Hour)
+	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
+		t.Errorf("got field %q, want chosenOptionIndex", f.Field)
 	}
-	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, free, fields{"answer": "  by the book\n"}))
+	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, free, fields{"answer": "  by the book\n"}))
 	if d.Answer != "by the book" || d.ChosenOptionIndex != nil {
 		t.Errorf("got %+v", d)
 	}
-	// Words are an answer to a question with options too.
-	bound := w.asked(task, 0, "left", "right")
-	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
+	// A request with options also accepts free text.
+	bound := w.createDecisionRequest(task, 0, "left", "right")
+	if d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, bound, fields{"answer": "straight on"})); d.Answer != "straight on" || d.ChosenOptionIndex != nil {
 		t.Errorf("got %+v", d)
 	}
 }
 
-func TestWhoAnswersADecision(t *testing.T) {
+func TestAnswerDecision_RequiresPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	secret := w.project("Secret", fields{"classification": "SECRET"})
 	task, hidden, other := w.task(p, "Land"), w.task(secret, "Launch"), w.task(p, "Other")
-	request, covert := w.asked(task, 0), w.asked(hidden, 0)
+	request, covert := w.createDecisionRequest(task, 0), w.createDecisionRequest(hidden, 0)
 	answer := fields{"answer": "yes"}
-	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Guest Customer"}}), "answer-decision", names(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
-		t.Errorf("names %q", f.Permission)
+	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Guest Customer"}}), "answer-decision", decisionInput(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
+		t.Errorf("got permission %q, want %q", f.Permission, contract.PermDecisionAnswer)
 	}
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Agent"}}), "answer-decision", names(task, request, answer))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", names(task, request, answer))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", names(task, request, answer))
-	w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Member"}}), "answer-decision", names(hidden, covert, answer))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", names(task, request, answer))
-	// Another task's request, and nobody's.
-	for _, in := range []fields{names(other, request, answer), names(hidden, request, answer), names(task, uid.New(), answer)} {
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Agent"}}), "answer-decision", decisionInput(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", decisionInput(task, request, answer))
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", decisionInput(task, request, answer))
+	w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Member"}}), "answer-decision", decisionInput(hidden, covert, answer))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", decisionInput(task, request, answer))
+	// The request of another task, and a request that does not exist.
+	for _, in := range []fields{decisionInput(other, request, answer), decisionInput(hidden, request, answer), decisionInput(task, uid.New(), answer)} {
 		w.refused(fault.CodeNotFound, w.manager, "answer-decision", in)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests WHERE status <> 'open'`); n != 0 {
-		t.Errorf("%d requests were answered", n)
+		t.Errorf("got %d answered requests, want 0", n)
 	}
 }
 
-func TestSixtyFourAnswerersAtOnce(t *testing.T) {
+func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 	t.Parallel()
 	const answerers, conns = 64, 16
 	w := newWorldOf(t, conns)
 	task := w.task(w.project("Apollo"), "Land")
-	request := w.asked(task, 0)
-	// The row is held until as many answerers as can be stand before it, so that
-	// they meet in truth.
-	held, err := w.owner.Begin(t.Context(), "", nil)
+	request := w.createDecisionRequest(task, 0)
+	// Lock the row until enough calls wait for it, so that they really run
+	// concurrently.
+	lock, err := w.owner.Begin(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.Rollback()
-	if _, err := held.Exec(t.Context(), `SELECT 1 FROM projects.decision_requests WHERE id = $1 FOR UPDATE`, request); err != nil {
+	defer lock.Rollback()
+	if _, err := lock.Exec(t.Context(), `SELECT 1 FROM projects.decision_requests WHERE id = $1 FOR UPDATE`, request); err != nil {
 		t.Fatal(err)
 	}
 	answers := make([]*contract.DecisionRequest, answerers)
@@ -162,7 +161,7 @@ func TestSixtyFourAnswerersAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range answerers {
 		all.Go(func() {
-			out, err := w.try(w.manager, "answer-decision", names(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
+			out, err := w.try(w.manager, "answer-decision", decisionInput(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
 			answers[i], _ = out.(*contract.DecisionRequest)
 			errs[i] = err
 		})
@@ -172,21 +171,21 @@ func TestSixtyFourAnswerersAtOnce(t *testing.T) {
 			break
 		}
 	}
-	held.Rollback()
+	lock.Rollback()
 	all.Wait()
 	for i, d := range answers {
 		switch {
 		case errs[i] != nil:
-			t.Errorf("answerer %d: %v", i, errs[i])
+			t.Errorf("caller %d: %v", i, errs[i])
 		case !reflect.DeepEqual(d, answers[0]):
-			t.Errorf("answerer %d is given %+v, the first %+v", i, d, answers[0])
+			t.Errorf("caller %d: got %+v, want the same as caller 0: %+v", i, d, answers[0])
 		}
 	}
 	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
-	t.Logf("%d answerers at once: 1 answer, 1 audit entry, 1 event, the same row for all, no error", answerers)
+	t.Logf("%d concurrent answers: 1 stored answer, 1 audit entry, 1 event, no errors", answerers)
 }
 
-func TestGetTaskGivesTheDecisionRequestThatWasAskedFor(t *testing.T) {
+func TestGetTask_ReturnsRequestedDecisionRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
@@ -195,13 +194,13 @@ func TestGetTaskGivesTheDecisionRequestThatWasAskedFor(t *testing.T) {
 		return do[contract.Task](w, w.manager, "get-task", merge(fields{"projectId": task.ProjectID, "task": task.Key}, more...)).DecisionRequest
 	}
 	if d := get(); d != nil {
-		t.Errorf("a task without requests shows %+v", d)
+		t.Errorf("task without decision requests: got %+v, want none", d)
 	}
-	first := w.asked(task, time.Hour)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, first, fields{"answer": "yes"}))
-	second, foreign := w.asked(task, time.Minute, "a", "b"), w.asked(other, 0)
+	first := w.createDecisionRequest(task, time.Hour)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, first, fields{"answer": "yes"}))
+	second, foreign := w.createDecisionRequest(task, time.Minute, "a", "b"), w.createDecisionRequest(other, 0)
 	if d := get(); d == nil || d.ID != second || d.Status != contract.DecisionOpen || d.Question != "Which way?" || len(d.Options) != 2 || d.TaskKey != task.Key || d.Answer != "" {
-		t.Errorf("the latest is %+v, want %s", d, second)
+		t.Errorf("latest request: got %+v, want %s", d, second)
 	}
 	if d := get(fields{"decisionRequestId": first}); d == nil || d.ID != first || d.Answer != "yes" {
 		t.Errorf("got %+v, want %s", d, first)
@@ -211,20 +210,20 @@ func TestGetTaskGivesTheDecisionRequestThatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestDecisionRequestsOfATaskAreListedLatestFirst(t *testing.T) {
+func TestListDecisionRequests_LatestFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task, other := w.task(p, "Land"), w.task(p, "Other")
 	var want []op.UUID
 	for i := range 5 {
-		id := w.asked(task, time.Duration(10-i)*time.Minute)
+		id := w.createDecisionRequest(task, time.Duration(10-i)*time.Minute)
 		want = append([]op.UUID{id}, want...)
 		if i < 4 {
-			do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, id, fields{"answer": "yes"}))
+			do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, id, fields{"answer": "yes"}))
 		}
 	}
-	w.asked(other, 0)
+	w.createDecisionRequest(other, 0)
 	var got []op.UUID
 	cursor := ""
 	for {
@@ -245,26 +244,26 @@ func TestDecisionRequestsOfATaskAreListedLatestFirst(t *testing.T) {
 	}
 	open := do[op.Page[contract.DecisionRequest]](w, w.manager, "list-decision-requests", fields{"projectId": p.ID, "task": task.Key, "status": "open"})
 	if len(open.Items) != 1 || open.Items[0].ID != want[0] {
-		t.Errorf("open ones: %+v", open.Items)
+		t.Errorf("open requests: got %+v, want %s", open.Items, want[0])
 	}
 	w.refused(fault.CodeForbidden, w.person(person{}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
 	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
 	w.refused(fault.CodeValidation, w.manager, "list-decision-requests", fields{"projectId": p.ID, "task": task.Key, "cursor": "x"})
 }
 
-func TestTasksThatAwaitADecisionAreListedOldestFirst(t *testing.T) {
+func TestListTasks_AwaitingDecisionOldestRequestFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, elsewhere := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
+	p, otherProject := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
 	requests := map[string]op.UUID{}
 	for i, ago := range []int{1, 4, 2, 5, 3} {
 		task := w.task(p, fmt.Sprint("Task ", i), fields{"labels": []string{"x"}, "priority": "HIGH"})
-		requests[task.Key] = w.asked(task, time.Duration(ago)*time.Hour)
+		requests[task.Key] = w.createDecisionRequest(task, time.Duration(ago)*time.Hour)
 	}
 	w.task(p, "Waits for nothing")
-	w.asked(w.task(elsewhere, "Elsewhere"), 9*time.Hour)
+	w.createDecisionRequest(w.task(otherProject, "Other"), 9*time.Hour)
 	done := w.task(p, "Decided")
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(done, w.asked(done, 10*time.Hour), fields{"answer": "yes"}))
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(done, w.createDecisionRequest(done, 10*time.Hour), fields{"answer": "yes"}))
 
 	in := fields{"projectId": p.ID, "awaitingDecision": true, "limit": 2}
 	var got []contract.TaskSummary
@@ -275,7 +274,7 @@ func TestTasksThatAwaitADecisionAreListedOldestFirst(t *testing.T) {
 			break
 		}
 		if len(page.Items) != 2 {
-			t.Errorf("a page of %d", len(page.Items))
+			t.Errorf("page size: got %d, want 2", len(page.Items))
 		}
 		in["cursor"] = page.NextCursor
 	}
@@ -287,37 +286,37 @@ func TestTasksThatAwaitADecisionAreListedOldestFirst(t *testing.T) {
 			t.Errorf("got %+v, want the request %s", item, requests[item.Key])
 		}
 	}
-	// The other conditions hold here as they do elsewhere.
+	// Other filters can be combined with awaitingDecision.
 	for want, more := range map[string]fields{"APO-2": {"search": "Task 1"}, "": {"status": "DONE"}} {
 		page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", merge(fields{"projectId": p.ID, "awaitingDecision": true}, more))
 		if keys(page.Items) != want {
 			t.Errorf("%v: got %q, want %q", more, keys(page.Items), want)
 		}
 	}
-	// A cursor of one order is none of the other.
+	// A cursor is rejected by a list with another order or of another project.
 	plain := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "limit": 1})
 	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true, "cursor": plain.NextCursor})
 	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "cursor": in["cursor"]})
-	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": elsewhere.ID, "awaitingDecision": true, "cursor": in["cursor"]})
+	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": otherProject.ID, "awaitingDecision": true, "cursor": in["cursor"]})
 
-	// Who may see nothing of the project is told so, not an empty list.
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{elsewhere.ID}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
+	// A caller without access to the project gets an error, not an empty list.
+	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{otherProject.ID}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
 	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
 }
 
-func TestADecisionGoesWithItsTask(t *testing.T) {
+func TestDecisionRequest_DeletedWithTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	w.asked(task, 0)
-	w.asked(w.task(p, "Other"), 0)
+	w.createDecisionRequest(task, 0)
+	w.createDecisionRequest(w.task(p, "Other"), 0)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 1 {
-		t.Errorf("%d requests are left, want 1", n)
+		t.Errorf("after deleting the task: got %d decision requests, want 1", n)
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 0 {
-		t.Errorf("%d requests are left, want none", n)
+		t.Errorf("after deleting the project: got %d decision requests, want 0", n)
 	}
 }

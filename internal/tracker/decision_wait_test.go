@@ -19,23 +19,23 @@ import (
 	"parapet/internal/tracker"
 )
 
-// another is the world as another process sees it: a module of its own on the
-// same database, with its own connections and its own ear.
-type another struct {
+// otherProcess simulates another process: a second tracker module on the same database, with
+// its own connections and notification listener.
+type otherProcess struct {
 	*world
 	service *tracker.Service
 }
 
-// module binds the module once more, on a pool of so many connections, with what
-// deps adds.
-func (w *world) module(conns int32, deps tracker.Deps) *another {
+// newModule creates a second tracker module with a pool of conns connections. deps sets
+// additional dependencies.
+func (w *world) newModule(conns int32, deps tracker.Deps) *otherProcess {
 	w.t.Helper()
 	deps.Executor = executor.New(executor.Config{
 		Module: contract.Module, Engine: w.engine, Principals: w, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Pool: w.db.PoolWith(w.t, postgres.Config{URL: w.db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	deps.Directory = w
-	a := &another{service: tracker.New(deps)}
+	a := &otherProcess{service: tracker.New(deps)}
 	a.world = &world{t: w.t, db: w.db, owner: w.owner, engine: w.engine, acme: w.acme, globex: w.globex, orgA: w.orgA, orgB: w.orgB,
 		orgG: w.orgG, manager: w.manager, people: w.people, operations: map[string]op.Bound{}}
 	for _, b := range a.service.Operations() {
@@ -44,243 +44,245 @@ func (w *world) module(conns int32, deps tracker.Deps) *another {
 	return a
 }
 
-// process starts one more process's module, which hears.
-func (w *world) process(conns int32) *another {
+// startProcess creates a second tracker module that listens for notifications.
+func (w *world) startProcess(conns int32) *otherProcess {
 	w.t.Helper()
-	notices := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
-	a := w.module(conns, tracker.Deps{Notices: notices})
+	notifications := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
+	a := w.newModule(conns, tracker.Deps{Notices: notifications})
 	ready := make(chan struct{})
-	notices.AddListener(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
+	notifications.AddListener(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { notices.Run(ctx) })
+	running.Go(func() { notifications.Run(ctx) })
 	w.t.Cleanup(func() { stop(); running.Wait() })
 	<-ready
 	return a
 }
 
-// waited is what a wait gave, and when.
-type waited struct {
+// waitResult is the result of a wait-decision call and the time when it returned.
+type waitResult struct {
 	request *contract.DecisionRequest
 	err     error
 	at      time.Time
 }
 
-// wait begins to wait in the background.
-func (w *world) wait(who *person, in fields) <-chan waited {
-	answered := make(chan waited, 1)
+// startWait calls wait-decision in the background.
+func (w *world) startWait(who *person, in fields) <-chan waitResult {
+	answered := make(chan waitResult, 1)
 	go func() {
 		out, err := w.try(who, "wait-decision", in)
 		request, _ := out.(*contract.DecisionRequest)
-		answered <- waited{request, err, time.Now()}
+		answered <- waitResult{request, err, time.Now()}
 	}()
 	return answered
 }
 
-func (w *world) within(d time.Duration, answered <-chan waited) waited {
+// receiveWithin receives the result of a wait, or fails the test after d.
+func (w *world) receiveWithin(d time.Duration, answered <-chan waitResult) waitResult {
 	w.t.Helper()
 	select {
 	case a := <-answered:
 		return a
 	case <-time.After(d):
-		w.t.Fatalf("nobody was woken within %s", d)
-		return waited{}
+		w.t.Fatalf("wait-decision did not return within %s", d)
+		return waitResult{}
 	}
 }
 
-// TestAnAnswerReachesAWaiterOfAnotherProcess measures the time from the end of
-// the answer's call to the end of the wait's, which runs in another process.
-func TestAnAnswerReachesAWaiterOfAnotherProcess(t *testing.T) {
+// TestWaitDecision_WokenByAnswerInOtherProcess measures the time from the
+// end of answer-decision to the end of wait-decision in another process.
+func TestWaitDecision_WokenByAnswerInOtherProcess(t *testing.T) {
 	t.Parallel()
 	const rounds = 250
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
-	here, there := w.process(2), w.process(2)
-	var after, whole []time.Duration
+	answering, waiting := w.startProcess(2), w.startProcess(2)
+	var afterCommit, afterRequest []time.Duration
 	for range rounds {
-		request := w.asked(task, 0)
-		answered := there.wait(w.manager, names(task, request, fields{"timeoutSeconds": 30}))
-		// Long enough for the first look, so that it is the notice that wakes.
+		request := w.createDecisionRequest(task, 0)
+		answered := waiting.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 30}))
+		// Wait for the first read, so that the notification wakes the call.
 		time.Sleep(10 * time.Millisecond)
-		begun := time.Now()
-		do[contract.DecisionRequest](here.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+		start := time.Now()
+		do[contract.DecisionRequest](answering.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 		ended := time.Now()
-		a := w.within(10*time.Second, answered)
+		a := w.receiveWithin(10*time.Second, answered)
 		if a.err != nil || a.request.Status != contract.DecisionAnswered || a.request.Answer != "yes" {
-			t.Fatalf("waited for %+v, %v", a.request, a.err)
+			t.Fatalf("wait-decision: got %+v, %v", a.request, a.err)
 		}
-		after, whole = append(after, max(a.at.Sub(ended), 0)), append(whole, a.at.Sub(begun))
+		afterCommit, afterRequest = append(afterCommit, max(a.at.Sub(ended), 0)), append(afterRequest, a.at.Sub(start))
 	}
-	slices.Sort(after)
-	slices.Sort(whole)
-	of := func(all []time.Duration, percent int) time.Duration {
+	slices.Sort(afterCommit)
+	slices.Sort(afterRequest)
+	percentile := func(all []time.Duration, percent int) time.Duration {
 		return all[len(all)*percent/100].Round(10 * time.Microsecond)
 	}
-	t.Logf("%d rounds, answer in one process, waiter in another: from the answer's commit p50 %s p99 %s, from its request p50 %s p99 %s",
-		rounds, of(after, 50), of(after, 99), of(whole, 50), of(whole, 99))
-	if p99 := of(after, 99); p99 > time.Second {
-		t.Errorf("p99 is %s, more than a second", p99)
+	t.Logf("%d rounds: time until wait-decision returns, from the answer's commit p50 %s p99 %s, from its request p50 %s p99 %s",
+		rounds, percentile(afterCommit, 50), percentile(afterCommit, 99), percentile(afterRequest, 50), percentile(afterRequest, 99))
+	if p99 := percentile(afterCommit, 99); p99 > time.Second {
+		t.Errorf("p99: got %s, want at most 1s", p99)
 	}
 }
 
-func TestAWaitEnds(t *testing.T) {
+func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	here := w.process(2)
+	process := w.startProcess(2)
 
-	// At once, when there is nothing to wait for.
-	done := w.asked(task, 0)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, done, fields{"answer": "yes"}))
-	if a := w.within(5*time.Second, here.wait(w.manager, names(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
+	// Immediately, if the request is already answered.
+	done := w.createDecisionRequest(task, 0)
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, done, fields{"answer": "yes"}))
+	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, done, fields{"timeoutSeconds": 55}))); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("got %+v", a)
 	}
-	// After its time, with the request as it is.
-	request := w.asked(task, 0)
-	begun := time.Now()
-	if a := w.within(5*time.Second, here.wait(w.manager, names(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(begun) < time.Second {
-		t.Errorf("got %+v after %s", a, a.at.Sub(begun))
+	// After the timeout, with the open request.
+	request := w.createDecisionRequest(task, 0)
+	start := time.Now()
+	if a := w.receiveWithin(5*time.Second, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 1}))); a.err != nil || a.request.Status != contract.DecisionOpen || a.at.Sub(start) < time.Second {
+		t.Errorf("got %+v after %s", a, a.at.Sub(start))
 	}
-	// When the caller goes away.
-	bound := here.operations["wait-decision"]
-	ctx, leave := context.WithCancel(w.as(w.manager))
-	gone := make(chan error, 1)
+	// When the caller's context is cancelled.
+	bound := process.operations["wait-decision"]
+	ctx, cancel := context.WithCancel(w.as(w.manager))
+	result := make(chan error, 1)
 	go func() {
 		_, err := bound.Call(ctx, &contract.WaitDecisionIn{ProjectID: p.ID, Task: task.Key, RequestID: request, TimeoutSeconds: 55})
-		gone <- err
+		result <- err
 	}()
 	time.Sleep(20 * time.Millisecond)
-	leave()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	// When the task goes: there is nothing to wait for, and nothing to tell.
-	answered := here.wait(w.manager, names(task, request, fields{"timeoutSeconds": 55}))
+	// When the task is deleted: NOT_FOUND.
+	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
 	time.Sleep(20 * time.Millisecond)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
-	if a := w.within(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
+	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeNotFound) {
 		t.Errorf("got %+v", a)
 	}
-	// And when the process is about to stop, for all at once.
+	// At shutdown, all waits end.
 	other := w.task(p, "Other")
-	request = w.asked(other, 0)
-	var all []<-chan waited
+	request = w.createDecisionRequest(other, 0)
+	var all []<-chan waitResult
 	for range 20 {
-		all = append(all, here.wait(w.manager, names(other, request, fields{"timeoutSeconds": 55})))
+		all = append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55})))
 	}
 	time.Sleep(20 * time.Millisecond)
-	here.service.EndWaits()
-	for _, answered := range append(all, here.wait(w.manager, names(other, request, fields{"timeoutSeconds": 55}))) {
-		if a := w.within(5*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
+	process.service.EndWaits()
+	for _, answered := range append(all, process.startWait(w.manager, decisionInput(other, request, fields{"timeoutSeconds": 55}))) {
+		if a := w.receiveWithin(5*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionOpen {
 			t.Errorf("got %+v", a)
 		}
 	}
 }
 
-func TestWhoMayWait(t *testing.T) {
+func TestWaitDecision_RequiresPermissionThroughoutTheWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
 	task, hidden := w.task(p, "Land"), w.task(secret, "Launch")
-	request, covert := w.asked(task, 0), w.asked(hidden, 0)
+	request, covert := w.createDecisionRequest(task, 0), w.createDecisionRequest(hidden, 0)
 	at := fields{"timeoutSeconds": 55}
 	member := w.person(person{roles: []string{"Member"}})
-	w.refused(fault.CodeForbidden, w.person(person{}), "wait-decision", names(task, request, at))
-	w.refused(fault.CodeNotFound, member, "wait-decision", names(hidden, covert, at))
-	w.refused(fault.CodeNotFound, member, "wait-decision", names(task, covert, at))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "wait-decision", names(task, request, at))
-	w.refused(fault.CodeValidation, member, "wait-decision", names(task, request, fields{"timeoutSeconds": 56}))
+	w.refused(fault.CodeForbidden, w.person(person{}), "wait-decision", decisionInput(task, request, at))
+	w.refused(fault.CodeNotFound, member, "wait-decision", decisionInput(hidden, covert, at))
+	w.refused(fault.CodeNotFound, member, "wait-decision", decisionInput(task, covert, at))
+	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "wait-decision", decisionInput(task, request, at))
+	w.refused(fault.CodeValidation, member, "wait-decision", decisionInput(task, request, fields{"timeoutSeconds": 56}))
 
-	// Who loses the right while waiting is refused by the look that the notice brings.
-	here := w.process(2)
-	answered := here.wait(member, names(task, request, at))
+	// A caller who loses the permission while waiting gets an error at the next read.
+	process := w.startProcess(2)
+	answered := process.startWait(member, decisionInput(task, request, at))
 	time.Sleep(20 * time.Millisecond)
 	w.exec(`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, member.id)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
-	if a := w.within(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
+	if a := w.receiveWithin(5*time.Second, answered); !fault.HasCode(a.err, fault.CodeForbidden) {
 		t.Errorf("got %+v", a)
 	}
 }
 
-// TestWaitersHoldNoConnection: fifty wait on a pool of one, and work goes on.
-func TestWaitersHoldNoConnection(t *testing.T) {
+// TestWaitDecision_HoldsNoDatabaseConnection: 50 calls wait with a pool of one
+// connection, and other operations still succeed.
+func TestWaitDecision_HoldsNoDatabaseConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
-	request := w.asked(task, 0)
-	here := w.process(1)
-	var all []<-chan waited
+	request := w.createDecisionRequest(task, 0)
+	process := w.startProcess(1)
+	var all []<-chan waitResult
 	for range 50 {
-		all = append(all, here.wait(w.manager, names(task, request, fields{"timeoutSeconds": 55})))
+		all = append(all, process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55})))
 	}
 	time.Sleep(50 * time.Millisecond)
 	for i := range 5 {
-		do[contract.Task](here.world, w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Other ", i), "allowDuplicate": true})
+		do[contract.Task](process.world, w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Other ", i), "allowDuplicate": true})
 	}
-	do[contract.DecisionRequest](here.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+	do[contract.DecisionRequest](process.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	for _, answered := range all {
-		if a := w.within(10*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
+		if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Status != contract.DecisionAnswered {
 			t.Errorf("got %+v", a)
 		}
 	}
 }
 
-// TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer: the answer comes while nobody listens; the waiter
-// learns of it when the process listens again.
+// TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer: the answer is stored
+// while the listener is disconnected; the waiting call returns it after the reconnect.
 func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
-	request := w.asked(task, 0)
-	here := w.process(2)
-	answered := here.wait(w.manager, names(task, request, fields{"timeoutSeconds": 55}))
+	request := w.createDecisionRequest(task, 0)
+	process := w.startProcess(2)
+	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
 	time.Sleep(50 * time.Millisecond)
-	// An answer that announces nothing stands for one whose notice was lost.
+	// Disabling the trigger simulates a lost notification.
 	w.exec(`ALTER TABLE projects.decision_requests DISABLE TRIGGER decision_requests_notify`)
-	do[contract.DecisionRequest](w, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
+	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
 	select {
 	case a := <-answered:
-		t.Fatalf("the waiter was woken without a notice: %+v", a)
+		t.Fatalf("wait-decision returned without a notification: %+v", a)
 	case <-time.After(300 * time.Millisecond):
 	}
 	w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parapet-notices'`)
-	if a := w.within(10*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
+	if a := w.receiveWithin(10*time.Second, answered); a.err != nil || a.request.Answer != "yes" {
 		t.Errorf("got %+v", a)
 	}
 }
 
-// TestTheWaitsOfOneUserAreBounded: one user's waits leave room for others', and an
-// end makes room for another.
-func TestTheWaitsOfOneUserAreBounded(t *testing.T) {
+// TestWaitDecision_LimitsWaitsPerUser: the limit of one user does not affect other
+// users, and a finished wait allows another one.
+func TestWaitDecision_LimitsWaitsPerUser(t *testing.T) {
 	t.Parallel()
-	const most, more = 256, 3
+	const limit, excess = 256, 3
 	w := newWorld(t)
 	task := w.task(w.project("Apollo"), "Land")
-	request := w.asked(task, 0)
-	a := w.process(4)
-	greedy, other := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
-	in := names(task, request, fields{"timeoutSeconds": 55})
-	answered := make(chan waited, most+more)
-	for range most + more {
-		go func() { answered <- a.within(time.Minute, a.wait(greedy, in)) }()
+	request := w.createDecisionRequest(task, 0)
+	a := w.startProcess(4)
+	user, other := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	in := decisionInput(task, request, fields{"timeoutSeconds": 55})
+	answered := make(chan waitResult, limit+excess)
+	for range limit + excess {
+		go func() { answered <- a.receiveWithin(time.Minute, a.startWait(user, in)) }()
 	}
-	for range more {
-		got := a.within(30*time.Second, answered)
+	for range excess {
+		got := a.receiveWithin(30*time.Second, answered)
 		if f := fault.From(got.err); got.err == nil || f.Code != fault.CodeRateLimited || f.RetryAfter <= 0 {
-			t.Fatalf("more than %d waits: got %+v, %v, want RATE_LIMITED with a time to wait", most, got.request, got.err)
+			t.Fatalf("more than %d waits: got %+v, %v, want RATE_LIMITED with Retry-After", limit, got.request, got.err)
 		}
 	}
-	others := a.wait(other, in)
-	do[contract.DecisionRequest](a.world, w.manager, "answer-decision", names(task, request, fields{"answer": "yes"}))
-	if got := a.within(30*time.Second, others); got.err != nil || got.request.Answer != "yes" {
+	others := a.startWait(other, in)
+	do[contract.DecisionRequest](a.world, w.manager, "answer-decision", decisionInput(task, request, fields{"answer": "yes"}))
+	if got := a.receiveWithin(30*time.Second, others); got.err != nil || got.request.Answer != "yes" {
 		t.Errorf("another user: got %+v, %v", got.request, got.err)
 	}
-	for range most {
-		if got := a.within(30*time.Second, answered); got.err != nil || got.request.Answer != "yes" {
+	for range limit {
+		if got := a.receiveWithin(30*time.Second, answered); got.err != nil || got.request.Answer != "yes" {
 			t.Fatalf("got %+v, %v", got.request, got.err)
 		}
 	}
-	do[contract.DecisionRequest](a.world, greedy, "wait-decision", in)
+	do[contract.DecisionRequest](a.world, user, "wait-decision", in)
 }

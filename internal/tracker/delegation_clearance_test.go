@@ -8,8 +8,8 @@ import (
 	"parapet/internal/op"
 )
 
-// A delegate reads with the lower of its own clearance and the delegator's. Both are
-// read live: a change is felt with the next request, in a list as well.
+// A delegate reads with the lower of both clearances. A change of either clearance
+// applies to the next request, including lists.
 func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -22,12 +22,12 @@ func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 	}
 	delegator := w.person(person{roles: []string{"Member"}})
 	delegate := w.person(person{})
-	w.lend(delegator, delegate, []string{"projects.read"})
-	for _, theirs := range tiers {
-		for _, mine := range tiers {
-			w.clear(delegator, theirs)
-			w.clear(delegate, mine)
-			lower := min(rank[theirs], rank[mine])
+	w.createDelegation(delegator, delegate, []string{"projects.read"})
+	for _, delegatorTier := range tiers {
+		for _, delegateTier := range tiers {
+			w.setClearance(delegator, delegatorTier)
+			w.setClearance(delegate, delegateTier)
+			lower := min(rank[delegatorTier], rank[delegateTier])
 			want := 0
 			for _, p := range []*contract.Project{internal, secret} {
 				readable := rank[p.Classification] <= lower
@@ -36,21 +36,21 @@ func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 				}
 				got, err := w.try(delegate, "get-project", fields{"projectId": p.ID})
 				if readable != (err == nil) {
-					t.Errorf("delegator %s, delegate %s: %s project: %v, %v", theirs, mine, p.Classification, got, err)
+					t.Errorf("delegator %s, delegate %s: %s project: %v, %v", delegatorTier, delegateTier, p.Classification, got, err)
 				}
-				if rank[mine] < rank[p.Classification] && !fault.HasCode(err, fault.CodeNotFound) {
-					t.Errorf("delegate %s: %s project: got %v, want NOT_FOUND", mine, p.Classification, err)
+				if rank[delegateTier] < rank[p.Classification] && !fault.HasCode(err, fault.CodeNotFound) {
+					t.Errorf("delegate %s: %s project: got %v, want NOT_FOUND", delegateTier, p.Classification, err)
 				}
 			}
 			if list := do[op.Page[contract.ProjectSummary]](w, delegate, "list-projects", fields{}); len(list.Items) != want {
-				t.Errorf("delegator %s, delegate %s: %d projects listed, want %d", theirs, mine, len(list.Items), want)
+				t.Errorf("delegator %s, delegate %s: got %d projects, want %d", delegatorTier, delegateTier, len(list.Items), want)
 			}
 		}
 	}
 }
 
-// clear changes a person's clearance as update-membership does.
-func (w *world) clear(p *person, tier string) {
+// setClearance sets a person's clearance, as update-membership does.
+func (w *world) setClearance(p *person, tier string) {
 	w.t.Helper()
 	w.mu.Lock()
 	p.clearance = tier

@@ -12,8 +12,8 @@ import (
 	"parapet/internal/op"
 )
 
-// lend makes a delegation, for an hour unless told.
-func (w *world) lend(who, to *person, permissions []string, more ...fields) *contract.Delegation {
+// createDelegation creates a delegation, for one hour by default.
+func (w *world) createDelegation(who, to *person, permissions []string, more ...fields) *contract.Delegation {
 	w.t.Helper()
 	in := fields{"delegate": to.id, "permissions": permissions, "until": time.Now().Add(time.Hour).Format(time.RFC3339)}
 	for _, m := range more {
@@ -34,8 +34,8 @@ func delegationRequests(s scene) map[string]fields {
 	}
 }
 
-// may tells whether the person may do so; what it may not know of it may not.
-func (w *world) may(who *person, name string, in fields) bool {
+// isAllowed reports whether the call succeeds; FORBIDDEN and NOT_FOUND count as denied.
+func (w *world) isAllowed(who *person, name string, in fields) bool {
 	w.t.Helper()
 	_, err := w.try(who, name, in)
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) && !fault.HasCode(err, fault.CodeNotFound) {
@@ -44,9 +44,9 @@ func (w *world) may(who *person, name string, in fields) bool {
 	return err == nil
 }
 
-// While it is in force the delegate does what the delegator may; its end is felt
-// with the very next request.
-func TestADelegationDecides(t *testing.T) {
+// A delegate can use the delegated permissions until the delegation is revoked. The
+// revocation applies to the next request.
+func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -54,32 +54,32 @@ func TestADelegationDecides(t *testing.T) {
 	delegate := w.person(person{})
 	change := fields{"projectId": p.ID, "task": task.Key, "progress": 5}
 	get := fields{"projectId": p.ID, "task": task.Key}
-	if w.may(delegate, "get-task", get) {
-		t.Fatal("one without a role reads")
+	if w.isAllowed(delegate, "get-task", get) {
+		t.Fatal("get-task without role or delegation: got allowed, want denied")
 	}
-	d := w.lend(w.manager, delegate, []string{"tasks.read", "task.update"})
+	d := w.createDelegation(w.manager, delegate, []string{"tasks.read", "task.update"})
 	if d.State != contract.DelegationActive || d.DelegatorID != w.manager.id || d.CreatedBy != w.manager.id || d.Scope != contract.DelegationTenant {
-		t.Errorf("the delegation is %+v", d)
+		t.Errorf("delegation: got %+v", d)
 	}
-	if !w.may(delegate, "get-task", get) || !w.may(delegate, "update-task", change) {
-		t.Error("the delegate may not what was lent")
+	if !w.isAllowed(delegate, "get-task", get) || !w.isAllowed(delegate, "update-task", change) {
+		t.Error("delegated permissions: got denied, want allowed")
 	}
 	if list := do[op.Page[contract.TaskSummary]](w, delegate, "list-tasks", fields{"projectId": p.ID}); len(list.Items) != 1 {
-		t.Errorf("the delegate lists %d tasks", len(list.Items))
+		t.Errorf("list-tasks by the delegate: got %d tasks, want 1", len(list.Items))
 	}
-	if w.may(delegate, "delete-task", get) || w.may(delegate, "get-project", fields{"projectId": p.ID}) {
-		t.Error("the delegate may what was not lent")
+	if w.isAllowed(delegate, "delete-task", get) || w.isAllowed(delegate, "get-project", fields{"projectId": p.ID}) {
+		t.Error("permissions that were not delegated: got allowed, want denied")
 	}
 	var behalf op.UUID
 	err := w.owner.QueryRow(t.Context(), `SELECT on_behalf_of FROM audit.entries WHERE action = 'task.updated' AND actor_id = $1`, delegate.id).Scan(&behalf)
 	if err != nil || behalf != w.manager.id {
-		t.Errorf("the audit entry names %q beside the delegate (%v)", behalf, err)
+		t.Errorf("on_behalf_of in the delegate's audit entry: got %q (%v), want the delegator", behalf, err)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE on_behalf_of IS NOT NULL AND actor_id = $1`, w.manager.id); n != 0 {
-		t.Error("what one does by oneself is on somebody's behalf")
+		t.Error("audit entries of the delegator's own actions have on_behalf_of set")
 	}
 
-	// A change of what is remembered is not needed: the same principal is asked.
+	// The same cached principal is used before and after the revocation.
 	ctx := w.as(delegate)
 	call := func() error {
 		o := w.operations["get-task"]
@@ -91,14 +91,14 @@ func TestADelegationDecides(t *testing.T) {
 	}
 	revoked := do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": d.ID})
 	if revoked.State != contract.DelegationRevoked || revoked.RevokedBy != w.manager.id {
-		t.Errorf("revoked: %+v", revoked)
+		t.Errorf("revoked delegation: got %+v", revoked)
 	}
 	if err := call(); !fault.HasCode(err, fault.CodeForbidden) {
-		t.Errorf("after the revocation: %v", err)
+		t.Errorf("get-task after the revocation: got %v, want FORBIDDEN", err)
 	}
 	again := do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": d.ID})
 	if !again.RevokedAt.Equal(*revoked.RevokedAt) || again.RevokedBy != w.manager.id {
-		t.Errorf("revoked twice: %+v", again)
+		t.Errorf("second revocation: got %+v, want it unchanged", again)
 	}
 }
 
@@ -108,49 +108,49 @@ func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 	p := w.project("Apollo")
 	task := w.task(p, "Land")
 	get := fields{"projectId": p.ID, "task": task.Key}
-	for name, c := range map[string]struct{ end, mend string }{
-		"its time is over":                   {`UPDATE projects.delegations SET starts_at = now() - interval '2 hour', ends_at = now() - interval '1 hour'`, `UPDATE projects.delegations SET ends_at = now() + interval '1 hour'`},
-		"it has not begun":                   {`UPDATE projects.delegations SET starts_at = now() + interval '30 minutes'`, `UPDATE projects.delegations SET starts_at = now() - interval '1 minute'`},
-		"the delegator's membership":         {`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`},
-		"the delegator's account, refreshed": {`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`},
+	for name, c := range map[string]struct{ suspend, restore string }{
+		"delegation expired":               {`UPDATE projects.delegations SET starts_at = now() - interval '2 hour', ends_at = now() - interval '1 hour'`, `UPDATE projects.delegations SET ends_at = now() + interval '1 hour'`},
+		"delegation not started":           {`UPDATE projects.delegations SET starts_at = now() + interval '30 minutes'`, `UPDATE projects.delegations SET starts_at = now() - interval '1 minute'`},
+		"delegator's membership suspended": {`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`},
+		"delegator's account suspended":    {`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`},
 	} {
-		lender := w.person(person{roles: []string{"Member"}})
+		delegator := w.person(person{roles: []string{"Member"}})
 		delegate := w.person(person{})
-		w.lend(lender, delegate, []string{"tasks.read"})
+		w.createDelegation(delegator, delegate, []string{"tasks.read"})
 		run := func(sql string) {
-			if args := []any{lender.id}; sql[:15] == "UPDATE identity" {
+			if args := []any{delegator.id}; sql[:15] == "UPDATE identity" {
 				w.exec(sql, args...)
 			} else {
-				w.exec(sql+` WHERE delegator_id = $1`, lender.id)
+				w.exec(sql+` WHERE delegator_id = $1`, delegator.id)
 			}
 		}
-		if !w.may(delegate, "get-task", get) {
-			t.Fatalf("%s: not lent", name)
+		if !w.isAllowed(delegate, "get-task", get) {
+			t.Fatalf("%s: get-task with an active delegation: got denied, want allowed", name)
 		}
-		run(c.end)
-		if w.may(delegate, "get-task", get) {
-			t.Errorf("%s: still in force", name)
+		run(c.suspend)
+		if w.isAllowed(delegate, "get-task", get) {
+			t.Errorf("%s: got allowed, want denied", name)
 		}
-		run(c.mend)
-		if !w.may(delegate, "get-task", get) {
-			t.Errorf("%s: does not come back", name)
+		run(c.restore)
+		if !w.isAllowed(delegate, "get-task", get) {
+			t.Errorf("%s: after it was undone: got denied, want allowed", name)
 		}
 	}
-	// What the delegator loses the delegate loses.
-	lender, delegate := w.person(person{roles: []string{"Member"}}), w.person(person{})
-	w.lend(lender, delegate, []string{"tasks.read"})
+	// A permission that the delegator loses is lost for the delegate too.
+	delegator, delegate := w.person(person{roles: []string{"Member"}}), w.person(person{})
+	w.createDelegation(delegator, delegate, []string{"tasks.read"})
 	w.mu.Lock()
-	lender.roles = nil
+	delegator.roles = nil
 	w.mu.Unlock()
 	w.exec(`UPDATE identity.tenants SET grants_revision = grants_revision + 1`)
-	if w.may(delegate, "get-task", get) {
-		t.Error("the delegate keeps what the delegator lost")
+	if w.isAllowed(delegate, "get-task", get) {
+		t.Error("delegate after the delegator lost the permission: got allowed, want denied")
 	}
 }
 
-// The scope, the delegator's own reach, the delegate's clearance and caveats all
-// hold at once.
-func TestADelegationIsNarrow(t *testing.T) {
+// The delegation's scope, the delegator's scopes and the delegate's clearance and
+// caveats all limit a delegation.
+func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	apollo, gemini := w.project("Apollo"), w.project("Gemini")
@@ -161,92 +161,92 @@ func TestADelegationIsNarrow(t *testing.T) {
 	get := func(p *contract.Project) fields { return fields{"projectId": p.ID} }
 
 	byProject := w.person(person{})
-	w.lend(w.manager, byProject, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": apollo.ID})
-	if !w.may(byProject, "get-project", get(apollo)) || w.may(byProject, "get-project", get(gemini)) {
-		t.Error("a project's delegation does not reach that project alone")
+	w.createDelegation(w.manager, byProject, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": apollo.ID})
+	if !w.isAllowed(byProject, "get-project", get(apollo)) || w.isAllowed(byProject, "get-project", get(gemini)) {
+		t.Error("delegation for Apollo: want access to Apollo and not to Gemini")
 	}
 	if list := do[op.Page[contract.ProjectSummary]](w, byProject, "list-projects", fields{}); len(list.Items) != 1 || list.Items[0].ID != apollo.ID {
-		t.Errorf("a project's delegate lists %+v", list.Items)
+		t.Errorf("delegation for Apollo: got projects %+v, want Apollo", list.Items)
 	}
 
 	byInitiative := w.person(person{})
-	w.lend(w.manager, byInitiative, read, fields{"scope": "INITIATIVE", "initiativeId": initiative.ID})
-	if w.may(byInitiative, "get-project", get(apollo)) {
-		t.Error("a project outside the initiative is reached")
+	w.createDelegation(w.manager, byInitiative, read, fields{"scope": "INITIATIVE", "initiativeId": initiative.ID})
+	if w.isAllowed(byInitiative, "get-project", get(apollo)) {
+		t.Error("delegation for an initiative allows a project outside it")
 	}
-	if !w.may(byInitiative, "get-initiative", fields{"initiativeId": initiative.ID}) || w.may(byInitiative, "get-initiative", fields{"initiativeId": other.ID}) {
-		t.Error("an initiative's delegation does not reach that initiative alone")
+	if !w.isAllowed(byInitiative, "get-initiative", fields{"initiativeId": initiative.ID}) || w.isAllowed(byInitiative, "get-initiative", fields{"initiativeId": other.ID}) {
+		t.Error("delegation for an initiative: want access to it and not to another initiative")
 	}
 	if list := do[op.Page[contract.Initiative]](w, byInitiative, "list-initiatives", fields{}); len(list.Items) != 1 || list.Items[0].ID != initiative.ID {
-		t.Errorf("an initiative's delegate lists %+v", list.Items)
+		t.Errorf("delegation for an initiative: got initiatives %+v, want that one", list.Items)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": apollo.ID, "initiativeId": initiative.ID})
-	if !w.may(byInitiative, "get-project", get(apollo)) || w.may(byInitiative, "get-project", get(gemini)) {
-		t.Error("the initiative's projects of the moment are not what is reached")
+	if !w.isAllowed(byInitiative, "get-project", get(apollo)) || w.isAllowed(byInitiative, "get-project", get(gemini)) {
+		t.Error("delegation for an initiative: want access to its current projects only")
 	}
 
 	uncleared := w.person(person{})
-	w.lend(w.manager, uncleared, []string{"projects.read"})
+	w.createDelegation(w.manager, uncleared, []string{"projects.read"})
 	w.refused(fault.CodeNotFound, uncleared, "get-project", get(secret))
 	readOnly := w.person(person{caveats: []string{"read-only"}})
-	w.lend(w.manager, readOnly, []string{"projects.read", "project.update"})
-	if !w.may(readOnly, "get-project", get(gemini)) || w.may(readOnly, "update-project", fields{"projectId": gemini.ID, "status": "ON_HOLD"}) {
-		t.Error("the delegate's own caveats do not hold")
+	w.createDelegation(w.manager, readOnly, []string{"projects.read", "project.update"})
+	if !w.isAllowed(readOnly, "get-project", get(gemini)) || w.isAllowed(readOnly, "update-project", fields{"projectId": gemini.ID, "status": "ON_HOLD"}) {
+		t.Error("read-only caveat of the delegate: want reads allowed and writes denied")
 	}
 	narrowed := w.person(person{caveats: []string{"project:" + string(gemini.ID)}})
-	w.lend(w.manager, narrowed, []string{"projects.read"})
-	if w.may(narrowed, "get-project", get(apollo)) || !w.may(narrowed, "get-project", get(gemini)) {
-		t.Error("the delegate's project caveat does not hold")
+	w.createDelegation(w.manager, narrowed, []string{"projects.read"})
+	if w.isAllowed(narrowed, "get-project", get(apollo)) || !w.isAllowed(narrowed, "get-project", get(gemini)) {
+		t.Error("project caveat of the delegate: want access to Gemini only")
 	}
 
-	// A lead of one project lends what it holds there.
+	// A manager of one project can only delegate permissions in that project.
 	lead := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{gemini.ID}})
 	w.refused(fault.CodeForbidden, lead, "create-delegation", fields{"delegate": byProject.id, "permissions": []string{"projects.read"}, "until": "2099-01-01T00:00:00Z"})
 	helper := w.person(person{})
-	w.lend(lead, helper, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": gemini.ID})
-	if w.may(helper, "get-project", get(apollo)) || !w.may(helper, "get-project", get(gemini)) {
-		t.Error("the delegate reaches further than the delegator")
+	w.createDelegation(lead, helper, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": gemini.ID})
+	if w.isAllowed(helper, "get-project", get(apollo)) || !w.isAllowed(helper, "get-project", get(gemini)) {
+		t.Error("delegation by Gemini's manager: want access to Gemini only")
 	}
 }
 
-// What is the delegator's own is own to the delegate, and what was lent is not lent
-// again.
-func TestADelegateActsInAnothersName(t *testing.T) {
+// A delegated .own permission applies to the delegator's records, and a delegate cannot
+// delegate further.
+func TestDelegation_OwnPermissionRefersToDelegatorAndCannotBeRedelegated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
-	lender, delegate, third := w.person(person{roles: []string{"Own Reader", "Member"}}), w.person(person{}), w.person(person{roles: []string{"Member"}})
-	mine, theirs := w.task(p, "Mine", fields{"assignee": lender.id}), w.task(p, "Theirs")
-	w.lend(lender, delegate, []string{"task.update.own"})
-	if !w.may(delegate, "update-task", fields{"projectId": p.ID, "task": mine.Key, "progress": 5}) {
-		t.Error("the delegator's own is not reached")
+	delegator, delegate, third := w.person(person{roles: []string{"Own Reader", "Member"}}), w.person(person{}), w.person(person{roles: []string{"Member"}})
+	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": delegator.id}), w.task(p, "Unassigned")
+	w.createDelegation(delegator, delegate, []string{"task.update.own"})
+	if !w.isAllowed(delegate, "update-task", fields{"projectId": p.ID, "task": assigned.Key, "progress": 5}) {
+		t.Error("update of the delegator's task: got denied, want allowed")
 	}
-	if w.may(delegate, "update-task", fields{"projectId": p.ID, "task": theirs.Key, "progress": 5}) {
-		t.Error("what is another's is reached")
+	if w.isAllowed(delegate, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5}) {
+		t.Error("update of another task: got allowed, want denied")
 	}
 	w.refused(fault.CodeForbidden, delegate, "create-delegation", fields{"delegate": third.id, "permissions": []string{"task.update.own"}, "until": "2099-01-01T00:00:00Z"})
 	if f := w.refused(fault.CodeForbidden, third, "create-delegation",
-		fields{"delegator": lender.id, "delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": "2099-01-01T00:00:00Z"}); f.Permission != "delegation.create" {
-		t.Errorf("delegating for another lacks %q", f.Permission)
+		fields{"delegator": delegator.id, "delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": "2099-01-01T00:00:00Z"}); f.Permission != "delegation.create" {
+		t.Errorf("create-delegation for another user: got permission %q, want delegation.create", f.Permission)
 	}
-	// Who would receive it does not make it.
+	// The delegate cannot create the delegation.
 	w.refused(fault.CodeForbidden, third, "create-delegation",
-		fields{"delegator": lender.id, "delegate": third.id, "permissions": []string{"tasks.read"}, "until": "2099-01-01T00:00:00Z"})
+		fields{"delegator": delegator.id, "delegate": third.id, "permissions": []string{"tasks.read"}, "until": "2099-01-01T00:00:00Z"})
 }
 
-func TestWhatCannotBeDelegated(t *testing.T) {
+func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	delegate := w.person(person{})
-	suspended, gone := w.person(person{}), w.person(person{})
+	suspended, removed := w.person(person{}), w.person(person{})
 	w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, suspended.id)
-	w.exec(`UPDATE identity.memberships SET status = 'REMOVED' WHERE user_id = $1`, gone.id)
-	stranger := w.person(person{tenant: w.globex})
+	w.exec(`UPDATE identity.memberships SET status = 'REMOVED' WHERE user_id = $1`, removed.id)
+	otherTenant := w.person(person{tenant: w.globex})
 	soon, later := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(400*24*time.Hour).Format(time.RFC3339)
-	whole := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": soon}
+	valid := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": soon}
 	for field, cases := range map[string][]fields{
-		"delegate":     {{"delegate": w.manager.id}, {"delegate": suspended.id}, {"delegate": gone.id}, {"delegate": stranger.id}, {"delegate": w.acme}},
+		"delegate":     {{"delegate": w.manager.id}, {"delegate": suspended.id}, {"delegate": removed.id}, {"delegate": otherTenant.id}, {"delegate": w.acme}},
 		"permissions":  {{"permissions": []string{}}, {"permissions": []string{"role.assign"}}, {"permissions": []string{"delegation.create.own"}}, {"permissions": []string{"tasks.raed"}}, {"permissions": []string{"time_entry.create.own.own"}}},
 		"until":        {{"until": "2020-01-01T00:00:00Z"}, {"until": later}, {"until": soon, "from": soon}, {"until": "tomorrow"}},
 		"from":         {{"from": "2020-01-01T00:00:00Z"}, {"from": "2099-01-01T00:00:00Z", "until": "2099-02-01T00:00:00Z"}},
@@ -256,15 +256,15 @@ func TestWhatCannotBeDelegated(t *testing.T) {
 	} {
 		for _, c := range cases {
 			in := fields{}
-			for _, m := range []fields{whole, c} {
+			for _, m := range []fields{valid, c} {
 				for k, v := range m {
 					in[k] = v
 				}
 			}
 			if f := w.refused(fault.CodeValidation, w.manager, "create-delegation", in); f.Field != field {
-				t.Errorf("%v: the refusal names %q: %s", c, f.Field, f.Message)
+				t.Errorf("%v: got field %q (%s), want %q", c, f.Field, f.Message, field)
 			} else if len(f.Reasons) > 0 && (f.Message != f.Reasons[0].Message || f.Reasons[0].Remedy == "" || strings.Contains(f.Message+f.Reasons[0].Remedy, "{")) {
-				t.Errorf("%v: the error says %q, its reason %+v", c, f.Message, f.Reasons[0])
+				t.Errorf("%v: got message %q and reason %+v, want equal messages and a remedy", c, f.Message, f.Reasons[0])
 			}
 		}
 	}
@@ -275,32 +275,33 @@ func TestWhatCannotBeDelegated(t *testing.T) {
 		}
 		w.refused(fault.CodeNotFound, w.manager, "create-delegation", in)
 	}
-	// An administrator delegates for others what they hold, and nothing else.
+	// An administrator can delegate another user's permissions, but only those the user
+	// has.
 	admin, member := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}})
-	d := w.lend(admin, delegate, []string{"tasks.read"}, fields{"delegator": member.id})
+	d := w.createDelegation(admin, delegate, []string{"tasks.read"}, fields{"delegator": member.id})
 	if d.DelegatorID != member.id || d.CreatedBy != admin.id {
-		t.Errorf("an administrator's: %+v", d)
+		t.Errorf("delegation created by an administrator: got %+v", d)
 	}
 	f := w.refused(fault.CodeValidation, admin, "create-delegation", fields{"delegator": member.id, "delegate": delegate.id, "permissions": []string{"task.delete"}, "until": soon})
 	if f.Field != "permissions" {
-		t.Errorf("what the delegator lacks: %+v", f)
+		t.Errorf("permission that the delegator lacks: got %+v, want field permissions", f)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.delegations`); n != 1 {
-		t.Errorf("%d delegations are there", n)
+		t.Errorf("got %d delegations, want 1", n)
 	}
 }
 
-func TestDelegationsAreListed(t *testing.T) {
+func TestListDelegations_FiltersByCallerAndState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	admin, member, delegate, other := w.person(person{roles: []string{"Admin"}, clearance: "SECRET"}), w.person(person{roles: []string{"Member"}}),
 		w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
 	later := time.Now().Add(time.Minute).Format(time.RFC3339)
-	a := w.lend(member, delegate, []string{"tasks.read"})
-	b := w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"from": later})
-	c := w.lend(w.manager, other, []string{"tasks.read"})
+	a := w.createDelegation(member, delegate, []string{"tasks.read"})
+	b := w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"from": later})
+	c := w.createDelegation(w.manager, other, []string{"tasks.read"})
 	secret := w.project("Secret", fields{"classification": "SECRET"})
-	hidden := w.lend(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": secret.ID})
+	hidden := w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": secret.ID})
 	do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": c.ID})
 	ids := func(who *person, in fields) []op.UUID {
 		var got []op.UUID
@@ -321,20 +322,20 @@ func TestDelegationsAreListed(t *testing.T) {
 		in   fields
 		want []op.UUID
 	}{
-		"an administrator":  {admin, fields{}, []op.UUID{hidden.ID, c.ID, b.ID, a.ID}},
-		"the delegator":     {member, fields{}, []op.UUID{a.ID}},
-		"the delegate":      {delegate, fields{}, []op.UUID{b.ID, a.ID}},
-		"who has no part":   {w.person(person{roles: []string{"Member"}}), fields{}, nil},
-		"what is in force":  {admin, fields{"state": "ACTIVE"}, []op.UUID{hidden.ID, a.ID}},
-		"what is to begin":  {admin, fields{"state": "SCHEDULED"}, []op.UUID{b.ID}},
-		"what was revoked":  {admin, fields{"state": "REVOKED"}, []op.UUID{c.ID}},
-		"what is over":      {admin, fields{"state": "EXPIRED"}, nil},
-		"of one delegator":  {admin, fields{"delegator": member.id}, []op.UUID{a.ID}},
-		"for one delegate":  {admin, fields{"delegate": other.id}, []op.UUID{c.ID}},
-		"of another tenant": {w.person(person{roles: []string{"Admin"}, tenant: w.globex}), fields{}, nil},
+		"administrator":                   {admin, fields{}, []op.UUID{hidden.ID, c.ID, b.ID, a.ID}},
+		"delegator":                       {member, fields{}, []op.UUID{a.ID}},
+		"delegate":                        {delegate, fields{}, []op.UUID{b.ID, a.ID}},
+		"uninvolved user":                 {w.person(person{roles: []string{"Member"}}), fields{}, nil},
+		"state ACTIVE":                    {admin, fields{"state": "ACTIVE"}, []op.UUID{hidden.ID, a.ID}},
+		"state SCHEDULED":                 {admin, fields{"state": "SCHEDULED"}, []op.UUID{b.ID}},
+		"state REVOKED":                   {admin, fields{"state": "REVOKED"}, []op.UUID{c.ID}},
+		"state EXPIRED":                   {admin, fields{"state": "EXPIRED"}, nil},
+		"by delegator":                    {admin, fields{"delegator": member.id}, []op.UUID{a.ID}},
+		"by delegate":                     {admin, fields{"delegate": other.id}, []op.UUID{c.ID}},
+		"administrator of another tenant": {w.person(person{roles: []string{"Admin"}, tenant: w.globex}), fields{}, nil},
 	} {
 		if got := ids(c.who, c.in); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+			t.Errorf("%s: got delegations %v, want %v", name, got, c.want)
 		}
 	}
 	for who, d := range map[*person]*contract.Delegation{member: b, delegate: c, other: a} {
@@ -343,17 +344,17 @@ func TestDelegationsAreListed(t *testing.T) {
 	}
 	w.refused(fault.CodeNotFound, delegate, "get-delegation", fields{"delegationId": hidden.ID})
 	if got := do[contract.Delegation](w, delegate, "get-delegation", fields{"delegationId": b.ID}); got.State != contract.DelegationScheduled {
-		t.Errorf("the delegate sees %+v", got)
+		t.Errorf("get-delegation by the delegate: got %+v, want state SCHEDULED", got)
 	}
 	do[contract.Delegation](w, delegate, "revoke-delegation", fields{"delegationId": a.ID})
-	// A project's end is the end of what was delegated in it.
+	// Deleting a project deletes the delegations scoped to it.
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": secret.ID})
 	w.refused(fault.CodeNotFound, admin, "get-delegation", fields{"delegationId": hidden.ID})
 }
 
-// Every request asks for the caller's delegations, and lists have many to choose
-// from: all of it by indexes.
-func TestDelegationsAreFoundByIndexes(t *testing.T) {
+// Every request reads the caller's delegations, so these queries must use indexes even
+// with many delegations.
+func TestDelegationQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -363,7 +364,7 @@ SELECT CASE WHEN n % 10 = 0 THEN $1 ELSE md5('t' || n % 200)::uuid END, md5('d' 
        '{tasks.read}', now() - interval '1 day', now() + (n % 3 - 1) * interval '12 hours', md5('u' || n % 5000)::uuid, now()
 FROM generate_series(1, 40000) n`, w.acme)
 	admin, member, delegate := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}}), w.person(person{})
-	d := w.lend(member, delegate, []string{"tasks.read"})
+	d := w.createDelegation(member, delegate, []string{"tasks.read"})
 	w.exec(`ANALYZE projects.delegations`)
 	e := &ear{}
 	w.listening(e)
@@ -381,38 +382,39 @@ FROM generate_series(1, 40000) n`, w.acme)
 		if _, err := w.try(call.who, call.name, call.in); err != nil {
 			t.Fatal(err)
 		}
-		asked := 0
+		queries := 0
 		for _, h := range e.heard {
 			if strings.Contains(h.sql, "projects.delegations") {
-				asked++
+				queries++
 				w.wantIndexed(call.name, h)
 			}
 		}
-		if asked == 0 {
-			t.Errorf("%s asked for no delegation", call.name)
+		if queries == 0 {
+			t.Errorf("%s: no query read delegations", call.name)
 		}
 	}
 }
 
-// TestNobodyIsBuriedInDelegations: each one that a user receives costs every one of
-// its requests something, so that they are bounded, and what has ended makes room.
-func TestNobodyIsBuriedInDelegations(t *testing.T) {
+// TestCreateDelegation_LimitsDelegationsPerDelegate: the number of delegations
+// to one user is limited, because each of them slows down all requests of that user.
+// Revoked and expired delegations don't count.
+func TestCreateDelegation_LimitsDelegationsPerDelegate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	delegate := w.person(person{roles: []string{"Member"}})
 	in := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": time.Now().Add(time.Hour).Format(time.RFC3339)}
 	for range 64 / 16 {
-		lender := w.person(person{roles: []string{"Member"}})
+		delegator := w.person(person{roles: []string{"Member"}})
 		var last *contract.Delegation
 		for range 16 {
-			last = do[contract.Delegation](w, lender, "create-delegation", in)
+			last = do[contract.Delegation](w, delegator, "create-delegation", in)
 		}
-		f := w.refused(fault.CodeConflict, lender, "create-delegation", in)
+		f := w.refused(fault.CodeConflict, delegator, "create-delegation", in)
 		if f.Reason != "TOO_MANY_FROM_DELEGATOR" || !strings.Contains(f.Message, "16 delegations") || fmt.Sprint(f.Details["limit"]) != "16" {
-			t.Errorf("%+v", f)
+			t.Errorf("17th delegation: got %+v, want TOO_MANY_FROM_DELEGATOR with limit 16", f)
 		}
-		do[contract.Delegation](w, lender, "revoke-delegation", fields{"delegationId": last.ID})
-		do[contract.Delegation](w, lender, "create-delegation", in)
+		do[contract.Delegation](w, delegator, "revoke-delegation", fields{"delegationId": last.ID})
+		do[contract.Delegation](w, delegator, "create-delegation", in)
 	}
 	w.refused(fault.CodeConflict, w.manager, "create-delegation", in)
 	w.exec(`UPDATE projects.delegations SET starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour' WHERE delegator_id <> $1`, w.manager.id)

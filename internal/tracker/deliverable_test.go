@@ -11,8 +11,8 @@ import (
 	"parapet/internal/op"
 )
 
-// deliverable makes a deliverable with criteria and brings it to a status.
-func (w *world) deliverable(p *contract.Project, status string, more ...fields) *contract.Deliverable {
+// createDeliverable creates a deliverable with two criteria and the given status.
+func (w *world) createDeliverable(p *contract.Project, status string, more ...fields) *contract.Deliverable {
 	w.t.Helper()
 	d := do[contract.Deliverable](w, w.manager, "create-deliverable", merge(fields{"projectId": p.ID, "title": "Flight plan", "criteria": []string{"Complete", "Signed"}}, more...))
 	at := fields{"projectId": p.ID, "deliverableId": d.ID}
@@ -29,33 +29,33 @@ func (w *world) deliverable(p *contract.Project, status string, more ...fields) 
 		d = do[contract.Deliverable](w, w.manager, step, in)
 	}
 	if d.Status != status {
-		w.t.Fatalf("the deliverable is %s, want %s", d.Status, status)
+		w.t.Fatalf("deliverable status: got %s, want %s", d.Status, status)
 	}
 	return d
 }
 
 func (w *world) addDeliverables(p *contract.Project, s *scene) {
 	w.t.Helper()
-	draft, review := w.deliverable(p, "DRAFT"), w.deliverable(p, "UNDER_REVIEW")
-	s.draft, s.submitted, s.revised = draft.ID, w.deliverable(p, "SUBMITTED").ID, w.deliverable(p, "REVISED").ID
-	s.reviewed, s.failing, s.criterion = review.ID, review.Criteria[0].ID, draft.Criteria[0].ID
+	draft, review := w.createDeliverable(p, "DRAFT"), w.createDeliverable(p, "UNDER_REVIEW")
+	s.draft, s.submitted, s.revised = draft.ID, w.createDeliverable(p, "SUBMITTED").ID, w.createDeliverable(p, "REVISED").ID
+	s.reviewed, s.failedCriterion, s.criterion = review.ID, review.Criteria[0].ID, draft.Criteria[0].ID
 	s.field = do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Rocket", "type": "TEXT"}).ID
 	s.epic = w.task(p, "Moon", fields{"issueType": "EPIC"}).ID
 }
 
 func deliverableRequests(s scene) map[string]fields {
-	of := func(id op.UUID, more ...fields) fields {
+	withID := func(id op.UUID, more ...fields) fields {
 		return merge(fields{"projectId": s.project, "deliverableId": id}, more...)
 	}
 	return map[string]fields{
 		"list-epic-children": {"epicId": s.epic},
 		"list-deliverables":  {"projectId": s.project},
 		"create-deliverable": {"projectId": s.project, "title": "x"},
-		"get-deliverable":    of(s.draft), "update-deliverable": of(s.draft, fields{"title": "Renamed"}),
-		"submit-deliverable": of(s.revised), "start-deliverable-review": of(s.submitted),
-		"accept-deliverable": of(s.reviewed), "revise-deliverable": of(s.reviewed),
-		"reject-deliverable": of(s.reviewed, fields{"failedCriteria": []op.UUID{s.failing}}),
-		"delete-deliverable": of(s.draft),
+		"get-deliverable":    withID(s.draft), "update-deliverable": withID(s.draft, fields{"title": "Renamed"}),
+		"submit-deliverable": withID(s.revised), "start-deliverable-review": withID(s.submitted),
+		"accept-deliverable": withID(s.reviewed), "revise-deliverable": withID(s.reviewed),
+		"reject-deliverable": withID(s.reviewed, fields{"failedCriteria": []op.UUID{s.failedCriterion}}),
+		"delete-deliverable": withID(s.draft),
 		"list-criteria":      {"projectId": s.project},
 		"create-criterion":   {"projectId": s.project, "deliverableId": s.draft, "text": "x"},
 		"update-criterion":   {"projectId": s.project, "criterionId": s.criterion, "met": true},
@@ -67,7 +67,7 @@ func deliverableRequests(s scene) map[string]fields {
 	}
 }
 
-func TestADeliverableGoesThroughItsReview(t *testing.T) {
+func TestDeliverable_ReviewWorkflow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -86,13 +86,13 @@ func TestADeliverableGoesThroughItsReview(t *testing.T) {
 	w.refused(fault.CodeForbidden, reviewer, "submit-deliverable", at)
 	submitted := do[contract.Deliverable](w, member, "submit-deliverable", at)
 	if submitted.Status != "SUBMITTED" || submitted.SubmittedBy != member.id || submitted.SubmittedAt == nil {
-		t.Errorf("submitted, it is %+v", submitted.DeliverableSummary)
+		t.Errorf("submitted deliverable: got %+v", submitted.DeliverableSummary)
 	}
 	w.refused(fault.CodeForbidden, member, "start-deliverable-review", at)
 	do[contract.Deliverable](w, reviewer, "start-deliverable-review", at)
-	back := do[contract.Deliverable](w, reviewer, "revise-deliverable", merge(fields{"reason": "Add the landing."}, at))
-	if back.Status != "REVISED" || back.ReviewReason != "Add the landing." || back.ReviewedBy != reviewer.id {
-		t.Errorf("returned, it is %+v", back)
+	returned := do[contract.Deliverable](w, reviewer, "revise-deliverable", merge(fields{"reason": "Add the landing."}, at))
+	if returned.Status != "REVISED" || returned.ReviewReason != "Add the landing." || returned.ReviewedBy != reviewer.id {
+		t.Errorf("returned deliverable: got %+v", returned)
 	}
 	do[contract.Deliverable](w, member, "update-deliverable", merge(fields{"title": "Flight plan 2", "taskId": nil, "dueDate": nil}, at))
 	do[contract.Criterion](w, member, "update-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID, "met": true})
@@ -100,17 +100,17 @@ func TestADeliverableGoesThroughItsReview(t *testing.T) {
 	do[contract.Deliverable](w, reviewer, "start-deliverable-review", at)
 	rejected := do[contract.Deliverable](w, reviewer, "reject-deliverable", merge(fields{"failedCriteria": []op.UUID{d.Criteria[1].ID, d.Criteria[1].ID}, "reason": "No signature."}, at))
 	if rejected.Status != "REJECTED" || rejected.TaskID != "" || rejected.DueDate != "" || rejected.Criteria[0].Failed || !rejected.Criteria[1].Failed || rejected.Criteria[1].Met || rejected.Criteria[1].MetBy != "" {
-		t.Errorf("rejected, it is %+v", rejected)
+		t.Errorf("rejected deliverable: got %+v", rejected)
 	}
 	w.wantTrail(6, "deliverable.status_changed", contract.EventDeliverableStatusChanged, d.ID)
 	w.wantTrail(1, "deliverable.updated", contract.EventDeliverableUpdated, d.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE resource_id = $1 AND (changes::text LIKE '%signature%' OR changes::text LIKE '%Flight%')`, string(d.ID)); n != 0 {
-		t.Error("people's texts are in the audit log")
+		t.Error("the audit log contains user-generated text")
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE resource_id = $1 AND changes->'failedCriteria'->>0 = $2`, string(d.ID), string(d.Criteria[1].ID)); n != 1 {
-		t.Error("the audit entry does not cite the failed criterion")
+		t.Error("the audit entry does not contain the failed criterion")
 	}
-	// What was decided stays.
+	// A rejected deliverable and its criteria cannot be changed.
 	w.refused(fault.CodeConflict, member, "update-deliverable", merge(fields{"title": "x"}, at))
 	w.refused(fault.CodeConflict, member, "update-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID, "met": true})
 	w.refused(fault.CodeConflict, w.manager, "delete-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID})
@@ -119,13 +119,13 @@ func TestADeliverableGoesThroughItsReview(t *testing.T) {
 	w.wantTrail(1, "deliverable.deleted", contract.EventDeliverableDeleted, d.ID)
 	w.refused(fault.CodeNotFound, w.manager, "get-deliverable", at)
 	if n := w.count(`SELECT count(*) FROM projects.criteria WHERE project_id = $1`, p.ID); n != 0 {
-		t.Errorf("%d criteria stay behind", n)
+		t.Errorf("after deleting the deliverable: got %d criteria, want 0", n)
 	}
 }
 
-// Every move from every status: those of the table, and a conflict that names
-// them for all others.
-func TestADeliverableMovesOnlyAsTheTableSays(t *testing.T) {
+// Tries every transition from every status. A transition that is not allowed is a
+// CONFLICT that lists the allowed ones.
+func TestDeliverable_AllowsOnlyListedTransitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -138,31 +138,31 @@ func TestADeliverableMovesOnlyAsTheTableSays(t *testing.T) {
 			"submit-deliverable": "SUBMITTED", "start-deliverable-review": "UNDER_REVIEW", "accept-deliverable": "ACCEPTED",
 			"reject-deliverable": "REJECTED", "revise-deliverable": "REVISED",
 		} {
-			d := w.deliverable(p, from)
+			d := w.createDeliverable(p, from)
 			in := fields{"projectId": p.ID, "deliverableId": d.ID}
 			if to == "REJECTED" {
 				in["failedCriteria"] = []op.UUID{d.Criteria[0].ID}
 			}
 			if slices.Contains(next, to) {
 				if got := do[contract.Deliverable](w, w.manager, name, in); got.Status != to {
-					t.Errorf("%s from %s gives %s", name, from, got.Status)
+					t.Errorf("%s from %s: got status %s, want %s", name, from, got.Status, to)
 				}
 				continue
 			}
 			f := w.refused(fault.CodeConflict, w.manager, name, in)
 			if got, _ := f.Details["allowed"].([]string); !slices.Equal(got, next) || (len(next) > 0 && !strings.Contains(f.Message, strings.Join(next, ", "))) {
-				t.Errorf("%s from %s: %q names %v, want %v", name, from, f.Message, got, next)
+				t.Errorf("%s from %s: got message %q and allowed statuses %v, want %v", name, from, f.Message, got, next)
 			}
 		}
 	}
 }
 
-func TestTwoReviewersDecideOnce(t *testing.T) {
+func TestDeliverable_ConcurrentReviewsDecideOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	for range 5 {
-		d := w.deliverable(p, "UNDER_REVIEW")
+		d := w.createDeliverable(p, "UNDER_REVIEW")
 		var wait sync.WaitGroup
 		errs := make([]error, 8)
 		for i := range errs {
@@ -171,27 +171,27 @@ func TestTwoReviewersDecideOnce(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		won := 0
+		succeeded := 0
 		for _, err := range errs {
 			if err == nil {
-				won++
+				succeeded++
 			} else if !fault.HasCode(err, fault.CodeConflict) {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want CONFLICT", err)
 			}
 		}
-		if won != 1 {
-			t.Errorf("%d decisions were taken", won)
+		if succeeded != 1 {
+			t.Errorf("got %d successful reviews, want 1", succeeded)
 		}
 	}
 }
 
-func TestADeliverableIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestDeliverable_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini")
-	guest := w.person(person{roles: []string{"Guest Customer"}})
-	foreign := w.task(other, "Elsewhere")
-	d, theirs := w.deliverable(p, "UNDER_REVIEW"), w.deliverable(p, "DRAFT")
+	unassignable := w.person(person{roles: []string{"Guest Customer"}})
+	foreign := w.task(other, "Other")
+	d, otherDeliverable := w.createDeliverable(p, "UNDER_REVIEW"), w.createDeliverable(p, "DRAFT")
 	for _, c := range []struct {
 		name, field string
 		in          fields
@@ -199,17 +199,17 @@ func TestADeliverableIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 		{"create-deliverable", "title", fields{"title": " "}},
 		{"create-deliverable", "criteria.1", fields{"title": "x", "criteria": []string{"a", " "}}},
 		{"create-deliverable", "criteria.0", fields{"title": "x", "criteria": []string{strings.Repeat("x", 2001)}}},
-		{"create-deliverable", "owner", fields{"title": "x", "owner": guest.id}},
+		{"create-deliverable", "owner", fields{"title": "x", "owner": unassignable.id}},
 		{"create-deliverable", "taskId", fields{"title": "x", "taskId": foreign.ID}},
 		{"create-deliverable", "taskId", fields{"title": "x", "taskId": w.globex}},
 		{"create-deliverable", "status", fields{"title": "x", "status": "ACCEPTED"}},
 		{"update-deliverable", "title", fields{"title": nil}},
 		{"update-deliverable", "title", fields{"title": "  "}},
-		{"update-deliverable", "owner", fields{"owner": guest.id}},
+		{"update-deliverable", "owner", fields{"owner": unassignable.id}},
 		{"update-deliverable", "taskId", fields{"taskId": foreign.ID}},
 		{"reject-deliverable", "failedCriteria", fields{}},
 		{"reject-deliverable", "failedCriteria", fields{"failedCriteria": []op.UUID{}}},
-		{"reject-deliverable", "failedCriteria", fields{"failedCriteria": []op.UUID{theirs.Criteria[0].ID}}},
+		{"reject-deliverable", "failedCriteria", fields{"failedCriteria": []op.UUID{otherDeliverable.Criteria[0].ID}}},
 		{"reject-deliverable", "failedCriteria", fields{"failedCriteria": []op.UUID{d.Criteria[0].ID, w.acme}}},
 		{"list-deliverables", "cursor", fields{"cursor": "x"}},
 		{"list-deliverables", "status", fields{"status": "LOST"}},
@@ -219,17 +219,17 @@ func TestADeliverableIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 			in["deliverableId"] = d.ID
 		}
 		if f := w.refused(fault.CodeValidation, w.manager, c.name, in); f.Field != c.field {
-			t.Errorf("%s %v: the field %q is named, want %q", c.name, c.in, f.Field, c.field)
+			t.Errorf("%s %v: got field %q, want %q", c.name, c.in, f.Field, c.field)
 		}
 	}
 	got := do[contract.Deliverable](w, w.manager, "get-deliverable", fields{"projectId": p.ID, "deliverableId": d.ID})
 	if got.Status != "UNDER_REVIEW" || got.Criteria[0].Failed {
-		t.Errorf("a refused rejection left %+v", got)
+		t.Errorf("after an invalid rejection: got %+v, want it unchanged", got)
 	}
 	w.refused(fault.CodeNotFound, w.manager, "get-deliverable", fields{"projectId": other.ID, "deliverableId": d.ID})
 }
 
-func TestDeliverablesAreListedNewestFirst(t *testing.T) {
+func TestListDeliverables_NewestFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -240,7 +240,7 @@ func TestDeliverablesAreListedNewestFirst(t *testing.T) {
 		if i%2 == 0 {
 			more["taskId"] = task.ID
 		}
-		want = append([]op.UUID{w.deliverable(p, []string{"DRAFT", "SUBMITTED"}[i/5], more).ID}, want...)
+		want = append([]op.UUID{w.createDeliverable(p, []string{"DRAFT", "SUBMITTED"}[i/5], more).ID}, want...)
 	}
 	list := func(in fields) (ids []op.UUID) {
 		for cursor := ""; ; {
@@ -254,81 +254,82 @@ func TestDeliverablesAreListedNewestFirst(t *testing.T) {
 		}
 	}
 	if got := list(fields{}); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+		t.Errorf("deliverables: got %v, want %v", got, want)
 	}
 	if got := list(fields{"status": "SUBMITTED"}); !slices.Equal(got, want[:2]) {
-		t.Errorf("submitted are %v", got)
+		t.Errorf("status SUBMITTED: got %v, want %v", got, want[:2])
 	}
 	if got := list(fields{"taskId": task.ID}); len(got) != 4 {
-		t.Errorf("of the task are %v", got)
+		t.Errorf("deliverables of the task: got %v, want 4", got)
 	}
-	// A deliverable outlives its task.
+	// Deleting a task keeps its deliverables.
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	if got := list(fields{}); !slices.Equal(got, want) {
-		t.Errorf("without the task: %v", got)
+		t.Errorf("after deleting the task: got %v, want %v", got, want)
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT (SELECT count(*) FROM projects.deliverables WHERE project_id = $1) + (SELECT count(*) FROM projects.criteria WHERE project_id = $1)`, p.ID); n != 0 {
-		t.Errorf("%d rows outlive their project", n)
+		t.Errorf("got %d rows after deleting the project, want 0", n)
 	}
 }
 
-func TestCriteriaOfDeliverablesAndTasks(t *testing.T) {
+func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini")
 	member := w.person(person{roles: []string{"Member"}})
-	mine, theirs := w.task(p, "Mine", fields{"assignee": member.id}), w.task(p, "Theirs")
-	d := w.deliverable(p, "DRAFT")
-	k := do[contract.Criterion](w, member, "create-criterion", fields{"projectId": p.ID, "taskId": mine.ID, "text": " Lands softly "})
-	if k.Text != "Lands softly" || k.TaskID != mine.ID || k.Met {
+	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": member.id}), w.task(p, "Unassigned")
+	d := w.createDeliverable(p, "DRAFT")
+	k := do[contract.Criterion](w, member, "create-criterion", fields{"projectId": p.ID, "taskId": assigned.ID, "text": " Lands softly "})
+	if k.Text != "Lands softly" || k.TaskID != assigned.ID || k.Met {
 		t.Errorf("got %+v", k)
 	}
 	w.wantTrail(1, "criterion.created", contract.EventCriterionCreated, k.ID)
-	// A criterion is its bearer's own.
-	w.refused(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "taskId": theirs.ID, "text": "x"})
+	// With .own permissions, a user can only add criteria to their own tasks and
+	// deliverables.
+	w.refused(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "taskId": unassigned.ID, "text": "x"})
 	w.refused(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "x"})
 	for _, c := range []struct {
 		field string
 		in    fields
 	}{
 		{"deliverableId", fields{"text": "x"}},
-		{"deliverableId", fields{"text": "x", "taskId": mine.ID, "deliverableId": d.ID}},
-		{"text", fields{"text": " ", "taskId": mine.ID}},
+		{"deliverableId", fields{"text": "x", "taskId": assigned.ID, "deliverableId": d.ID}},
+		{"text", fields{"text": " ", "taskId": assigned.ID}},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "create-criterion", merge(fields{"projectId": p.ID}, c.in)); f.Field != c.field {
-			t.Errorf("%v: the field %q is named", c.in, f.Field)
+			t.Errorf("%v: got field %q, want %q", c.in, f.Field, c.field)
 		}
 	}
 	at := fields{"projectId": p.ID, "criterionId": k.ID}
 	w.refused(fault.CodeNotFound, w.manager, "update-criterion", fields{"projectId": other.ID, "criterionId": k.ID, "met": true})
 	met := do[contract.Criterion](w, member, "update-criterion", merge(fields{"met": true}, at))
 	if !met.Met || met.MetBy != member.id || met.MetAt == nil {
-		t.Errorf("met, it is %+v", met)
+		t.Errorf("criterion marked as met: got %+v", met)
 	}
 	do[contract.Criterion](w, w.manager, "update-criterion", merge(fields{"met": true}, at))
 	w.wantTrail(1, "criterion.updated", contract.EventCriterionUpdated, k.ID)
 	unmet := do[contract.Criterion](w, w.manager, "update-criterion", merge(fields{"met": false, "text": "Lands"}, at))
 	if unmet.Met || unmet.MetBy != "" || unmet.MetAt != nil || unmet.Text != "Lands" {
-		t.Errorf("not met, it is %+v", unmet)
+		t.Errorf("criterion marked as not met: got %+v", unmet)
 	}
 	for _, field := range []string{"text", "met"} {
 		if f := w.refused(fault.CodeValidation, w.manager, "update-criterion", merge(fields{field: nil}, at)); f.Field != field {
-			t.Errorf("%s: the field %q is named", field, f.Field)
+			t.Errorf("null %s: got field %q", field, f.Field)
 		}
 	}
 	for _, c := range []struct {
 		in   fields
 		want int
-	}{{fields{}, 3}, {fields{"taskId": mine.ID}, 1}, {fields{"deliverableId": d.ID}, 2}, {fields{"deliverableId": w.acme}, 0}} {
+	}{{fields{}, 3}, {fields{"taskId": assigned.ID}, 1}, {fields{"deliverableId": d.ID}, 2}, {fields{"deliverableId": w.acme}, 0}} {
 		if got := do[op.Page[contract.Criterion]](w, member, "list-criteria", merge(fields{"projectId": p.ID}, c.in)); len(got.Items) != c.want {
-			t.Errorf("%v: %d criteria, want %d", c.in, len(got.Items), c.want)
+			t.Errorf("%v: got %d criteria, want %d", c.in, len(got.Items), c.want)
 		}
 	}
 	page := do[op.Page[contract.Criterion]](w, member, "list-criteria", fields{"projectId": p.ID, "limit": 2})
 	rest := do[op.Page[contract.Criterion]](w, member, "list-criteria", fields{"projectId": p.ID, "limit": 2, "cursor": page.NextCursor})
 	if len(page.Items) != 2 || len(rest.Items) != 1 || rest.NextCursor != "" || rest.Items[0].ID != k.ID {
-		t.Errorf("pages of %d and %d", len(page.Items), len(rest.Items))
+		t.Errorf("page sizes: got %d and %d, want 2 and 1", len(page.Items), len(rest.Items))
 	}
 	do[op.None](w, member, "delete-criterion", at)
 	w.wantTrail(1, "criterion.deleted", contract.EventCriterionDeleted, k.ID)

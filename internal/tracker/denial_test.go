@@ -8,7 +8,7 @@ import (
 	"parapet/internal/op"
 )
 
-// A denial names its cause, and not a role that would not help.
+// A FORBIDDEN error has the reason that actually caused it, with a remedy.
 func TestDenial_NamesItsCause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -20,20 +20,20 @@ func TestDenial_NamesItsCause(t *testing.T) {
 		who    person
 		reason string
 	}{
-		{"no role", person{}, "permission_missing"},
-		{"another project's role", person{roles: []string{"Project Manager"}, projects: []op.UUID{gemini.ID}}, "out_of_scope"},
-		{"somebody else's task", person{roles: []string{"Member"}}, "not_own"},
-		{"a token that only reads", person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}}, "caveat_effect"},
-		{"a token for another module", person{roles: []string{"Project Manager"}, caveats: []string{"module:wiki"}}, "caveat_module"},
-		{"a token for another project", person{roles: []string{"Project Manager"}, caveats: []string{"project:" + string(gemini.ID)}}, "caveat_project"},
-		{"a token with an unknown caveat", person{roles: []string{"Project Manager"}, caveats: []string{"weekdays"}}, "caveat_unknown"},
+		{"user without role", person{}, "permission_missing"},
+		{"role in another project", person{roles: []string{"Project Manager"}, projects: []op.UUID{gemini.ID}}, "out_of_scope"},
+		{"task of another user", person{roles: []string{"Member"}}, "not_own"},
+		{"read-only token", person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}}, "caveat_effect"},
+		{"token for another module", person{roles: []string{"Project Manager"}, caveats: []string{"module:wiki"}}, "caveat_module"},
+		{"token for another project", person{roles: []string{"Project Manager"}, caveats: []string{"project:" + string(gemini.ID)}}, "caveat_project"},
+		{"token with unknown caveat", person{roles: []string{"Project Manager"}, caveats: []string{"weekdays"}}, "caveat_unknown"},
 	} {
 		f := w.refused(fault.CodeForbidden, w.person(c.who), "delete-task", at)
 		if len(f.Reasons) != 1 || f.Reasons[0].Code != c.reason || f.Message != f.Reasons[0].Message || f.Reasons[0].Remedy == "" || f.Permission != "task.delete" {
-			t.Errorf("%s: %+v, want the reason %s", c.name, f, c.reason)
+			t.Errorf("%s: got %+v, want reason %s", c.name, f, c.reason)
 		}
 		if strings.Contains(f.Message+f.Reasons[0].Remedy, "{") {
-			t.Errorf("%s: the permission is not named: %+v", c.name, f.Reasons)
+			t.Errorf("%s: message contains an unexpanded placeholder: %+v", c.name, f.Reasons)
 		}
 	}
 	secret := w.project("Secret", fields{"classification": "SECRET"})
@@ -41,7 +41,7 @@ func TestDenial_NamesItsCause(t *testing.T) {
 	for _, in := range []fields{hidden, {"projectId": secret.ID, "task": "SECR-77"}} {
 		f := w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Project Manager"}}), "delete-task", in)
 		if f.Message != "There is no such task." || len(f.Reasons) > 0 || f.Permission != "" {
-			t.Errorf("a hidden record says %+v", f)
+			t.Errorf("hidden record: got %+v, want the error of a missing record", f)
 		}
 	}
 }

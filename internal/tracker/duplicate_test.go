@@ -18,7 +18,7 @@ func candidates(f *fault.Error) []contract.DuplicateCandidate {
 	return found
 }
 
-func TestATaskLikeAnOpenOneIsRefused(t *testing.T) {
+func TestCreateTask_RejectsTitleSimilarToOpenTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini")
@@ -48,7 +48,7 @@ func TestATaskLikeAnOpenOneIsRefused(t *testing.T) {
 		}
 	}
 	before := w.count(`SELECT count(*) FROM projects.tasks`)
-	// Elsewhere, as a sub-task, and once it is over, it is no duplicate.
+	// The check ignores tasks of other projects, sub-tasks and closed tasks.
 	if _, err := w.try(w.manager, "create-task", fields{"projectId": other.ID, "title": first.Title}); err != nil {
 		t.Error(err)
 	}
@@ -69,23 +69,23 @@ func TestATaskLikeAnOpenOneIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`) - before; n != 4 {
-		t.Errorf("%d tasks were created, want 4", n)
+		t.Errorf("got %d created tasks, want 4", n)
 	}
-	// Import is exempt.
+	// Imports are exempt.
 	out := do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": first.Title}}})
 	if len(out.Results) != 1 {
-		t.Errorf("the import gives %+v", out)
+		t.Errorf("import: got %+v, want one result", out)
 	}
 	for id, want := range map[op.UUID]string{
 		first.ID: `{"outcome":"NONE","overridden":false,"candidates":[]}`, sub.ID: ``, again.ID: `{"outcome":"NONE","overridden":false,"candidates":[]}`,
 		allowed.ID: fmt.Sprintf(`{"outcome":"FOUND","overridden":true,"candidates":[{"id":"%s","similarity":1}]}`, again.ID),
 	} {
-		w.wantCheck(id, want)
+		w.wantDuplicateCheck(id, want)
 	}
 }
 
-// wantCheck reads what the audit entry of a creation says of the duplicate guard.
-func (w *world) wantCheck(task op.UUID, want string) {
+// wantDuplicateCheck compares the duplicateCheck of a task's audit entry with want.
+func (w *world) wantDuplicateCheck(task op.UUID, want string) {
 	w.t.Helper()
 	var got string
 	err := w.owner.QueryRow(w.t.Context(), `SELECT coalesce(changes->>'duplicateCheck', '') FROM audit.entries WHERE action = 'task.created' AND resource_id = $1`, string(task)).Scan(&got)
@@ -94,27 +94,27 @@ func (w *world) wantCheck(task op.UUID, want string) {
 	}
 	var a, b any
 	if want != "" && (json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil || fmt.Sprint(a) != fmt.Sprint(b)) || (want == "") != (got == "") {
-		w.t.Errorf("the audit entry says %q, want %q", got, want)
+		w.t.Errorf("duplicateCheck in the audit entry: got %q, want %q", got, want)
 	}
 }
 
-// What the caller cannot read is no candidate, and does not stop it.
-func TestTheDuplicateGuardTellsOnlyOfWhatCanBeRead(t *testing.T) {
+// A task that the caller cannot read is not a candidate and does not block the creation.
+func TestDuplicateCheck_IgnoresUnreadableTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.role("Blind Creator", "task.create")
 	p := w.project("Apollo")
-	theirs := w.task(p, "Fix the login page")
+	unreadable := w.task(p, "Fix the login page")
 	creator := w.person(person{roles: []string{"Blind Creator"}})
-	mine := do[contract.Task](w, creator, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
-	w.wantCheck(mine.ID, `{"outcome":"NONE","overridden":false,"candidates":[]}`)
+	created := do[contract.Task](w, creator, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
+	w.wantDuplicateCheck(created.ID, `{"outcome":"NONE","overridden":false,"candidates":[]}`)
 	both := candidates(w.refused(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page!"}))
-	if len(both) != 2 || (both[0].ID != theirs.ID && both[1].ID != theirs.ID) {
-		t.Errorf("the manager's candidates are %+v", both)
+	if len(both) != 2 || (both[0].ID != unreadable.ID && both[1].ID != unreadable.ID) {
+		t.Errorf("candidates for the manager: got %+v, want both tasks", both)
 	}
 }
 
-func TestTheDuplicateGuardCanBeTurnedOff(t *testing.T) {
+func TestDuplicateCheck_CanBeDisabled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.deps.DuplicateGateDisabled = true
@@ -122,13 +122,13 @@ func TestTheDuplicateGuardCanBeTurnedOff(t *testing.T) {
 	p := w.project("Apollo")
 	for range 2 {
 		task := do[contract.Task](w, w.manager, "create-task", fields{"projectId": p.ID, "title": "The same"})
-		w.wantCheck(task.ID, "")
+		w.wantDuplicateCheck(task.ID, "")
 	}
 }
 
-// Nothing is locked: of many at once at least one comes to be, and whoever comes
-// after them is refused.
-func TestAlikeTasksAtOnce(t *testing.T) {
+// The check takes no lock: of concurrent similar creations at least one succeeds, and
+// later ones are rejected.
+func TestDuplicateCheck_ConcurrentCreatesCreateAtLeastOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -140,42 +140,42 @@ func TestAlikeTasksAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	made := 0
+	created := 0
 	for _, err := range errs {
 		if err == nil {
-			made++
+			created++
 		} else if !fault.HasCode(err, fault.CodeDuplicateTask) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if n := w.count(`SELECT count(*) FROM projects.tasks`); made == 0 || made != n {
-		t.Errorf("%d were acknowledged and %d are there", made, n)
+	if n := w.count(`SELECT count(*) FROM projects.tasks`); created == 0 || created != n {
+		t.Errorf("got %d successful calls and %d tasks, want equal numbers above 0", created, n)
 	}
 	w.refused(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 }
 
-// The similarity is that of pg_trgm, and what the index is asked for misses
-// nothing that is as similar.
-func TestSimilarityIsThatOfTheDatabase(t *testing.T) {
+// The check finds the same titles as a comparison of all titles with pg_trgm's
+// similarity.
+func TestDuplicateCheck_FindsSameTitlesAsPgTrgm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
-	stems := []string{
+	titles := []string{
 		"Fix the login page", "Fix the login page for guests", "Login page is slow", "Make the login page faster", "Write release notes",
 		"Write the release notes for 1.2", "Release", "A", "ab", "Zebra crossing quiz", "quiz zebra crossing", "x1 y2 z3", "x1 y2 z4", "Upgrade Go to 1.26", "Upgrade Go to 1.27",
 	}
-	for _, title := range stems {
+	for _, title := range titles {
 		w.task(p, title)
 	}
-	for _, title := range append(stems, "the login page", "Fix login", "release notes", "upgrade go", "zebra crossing") {
+	for _, title := range append(titles, "the login page", "Fix login", "release notes", "upgrade go", "zebra crossing") {
 		want := map[string]float64{}
-		for _, other := range stems {
+		for _, other := range titles {
 			var sim float64
-			var alike bool
-			if err := w.owner.QueryRow(t.Context(), `SELECT similarity($1, $2)::float8, similarity($1, $2) >= 0.6::real`, title, other).Scan(&sim, &alike); err != nil {
+			var isSimilar bool
+			if err := w.owner.QueryRow(t.Context(), `SELECT similarity($1, $2)::float8, similarity($1, $2) >= 0.6::real`, title, other).Scan(&sim, &isSimilar); err != nil {
 				t.Fatal(err)
 			}
-			if alike {
+			if isSimilar {
 				want[other] = math.Round(sim*100) / 100
 			}
 		}
@@ -185,7 +185,7 @@ func TestSimilarityIsThatOfTheDatabase(t *testing.T) {
 			last := 1.0
 			for _, c := range candidates(fault.From(err)) {
 				if got[c.Title] = c.Similarity; c.Similarity > last {
-					t.Errorf("%q: the most similar does not come first", title)
+					t.Errorf("%q: candidates are not ordered by similarity", title)
 				}
 				last = c.Similarity
 			}
@@ -198,20 +198,20 @@ func TestSimilarityIsThatOfTheDatabase(t *testing.T) {
 	}
 }
 
-// TestTheDuplicateGuardIsBounded: among very many titles that could be alike the very
-// same one is found, however old, and then the newest are looked at.
-func TestTheDuplicateGuardIsBounded(t *testing.T) {
+// TestDuplicateCheck_ComparesBoundedNumberOfTitles: among many similar titles,
+// the identical one is found, even if it is old, and then the newest.
+func TestDuplicateCheck_ComparesBoundedNumberOfTitles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
-	closest, same := w.task(p, "Fix the login pages"), w.task(p, "Fix the login page", fields{"allowDuplicate": true})
+	oldSimilar, same := w.task(p, "Fix the login pages"), w.task(p, "Fix the login page", fields{"allowDuplicate": true})
 	w.exec(`
 INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, progress, created_by, created_at, updated_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, 1000 + n, 'Fix the login page now', t.status, t.status_category, 'TASK', 'MEDIUM', 0, t.created_by, now(), now()
 FROM projects.tasks t, generate_series(1, 600) n WHERE t.id = $1`, same.ID)
 	_, err := w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 	got := candidates(fault.From(err))
-	if !fault.HasCode(err, fault.CodeDuplicateTask) || len(got) != 10 || got[0].ID != same.ID || got[1].ID == closest.ID {
+	if !fault.HasCode(err, fault.CodeDuplicateTask) || len(got) != 10 || got[0].ID != same.ID || got[1].ID == oldSimilar.ID {
 		t.Errorf("got %v %+v", err, got)
 	}
 }

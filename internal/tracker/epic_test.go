@@ -11,7 +11,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestChildrenOfAnEpicComeFromAllProjectsAndAreMasked(t *testing.T) {
+func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	projects := []*contract.Project{
@@ -36,14 +36,14 @@ func TestChildrenOfAnEpicComeFromAllProjectsAndAreMasked(t *testing.T) {
 				return items, cursors
 			}
 			if len(page.Items) != limit {
-				t.Fatalf("a page of %d that is not the last", len(page.Items))
+				t.Fatalf("size of a page before the last: got %d, want %d", len(page.Items), limit)
 			}
 			cursors = append(cursors, cursor)
 		}
 	}
 	full, _ := all(w.manager, 200)
 	if len(full) != 15 {
-		t.Fatalf("the manager sees %d children, want 15", len(full))
+		t.Fatalf("children for the manager: got %d, want 15", len(full))
 	}
 	for i, item := range full {
 		child := byID[item.ID]
@@ -51,20 +51,20 @@ func TestChildrenOfAnEpicComeFromAllProjectsAndAreMasked(t *testing.T) {
 			t.Errorf("got %+v", item)
 		}
 		if i > 0 && full[i-1].ProjectID == item.ProjectID && byID[full[i-1].ID].CreatedAt.After(child.CreatedAt) {
-			t.Errorf("%s comes after %s", item.Key, full[i-1].Key)
+			t.Errorf("children are not in order of creation: %s after %s", item.Key, full[i-1].Key)
 		}
 	}
 	secrets := string(projects[1].ID) + " " + fmt.Sprint(projects[1].Prefix)
 	for _, limit := range []int{1, 2, 4, 200} {
 		items, cursors := all(member, limit)
 		if len(items) != 15 {
-			t.Fatalf("pages of %d give %d children, want 15", limit, len(items))
+			t.Fatalf("limit %d: got %d children, want 15", limit, len(items))
 		}
 		masked := 0
 		seen := map[op.UUID]bool{}
 		for i, item := range items {
 			if seen[item.ID] {
-				t.Errorf("%s comes twice", item.ID)
+				t.Errorf("child %s is listed twice", item.ID)
 			}
 			seen[item.ID] = true
 			if full[i].ProjectID != projects[1].ID {
@@ -75,37 +75,37 @@ func TestChildrenOfAnEpicComeFromAllProjectsAndAreMasked(t *testing.T) {
 			}
 			masked++
 			if item != (contract.EpicChild{ID: item.ID, Key: "REDACTED", Title: "REDACTED", IsCrossProject: true}) || byID[item.ID] != nil {
-				t.Errorf("a child of a hidden project shows as %+v", item)
+				t.Errorf("child in a hidden project: got %+v, want it masked", item)
 			}
 		}
 		if masked != 5 {
-			t.Errorf("%d children are masked, want 5", masked)
+			t.Errorf("got %d masked children, want 5", masked)
 		}
 		for _, cursor := range cursors {
 			text, _ := base64.RawURLEncoding.DecodeString(cursor)
 			for id, child := range byID {
 				if child.ProjectID == projects[1].ID && (strings.Contains(string(text), string(id)) || strings.Contains(string(text), strings.Fields(secrets)[0])) {
-					t.Errorf("the cursor tells of a hidden child: %s", text)
+					t.Errorf("the cursor contains a hidden child or its project: %s", text)
 				}
 			}
 		}
 	}
-	// An epic that can't be read, what is no epic, and nothing at all are one.
-	elsewhere := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[2].ID}})
-	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
+	// An unreadable epic, a task that is not an epic and a missing id return the same error.
+	otherProject := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[2].ID}})
+	otherTenant := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
 	messages := map[string]bool{}
 	for _, c := range []struct {
 		who *person
 		id  op.UUID
-	}{{member, hidden.ID}, {elsewhere, epic.ID}, {stranger, epic.ID}, {member, plain.ID}, {member, w.acme}} {
+	}{{member, hidden.ID}, {otherProject, epic.ID}, {otherTenant, epic.ID}, {member, plain.ID}, {member, w.acme}} {
 		messages[w.refused(fault.CodeNotFound, c.who, "list-epic-children", fields{"epicId": c.id}).Message] = true
 	}
 	if len(messages) != 1 || !messages["There is no such epic."] {
-		t.Errorf("want one answer, which speaks of epics: %v", messages)
+		t.Errorf("got error messages %v, want only \"There is no such epic.\"", messages)
 	}
-	// Nothing of a project beyond one's own role: the epic's manager alone.
-	near := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[0].ID}})
-	items, _ := all(near, 3)
+	// A manager of only the epic's project sees the children of other projects masked.
+	epicManager := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[0].ID}})
+	items, _ := all(epicManager, 3)
 	masked := 0
 	for _, item := range items {
 		if item.Key == "REDACTED" {
@@ -113,7 +113,7 @@ func TestChildrenOfAnEpicComeFromAllProjectsAndAreMasked(t *testing.T) {
 		}
 	}
 	if len(items) != 15 || masked != 10 {
-		t.Errorf("%d children, %d of them masked, want 15 and 10", len(items), masked)
+		t.Errorf("got %d children, %d of them masked, want 15 and 10", len(items), masked)
 	}
 	for _, cursor := range []string{"x", op.NewCursor("list-epic-children", w.acme, string(hidden.ID), "", "0", "0"), op.NewCursor("list-epic-children", w.acme, string(epic.ID), "y", "0", "0"), op.NewCursor("list-epic-children", w.acme, string(epic.ID), "", "0", "-1")} {
 		w.refused(fault.CodeValidation, member, "list-epic-children", fields{"epicId": epic.ID, "cursor": cursor})

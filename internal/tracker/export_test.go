@@ -13,8 +13,8 @@ import (
 	"parapet/internal/op"
 )
 
-// export gives all items of a project, page by page.
-func (w *world) export(who *person, p *contract.Project, limit int) []contract.ImportItem {
+// exportAll returns all items of a project, requested in pages of limit.
+func (w *world) exportAll(who *person, p *contract.Project, limit int) []contract.ImportItem {
 	w.t.Helper()
 	var items []contract.ImportItem
 	for cursor := ""; ; {
@@ -30,7 +30,7 @@ func (w *world) export(who *person, p *contract.Project, limit int) []contract.I
 	}
 }
 
-func text(t testing.TB, v any) string {
+func toJSON(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -39,17 +39,17 @@ func text(t testing.TB, v any) string {
 	return string(b)
 }
 
-// read converts items in the form of a request.
-func read(t testing.TB, items any) []fields {
+// toInput converts items to request input.
+func toInput(t testing.TB, items any) []fields {
 	t.Helper()
 	var list []fields
-	if err := json.Unmarshal([]byte(text(t, items)), &list); err != nil {
+	if err := json.Unmarshal([]byte(toJSON(t, items)), &list); err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-func TestAnExportIsWhatWasImported(t *testing.T) {
+func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -67,26 +67,27 @@ func TestAnExportIsWhatWasImported(t *testing.T) {
 	if out := w.take(p, items...); out.Created != len(items) {
 		t.Fatalf("got %+v", out)
 	}
-	want := read(t, items)
+	want := toInput(t, items)
 	for _, limit := range []int{1, 3, 200} {
-		if got := w.export(w.manager, p, limit); text(t, read(t, got)) != text(t, want) {
-			t.Errorf("by %d the export is\n%s\nwant\n%s", limit, text(t, got), text(t, want))
+		if got := w.exportAll(w.manager, p, limit); toJSON(t, toInput(t, got)) != toJSON(t, want) {
+			t.Errorf("export with limit %d: got\n%s\nwant\n%s", limit, toJSON(t, got), toJSON(t, want))
 		}
 	}
-	// Into another project and out again, and back into its own.
+	// Import the export into another project and export it again; then import it into
+	// the original project.
 	other := w.project("Gemini")
-	if out := w.take(other, read(t, w.export(w.manager, p, 200))...); out.Created != len(items) {
+	if out := w.take(other, toInput(t, w.exportAll(w.manager, p, 200))...); out.Created != len(items) {
 		t.Fatalf("got %+v", out)
 	}
-	if got := w.export(w.manager, other, 200); text(t, read(t, got)) != text(t, want) {
-		t.Errorf("the second export is\n%s\nwant\n%s", text(t, got), text(t, want))
+	if got := w.exportAll(w.manager, other, 200); toJSON(t, toInput(t, got)) != toJSON(t, want) {
+		t.Errorf("export of the second project: got\n%s\nwant\n%s", toJSON(t, got), toJSON(t, want))
 	}
-	if out := w.take(p, read(t, w.export(w.manager, p, 200))...); out.Unchanged != len(items) {
-		t.Errorf("back into its own project: %+v", out)
+	if out := w.take(p, toInput(t, w.exportAll(w.manager, p, 200))...); out.Unchanged != len(items) {
+		t.Errorf("import into the original project: got %+v, want all unchanged", out)
 	}
 }
 
-func TestAnExportShowsWhatHasChangedSince(t *testing.T) {
+func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
@@ -94,54 +95,53 @@ func TestAnExportShowsWhatHasChangedSince(t *testing.T) {
 		fields{"id": "a", "title": "A", "status": "open", "priority": 4, "issue_type": "event", "labels": []string{"x"}, "created_at": "2025-11-02T21:58:07Z",
 			"dependencies": []fields{{"depends_on_id": "b", "type": "blocks"}, {"depends_on_id": "c", "type": "blocks"}, {"depends_on_id": "e", "type": "parent-child"}}},
 		fields{"id": "b", "title": "B"}, fields{"id": "c", "title": "C"}, fields{"id": "e", "title": "E", "issue_type": "epic"})
-	own := w.task(p, "Own", fields{"priority": "HIGH", "issueType": "FEATURE", "labels": []string{"z", "y"}, "status": "DONE"})
+	local := w.task(p, "Local", fields{"priority": "HIGH", "issueType": "FEATURE", "labels": []string{"z", "y"}, "status": "DONE"})
 	far := w.task(other, "Far")
-	of := fields{"projectId": p.ID, "task": "APO-1"}
-	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "A2", "status": "DONE", "priority": "URGENT", "labels": []string{"n", "type:event"}, "epicId": nil}, of))
-	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": "APO-2"}, of))
-	for _, on := range []op.UUID{own.ID, far.ID} {
-		do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": on}, of))
+	taskInput := fields{"projectId": p.ID, "task": "APO-1"}
+	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "A2", "status": "DONE", "priority": "URGENT", "labels": []string{"n", "type:event"}, "epicId": nil}, taskInput))
+	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": "APO-2"}, taskInput))
+	for _, id := range []op.UUID{local.ID, far.ID} {
+		do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": id}, taskInput))
 	}
-	items := w.export(w.manager, p, 200)
-	a, mine := items[0], items[4]
+	items := w.exportAll(w.manager, p, 200)
+	a, localItem := items[0], items[4]
 	if a.ID != "a" || a.Title != "A2" || a.Status != "DONE" || *a.Priority != 0 || a.IssueType != "event" || !slices.Equal(a.Labels, []string{"n"}) ||
-		a.ClosedAt == nil || a.CreatedAt == nil || fmt.Sprint(a.Dependencies) != fmt.Sprint([]contract.ImportDependency{{DependsOnID: "c", Type: "blocks"}, {DependsOnID: string(own.ID), Type: "blocks"}}) {
-		t.Errorf("the item is %s", text(t, a))
+		a.ClosedAt == nil || a.CreatedAt == nil || fmt.Sprint(a.Dependencies) != fmt.Sprint([]contract.ImportDependency{{DependsOnID: "c", Type: "blocks"}, {DependsOnID: string(local.ID), Type: "blocks"}}) {
+		t.Errorf("changed imported task: got item %s", toJSON(t, a))
 	}
-	if mine.ID != string(own.ID) || mine.Title != "Own" || *mine.Priority != 1 || mine.IssueType != "feature" || mine.Status != "DONE" ||
-		!slices.Equal(mine.Labels, []string{"y", "z"}) || mine.ClosedAt == nil || !mine.CreatedAt.Equal(own.CreatedAt) {
-		t.Errorf("what was made here is %s", text(t, mine))
+	if localItem.ID != string(local.ID) || localItem.Title != "Local" || *localItem.Priority != 1 || localItem.IssueType != "feature" || localItem.Status != "DONE" ||
+		!slices.Equal(localItem.Labels, []string{"y", "z"}) || localItem.ClosedAt == nil || !localItem.CreatedAt.Equal(local.CreatedAt) {
+		t.Errorf("task that was not imported: got item %s", toJSON(t, localItem))
 	}
-	// An import into the same project knows what was made here again.
-	back := read(t, items)
+	// An import into the same project matches tasks that were not imported before.
+	back := toInput(t, items)
 	if out := w.take(p, back...); out.Created != 0 || out.Unchanged != 4 || out.Updated != 1 {
 		t.Errorf("got %+v", out)
 	}
-	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, own.ID)
-	back[4]["title"], back[4]["dependencies"] = "Own, changed", link("b", "blocks")
-	if out := w.take(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != own.Key || out.Waiting != 1 {
+	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, local.ID)
+	back[4]["title"], back[4]["dependencies"] = "Local, changed", link("b", "blocks")
+	if out := w.take(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != local.Key || out.Waiting != 1 {
 		t.Errorf("got %+v", out)
 	}
-	if again := w.export(w.manager, p, 200); text(t, read(t, again)) != text(t, back) {
-		t.Errorf("the export is\n%s\nwant\n%s", text(t, again), text(t, back))
+	if again := w.exportAll(w.manager, p, 200); toJSON(t, toInput(t, again)) != toJSON(t, back) {
+		t.Errorf("export: got\n%s\nwant\n%s", toJSON(t, again), toJSON(t, back))
 	}
 	back[4]["dependencies"] = nil
 	delete(back[4], "dependencies")
 	if out := w.take(p, back...); out.Updated != 1 {
 		t.Errorf("got %+v", out)
 	}
-	if got := w.ends(w.manager, own); got != "blocks APO-1" {
-		t.Errorf("got %s", got)
+	if got := w.dependencyKeys(w.manager, local); got != "blocks APO-1" {
+		t.Errorf("dependencies: got %s, want blocks APO-1", got)
 	}
-	// Elsewhere the ids mean nothing, and are those of new items.
+	// In another project the ids match no tasks, so all items are created.
 	if out := w.take(w.project("Mercury"), back...); out.Created != 5 {
 		t.Errorf("got %+v", out)
 	}
 }
 
-// Whatever tasks a project holds, what an export gives an import takes, and the
-// next export is the same.
-func TestExportAndImportAgreeOnAnything(t *testing.T) {
+// For random items, export after import returns the same items.
+func TestExport_RoundTripsThroughImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,18 +169,18 @@ func TestExportAndImportAgreeOnAnything(t *testing.T) {
 		if out := w.take(p, items...); out.Created != n {
 			t.Fatalf("got %+v", out)
 		}
-		if got, want := text(w.t, read(w.t, w.export(w.manager, p, 200))), text(w.t, read(w.t, items)); got != want {
+		if got, want := toJSON(w.t, toInput(w.t, w.exportAll(w.manager, p, 200))), toJSON(w.t, toInput(w.t, items)); got != want {
 			t.Fatalf("exported\n%s\nwant\n%s", got, want)
 		}
 	})
 }
 
-func TestAnExportHoldsWhatItsReaderMayRead(t *testing.T) {
+func TestExport_RejectsInvalidCursorAndLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
 	if got := do[op.Page[contract.ImportItem]](w, w.manager, "export-items", fields{"projectId": p.ID}); got.Items == nil || len(got.Items) != 0 {
-		t.Errorf("an empty project gives %+v", got)
+		t.Errorf("export of an empty project: got %+v, want an empty list", got)
 	}
 	w.task(p, "Task")
 	w.task(p, "Task")

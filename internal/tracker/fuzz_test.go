@@ -11,8 +11,8 @@ import (
 	contract "parapet/internal/contract/tracker"
 )
 
-// The normal form of a repository path is its own normal form, except a remote of a
-// host without a dot: that reads as a relative path.
+// FuzzRepoPath checks that normalizing a repository path twice gives the same result. The
+// exception is a remote whose host has no dot, because it parses as a relative path.
 func FuzzRepoPath(f *testing.F) {
 	for _, seed := range []string{
 		"/src/mono", "git@github.com:acme/monolith.git", "https://u:p@GitHub.com:8443/acme/./x.git?a#b", `C:\src\x`, "file:///src/../x", "ssh://h/%00", "/..", "a.b/c", "h:.git", "h.x:a.git.git", "h.x:a/.git", "h.x:a .git", "file:///a%20", "ssh://[::1]/a",
@@ -25,77 +25,78 @@ func FuzzRepoPath(f *testing.F) {
 			return
 		}
 		if len(normal) > maxRepoPath || !utf8.ValidString(normal) || hasControl(normal) {
-			t.Fatalf("%q became %q", text, normal)
+			t.Fatalf("%q: normalized to invalid %q", text, normal)
 		}
 		host, _, _ := strings.Cut(normal, "/")
 		if strings.Contains(host, ":") {
 			return // an IPv6 address
 		}
-		plain := host != "" && (strings.Trim(host, ".") == "" || !strings.Contains(host, "."))
-		if again, ok := normalRepo(normal); again != normal && (ok || !plain) {
-			t.Fatalf("%q became %q, and that %q (%t)", text, normal, again, ok)
+		looksRelative := host != "" && (strings.Trim(host, ".") == "" || !strings.Contains(host, "."))
+		if again, ok := normalRepo(normal); again != normal && (ok || !looksRelative) {
+			t.Fatalf("%q: normalized to %q, normalized again to %q (%t)", text, normal, again, ok)
 		}
 	})
 }
 
-// The kept form of a custom field's value is read as itself.
+// FuzzFieldValue checks that a normalized custom field value is parsed to itself.
 func FuzzFieldValue(f *testing.F) {
 	for _, seed := range []string{"-12.50", "+0.0", "1e3", "0x10", "2027-03-31", "2027-03-31T17:00:00+14:00", "TRUE", " red ", "İ", "1_000"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			return // no request with such a text is read
+			return // requests with invalid UTF-8 are rejected earlier
 		}
 		for _, kind := range []string{contract.FieldNumber, contract.FieldDate, contract.FieldBoolean, contract.FieldChoice, contract.FieldText} {
 			row := &fieldRow{Type: kind, Options: []string{"red", "blue"}}
 			value, problem := row.parseValue(text)
 			if problem != "" {
 				if value != "" {
-					t.Fatalf("%s %q: %q beside %q", kind, text, value, problem)
+					t.Fatalf("%s %q: got both value %q and problem %q", kind, text, value, problem)
 				}
 				continue
 			}
 			if again, problem := row.parseValue(value); problem != "" || again != value {
-				t.Fatalf("%s %q became %q, and that %q (%s)", kind, text, value, again, problem)
+				t.Fatalf("%s %q: parsed to %q, parsed again to %q (%s)", kind, text, value, again, problem)
 			}
 		}
 	})
 }
 
-// What is typed to search becomes a text search query of quoted terms alone: no text
-// can end a term or bring in an operator of its own.
+// FuzzSearchQuery checks that user input becomes a tsquery in which all input is inside
+// quoted terms, so that it cannot end a term or inject an operator.
 func FuzzSearchQuery(f *testing.F) {
 	for _, seed := range []string{"land on moon", `"whole word" -not OR x`, `it's \ :* & | ! ( )`, "APO-17", "\u212aelvin", "ſ İ", "OR -", `""`, "日本 語"} {
 		f.Add(seed)
 	}
 	terms := termsOf("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f")
-	f.Fuzz(func(t *testing.T, typed string) {
-		if !utf8.ValidString(typed) {
-			return // no request with such a text is read
+	f.Fuzz(func(t *testing.T, input string) {
+		if !utf8.ValidString(input) {
+			return // requests with invalid UTF-8 are rejected earlier
 		}
-		query := terms.query(typed)
-		outside := true
+		query := terms.query(input)
+		isOutsideTerm := true
 		depth := 0
 		for _, part := range strings.Split(query, "'") {
-			if outside {
+			if isOutsideTerm {
 				if strings.Trim(part, " &|!():*") != "" {
-					t.Fatalf("%q became %q: %q is outside of a term", typed, query, part)
+					t.Fatalf("%q: query %q has %q outside a term", input, query, part)
 				}
 				depth += strings.Count(part, "(") - strings.Count(part, ")")
 			} else if strings.ContainsAny(part, `\&|!():*`) {
-				t.Fatalf("%q became %q: the term %q", typed, query, part)
+				t.Fatalf("%q: query %q has an operator in the term %q", input, query, part)
 			}
-			outside = !outside
+			isOutsideTerm = !isOutsideTerm
 		}
-		if outside || depth != 0 {
-			t.Fatalf("%q became %q", typed, query)
+		if isOutsideTerm || depth != 0 {
+			t.Fatalf("%q: query %q has unbalanced quotes or parentheses", input, query)
 		}
 	})
 }
 
-// An outcome that is taken is one object with a known status. Every other leaves the
-// run as it is. What the database cannot store counts as an error of the output too;
+// FuzzOutcome checks that an accepted command output is one JSON object with a known
+// status, and that rejected output does not change the run. Output that the database
+// cannot store is rejected too:
 // TestACommandWithoutAnAnswerIsAskedAgain has such outcomes.
 func FuzzOutcome(f *testing.F) {
 	for _, seed := range []string{
@@ -108,19 +109,19 @@ func FuzzOutcome(f *testing.F) {
 		r := runRow{Status: contract.RunRunning}
 		if err := r.read(output); err != nil {
 			if !errors.Is(err, agentcmd.ErrOutput) || r.Status != contract.RunRunning || r.Outcome != nil || r.Summary != nil {
-				t.Fatalf("%q left %+v: %v", output, r, err)
+				t.Fatalf("rejected output %q changed the run to %+v: %v", output, r, err)
 			}
 			return
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(r.Outcome, &object); err != nil || object == nil {
-			t.Fatalf("%q was taken: %v", output, err)
+			t.Fatalf("output %q: accepted without a JSON object: %v", output, err)
 		}
 		if s := value(r.Summary); !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxRunSummary {
-			t.Fatalf("%q gave the summary %q", output, s)
+			t.Fatalf("output %q: got invalid summary %q", output, s)
 		}
 		if failed := r.Status == contract.RunFailed; !failed && r.Status != contract.RunSucceeded || failed != (r.Error != nil) {
-			t.Fatalf("%q gave the status %q and the error %q", output, r.Status, value(r.Error))
+			t.Fatalf("output %q: got status %q and error %q", output, r.Status, value(r.Error))
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) gateAfter(p, stage op.UUID, name string, more ...fields) *contract.Gate {
+func (w *world) createGateAfter(p, stage op.UUID, name string, more ...fields) *contract.Gate {
 	w.t.Helper()
 	return do[contract.Gate](w, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stage, "name": name}, more...))
 }
@@ -24,20 +24,20 @@ func gateRequests(s scene) map[string]fields {
 	}
 }
 
-// pipeline makes three stages with gates behind the first two.
-func (w *world) pipeline(p op.UUID) (stages [3]*contract.Stage, gates [2]*contract.Gate) {
+// createPipeline creates three stages with gates after the first two.
+func (w *world) createPipeline(p op.UUID) (stages [3]*contract.Stage, gates [2]*contract.Gate) {
 	w.t.Helper()
 	for i, name := range []string{"Design", "Build", "Launch"} {
 		stages[i] = w.stage(p, name)
 	}
 	for i := range gates {
-		gates[i] = w.gateAfter(p, stages[i].ID, "Review of "+stages[i].Name, fields{"criteria": []string{"drawn", "costed"}})
+		gates[i] = w.createGateAfter(p, stages[i].ID, "Review of "+stages[i].Name, fields{"criteria": []string{"drawn", "costed"}})
 	}
 	return stages, gates
 }
 
-// statuses gives the statuses of stages and gates, in the pipeline's order.
-func (w *world) statuses(p op.UUID) string {
+// stageAndGateStatuses returns the statuses of the project's stages and gates, in order.
+func (w *world) stageAndGateStatuses(p op.UUID) string {
 	w.t.Helper()
 	text := ""
 	for _, s := range do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages {
@@ -49,11 +49,11 @@ func (w *world) statuses(p op.UUID) string {
 	return text
 }
 
-func TestAGateComesAfterAStage(t *testing.T) {
+func TestGate_CreateUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	g := gates[0]
 	if g.Name != "Review of Design" || g.StageID != stages[0].ID || g.Status != "PENDING" || len(g.Criteria) != 2 || g.Reviews == nil || g.DecidedAt != nil {
 		t.Errorf("got %+v", g)
@@ -66,11 +66,11 @@ func TestAGateComesAfterAStage(t *testing.T) {
 		"status": {"status": "PASSED"},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stages[2].ID, "name": "x"}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named", in, f.Field)
+			t.Errorf("%v: got field %q, want %q", in, f.Field, field)
 		}
 	}
 	if f := w.refused(fault.CodeValidation, w.manager, "create-gate", fields{"projectId": other, "stageId": stages[2].ID, "name": "x"}); f.Field != "stageId" {
-		t.Errorf("the field %q is named", f.Field)
+		t.Errorf("got field %q, want stageId", f.Field)
 	}
 	got := do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off", "criteria": nil})
 	if got.Name != "Sign-off" || got.Criteria == nil || len(got.Criteria) != 0 {
@@ -88,18 +88,18 @@ func TestAGateComesAfterAStage(t *testing.T) {
 	do[op.None](w, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
 	w.wantTrail(1, "gate.deleted", contract.EventGateDeleted, g.ID)
 	w.refused(fault.CodeNotFound, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
-	// The gate goes with its stage, and says so.
+	// Deleting a stage deletes its gate and records that.
 	do[op.None](w, w.manager, "delete-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	w.wantTrail(1, "gate.deleted", contract.EventGateDeleted, gates[1].ID)
 }
 
-func TestPassStartsTheNextStage(t *testing.T) {
+func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	do[contract.Stage](w, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[0].ID})
-	// A gate that is not passed is one: nobody starts the stage behind it.
+	// A stage cannot start until the gate before it has passed.
 	f := w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	if f.Details["gateId"] != gates[0].ID || f.Details["gateStatus"] != "PENDING" {
 		t.Errorf("got %v", f.Details)
@@ -118,27 +118,27 @@ func TestPassStartsTheNextStage(t *testing.T) {
 	w.wantTrail(1, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[0].ID)
-	if got := w.statuses(p); got != "in-progress PASSED in-progress PENDING planned " {
+	if got := w.stageAndGateStatuses(p); got != "in-progress PASSED in-progress PENDING planned " {
 		t.Errorf("got %s", got)
 	}
-	// A second PASS finds the stage under way and leaves it.
+	// A second PASS does not change a stage that is already in progress.
 	out = do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
 	if out.Progressed != nil || len(out.Gate.Reviews) != 2 {
 		t.Errorf("got %+v", out)
 	}
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
-	// A gate behind the last stage starts nothing.
-	last := w.gateAfter(p, stages[2].ID, "Landing")
+	// A gate after the last stage starts no stage.
+	last := w.createGateAfter(p, stages[2].ID, "Landing")
 	if out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{"projectId": p, "gateId": last.ID, "vote": "PASS"}); out.Progressed != nil || out.Gate.Status != "PASSED" {
 		t.Errorf("got %+v", out)
 	}
 }
 
-func TestFailAndHoldMarkTheGateAndLeaveTheStages(t *testing.T) {
+func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	for vote, status := range map[string]string{"FAIL": "FAILED", "HOLD": "HELD"} {
 		out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
 		if out.Gate.Status != status || out.Progressed != nil {
@@ -147,21 +147,21 @@ func TestFailAndHoldMarkTheGateAndLeaveTheStages(t *testing.T) {
 		w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	}
 	if n := w.count(`SELECT count(*) FROM projects.stages WHERE status <> 'planned'`); n != 0 {
-		t.Errorf("%d stages moved", n)
+		t.Errorf("got %d stages with a changed status, want 0", n)
 	}
-	// What a PASS has started stays, whatever is voted afterwards.
+	// A later vote does not stop a stage that a PASS started.
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "FAIL"})
-	if got := w.statuses(p); got != "planned FAILED in-progress PENDING planned " {
+	if got := w.stageAndGateStatuses(p); got != "planned FAILED in-progress PENDING planned " {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestALaterVoteReplacesTheFormerOne(t *testing.T) {
+func TestReviewGate_LaterVoteReplacesEarlierVote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	_, gates := w.pipeline(p)
+	_, gates := w.createPipeline(p)
 	reviewer, second := w.person(person{roles: []string{"Reviewer"}}), w.person(person{roles: []string{"Reviewer"}})
 	vote := func(who *person, vote string) *contract.GateReviewOutcome {
 		return do[contract.GateReviewOutcome](w, who, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
@@ -173,31 +173,31 @@ func TestALaterVoteReplacesTheFormerOne(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	if listed := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages[0].Gate; len(listed.Reviews) != 2 || listed.Reviews[1].ID != first.ID || listed.Status != "PASSED" {
-		t.Errorf("read back %+v", listed)
+		t.Errorf("list-stages: got gate %+v", listed)
 	}
-	// The log keeps all three, and which one was replaced.
+	// The audit log contains all three votes and the replaced one.
 	w.wantTrail(3, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'gate.reviewed' AND changes->>'vote' = 'PASS' AND changes->>'replaced' = 'FAIL'`); n != 1 {
-		t.Error("the log does not say what was replaced")
+		t.Error("the audit entry does not contain the replaced vote")
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%drawn%'`); n != 0 {
-		t.Error("the log holds what people wrote")
+		t.Error("the audit log contains user-generated text")
 	}
 }
 
-func TestWaiveNeedsItsPermissionAndAReason(t *testing.T) {
+func TestReviewGate_WaiveRequiresPermissionAndReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	in := fields{"projectId": p, "gateId": gates[0].ID, "vote": "WAIVE", "reason": "Known good."}
 	reviewer := w.person(person{roles: []string{"Reviewer"}})
 	if f := w.refused(fault.CodeForbidden, reviewer, "review-gate", in); f.Permission != contract.PermGatesWaive {
-		t.Errorf("the refusal names %q", f.Permission)
+		t.Errorf("got permission %q, want %q", f.Permission, contract.PermGatesWaive)
 	}
 	for _, reason := range []any{nil, "  "} {
 		if f := w.refused(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, fields{"reason": reason})); f.Field != "reason" {
-			t.Errorf("the field %q is named", f.Field)
+			t.Errorf("got field %q, want reason", f.Field)
 		}
 	}
 	out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", in)
@@ -209,17 +209,17 @@ func TestWaiveNeedsItsPermissionAndAReason(t *testing.T) {
 		"criteria.1.criterion": {"criteria": []fields{{"criterion": "drawn", "met": true}, {"criterion": "drawn", "met": false}}},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, more)); f.Field != field {
-			t.Errorf("%v: the field %q is named", more, f.Field)
+			t.Errorf("%v: got field %q, want %q", more, f.Field, field)
 		}
 	}
 }
 
-// Two who pass a gate at once start the next stage once.
-func TestAGateIsPassedOnceHoweverManyPassIt(t *testing.T) {
+// Concurrent PASS votes start the next stage exactly once.
+func TestReviewGate_ConcurrentPassesStartNextStageOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	p := w.project("Apollo").ID
-	stages, gates := w.pipeline(p)
+	stages, gates := w.createPipeline(p)
 	var all sync.WaitGroup
 	started := make(chan bool, 16)
 	reviewers := make([]*person, 16)
@@ -238,14 +238,14 @@ func TestAGateIsPassedOnceHoweverManyPassIt(t *testing.T) {
 	}
 	all.Wait()
 	close(started)
-	times := 0
+	starts := 0
 	for s := range started {
 		if s {
-			times++
+			starts++
 		}
 	}
-	if times != 1 {
-		t.Errorf("the stage was started %d times", times)
+	if starts != 1 {
+		t.Errorf("got %d starts of the next stage, want 1", starts)
 	}
 	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	w.wantTrail(16, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)

@@ -23,7 +23,7 @@ func TestItemsThatBlockBecomeDependencies(t *testing.T) {
 		t.Fatalf("got %+v", first)
 	}
 	a := w.taskOf(p, first.Results[0])
-	if got := w.ends(w.manager, a); got != "by APO-2" {
+	if got := w.dependencyKeys(w.manager, a); got != "by APO-2" {
 		t.Errorf("A: %s", got)
 	}
 	if got := w.queue(w.manager, p, "ready"); got != "APO-3 APO-5" {
@@ -35,7 +35,7 @@ func TestItemsThatBlockBecomeDependencies(t *testing.T) {
 		t.Errorf("got %+v", second)
 	}
 	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, a.ID)
-	if got := w.ends(w.manager, a); got != "by APO-2, by APO-6" {
+	if got := w.dependencyKeys(w.manager, a); got != "by APO-2, by APO-6" {
 		t.Errorf("A: %s", got)
 	}
 	// An item that names other ones waits for those; what a person has ended stays
@@ -46,11 +46,11 @@ func TestItemsThatBlockBecomeDependencies(t *testing.T) {
 		t.Errorf("got %+v", third)
 	}
 	// With that the cycle is open, so that the link that would have closed it is one.
-	if got := w.ends(w.manager, a); got != "by APO-6, blocks APO-3" {
+	if got := w.dependencyKeys(w.manager, a); got != "by APO-6, blocks APO-3" {
 		t.Errorf("A: %s", got)
 	}
 	b := w.taskOf(p, first.Results[1])
-	if got := w.ends(w.manager, b); got != "" {
+	if got := w.dependencyKeys(w.manager, b); got != "" {
 		t.Errorf("B: %s", got)
 	}
 }
@@ -65,7 +65,7 @@ func TestAnImportMakesOnlyItsCallersDependencies(t *testing.T) {
 	if out.Created != 1 || out.Waiting != 0 {
 		t.Errorf("got %+v", out)
 	}
-	if got := w.ends(w.manager, w.taskOf(p, first.Results[0])); got != "" {
+	if got := w.dependencyKeys(w.manager, w.taskOf(p, first.Results[0])); got != "" {
 		t.Errorf("A: %s", got)
 	}
 }

@@ -256,7 +256,7 @@ func TestDeletingAnInitiativeKeepsItsProjects(t *testing.T) {
 	a, b := w.project("A", fields{"initiativeId": moon.ID}), w.project("B")
 	work := w.task(a, "Work")
 	epic := w.task(b, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
-	w.lend(w.manager, w.person(person{}), []string{contract.PermProjectUpdate}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
+	w.createDelegation(w.manager, w.person(person{}), []string{contract.PermProjectUpdate}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
 	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
 	w.wantTrail(1, "initiative.deleted", contract.EventInitiativeDeleted, moon.ID)
 	if n := w.count(`SELECT count(*) FROM projects.delegations`); n != 0 {

@@ -22,7 +22,7 @@ func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."})
 	stage := w.stage(p.ID, "Design")
-	w.gateAfter(p.ID, stage.ID, "Review")
+	w.createGateAfter(p.ID, stage.ID, "Review")
 	for i, more := range []fields{
 		{"dueDate": "2020-01-01"}, {"dueDate": "2020-01-01", "status": "DONE"}, {"dueDate": "2020-01-01", "status": "CANCELLED"},
 		{"dueDate": "2999-01-01", "status": "IN_PROGRESS"}, {"status": "BACKLOG"}, {"issueType": "EPIC"},
@@ -72,7 +72,7 @@ func TestCountsAreNoOnesOwn(t *testing.T) {
 	p := w.project("Apollo")
 	w.task(p, "Somebody else's")
 	delegate := w.person(person{})
-	w.lend(w.manager, delegate, []string{"projects.read", "stages.read", "tasks.read.own", "issues.read.own"})
+	w.createDelegation(w.manager, delegate, []string{"projects.read", "stages.read", "tasks.read.own", "issues.read.own"})
 	got := do[contract.ProjectOverview](w, delegate, "get-project-overview", fields{"projectId": p.ID})
 	if got.Stats == nil || got.Stats.Tasks != nil || got.Stats.Issues != nil {
 		t.Errorf("got %+v, want no counts", got.Stats)

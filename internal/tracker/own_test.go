@@ -21,7 +21,7 @@ func TestDeleteTask_AssigneeCannotDelete(t *testing.T) {
 	w.refused(fault.CodeForbidden, member, "delete-task", at)
 
 	mine := do[contract.Task](w, member, "create-task", fields{"projectId": p.ID, "title": "Take off"})
-	if !w.may(member, "delete-task", fields{"projectId": p.ID, "task": mine.Key}) {
+	if !w.isAllowed(member, "delete-task", fields{"projectId": p.ID, "task": mine.Key}) {
 		t.Error("the creator of a task cannot delete it")
 	}
 }
@@ -33,7 +33,7 @@ func TestDeleteTask_DelegateCannotMakeTaskTheDelegatorsOwn(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	delegator, delegate := w.person(person{roles: []string{"Member"}}), w.person(person{})
-	w.lend(delegator, delegate, []string{"tasks.read", "task.update", "task.delete.own"})
+	w.createDelegation(delegator, delegate, []string{"tasks.read", "task.update", "task.delete.own"})
 
 	theirs := w.task(p, "Land")
 	at := fields{"projectId": p.ID, "task": theirs.Key}
@@ -41,7 +41,7 @@ func TestDeleteTask_DelegateCannotMakeTaskTheDelegatorsOwn(t *testing.T) {
 	w.refused(fault.CodeForbidden, delegate, "delete-task", at)
 
 	own := do[contract.Task](w, delegator, "create-task", fields{"projectId": p.ID, "title": "Take off"})
-	if !w.may(delegate, "delete-task", fields{"projectId": p.ID, "task": own.Key}) {
+	if !w.isAllowed(delegate, "delete-task", fields{"projectId": p.ID, "task": own.Key}) {
 		t.Error("the delegate cannot delete what the delegator created")
 	}
 }
@@ -64,7 +64,7 @@ func TestDeleteCriterion_AssigneeCannotDelete(t *testing.T) {
 
 	mine := do[contract.Task](w, member, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	mineCriterion := do[contract.Criterion](w, member, "create-criterion", merge(of, fields{"taskId": mine.ID}))
-	if !w.may(member, "delete-criterion", fields{"projectId": p.ID, "criterionId": mineCriterion.ID}) {
+	if !w.isAllowed(member, "delete-criterion", fields{"projectId": p.ID, "criterionId": mineCriterion.ID}) {
 		t.Error("the creator of a criterion cannot delete it")
 	}
 }

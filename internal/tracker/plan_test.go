@@ -255,7 +255,7 @@ func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	moon, mars := w.initiative("Moon"), w.initiative("Mars")
 	stage := w.stage(p.ID, "Design")
-	gate := w.gateAfter(p.ID, stage.ID, "Review")
+	gate := w.createGateAfter(p.ID, stage.ID, "Review")
 	repo := w.bind(p.ID, "/src/apollo")
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
 	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})

@@ -40,7 +40,7 @@ func TestQueuesWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	member := w.person(person{roles: []string{"Member"}})
 	hub, far := w.task(p, "Hub"), w.task(p, "Far")
-	w.depend(hub, far)
+	w.addDependency(hub, far)
 	w.crowd(p, 100, 20, 4000)
 	w.tie()
 	e := &ear{}

@@ -44,7 +44,7 @@ func newGallery(t *testing.T) *gallery {
 	g := &gallery{world: w, asked: map[string]bool{}, subjects: map[string]*person{"manager": w.manager}}
 	organisations := []any{w.orgA, w.orgB, nil, w.orgA}
 	for i, tier := range []string{"UNCLASSIFIED", "UNCLASSIFIED", "CONFIDENTIAL", "SECRET"} {
-		s := w.scene(fmt.Sprintf("P%d", i), tier)
+		s := w.createScene(fmt.Sprintf("P%d", i), tier)
 		g.projects = append(g.projects, s.project)
 		w.exec(`UPDATE projects.projects SET organisation_id = $2 WHERE id = $1`, s.project, organisations[i])
 		w.exec(`UPDATE projects.initiatives SET organisation_id = $2 WHERE id = $1`, s.initiative, organisations[i])
@@ -85,9 +85,9 @@ func newGallery(t *testing.T) *gallery {
 	g.spread()
 	lender := g.subjects["reader of two projects"]
 	project := fields{"scope": "PROJECT", "projectId": g.projects[0]}
-	w.lend(lender, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
-	w.lend(g.subjects["owner"], g.subjects["delegate of an owner"], []string{"time_entries.read.own", "task.update.own", "deliverable.update.own"})
-	w.lend(w.manager, g.subjects["delegate with a role already"], []string{"runs.read", "time_entries.read"}, project)
+	w.createDelegation(lender, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
+	w.createDelegation(g.subjects["owner"], g.subjects["delegate of an owner"], []string{"time_entries.read.own", "task.update.own", "deliverable.update.own"})
+	w.createDelegation(w.manager, g.subjects["delegate with a role already"], []string{"runs.read", "time_entries.read"}, project)
 	w.principals = map[op.UUID]*principal.Principal{}
 	return g
 }
@@ -185,11 +185,11 @@ func TestListAndGetAgree(t *testing.T) {
 		return func(who *person) []op.UUID { return g.listed(who, list, fields{}) }
 	}
 	get := func(name, field string) func(*person, op.UUID) bool {
-		return func(who *person, id op.UUID) bool { return g.may(who, name, fields{field: id}) }
+		return func(who *person, id op.UUID) bool { return g.isAllowed(who, name, fields{field: id}) }
 	}
 	inProject := func(name, table, field string) func(*person, op.UUID) bool {
 		return func(who *person, id op.UUID) bool {
-			return g.may(who, name, fields{"projectId": g.projectOf(table, id), field: id})
+			return g.isAllowed(who, name, fields{"projectId": g.projectOf(table, id), field: id})
 		}
 	}
 	types := []struct {
@@ -235,8 +235,8 @@ func TestListAndGetAgree(t *testing.T) {
 	// What belongs to a project as a whole shows to whoever reads the project.
 	for name, who := range g.subjects {
 		for _, p := range g.projects {
-			can := g.may(who, "get-project", fields{"projectId": p})
-			if found := g.may(who, "find-project", fields{"hint": p}); found != can {
+			can := g.isAllowed(who, "get-project", fields{"projectId": p})
+			if found := g.isAllowed(who, "find-project", fields{"hint": p}); found != can {
 				t.Errorf("find-project, %s: %t, get-project %t", name, found, can)
 			}
 			if listed := len(g.listed(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
@@ -244,7 +244,7 @@ func TestListAndGetAgree(t *testing.T) {
 			}
 		}
 		for _, i := range all["initiative"] {
-			if can, found := g.may(who, "get-initiative", fields{"initiativeId": i}), g.may(who, "initiative", fields{"hint": i}); found != can {
+			if can, found := g.isAllowed(who, "get-initiative", fields{"initiativeId": i}), g.isAllowed(who, "initiative", fields{"hint": i}); found != can {
 				t.Errorf("initiative, %s: %t, get-initiative %t", name, found, can)
 			}
 		}

@@ -19,19 +19,19 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 	w := newWorld(t)
 	moon := w.initiative("Moon")
 	p := w.project("Apollo", fields{"initiativeId": moon.ID})
-	issue := w.issueIn(p, "Leak")
+	issue := w.createIssueIn(p, "Leak")
 	promoted := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
 	agent := w.robot()
 	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "IN_PROGRESS"})
 	task := w.task(p, "Land", fields{"assignee": agent.id})
-	deliverable := w.deliverableIn(p, fields{"taskId": task.ID})
+	deliverable := w.createDeliverableIn(p, fields{"taskId": task.ID})
 	criterion := do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "taskId": task.ID, "text": "It works."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": "Hm."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": issue.ID, "body": "Hm."})
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"taskId": task.ID, "minutes": 5, "date": "2026-01-05"})
 	spent := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"issueId": issue.ID, "minutes": 5, "date": "2026-01-05"})
 	run := w.runs(fields{"taskId": task.ID})[0]
-	lent := w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
+	lent := w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
 	w.bind(p.ID, "/src/apollo")
 	at := func(more fields) fields { return merge(fields{"projectId": p.ID}, more) }
 	taskRef, issueRef, initiativeRef := []string{string(task.ID), task.Key}, []string{string(issue.ID), issue.Key}, []string{string(moon.ID)}

@@ -51,7 +51,7 @@ func (w *world) oneRun() contract.AgentRunSummary {
 }
 
 // execute makes one attempt.
-func (a *another) execute(run op.UUID) time.Duration {
+func (a *otherProcess) execute(run op.UUID) time.Duration {
 	a.t.Helper()
 	again, err := a.service.ExecuteRun(context.Background(), a.acme, run)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestTheCommandCarriesARunOut(t *testing.T) {
 	task := w.task(p, "Land", fields{"assignee": agent.id, "description": "on the moon"})
 	run := w.oneRun()
 	seen := filepath.Join(t.TempDir(), "input")
-	a := w.module(2, tracker.Deps{Agent: shell(time.Minute, "cat >"+seen+`; echo '{"status":"SUCCEEDED","summary":" Landed. ","notes":[1,"two"]}'`)})
+	a := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "cat >"+seen+`; echo '{"status":"SUCCEEDED","summary":" Landed. ","notes":[1,"two"]}'`)})
 	if waiting := a.oneRun(); waiting.Note != "" {
 		t.Errorf("with a command it waits for %q", waiting.Note)
 	}
@@ -167,7 +167,7 @@ func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
 	} {
 		task := w.task(p, code, fields{"assignee": w.robot().id})
 		run := w.runs(fields{"taskId": task.ID})[0]
-		a := w.module(2, tracker.Deps{Agent: command})
+		a := w.newModule(2, tracker.Deps{Agent: command})
 		for attempt := 1; attempt <= 3; attempt++ {
 			again := a.execute(run.ID)
 			now := w.runs(fields{"taskId": task.ID})[0]
@@ -188,7 +188,7 @@ func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := w.runs(fields{"taskId": task.ID})[0]
-		w.module(2, tracker.Deps{Agent: shell(time.Minute, "cat "+file)}).execute(run.ID)
+		w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "cat "+file)}).execute(run.ID)
 		now := w.runs(fields{"taskId": task.ID})[0]
 		want := map[string]string{contract.RunFailed: "REPORTED", contract.RunQueued: "OUTPUT"}[status]
 		if now.Status != status || now.Error != want {
@@ -200,7 +200,7 @@ func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
 func TestARunIsCancelledWhereThereIsNothingToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a := w.module(2, tracker.Deps{Agent: shell(time.Minute, "echo '{}'")})
+	a := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "echo '{}'")})
 	for code, change := range map[string]func(*contract.Task, *person){
 		"REASSIGNED": func(task *contract.Task, _ *person) {
 			do[contract.Task](w, w.manager, "update-task", fields{"projectId": task.ProjectID, "task": task.Key, "assignee": nil})
@@ -245,7 +245,7 @@ func TestARunIsNeverCarriedOutTwiceAtOnce(t *testing.T) {
 	w.task(p, "Land", fields{"assignee": w.robot().id})
 	run := w.oneRun()
 	log := filepath.Join(t.TempDir(), "log")
-	a := w.module(8, tracker.Deps{Agent: shell(time.Minute, "echo begin >>"+log+"; sleep 1; echo end >>"+log+"; echo '{}'")})
+	a := w.newModule(8, tracker.Deps{Agent: shell(time.Minute, "echo begin >>"+log+"; sleep 1; echo end >>"+log+"; echo '{}'")})
 	waits := make([]time.Duration, 8)
 	var all sync.WaitGroup
 	for i := range waits {
@@ -270,7 +270,7 @@ func TestARunIsNeverCarriedOutTwiceAtOnce(t *testing.T) {
 
 	task := w.task(p, "Other", fields{"assignee": w.robot().id})
 	run = w.runs(fields{"taskId": task.ID})[0]
-	slow := w.module(2, tracker.Deps{Agent: shell(time.Minute, "sleep 60")})
+	slow := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "sleep 60")})
 	ctx, stop := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer stop()
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -362,12 +362,12 @@ func TestFinishedRunsAreScored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
-	a := w.module(4, tracker.Deps{Agent: shell(time.Minute, `echo '{"summary":"Landed."}'`), Scoring: map[op.UUID]float64{w.acme: 1, w.globex: 0.5}})
+	a := w.newModule(4, tracker.Deps{Agent: shell(time.Minute, `echo '{"summary":"Landed."}'`), Scoring: map[op.UUID]float64{w.acme: 1, w.globex: 0.5}})
 	good, bad := w.task(p, "Good", fields{"assignee": w.robot().id}), w.task(p, "Bad", fields{"assignee": w.robot().id})
 	w.task(p, "Waiting", fields{"assignee": w.robot().id})
 	run := w.runs(fields{"taskId": good.ID})[0]
 	a.execute(run.ID)
-	w.module(2, tracker.Deps{Agent: shell(time.Minute, `echo '{"status":"FAILED"}'`)}).execute(w.runs(fields{"taskId": bad.ID})[0].ID)
+	w.newModule(2, tracker.Deps{Agent: shell(time.Minute, `echo '{"status":"FAILED"}'`)}).execute(w.runs(fields{"taskId": bad.ID})[0].ID)
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": good.Key, "status": "DONE"})
 
 	// Any number of processes score at once: each run once.
@@ -416,7 +416,7 @@ FROM projects.tasks t, now() m, generate_series(1, 1000) n WHERE t.id = $1`, tas
 	sample := func(rate float64) string {
 		t.Helper()
 		w.exec(`UPDATE projects.agent_runs SET scoring = NULL, score = NULL, score_components = NULL, scored_at = NULL`)
-		report, err := w.module(2, tracker.Deps{Scoring: map[op.UUID]float64{w.acme: rate}}).service.ScoreRuns(t.Context())
+		report, err := w.newModule(2, tracker.Deps{Scoring: map[op.UUID]float64{w.acme: rate}}).service.ScoreRuns(t.Context())
 		if err != nil || report.Scored+report.Skipped != 1000 {
 			t.Fatalf("%+v, %v", report, err)
 		}

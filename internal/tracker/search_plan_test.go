@@ -16,7 +16,7 @@ func TestSearchesAndDeliverablesWalkIndexes(t *testing.T) {
 	p := w.project("Apollo", fields{"prefix": "APO"})
 	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
 	child := w.task(p, "Child", fields{"epicId": epic.ID})
-	d := w.deliverable(p, "UNDER_REVIEW", fields{"taskId": child.ID})
+	d := w.createDeliverable(p, "UNDER_REVIEW", fields{"taskId": child.ID})
 	s := scene{}
 	w.addDeliverables(p, &s)
 	w.crowd(p, 60, 25, 1000)

@@ -176,7 +176,7 @@ func TestDeletingAProjectTakesItsPipelineWithIt(t *testing.T) {
 	w := newWorld(t)
 	p := w.project("Apollo")
 	s := w.stage(p.ID, "Design")
-	g := w.gateAfter(p.ID, s.ID, "Review")
+	g := w.createGateAfter(p.ID, s.ID, "Review")
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p.ID, "gateId": g.ID, "vote": "HOLD"})
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	for _, table := range []string{"stages", "gates", "gate_reviews"} {

@@ -29,16 +29,16 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 			return fields{"projectId": p.ID, "task": w.task(p, "Land").Key, "title": "Land"}
 		}},
 		{"set-custom-field-values", []string{"task.update"}, "tasks.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "task": w.task(p, "Land").Key, "values": []fields{{"field": w.fieldIn(p).ID, "value": ""}}}
+			return fields{"projectId": p.ID, "task": w.task(p, "Land").Key, "values": []fields{{"field": w.createFieldIn(p).ID, "value": ""}}}
 		}},
 		{"update-issue", []string{"issue.update"}, "issues.read", func(p *contract.Project, _ *person) fields {
-			return fields{"issue": w.issueIn(p, "Leak").Key, "title": "Leak"}
+			return fields{"issue": w.createIssueIn(p, "Leak").Key, "title": "Leak"}
 		}},
 		{"escalate-issue", []string{"issue.escalate"}, "issues.read", func(p *contract.Project, _ *person) fields {
-			return fields{"issue": w.issueIn(p, "Leak").Key, "severity": "LOW"}
+			return fields{"issue": w.createIssueIn(p, "Leak").Key, "severity": "LOW"}
 		}},
 		{"promote-issue", []string{"issue.update", "task.create"}, "tasks.read", func(p *contract.Project, _ *person) fields {
-			issue := fields{"issue": w.issueIn(p, "Leak").Key}
+			issue := fields{"issue": w.createIssueIn(p, "Leak").Key}
 			do[contract.Task](w, w.manager, "promote-issue", issue)
 			return issue
 		}},
@@ -46,16 +46,16 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 			return fields{"projectId": p.ID, "stageId": w.stage(p.ID, "Design").ID, "name": "Design"}
 		}},
 		{"update-gate", []string{"gate.update"}, "stages.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "gateId": w.gateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review").ID, "name": "Review"}
+			return fields{"projectId": p.ID, "gateId": w.createGateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review").ID, "name": "Review"}
 		}},
 		{"update-deliverable", []string{"deliverable.update"}, "deliverables.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "deliverableId": w.deliverableIn(p).ID, "title": "Report"}
+			return fields{"projectId": p.ID, "deliverableId": w.createDeliverableIn(p).ID, "title": "Report"}
 		}},
 		{"update-criterion", []string{"deliverable.update"}, "deliverables.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "criterionId": w.deliverableIn(p, fields{"criteria": []string{"It works."}}).Criteria[0].ID, "text": "It works."}
+			return fields{"projectId": p.ID, "criterionId": w.createDeliverableIn(p, fields{"criteria": []string{"It works."}}).Criteria[0].ID, "text": "It works."}
 		}},
 		{"update-custom-field", []string{"project.update"}, "projects.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "fieldId": w.fieldIn(p).ID, "name": "Team"}
+			return fields{"projectId": p.ID, "fieldId": w.createFieldIn(p).ID, "name": "Team"}
 		}},
 		{"bind-repo", []string{"project.update"}, "projects.read", func(p *contract.Project, _ *person) fields {
 			w.bind(p.ID, "/src/"+p.Prefix)
@@ -70,7 +70,7 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 			return fields{"timeEntryId": made.ID, "minutes": 5}
 		}},
 		{"revoke-delegation", []string{"delegation.revoke"}, "delegations.read", func(p *contract.Project, _ *person) fields {
-			d := w.lend(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
+			d := w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
 			do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": d.ID})
 			return fields{"delegationId": d.ID}
 		}},
