@@ -48,7 +48,7 @@ func (w *world) newModule(conns int32, deps tracker.Deps) *otherProcess {
 func (w *world) startProcess(conns int32) *otherProcess {
 	w.t.Helper()
 	notifications := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
-	a := w.newModule(conns, tracker.Deps{Notices: notifications})
+	a := w.newModule(conns, tracker.Deps{Notifications: notifications})
 	ready := make(chan struct{})
 	notifications.On(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
 	ctx, stop := context.WithCancel(context.Background())

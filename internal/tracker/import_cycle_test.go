@@ -16,9 +16,9 @@ func taskIDs(n int) []op.UUID {
 	return ids
 }
 
-// TestCycleCheck_AgreesWithASearchForEachLink compares the check with the search
+// TestCycleCheck_AgreesWithGraphSearch compares the check with the search
 // that it replaces, on random graphs and random links in random order.
-func TestCycleCheck_AgreesWithASearchForEachLink(t *testing.T) {
+func TestCycleCheck_AgreesWithGraphSearch(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -56,10 +56,10 @@ func TestCycleCheck_AgreesWithASearchForEachLink(t *testing.T) {
 	}
 }
 
-// TestCycleCheck_BoundsItsWork counts the links looked at for the largest batch with
+// TestCycleCheck_LimitsVisitedDependencies counts the links looked at for the largest batch with
 // 39 links an item: in the order of the file, in reverse, and at random, where most
 // links close a cycle. A search for each link looks at some 175 million.
-func TestCycleCheck_BoundsItsWork(t *testing.T) {
+func TestCycleCheck_LimitsVisitedDependencies(t *testing.T) {
 	t.Parallel()
 	const items, links = 500, 39
 	r := rand.New(rand.NewPCG(1, 2))

@@ -50,7 +50,7 @@ func (w *world) rowsVisited(h heard) float64 {
 
 // An import fills tables that PostgreSQL has no statistics of, or old ones.
 // Whatever it assumes, no statement may read the project once for each item.
-func TestImport_StatementsVisitFewRows(t *testing.T) {
+func TestImportItems_StatementsVisitFewRows(t *testing.T) {
 	t.Parallel()
 	const tasks, items, blocks = 1500, 100, 39
 	w := newWorld(t)

@@ -25,7 +25,7 @@ func (w *world) taskOf(p *contract.Project, r contract.ImportResult) *contract.T
 	return do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": r.TaskID})
 }
 
-func TestItemsBecomeTasks(t *testing.T) {
+func TestImportItems_CreatesTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -61,7 +61,7 @@ func TestItemsBecomeTasks(t *testing.T) {
 	}
 }
 
-func TestABadItemFailsAlone(t *testing.T) {
+func TestImportItems_InvalidItemsFailIndividually(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -97,7 +97,7 @@ func TestABadItemFailsAlone(t *testing.T) {
 	}
 }
 
-func TestASecondImportMakesNoDoubles(t *testing.T) {
+func TestImportItems_RepeatedImportCreatesNoDuplicates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -139,7 +139,7 @@ func TestASecondImportMakesNoDoubles(t *testing.T) {
 	}
 }
 
-func TestTwoImportsAtOnceMakeNoDoubles(t *testing.T) {
+func TestImportItems_ConcurrentImportsCreateNoDuplicates(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 8)
 	p := w.project("Apollo")
@@ -166,7 +166,7 @@ func TestTwoImportsAtOnceMakeNoDoubles(t *testing.T) {
 
 func link(to, kind string) []fields { return []fields{{"depends_on_id": to, "type": kind}} }
 
-func TestParentsMayComeLater(t *testing.T) {
+func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -217,7 +217,7 @@ func TestParentsMayComeLater(t *testing.T) {
 	}
 }
 
-func TestAnImportChangesOnlyWhatItsCallerMayChange(t *testing.T) {
+func TestImportItems_UpdatesOnlyTasksTheCallerMayUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -234,7 +234,7 @@ func TestAnImportChangesOnlyWhatItsCallerMayChange(t *testing.T) {
 	}
 }
 
-func TestAFullBatchIsQuick(t *testing.T) {
+func TestImportItems_FullBatchesWithinTimeLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

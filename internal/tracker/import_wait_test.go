@@ -7,7 +7,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestItemsThatBlockBecomeDependencies(t *testing.T) {
+func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -55,7 +55,7 @@ func TestItemsThatBlockBecomeDependencies(t *testing.T) {
 	}
 }
 
-func TestAnImportMakesOnlyItsCallersDependencies(t *testing.T) {
+func TestImportItems_AddsDependenciesOnlyToTasksTheCallerMayUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})

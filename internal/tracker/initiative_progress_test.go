@@ -36,7 +36,7 @@ func (w *world) wantProgress(i op.UUID, progress, told int) {
 	w.wantTrail(told, "initiative.progress_updated", contract.EventProgrammeProgressUpdated, i)
 }
 
-func TestAnInitiativesProgressFollowsItsTasks(t *testing.T) {
+func TestInitiativeProgress_FollowsTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	moon, mars := w.initiative("Moon"), w.initiative("Mars")
@@ -80,7 +80,7 @@ func TestAnInitiativesProgressFollowsItsTasks(t *testing.T) {
 
 // An event that comes again changes nothing and tells nothing, and an initiative
 // that is gone by then is no reason to stop.
-func TestProgressIsToldOnceHoweverOftenAnEventComes(t *testing.T) {
+func TestInitiativeProgress_RedeliveredEventsChangeNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	moon, gone := w.initiative("Moon"), w.initiative("Gone")
@@ -95,7 +95,7 @@ func TestProgressIsToldOnceHoweverOftenAnEventComes(t *testing.T) {
 }
 
 // Whatever changes at once, the last count is that of what is there.
-func TestProgressIsTrueInTheEnd(t *testing.T) {
+func TestInitiativeProgress_CorrectAfterConcurrentUpdates(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	moon := w.initiative("Moon")

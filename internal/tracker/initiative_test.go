@@ -28,7 +28,7 @@ func initiativeRequests(s scene) map[string]fields {
 	}
 }
 
-func TestAnInitiativeBeginsActiveAndEmpty(t *testing.T) {
+func TestCreateInitiative_StartsActiveWithoutProjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	i := w.initiative("  Moon  ", fields{"endDate": "2027-12-31", "description": "Go.", "classification": "INTERNAL"})
@@ -59,7 +59,7 @@ func TestAnInitiativeBeginsActiveAndEmpty(t *testing.T) {
 	}
 }
 
-func TestAnInitiativeChangesOnlyWhatIsGiven(t *testing.T) {
+func TestUpdateInitiative_ChangesOnlyGivenFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	i := w.initiative("Moon", fields{"endDate": "2027-12-31", "description": "Go."})
@@ -91,7 +91,7 @@ func TestAnInitiativeChangesOnlyWhatIsGiven(t *testing.T) {
 	}
 }
 
-func TestAHintFindsExactlyOneInitiativeWithItsProjects(t *testing.T) {
+func TestFindInitiative_ResolvesHint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	moon, mars := w.initiative("Moon base"), w.initiative("Mars base")
@@ -129,7 +129,7 @@ func TestAHintFindsExactlyOneInitiativeWithItsProjects(t *testing.T) {
 	}
 }
 
-func TestInitiativesAreListedByNameInFullPages(t *testing.T) {
+func TestListInitiatives_OrdersByNameInFullPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var want []string
@@ -175,7 +175,7 @@ func TestInitiativesAreListedByNameInFullPages(t *testing.T) {
 	w.refused(fault.CodeValidation, reader, "list-initiatives", fields{"status": "DONE"})
 }
 
-func TestAProjectJoinsAndLeavesAnInitiative(t *testing.T) {
+func TestUpdateProject_JoinsAndLeavesInitiative(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	moon, mars := w.initiative("Moon"), w.initiative("Mars")
@@ -218,7 +218,7 @@ func TestAProjectJoinsAndLeavesAnInitiative(t *testing.T) {
 	w.wantTrail(3, "project.updated", contract.EventProjectUpdated, p.ID)
 }
 
-func TestAnEpicIsTaggedWhateverItsProjectBelongsTo(t *testing.T) {
+func TestUpdateTask_TagsEpicWithAnyInitiative(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	moon, mars := w.initiative("Moon"), w.initiative("Mars")
@@ -249,7 +249,7 @@ func TestAnEpicIsTaggedWhateverItsProjectBelongsTo(t *testing.T) {
 	w.wantTrail(2, "task.updated", contract.EventTaskUpdated, epic.ID)
 }
 
-func TestDeletingAnInitiativeKeepsItsProjects(t *testing.T) {
+func TestDeleteInitiative_KeepsProjectsAndEpics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	moon := w.initiative("Moon")
@@ -278,7 +278,7 @@ func TestDeletingAnInitiativeKeepsItsProjects(t *testing.T) {
 
 // Whoever deletes an initiative and whoever joins it wait for each other: a
 // project never names an initiative that is gone.
-func TestDeletingAnInitiativeUnderWorkIsClean(t *testing.T) {
+func TestDeleteInitiative_ConcurrentUpdatesLeaveNoReferences(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	moon := w.initiative("Moon")

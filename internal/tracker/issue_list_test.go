@@ -12,7 +12,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
+func TestListIssues_FiltersSearchesAndPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini", fields{"issuePrefix": "GEM"})
@@ -104,7 +104,7 @@ func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
 }
 
 // The list and the single read cannot disagree.
-func TestAListOfIssuesHoldsWhatItsReaderMayRead(t *testing.T) {
+func TestListIssues_AgreesWithGetIssue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tiers := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}

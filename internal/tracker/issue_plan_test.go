@@ -39,7 +39,7 @@ FROM projects.tasks t`)
 	w.exec(`ANALYZE`)
 }
 
-func TestIssuesCommentsAndTimeWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})

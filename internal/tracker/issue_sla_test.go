@@ -9,7 +9,7 @@ import (
 )
 
 // The deadlines of the SLA by severity, in hours from the creation.
-func TestDeadlinesFollowFromTheSeverityAndTheCreation(t *testing.T) {
+func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -44,7 +44,7 @@ func TestDeadlinesFollowFromTheSeverityAndTheCreation(t *testing.T) {
 	}
 }
 
-func TestPastDeadlinesShow(t *testing.T) {
+func TestIssueSLA_OverdueFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -114,7 +114,7 @@ func TestPastDeadlinesShow(t *testing.T) {
 }
 
 // The first response is that of another than the creator, and only the first.
-func TestTheFirstResponseIsAnothers(t *testing.T) {
+func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

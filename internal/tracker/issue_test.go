@@ -24,7 +24,7 @@ func issueKeys(page *op.Page[contract.IssueSummary]) string {
 	return strings.Join(names, " ")
 }
 
-func TestAnIssueIsCreatedReadAndChanged(t *testing.T) {
+func TestIssue_CreateGetUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -64,7 +64,7 @@ func TestAnIssueIsCreatedReadAndChanged(t *testing.T) {
 	}
 }
 
-func TestAnIssueIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestIssueOperations_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"classification": "INTERNAL"})
@@ -141,7 +141,7 @@ func TestAnIssueIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 
 // Every row of the table of an issue's status: from each status to each of the
 // four, and to RESOLVED with each resolution.
-func TestAnIssueMovesFromAnyStatus(t *testing.T) {
+func TestTransitionIssue_FromAnyStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -195,7 +195,7 @@ func TestAnIssueMovesFromAnyStatus(t *testing.T) {
 	}
 }
 
-func TestAnIssueIsAssignedAndUnassigned(t *testing.T) {
+func TestAssignIssue_AssignsAndUnassigns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -219,7 +219,7 @@ func TestAnIssueIsAssignedAndUnassigned(t *testing.T) {
 	}
 }
 
-func TestKeysAreTheTenantsByPrefix(t *testing.T) {
+func TestIssueKeys_AreUniqueInTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own, other := w.project("Apollo", fields{"issuePrefix": "BUG"}), w.project("Gemini")
@@ -260,7 +260,7 @@ func TestKeysAreTheTenantsByPrefix(t *testing.T) {
 	}
 }
 
-func TestSixtyFourCreatorsAtOnceNumberIssuesWithoutDoubleOrGap(t *testing.T) {
+func TestCreateIssue_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
 	const creators = 64
 	w := newWorldOf(t, 16)
@@ -333,7 +333,7 @@ func issueRequests(s scene) map[string]fields {
 	}
 }
 
-func TestOwnIssuesAreChangedAndNotPromoted(t *testing.T) {
+func TestPromoteIssue_DeniedWithUpdateOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -356,7 +356,7 @@ func TestOwnIssuesAreChangedAndNotPromoted(t *testing.T) {
 
 // Whoever deletes a project, an issue or a task, and whoever works on them, wait
 // for each other and never crosswise.
-func TestDeletingUnderWorkOnIssuesIsClean(t *testing.T) {
+func TestDeleteIssue_ConcurrentUpdatesLeaveNoRows(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	p := w.project("Apollo")

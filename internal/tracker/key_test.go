@@ -7,13 +7,13 @@ import (
 	"parapet/internal/op"
 )
 
-func TestPrefixesAreDerivedFromNames(t *testing.T) {
+func TestDerivePrefix(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Apollo": "APOL", "Lunar Lander": "LL", "one two three four five": "OTTF", "x": "XX", "9": "P9", "9 lives": "P9L",
 		"Ärger": "RGER", "项目": "PRJ", "--": "PRJ", "a.b": "AB",
 	} {
-		if got := derivePrefix(name); got != want || !validPrefix(got) {
+		if got := derivePrefix(name); got != want || !isValidPrefix(got) {
 			t.Errorf("%q gives %q, want %q", name, got, want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestPrefixesAreDerivedFromNames(t *testing.T) {
 	}
 }
 
-func TestOpaqueIDsAreStableAndTheTenantsOwn(t *testing.T) {
+func TestOpaqueID_IsStableAndDiffersByTenant(t *testing.T) {
 	t.Parallel()
 	const a, b, id = op.UUID("00000000-0000-7000-8000-000000000001"), op.UUID("00000000-0000-7000-8000-000000000002"), op.UUID("00000000-0000-7000-8000-0000000000c1")
 	one := opaqueID(a, id)
@@ -54,7 +54,7 @@ func FuzzTaskRef(f *testing.F) {
 			}
 			return
 		}
-		if ref.number < 1 || !validPrefix(ref.prefix) || !utf8.ValidString(text) {
+		if ref.number < 1 || !isValidPrefix(ref.prefix) || !utf8.ValidString(text) {
 			t.Fatalf("%q was read as %+v", text, ref)
 		}
 		again, ok := parseTaskKey(taskKey(ref.prefix, ref.number))

@@ -22,7 +22,7 @@ func (w *world) lapse() {
 	w.exec(`UPDATE projects.claims SET expires_at = now() - interval '1 second'`)
 }
 
-func TestAClaimTakesTheMostPressingTask(t *testing.T) {
+func TestClaimNextReady_TakesMostUrgentTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -50,7 +50,7 @@ func TestAClaimTakesTheMostPressingTask(t *testing.T) {
 	}
 }
 
-func TestWhoCannotHaveWorkClaimsNone(t *testing.T) {
+func TestClaimNextReady_DeniedIfCallerIsNotAssignable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -72,7 +72,7 @@ func TestWhoCannotHaveWorkClaimsNone(t *testing.T) {
 	}
 }
 
-func TestALeaseIsKeptAndGivenBack(t *testing.T) {
+func TestLease_ExtendAndRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -110,7 +110,7 @@ func TestALeaseIsKeptAndGivenBack(t *testing.T) {
 	}
 }
 
-func TestALapsedLeaseReturnsItsTask(t *testing.T) {
+func TestLease_ExpiryReturnsTaskToReadySet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
@@ -165,7 +165,7 @@ func TestALapsedLeaseReturnsItsTask(t *testing.T) {
 }
 
 // A lease ends when its task leaves progress or changes hands, whatever does it.
-func TestALeaseEndsWithTheWork(t *testing.T) {
+func TestLease_EndsWhenTaskLeavesProgressOrIsReassigned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	member := w.person(person{roles: []string{"Project Manager"}})
@@ -205,7 +205,7 @@ func TestALeaseEndsWithTheWork(t *testing.T) {
 	}
 }
 
-func TestATaskIsClaimedForAnAgent(t *testing.T) {
+func TestClaimNextReady_ForAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})

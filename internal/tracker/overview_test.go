@@ -17,7 +17,7 @@ func overviewRequests(s scene) map[string]fields {
 	return map[string]fields{"get-project-overview": {"projectId": s.project}}
 }
 
-func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
+func TestProjectOverview_ReturnsStagesAndCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."})
@@ -64,9 +64,9 @@ func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
 	}
 }
 
-// TestCountsAreNoOnesOwn: whoever was lent the reading of what is the delegator's own
+// TestProjectOverview_NoCountsWithOwnPermissions: whoever was lent the reading of what is the delegator's own
 // learns of no others by counting them, in a project of the delegator's either.
-func TestCountsAreNoOnesOwn(t *testing.T) {
+func TestProjectOverview_NoCountsWithOwnPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -79,7 +79,7 @@ func TestCountsAreNoOnesOwn(t *testing.T) {
 	}
 }
 
-func TestARefusedFullReadReducesTheOverview(t *testing.T) {
+func TestProjectOverview_ReducedWithoutProjectsRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."}), w.project("Secret", fields{"classification": "SECRET"})
@@ -118,7 +118,7 @@ func TestARefusedFullReadReducesTheOverview(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceShowsWhatADayBeginsWith(t *testing.T) {
+func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.initiative("Moon")
@@ -174,7 +174,7 @@ func TestAWorkspaceShowsWhatADayBeginsWith(t *testing.T) {
 	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"moon-phase:full"}}), "workspace", fields{})
 }
 
-func TestAWorkspaceIsBounded(t *testing.T) {
+func TestWorkspace_LimitsProjectsAndTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.crowd(w.project("Apollo"), 1, 10, 10)

@@ -44,7 +44,7 @@ func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, l
 
 // Whatever is asked for, the pages together give every task that fits, once and
 // in order: the same that a look at each task gives.
-func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
+func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -104,7 +104,7 @@ func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
 
 // A status that the project does not have is told, whatever the list; one that no
 // task has is an empty list. Who may not read the tasks is not told of statuses.
-func TestAStatusThatTheProjectDoesNotHaveIsTold(t *testing.T) {
+func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -153,7 +153,7 @@ func answers(title, search string) bool {
 
 // The list and the single read cannot disagree: whoever asks, the list holds
 // what a read would give and nothing else.
-func TestAListHoldsWhatItsReaderMayRead(t *testing.T) {
+func TestListProjects_AgreesWithGetProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tiers := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}

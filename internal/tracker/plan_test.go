@@ -181,7 +181,7 @@ func literal(v any) string {
 	}
 }
 
-func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -249,7 +249,7 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 }
 
 // What projects are planned by is read by indexes too, every statement of it.
-func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_InitiativesStagesReposUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})

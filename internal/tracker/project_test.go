@@ -12,7 +12,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestAProjectIsCreatedWithWhatFollows(t *testing.T) {
+func TestCreateProject_SetsDefaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := do[contract.Project](w, w.manager, "create-project", fields{
@@ -39,7 +39,7 @@ func TestAProjectIsCreatedWithWhatFollows(t *testing.T) {
 	}
 }
 
-func TestPrefixesAreOnceInATenant(t *testing.T) {
+func TestProjectPrefix_IsUniqueInTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i, want := range []string{"APOL", "APOL2", "APOL3"} {
@@ -62,7 +62,7 @@ func TestPrefixesAreOnceInATenant(t *testing.T) {
 	w.project("D", fields{"issuePrefix": "iss"})
 }
 
-func TestAProjectIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestCreateProject_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	guest := w.person(person{roles: []string{"Guest Customer"}})
@@ -90,7 +90,7 @@ func TestAProjectIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAProjectChangesOnlyWhatIsGiven(t *testing.T) {
+func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"description": "d", "endDate": "2027-12-31"})
@@ -116,7 +116,7 @@ func TestAProjectChangesOnlyWhatIsGiven(t *testing.T) {
 	}
 }
 
-func TestAProjectIsNotMovedOutOfReach(t *testing.T) {
+func TestUpdateProject_CannotRaiseClassificationAboveClearance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -132,7 +132,7 @@ func TestAProjectIsNotMovedOutOfReach(t *testing.T) {
 	w.refused(fault.CodeNotFound, low, "list-tasks", fields{"projectId": p.ID})
 }
 
-func TestStatusesOfAProjectAreItsOwn(t *testing.T) {
+func TestUpdateProject_ReplacesCustomStatuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Doing", "category": "IN_PROGRESS"}, {"name": "Shipped", "category": "DONE"}}})
@@ -158,7 +158,7 @@ func TestStatusesOfAProjectAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestAHintFindsExactlyOneProjectOrNone(t *testing.T) {
+func TestFindProject_ResolvesHint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	apollo := w.project("Apollo Programme", fields{"prefix": "APO"})
@@ -187,7 +187,7 @@ func TestAHintFindsExactlyOneProjectOrNone(t *testing.T) {
 	w.refused(fault.CodeValidation, reader, "find-project", fields{"hint": " "})
 }
 
-func TestDeletingAProjectTakesAllWithItAndLeavesOthersWhole(t *testing.T) {
+func TestDeleteProject_DeletesAllItsRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini")

@@ -9,7 +9,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestAnIssueIsPromotedToATask(t *testing.T) {
+func TestPromoteIssue_CreatesTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -52,7 +52,7 @@ func TestAnIssueIsPromotedToATask(t *testing.T) {
 	}
 }
 
-func TestPromotionIsNoWayRoundTheRules(t *testing.T) {
+func TestPromoteIssue_RequiresTaskCreate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -70,7 +70,7 @@ func TestPromotionIsNoWayRoundTheRules(t *testing.T) {
 	}
 }
 
-func TestPromotingAnAgentsIssueGivesTheAgentWork(t *testing.T) {
+func TestPromoteIssue_AssignedToAgentQueuesRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -82,7 +82,7 @@ func TestPromotingAnAgentsIssueGivesTheAgentWork(t *testing.T) {
 	}
 }
 
-func TestOfManyPromotionsOneMakesTheTask(t *testing.T) {
+func TestPromoteIssue_ConcurrentCallsCreateOneTask(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	p := w.project("Apollo")
@@ -109,7 +109,7 @@ func TestOfManyPromotionsOneMakesTheTask(t *testing.T) {
 	w.wantTrail(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
 }
 
-func TestALostTaskCanBePromotedToAgain(t *testing.T) {
+func TestPromoteIssue_AgainAfterTaskDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

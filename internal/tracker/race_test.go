@@ -8,7 +8,7 @@ import (
 	contract "parapet/internal/contract/tracker"
 )
 
-func TestSixtyFourCreatorsAtOnceNumberWithoutDoubleOrGap(t *testing.T) {
+func TestCreateTask_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
 	const creators = 64
 	w := newWorldOf(t, 16)
@@ -47,7 +47,7 @@ func TestSixtyFourCreatorsAtOnceNumberWithoutDoubleOrGap(t *testing.T) {
 
 // Whoever deletes a project and whoever works in it wait for each other and
 // never crosswise: each call is done or is told that the project is gone.
-func TestDeletingAProjectUnderWorkIsClean(t *testing.T) {
+func TestDeleteProject_ConcurrentUpdatesLeaveNoTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	p := w.project("Apollo", fields{"prefix": "APO"})

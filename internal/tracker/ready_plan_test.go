@@ -34,7 +34,7 @@ SELECT i.tenant_id, i.project_id, i.source_id, 'nowhere-' || i.source_id, 'block
 
 // The queues are read in their order from the index that has it, and a page or a
 // claim ends the walk: nothing is sorted, and no table is gone through.
-func TestQueuesWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})

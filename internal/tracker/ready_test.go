@@ -21,7 +21,7 @@ func (w *world) queue(who *person, p *contract.Project, queue string, more ...fi
 	return keys(do[op.Page[contract.TaskSummary]](w, who, "list-tasks", merge(fields{"projectId": p.ID, queue: true}, more...)).Items)
 }
 
-func TestTheReadySetHoldsWhatCanBeBegun(t *testing.T) {
+func TestReadySet_ContainsStartableTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
@@ -80,7 +80,7 @@ func TestTheReadySetHoldsWhatCanBeBegun(t *testing.T) {
 }
 
 // The most pressing comes first, and the pages together give each task once.
-func TestQueuesComeInTheOrderOfPressure(t *testing.T) {
+func TestQueues_OrderByUrgency(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -138,7 +138,7 @@ func TestQueuesComeInTheOrderOfPressure(t *testing.T) {
 	}
 }
 
-func TestSixtyFourClaimersOnFiftyTasks(t *testing.T) {
+func TestClaimNextReady_ConcurrentClaimersGetDistinctTasks(t *testing.T) {
 	t.Parallel()
 	const claimers, ready = 64, 50
 	w := newWorldOf(t, 16)

@@ -92,7 +92,7 @@ func newGallery(t *testing.T) *gallery {
 	return g
 }
 
-// spread gives every record another creator and owner among the subjects, in turns.
+// propagate gives every record another creator and owner among the subjects, in turns.
 func (g *gallery) spread() {
 	g.t.Helper()
 	var ids []op.UUID
@@ -161,7 +161,7 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 
 // Every list shows each subject the records that the operation on one record shows
 // it. Of types that have no such operation, it shows those that the decision allows.
-func TestListAndGetAgree(t *testing.T) {
+func TestLists_AgreeWithSingleReads(t *testing.T) {
 	t.Parallel()
 	g := newGallery(t)
 	probe := g.service.ProbeRecords()
@@ -260,7 +260,7 @@ func TestListAndGetAgree(t *testing.T) {
 	}
 }
 
-// listed gives the ids of a list, none where the caller may not ask.
+// listScanTargets gives the ids of a list, none where the caller may not ask.
 func (g *gallery) listed(who *person, name string, in fields) []op.UUID {
 	g.t.Helper()
 	g.asked[name] = true

@@ -129,7 +129,7 @@ func missing(of, in string) []string {
 
 // Every field of an answer that names a task, an issue or an initiative beside the
 // record itself is listed here with what protects it. A new one needs a decision.
-func TestReferences_EveryFieldIsKnown(t *testing.T) {
+func TestReferences_EveryFieldIsListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const (

@@ -22,7 +22,7 @@ func repoRequests(s scene) map[string]fields {
 	}
 }
 
-func TestARepositoryPathIsKeptInItsNormalForm(t *testing.T) {
+func TestBindRepo_NormalizesPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -52,7 +52,7 @@ func TestARepositoryPathIsKeptInItsNormalForm(t *testing.T) {
 	}
 }
 
-func TestAPathBelongsToOneProject(t *testing.T) {
+func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini")
@@ -91,7 +91,7 @@ func TestAPathBelongsToOneProject(t *testing.T) {
 	}
 }
 
-func TestARepositoryPathFindsItsProject(t *testing.T) {
+func TestFindProject_ByRepositoryPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	mono, part := w.project("Mono"), w.project("Part")

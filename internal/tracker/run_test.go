@@ -60,7 +60,7 @@ func (a *otherProcess) execute(run op.UUID) time.Duration {
 	return again
 }
 
-func TestGivingAnAgentATaskRecordsARun(t *testing.T) {
+func TestAssignTask_ToAgentQueuesRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -103,7 +103,7 @@ func TestGivingAnAgentATaskRecordsARun(t *testing.T) {
 	}
 }
 
-func TestTheCommandCarriesARunOut(t *testing.T) {
+func TestExecuteRun_StoresCommandOutcome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})
@@ -157,7 +157,7 @@ func TestTheCommandCarriesARunOut(t *testing.T) {
 	w.wantTrail(1, "agent_run.started", contract.EventRunStarted, run.ID)
 }
 
-func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
+func TestExecuteRun_RetriesFailedCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -197,7 +197,7 @@ func TestACommandWithoutAnAnswerIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestARunIsCancelledWhereThereIsNothingToDo(t *testing.T) {
+func TestExecuteRun_CancelsRunThatMayNotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "echo '{}'")})
@@ -235,10 +235,10 @@ func TestARunIsCancelledWhereThereIsNothingToDo(t *testing.T) {
 	}
 }
 
-// TestARunIsNeverCarriedOutTwiceAtOnce: eight processes take it at once; one
+// TestExecuteRun_ConcurrentCallsStartCommandOnce: eight processes take it at once; one
 // starts the command, the others come back when it must have ended. A process
 // that is about to stop gives the run back.
-func TestARunIsNeverCarriedOutTwiceAtOnce(t *testing.T) {
+func TestExecuteRun_ConcurrentCallsStartCommandOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 8)
 	p := w.project("Apollo")
@@ -301,7 +301,7 @@ func TestARunIsNeverCarriedOutTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoSeesRuns(t *testing.T) {
+func TestListRuns_VisibilityPagesAndFilters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
@@ -358,7 +358,7 @@ func TestWhoSeesRuns(t *testing.T) {
 	}
 }
 
-func TestFinishedRunsAreScored(t *testing.T) {
+func TestScoreRuns_ScoresFinishedRunsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -403,8 +403,8 @@ func TestFinishedRunsAreScored(t *testing.T) {
 	}
 }
 
-// TestTheSampleIsTheSameWhoeverAsks: a thousand runs, a rate of a tenth.
-func TestTheSampleIsTheSameWhoeverAsks(t *testing.T) {
+// TestScoreRuns_SampleDependsOnRateOnly: a thousand runs, a rate of a tenth.
+func TestScoreRuns_SampleDependsOnRateOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

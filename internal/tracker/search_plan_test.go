@@ -10,7 +10,7 @@ import (
 
 // Searches, children, deliverables, criteria and custom fields are read by
 // indexes, every statement of them, however much other tenants have.
-func TestSearchesAndDeliverablesWalkIndexes(t *testing.T) {
+func TestQueryPlans_SearchesAndDeliverablesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})

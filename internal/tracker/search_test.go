@@ -14,7 +14,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-func TestSearchFindsWordsAndParts(t *testing.T) {
+func TestSearchTasks_FindsWordsAndParts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini")
@@ -92,7 +92,7 @@ func TestSearchFindsWordsAndParts(t *testing.T) {
 
 // A text of the greatest length that a task takes fits the index, whatever it is
 // made of.
-func TestTheIndexTakesTheLongestTexts(t *testing.T) {
+func TestSearchIndex_AcceptsLongestTexts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -125,7 +125,7 @@ func (w *world) lookUp(setting string, tenant, project any, query string) ([]op.
 // The function that looks terms up runs with rights that its caller does not
 // have. Whatever it is asked, it answers with ids of the tenant that the
 // transaction works in.
-func TestTheSearchFunctionTellsNothingOfAnotherTenant(t *testing.T) {
+func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -178,7 +178,7 @@ func TestTheSearchFunctionTellsNothingOfAnotherTenant(t *testing.T) {
 
 // Who calls cannot lend the function's names another meaning, nor come by its
 // owner's rights.
-func TestTheSearchFunctionMindsItsOwnNames(t *testing.T) {
+func TestSearchFunction_ResistsNameShadowing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")
@@ -238,7 +238,7 @@ func TestTheSearchFunctionMindsItsOwnNames(t *testing.T) {
 
 // What the function reads does not grow with what other tenants have: it comes by
 // the index of terms, and by the tenant's own entries.
-func TestASearchReadsItsOwnTenantsEntries(t *testing.T) {
+func TestSearchFunction_CostIsIndependentOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

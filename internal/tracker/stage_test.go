@@ -41,7 +41,7 @@ func (w *world) names(p op.UUID) []string {
 	return names
 }
 
-func TestStagesKeepTheirOrderWithoutGap(t *testing.T) {
+func TestStages_PositionsStayConsecutive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
@@ -99,7 +99,7 @@ func TestStagesKeepTheirOrderWithoutGap(t *testing.T) {
 	w.refused(fault.CodeValidation, w.manager, "update-stage", fields{"projectId": p, "stageId": build.ID, "position": nil})
 }
 
-func TestAStageGoesFromPlannedToCompleted(t *testing.T) {
+func TestStage_StartsAndCompletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
@@ -128,7 +128,7 @@ func TestAStageGoesFromPlannedToCompleted(t *testing.T) {
 	}
 }
 
-func TestAPipelineIsBounded(t *testing.T) {
+func TestCreateStage_RejectsMoreThanMaxStages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo").ID
@@ -138,7 +138,7 @@ func TestAPipelineIsBounded(t *testing.T) {
 }
 
 // However many change a pipeline at once, its places stay without gap or double.
-func TestManyChangeAPipelineAtOnce(t *testing.T) {
+func TestStages_ConcurrentChangesKeepPositionsConsecutive(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
 	p := w.project("Apollo").ID
@@ -171,7 +171,7 @@ func TestManyChangeAPipelineAtOnce(t *testing.T) {
 	}
 }
 
-func TestDeletingAProjectTakesItsPipelineWithIt(t *testing.T) {
+func TestDeleteProject_DeletesStagesAndGates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

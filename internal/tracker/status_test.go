@@ -8,7 +8,7 @@ import (
 	"parapet/internal/fault"
 )
 
-func TestAStatusIsRenamedInPlace(t *testing.T) {
+func TestRenameStatuses_TasksFollow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

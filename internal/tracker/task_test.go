@@ -11,7 +11,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestATaskIsCreatedReadAndChanged(t *testing.T) {
+func TestTask_CreateGetUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO", "storyPointScale": []float64{1, 2, 3}})
@@ -49,7 +49,7 @@ func TestATaskIsCreatedReadAndChanged(t *testing.T) {
 	}
 }
 
-func TestATaskIsNamedByItsOwnProjectAlone(t *testing.T) {
+func TestGetTask_NotFoundInOtherProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
@@ -62,7 +62,7 @@ func TestATaskIsNamedByItsOwnProjectAlone(t *testing.T) {
 	}
 }
 
-func TestATaskIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo", fields{"classification": "INTERNAL"}), w.project("Gemini")
@@ -123,7 +123,7 @@ func TestATaskIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestDeletingATaskTakesItsSubTasksAndFreesItsChildren(t *testing.T) {
+func TestDeleteTask_DeletesSubTasksAndDetachesChildren(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p, other := w.project("Apollo"), w.project("Gemini")
@@ -142,7 +142,7 @@ func TestDeletingATaskTakesItsSubTasksAndFreesItsChildren(t *testing.T) {
 	w.refused(fault.CodeNotFound, w.manager, "get-task", fields{"projectId": p.ID, "task": sub.Key})
 }
 
-func TestAnEpicOfAnUnreadableProjectIsRedacted(t *testing.T) {
+func TestHiddenEpic_IsRedacted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	secret, open := w.project("Secret", fields{"classification": "SECRET", "prefix": "SEC"}), w.project("Open")
@@ -181,7 +181,7 @@ func TestAnEpicOfAnUnreadableProjectIsRedacted(t *testing.T) {
 	}
 }
 
-func TestListsFilterAndSearch(t *testing.T) {
+func TestListTasks_FiltersAndSearches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo", fields{"prefix": "APO"})

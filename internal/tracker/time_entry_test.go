@@ -30,7 +30,7 @@ func spent(page *contract.TimeEntryPage) string {
 	return fmt.Sprint(strings.Join(notes, " "), " = ", total)
 }
 
-func TestTimeIsRecordedListedChangedAndDeleted(t *testing.T) {
+func TestTimeEntry_CreateListUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.at(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
@@ -95,7 +95,7 @@ func TestTimeIsRecordedListedChangedAndDeleted(t *testing.T) {
 	w.refused(fault.CodeNotFound, member, "delete-time-entry", fields{"timeEntryId": a.ID})
 }
 
-func TestATimeEntryIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestTimeEntryOperations_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.at(time.Date(2027, 3, 10, 23, 30, 0, 0, time.UTC))
@@ -158,7 +158,7 @@ func TestATimeEntryIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTimeEntriesArePaged(t *testing.T) {
+func TestListTimeEntries_Pages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.at(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
@@ -202,7 +202,7 @@ func TestTimeEntriesArePaged(t *testing.T) {
 }
 
 // What may not be read is in neither the list nor its sum.
-func TestTheSumHoldsWhatItsReaderMayRead(t *testing.T) {
+func TestListTimeEntries_TotalExcludesHiddenEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
@@ -224,7 +224,7 @@ func TestTheSumHoldsWhatItsReaderMayRead(t *testing.T) {
 	}
 }
 
-func TestTimeOutlivesItsTaskAndGoesWithItsProject(t *testing.T) {
+func TestTimeEntry_KeptWhenTaskIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.project("Apollo")

@@ -11,7 +11,7 @@ import (
 
 // A request that changes nothing answers with the record only to those who may
 // read it: with the permission to change it alone, nobody reads it.
-func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
+func TestUnchangedUpdate_RequiresReadPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	type request struct {
@@ -100,7 +100,7 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 }
 
 // An overview shows what the caller may see and says that the stages are left out.
-func TestOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
+func TestProjectOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.role("No stages", "projects.read", "tasks.read")

@@ -69,7 +69,7 @@ type world struct {
 	roles map[string][]string
 	// deps are what the module was made of; remake makes it anew.
 	deps tracker.Deps
-	// moment is when it is; zero is what the machine says.
+	// importTimestamp is when it is; zero is what the machine says.
 	moment time.Time
 }
 
@@ -91,7 +91,7 @@ func (w *world) Now() time.Time {
 	return w.moment
 }
 
-// at makes it this moment, until the next call of at.
+// indexOfStage makes it this moment, until the next call of indexOfStage.
 func (w *world) at(moment time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -357,7 +357,7 @@ func do[Out any](w *world, who *person, name string, in fields) *Out {
 	return typed
 }
 
-// refused calls an operation that must fail with this code, and gives the fault.
+// isDenial calls an operation that must fail with this code, and gives the fault.
 func (w *world) refused(code fault.Code, who *person, name string, in fields) *fault.Error {
 	w.t.Helper()
 	_, err := w.try(who, name, in)
