@@ -97,7 +97,7 @@ func FuzzSearchQuery(f *testing.F) {
 // FuzzOutcome checks that an accepted command output is one JSON object with a known
 // status, and that rejected output does not change the run. Output that the database
 // cannot store is rejected too:
-// TestACommandWithoutAnAnswerIsAskedAgain has such outcomes.
+// TestExecuteRun_RetriesFailedCommand has such outcomes.
 func FuzzOutcome(f *testing.F) {
 	for _, seed := range []string{
 		`{"status":"SUCCEEDED","summary":" Landed. ","notes":[1,"two",null]}`, `{"status":"FAILED"}`, `{}`, `[]`, `null`, `{"summary":"\u0000"}`, `{"a":"\ud800"}`,

@@ -46,7 +46,7 @@ func TestImportItems_CreatesTasks(t *testing.T) {
 		r := out.Results[i]
 		task := w.taskOf(p, r)
 		if r.Key != want.key || task.Key != want.key || task.Status != want.status || task.IssueType != want.kind || task.Priority != want.priority || fmt.Sprint(task.Labels) != want.labels {
-			t.Errorf("item %d became %+v", i, task)
+			t.Errorf("item %d: got task %+v", i, task)
 		}
 		w.wantTrail(1, "task.created", contract.EventTaskCreated, task.ID)
 	}
@@ -55,7 +55,7 @@ func TestImportItems_CreatesTasks(t *testing.T) {
 		one.CompletedAt == nil || !one.CompletedAt.Equal(time.Date(2025, 11, 3, 20, 56, 22, 700000000, time.UTC)) {
 		t.Errorf("got %+v", one)
 	}
-	// Numbers go on where the import ended.
+	// The next task gets the number after the last imported task.
 	if task := w.task(p, "Next"); task.Key != "APO-5" {
 		t.Errorf("got %s", task.Key)
 	}
@@ -103,7 +103,7 @@ func TestImportItems_RepeatedImportCreatesNoDuplicates(t *testing.T) {
 	p := w.project("Apollo")
 	items := []fields{{"id": "a", "title": "A", "status": "closed"}, {"id": "b", "title": "B"}, {"id": "c", "title": "C"}}
 	first := w.take(p, items[:2]...)
-	// Work that was done on the task since stays as long as the item is the same.
+	// Changes of the task are kept as long as the item is unchanged.
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": first.Results[1].Key, "title": "B, edited"})
 	entries := w.count(`SELECT count(*) FROM audit.entries`)
 	again := w.take(p, items[:2]...)
@@ -111,7 +111,7 @@ func TestImportItems_RepeatedImportCreatesNoDuplicates(t *testing.T) {
 		t.Errorf("got %+v", again)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries`); n != entries {
-		t.Errorf("an import of nothing new wrote %d audit entries", n-entries)
+		t.Errorf("importing unchanged items: got %d audit entries, want 0", n-entries)
 	}
 	if task := w.taskOf(p, again.Results[1]); task.Title != "B, edited" {
 		t.Errorf("got %s", task.Title)
@@ -122,17 +122,17 @@ func TestImportItems_RepeatedImportCreatesNoDuplicates(t *testing.T) {
 		t.Errorf("got %+v", third)
 	}
 	if a := w.taskOf(p, third.Results[0]); a.Status != "TODO" || a.Progress != 0 || a.CompletedAt != nil {
-		t.Errorf("reopened, it is %+v", a.TaskSummary)
+		t.Errorf("reopened task: got %+v", a.TaskSummary)
 	}
 	if b := w.taskOf(p, third.Results[1]); b.Title != "B2" {
 		t.Errorf("got %s", b.Title)
 	}
 	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, third.Results[0].TaskID)
-	// Another project takes the same items as its own.
+	// Another project can import the same items.
 	if other := w.take(w.project("Gemini"), items...); other.Created != 3 {
 		t.Errorf("got %+v", other)
 	}
-	// A task that was deleted comes back as a new one.
+	// Importing the item of a deleted task creates a new task.
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": third.Results[2].Key})
 	if back := w.take(p, items...); back.Created != 1 || back.Unchanged != 2 {
 		t.Errorf("got %+v", back)
@@ -182,11 +182,11 @@ func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 		t.Fatalf("got %+v", first)
 	}
 	if sub := w.taskOf(p, first.Results[1]); sub.ParentTaskID != first.Results[2].TaskID {
-		t.Errorf("the sub-task is %+v", sub.TaskSummary)
+		t.Errorf("sub-task: got %+v", sub.TaskSummary)
 	}
 	for _, i := range []int{0, 3, 4, 5} {
 		if task := w.taskOf(p, first.Results[i]); task.ParentTaskID != "" || task.EpicID != "" {
-			t.Errorf("%s is %+v", first.Results[i].ID, task.TaskSummary)
+			t.Errorf("item %s: got %+v, want no parent and no epic", first.Results[i].ID, task.TaskSummary)
 		}
 	}
 	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, first.Results[1].TaskID)
@@ -195,25 +195,25 @@ func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 		t.Fatalf("got %+v", second)
 	}
 	if child := w.taskOf(p, first.Results[0]); child.EpicID != second.Results[0].TaskID {
-		t.Errorf("the child is %+v", child.TaskSummary)
+		t.Errorf("child: got %+v", child.TaskSummary)
 	}
 	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, first.Results[0].TaskID)
-	// An item that names another parent moves; one that names none is freed.
+	// Changing the parent of an item moves its task; removing it clears the parent.
 	third := w.take(p, fields{"id": "child", "title": "Child", "dependencies": link("task", "parent-child")}, fields{"id": "sub", "title": "Sub-task"})
 	if child := w.taskOf(p, third.Results[0]); child.EpicID != "" || child.ParentTaskID != first.Results[2].TaskID {
-		t.Errorf("the child is %+v", child.TaskSummary)
+		t.Errorf("child: got %+v", child.TaskSummary)
 	}
 	if sub := w.taskOf(p, third.Results[1]); sub.ParentTaskID != "" {
-		t.Errorf("the sub-task is %+v", sub.TaskSummary)
+		t.Errorf("sub-task: got %+v", sub.TaskSummary)
 	}
-	// An epic with children stays one, and a child does not become one.
+	// An epic with children cannot change its type, and a child cannot become an epic.
 	w.take(p, fields{"id": "kid", "title": "Kid", "dependencies": link("epic", "parent-child")})
 	bad := w.take(p, fields{"id": "epic", "title": "Epic", "issue_type": "task"}, fields{"id": "kid", "title": "Kid", "issue_type": "epic"})
 	if bad.Failed != 2 {
 		t.Errorf("got %+v", bad)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.import_links WHERE type = 'blocks' AND source_id = 'waits' AND depends_on_id = 'task'`); n != 1 {
-		t.Error("the link of what waits is not kept")
+		t.Error("the blocks link of item waits is not stored")
 	}
 }
 
@@ -262,6 +262,6 @@ func TestImportItems_FullBatchesWithinTimeLimit(t *testing.T) {
 		t.Errorf("%d items took %s", batches*contract.MaxImportItems, took)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks t JOIN projects.tasks e ON e.tenant_id = t.tenant_id AND e.id = t.epic_id WHERE e.issue_type = 'EPIC'`); n < 400 {
-		t.Errorf("only %d children found their epic", n)
+		t.Errorf("got %d children with an epic, want at least 400", n)
 	}
 }

@@ -18,7 +18,7 @@ func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 		fields{"id": "d", "title": "D", "status": "closed"},
 		fields{"id": "e", "title": "E", "dependencies": link("d", "blocks")},
 	)
-	// The link that would close the cycle stays a mere link.
+	// The link that would close the cycle is stored but not applied.
 	if first.Created != 5 || first.Waiting != 3 || first.Linked != 0 {
 		t.Fatalf("got %+v", first)
 	}
@@ -38,14 +38,14 @@ func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-2, by APO-6" {
 		t.Errorf("A: %s", got)
 	}
-	// An item that names other ones waits for those; what a person has ended stays
-	// ended while the item is the same.
+	// A changed item replaces its dependencies. A dependency that a user removed stays removed
+	// while its item is unchanged.
 	do[op.None](w, w.manager, "remove-dependency", fields{"projectId": p.ID, "task": "APO-2", "dependsOnId": "APO-3"})
 	third := w.take(p, fields{"id": "a", "title": "A", "dependencies": link("later", "blocks")}, fields{"id": "b", "title": "B", "dependencies": link("c", "blocks")})
 	if third.Updated != 1 || third.Unchanged != 1 || third.Waiting != 1 {
 		t.Errorf("got %+v", third)
 	}
-	// With that the cycle is open, so that the link that would have closed it is one.
+	// The removed dependency breaks the cycle, so the link that would have closed it is applied.
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-6, blocks APO-3" {
 		t.Errorf("A: %s", got)
 	}

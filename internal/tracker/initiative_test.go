@@ -41,21 +41,21 @@ func TestCreateInitiative_StartsActiveWithoutProjects(t *testing.T) {
 	w.wantTrail(1, "initiative.created", contract.EventInitiativeCreated, i.ID)
 	got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": i.ID})
 	if got.Name != "Moon" || got.Projects == nil || len(got.Projects) != 0 || got.MoreProjects {
-		t.Errorf("read back %+v", got)
+		t.Errorf("get-initiative: got %+v", got)
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": " "}, "startDate": {"startDate": "soon"}, "endDate": {"endDate": "2026-01-01"},
 		"classification": {"classification": "TOP"}, "organisationId": {"organisationId": w.orgG},
-		// It is always ACTIVE and has no links.
+		// These fields cannot be set on creation.
 		"status": {"status": "ON_HOLD"}, "projects": {"projects": []string{}},
 	} {
 		f := w.refused(fault.CodeValidation, w.manager, "create-initiative", merge(fields{"name": "x", "startDate": "2027-01-04"}, in))
 		if f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", in, f.Field, field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.initiatives`); n != 1 {
-		t.Errorf("%d initiatives, want 1", n)
+		t.Errorf("got %d initiatives, want 1", n)
 	}
 }
 
@@ -78,16 +78,17 @@ func TestUpdateInitiative_ChangesOnlyGivenFields(t *testing.T) {
 		"classification": {"classification": nil}, "organisationId": {"organisationId": w.orgG}, "progress": {"progress": 5},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "update-initiative", merge(fields{"initiativeId": i.ID}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", in, f.Field, field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
-	// Nobody moves it out of reach, and a change of tier is told as critical.
+	// The caller cannot raise the classification above its clearance, and a change of the
+	// classification writes a critical audit entry.
 	low := w.person(person{roles: []string{"Project Manager"}, clearance: "INTERNAL"})
 	w.refused(fault.CodeNotFound, low, "update-initiative", fields{"initiativeId": i.ID, "classification": "SECRET"})
 	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "classification": "SECRET"})
 	w.refused(fault.CodeNotFound, low, "get-initiative", fields{"initiativeId": i.ID})
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created'`); n != 1 {
-		t.Errorf("%d critical entries, want one for the change of tier", n)
+		t.Errorf("got %d critical audit entries, want 1 for the changed classification", n)
 	}
 }
 
@@ -105,23 +106,23 @@ func TestFindInitiative_ResolvesHint(t *testing.T) {
 	} {
 		got := do[contract.InitiativeDetail](w, reader, "initiative", fields{"hint": hint})
 		if got.ID != want {
-			t.Errorf("%q found %s", hint, got.Name)
+			t.Errorf("hint %q: found %s", hint, got.Name)
 		}
 		if want == moon.ID && (len(got.Projects) != 2 || got.Projects[0].Name != "alpha" || got.Projects[1].Name != "Zulu") {
-			t.Errorf("%q: its readable projects are %+v", hint, got.Projects)
+			t.Errorf("hint %q: got projects %+v, want alpha and Zulu", hint, got.Projects)
 		}
 	}
 	f := w.refused(fault.CodeConflict, reader, "initiative", fields{"hint": "base"})
 	if c, ok := f.Details["candidates"].([]contract.InitiativeCandidate); !ok || len(c) != 2 {
-		t.Errorf("candidates %v", f.Details)
+		t.Errorf("got candidates %v, want 2", f.Details)
 	}
 	for _, hint := range []string{"%", "_", "Venus", string(secret.ID), "shadow", string(w.acme)} {
 		w.refused(fault.CodeNotFound, reader, "initiative", fields{"hint": hint})
 	}
 	w.refused(fault.CodeValidation, reader, "initiative", fields{"hint": " "})
-	// Without projects.read the initiative shows alone.
+	// The manager can read all projects of the initiative.
 	if got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": moon.ID}); len(got.Projects) != 3 {
-		t.Errorf("a manager sees %d projects, want 3", len(got.Projects))
+		t.Errorf("manager: got %d projects, want 3", len(got.Projects))
 	}
 	page := do[op.Page[contract.ProjectSummary]](w, reader, "list-projects", fields{"initiativeId": moon.ID, "limit": 1})
 	if len(page.Items) != 1 || page.Items[0].Name != "alpha" || page.NextCursor == "" {
@@ -142,17 +143,17 @@ func TestListInitiatives_OrdersByNameInFullPages(t *testing.T) {
 		}
 		w.initiative(name, more)
 	}
-	held := w.initiative("h")
-	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": held.ID, "status": "CANCELLED"})
+	cancelled := w.initiative("h")
+	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": cancelled.ID, "status": "CANCELLED"})
 	reader := w.person(person{roles: []string{"Member"}})
 	var got []string
 	cursor := ""
 	for range 10 {
-		ask := fields{"limit": 2, "status": "ACTIVE"}
+		in := fields{"limit": 2, "status": "ACTIVE"}
 		if cursor != "" {
-			ask["cursor"] = cursor
+			in["cursor"] = cursor
 		}
-		page := do[op.Page[contract.Initiative]](w, reader, "list-initiatives", ask)
+		page := do[op.Page[contract.Initiative]](w, reader, "list-initiatives", in)
 		for _, i := range page.Items {
 			got = append(got, i.Name)
 		}
@@ -160,15 +161,15 @@ func TestListInitiatives_OrdersByNameInFullPages(t *testing.T) {
 			break
 		}
 		if len(page.Items) != 2 {
-			t.Errorf("a page of %d that is not the last", len(page.Items))
+			t.Errorf("got a page of %d items before the last page, want 2", len(page.Items))
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("listed %v, want %v", got, want)
+		t.Errorf("list-initiatives: got %v, want %v", got, want)
 	}
 	for search, n := range map[string]int{"ABOUT": len(want), "about c": 1, "H": 1, "%": 0} {
 		if page := do[op.Page[contract.Initiative]](w, reader, "list-initiatives", fields{"search": search}); len(page.Items) != n+map[string]int{"ABOUT": 0}[search] {
-			t.Errorf("%q lists %d, want %d", search, len(page.Items), n)
+			t.Errorf("search %q: got %d initiatives, want %d", search, len(page.Items), n)
 		}
 	}
 	w.refused(fault.CodeValidation, reader, "list-initiatives", fields{"cursor": "x"})
@@ -188,28 +189,28 @@ func TestUpdateProject_JoinsAndLeavesInitiative(t *testing.T) {
 	if p.InitiativeID != mars.ID {
 		t.Errorf("got %+v", p)
 	}
-	// Each of the two says that projects came or went: Moon twice, Mars once.
+	// Each initiative emits an event when a project joins or leaves: Moon two, Mars one.
 	for id, n := range map[op.UUID]int{moon.ID: 2, mars.ID: 1} {
 		if got := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2 AND payload->'changed' = '["projects"]'`, contract.EventInitiativeUpdated, string(id)); got != n {
-			t.Errorf("%d events of the initiative, want %d", got, n)
+			t.Errorf("got %d events of the initiative, want %d", got, n)
 		}
 	}
 	for _, id := range []op.UUID{w.globex, w.acme} {
 		if f := w.refused(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": id}); f.Field != "initiativeId" {
-			t.Errorf("the field %q is named", f.Field)
+			t.Errorf("got an error for field %q", f.Field)
 		}
 	}
 	low := w.person(person{roles: []string{"Project Manager"}})
 	hidden := w.refused(fault.CodeValidation, low, "update-project", fields{"projectId": p.ID, "initiativeId": secret.ID})
 	absent := w.refused(fault.CodeValidation, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "initiativeId": w.acme})
 	if hidden.Message != absent.Message {
-		t.Errorf("a hidden initiative is told from an absent one: %q, %q", hidden.Message, absent.Message)
+		t.Errorf("the error for a hidden initiative differs from that for a missing one: %q, %q", hidden.Message, absent.Message)
 	}
-	// Which projects belong to an initiative is for those who may change it.
+	// Adding a project to an initiative requires initiative.update.
 	limited := w.person(person{roles: []string{"Own Reader", "Initiative Reader"}})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": limited.id})
 	if f := w.refused(fault.CodeForbidden, limited, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID}); f.Permission != contract.PermInitiativeUpdate {
-		t.Errorf("the refusal names %q", f.Permission)
+		t.Errorf("got permission %q", f.Permission)
 	}
 	p = do[contract.Project](w, limited, "update-project", fields{"projectId": p.ID, "initiativeId": nil})
 	if p.InitiativeID != "" {
@@ -233,7 +234,7 @@ func TestUpdateTask_TagsEpicWithAnyInitiative(t *testing.T) {
 		{"projectId": p.ID, "task": epic.Key, "initiativeId": w.acme},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "update-task", in); f.Field != "initiativeId" {
-			t.Errorf("the field %q is named", f.Field)
+			t.Errorf("got an error for field %q", f.Field)
 		}
 	}
 	w.refused(fault.CodeValidation, w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "initiativeId": moon.ID})
@@ -260,24 +261,24 @@ func TestDeleteInitiative_KeepsProjectsAndEpics(t *testing.T) {
 	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
 	w.wantTrail(1, "initiative.deleted", contract.EventInitiativeDeleted, moon.ID)
 	if n := w.count(`SELECT count(*) FROM projects.delegations`); n != 0 {
-		t.Errorf("%d delegations for it are left", n)
+		t.Errorf("got %d delegations for the initiative, want 0", n)
 	}
 	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, a.ID)
 	w.wantTrail(0, "project.updated", contract.EventProjectUpdated, b.ID)
 	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, epic.ID)
 	if got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": a.ID}); got.InitiativeID != "" {
-		t.Errorf("the project still names %s", got.InitiativeID)
+		t.Errorf("the project still has initiative %s", got.InitiativeID)
 	}
 	if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": b.ID, "task": epic.Key}); got.InitiativeID != "" {
-		t.Errorf("the epic is still tagged %s", got.InitiativeID)
+		t.Errorf("the epic still has initiative %s", got.InitiativeID)
 	}
 	do[contract.Task](w, w.manager, "get-task", fields{"projectId": a.ID, "task": work.Key})
 	w.refused(fault.CodeNotFound, w.manager, "get-initiative", fields{"initiativeId": moon.ID})
 	w.refused(fault.CodeNotFound, w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
 }
 
-// Whoever deletes an initiative and whoever joins it wait for each other: a
-// project never names an initiative that is gone.
+// Deleting an initiative and adding records to it lock the initiative, so no record can
+// refer to a deleted initiative.
 func TestDeleteInitiative_ConcurrentUpdatesLeaveNoReferences(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
@@ -313,6 +314,6 @@ func TestDeleteInitiative_ConcurrentUpdatesLeaveNoReferences(t *testing.T) {
 		}
 	}
 	if n := w.count(`SELECT (SELECT count(*) FROM projects.projects WHERE initiative_id IS NOT NULL) + (SELECT count(*) FROM projects.tasks WHERE initiative_id IS NOT NULL)`); n != 0 {
-		t.Errorf("%d still name it", n)
+		t.Errorf("got %d references to the deleted initiative, want 0", n)
 	}
 }

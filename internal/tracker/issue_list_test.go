@@ -53,10 +53,10 @@ func TestListIssues_FiltersSearchesAndPages(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
 		}
 	}
-	// A search finds what may be read, as it reads now.
-	hush := w.issue(w.project("Secret", fields{"classification": "SECRET"}), "Smoke signals")
+	// Searches return only readable issues.
+	secret := w.issue(w.project("Secret", fields{"classification": "SECRET"}), "Smoke signals")
 	stranger := w.person(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"})
-	for who, want := range map[*person]string{w.manager: hush.Key + " GEM-1", member: "GEM-1", stranger: ""} {
+	for who, want := range map[*person]string{w.manager: secret.Key + " GEM-1", member: "GEM-1", stranger: ""} {
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{"search": "smoke"})); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -64,46 +64,45 @@ func TestListIssues_FiltersSearchesAndPages(t *testing.T) {
 	do[contract.Issue](w, w.manager, "update-issue", fields{"issue": "GEM-1", "title": "Fire"})
 	for search, want := range map[string]string{"smoke": "", "fire": "GEM-1"} {
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"search": search})); got != want {
-			t.Errorf("%s finds %q, want %q", search, got, want)
+			t.Errorf("search %s: got %q, want %q", search, got, want)
 		}
 	}
-	// Pages are full, in order, without doubles, though the moments are the same.
+	// Pages are full, ordered and without duplicates, also for issues with equal timestamps.
 	w.at(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
 	for i := range 7 {
 		w.issue(p, fmt.Sprint("Same ", i))
 	}
-	whole := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{}))
+	all := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{}))
 	for _, limit := range []int{1, 3, 4, 11} {
 		var got []string
 		cursor := ""
 		for {
-			ask := fields{"limit": limit}
+			in := fields{"limit": limit}
 			if cursor != "" {
-				ask["cursor"] = cursor
+				in["cursor"] = cursor
 			}
-			page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", ask)
+			page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", in)
 			got = append(got, strings.Fields(issueKeys(page))...)
 			if cursor = page.NextCursor; cursor == "" {
 				break
 			}
 			if len(page.Items) != limit {
-				t.Errorf("a page of %d that is not the last, want %d", len(page.Items), limit)
+				t.Errorf("got a page of %d items before the last page, want %d", len(page.Items), limit)
 			}
 		}
-		if strings.Join(got, " ") != whole {
-			t.Errorf("by %d: %v, want %s", limit, got, whole)
+		if strings.Join(got, " ") != all {
+			t.Errorf("limit %d: got %v, want %s", limit, got, all)
 		}
 	}
-	// A cursor belongs to its list and its tenant.
+	// A cursor of another list or another tenant is rejected.
 	page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"limit": 1})
 	w.refused(fault.CodeValidation, stranger, "list-issues", fields{"cursor": page.NextCursor})
 	w.refused(fault.CodeValidation, member, "list-projects", fields{"cursor": page.NextCursor})
 	if got := do[op.Page[contract.IssueSummary]](w, stranger, "list-issues", fields{}); len(got.Items) != 0 {
-		t.Errorf("a stranger lists %s", issueKeys(got))
+		t.Errorf("caller of another tenant: got %s, want nothing", issueKeys(got))
 	}
 }
 
-// The list and the single read cannot disagree.
 func TestListIssues_AgreesWithGetIssue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,14 +128,14 @@ func TestListIssues_AgreesWithGetIssue(t *testing.T) {
 			}
 		}
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{})); got != strings.Join(want, " ") {
-			t.Errorf("reader %d lists %q, single reads give %q", i, got, want)
+			t.Errorf("reader %d: list-issues returned %q, get-issue allows %q", i, got, want)
 		}
 	}
 	if got := len(strings.Fields(issueKeys(do[op.Page[contract.IssueSummary]](w, readers[2], "list-issues", fields{})))); got != 2 {
-		t.Errorf("a member of two projects lists %d issues", got)
+		t.Errorf("member of two projects: got %d issues, want 2", got)
 	}
 	guest := w.person(person{roles: []string{"Guest Customer"}})
 	if f := w.refused(fault.CodeForbidden, guest, "list-issues", fields{}); f.Permission != "issues.read" {
-		t.Errorf("the refusal names %q", f.Permission)
+		t.Errorf("got permission %q", f.Permission)
 	}
 }

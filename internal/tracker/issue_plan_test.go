@@ -57,7 +57,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 				return e.heard[i]
 			}
 		}
-		t.Fatalf("no statement holds %s", part)
+		t.Fatalf("no recorded statement contains %s", part)
 		return heard{}
 	}
 
@@ -65,7 +65,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 	e.trips = 0
 	first := do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
 	if len(first.Items) != 50 || e.trips != 1 {
-		t.Errorf("a page of %d issues took %d round trips", len(first.Items), e.trips)
+		t.Errorf("got %d issues in %d round trips, want 50 in 1", len(first.Items), e.trips)
 	}
 	for _, c := range []struct {
 		in    fields
@@ -87,10 +87,10 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 			do[op.Page[contract.IssueSummary]](w, who, "list-issues", c.in)
 			h := last("projects.issues i")
 			w.wantIndexed(fmt.Sprint("list-issues ", c.in), h)
-			// What is left behind a cursor may be few enough to be sorted.
+			// The planner may sort the rows after a cursor, if they are few.
 			sorted := c.index != "" && c.in["cursor"] == nil
 			if plan := w.plan(h, true); !strings.Contains(plan, c.index) || sorted && strings.Contains(plan, "Sort") {
-				t.Errorf("list-issues %v does not walk %s:\n%s", c.in, c.index, plan)
+				t.Errorf("list-issues %v does not scan the index %s:\n%s", c.in, c.index, plan)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 		h := last("projects.comments m")
 		w.wantIndexed(fmt.Sprint("list-comments ", c.in), h)
 		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
-			t.Errorf("list-comments %v does not walk %s:\n%s", c.in, c.index, plan)
+			t.Errorf("list-comments %v does not scan the index %s:\n%s", c.in, c.index, plan)
 		}
 	}
 	entries := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
@@ -123,11 +123,11 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 		h := last("projects.time_entries e")
 		w.wantIndexed(fmt.Sprint("list-time-entries ", c.in), h)
 		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
-			t.Errorf("list-time-entries %v does not walk %s:\n%s", c.in, c.index, plan)
+			t.Errorf("list-time-entries %v does not scan the index %s:\n%s", c.in, c.index, plan)
 		}
 	}
 	do[contract.TimeEntryPage](w, member, "list-time-entries", fields{"userId": member.id})
-	w.wantIndexed("list-time-entries of one's own", last("projects.time_entries e"))
+	w.wantIndexed("list-time-entries, own entries", last("projects.time_entries e"))
 
 	for name, in := range map[string]fields{
 		"get-issue": {"issue": issue.Key}, "update-issue": {"issue": issue.ID, "title": "x"},

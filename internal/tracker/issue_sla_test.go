@@ -8,7 +8,6 @@ import (
 	"parapet/internal/op"
 )
 
-// The deadlines of the SLA by severity, in hours from the creation.
 func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -20,11 +19,11 @@ func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 		want := func(note string, i *contract.Issue) {
 			respond, resolve := created.Add(time.Duration(hours[0])*time.Hour), created.Add(time.Duration(hours[1])*time.Hour)
 			if !i.CreatedAt.Equal(created) || !i.FirstResponseDueAt.Equal(respond) || !i.ResolutionDueAt.Equal(resolve) {
-				t.Errorf("%s %s: created %s, due %s and %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt)
+				t.Errorf("%s %s: got created %s, response due %s, resolution due %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt)
 			}
 		}
 		want("created", issue)
-		// However late it becomes this severity: the clock runs from the creation.
+		// After an escalation the deadlines are still counted from the creation.
 		for _, other := range []string{"LOW", "CRITICAL", "MEDIUM", "HIGH"} {
 			if other == severity {
 				continue
@@ -33,7 +32,7 @@ func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 			do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": other})
 			back := do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
 			if back.Severity != severity {
-				t.Errorf("it is %s", back.Severity)
+				t.Errorf("got severity %s", back.Severity)
 			}
 			want("escalated from "+other, back)
 		}
@@ -56,29 +55,29 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 	}
 	want := func(note string, i *contract.Issue, response, resolution bool) {
 		t.Helper()
-		for _, at := range []*contract.Issue{i, do[contract.Issue](w, member, "get-issue", fields{"issue": i.Key})} {
-			if at.FirstResponseOverdue != response || at.ResolutionOverdue != resolution {
-				t.Errorf("%s: the response is overdue: %v, the resolution %v", note, at.FirstResponseOverdue, at.ResolutionOverdue)
+		for _, got := range []*contract.Issue{i, do[contract.Issue](w, member, "get-issue", fields{"issue": i.Key})} {
+			if got.FirstResponseOverdue != response || got.ResolutionOverdue != resolution {
+				t.Errorf("%s: got response overdue %v, resolution overdue %v", note, got.FirstResponseOverdue, got.ResolutionOverdue)
 			}
 		}
 		list := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"projectId": p.ID, "limit": 200})
 		for _, item := range list.Items {
 			if item.ID == i.ID && (item.FirstResponseOverdue != response || item.ResolutionOverdue != resolution) {
-				t.Errorf("%s: the list says otherwise", note)
+				t.Errorf("%s: list-issues returned other overdue flags", note)
 			}
 		}
 	}
-	quiet := issue()
-	want("new", quiet, false, false)
+	unanswered := issue()
+	want("new", unanswered, false, false)
 	for _, c := range []struct {
 		after                time.Duration
 		response, resolution bool
 	}{{time.Hour, false, false}, {time.Hour + time.Microsecond, true, false}, {8 * time.Hour, true, false}, {8*time.Hour + time.Microsecond, true, true}} {
 		w.at(created.Add(c.after))
-		want(c.after.String(), do[contract.Issue](w, member, "get-issue", fields{"issue": quiet.Key}), c.response, c.resolution)
+		want(c.after.String(), do[contract.Issue](w, member, "get-issue", fields{"issue": unanswered.Key}), c.response, c.resolution)
 	}
 
-	// What was in time stays in time, and what was late stays late.
+	// The flags of resolved issues do not change later.
 	for _, c := range []struct {
 		note                     string
 		respondAfter, closeAfter time.Duration
@@ -101,11 +100,11 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 		}
 		w.at(created.Add(1000 * time.Hour))
 		want(c.note, i, c.response, c.resolution)
-		// Reopened, its clock runs on.
+		// The resolution of a reopened issue is overdue again.
 		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "REOPENED"})
 		want(c.note+", reopened", i, c.response, true)
 	}
-	// What its creator closed alone needs no response any more.
+	// An issue that its creator closed needs no response.
 	i := issue()
 	w.at(created.Add(time.Minute))
 	i = do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": i.Key, "to": "CLOSED"})
@@ -113,7 +112,6 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 	want("closed by its creator", i, false, false)
 }
 
-// The first response is that of another than the creator, and only the first.
 func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -125,32 +123,32 @@ func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 	} {
 		w.at(created)
 		issue := w.issue(p, "Leak")
-		ask := merge(fields{"issue": issue.Key}, in)
-		if own := do[contract.Issue](w, w.manager, name, ask); own.FirstRespondedAt != nil {
-			t.Errorf("%s by the creator is a response", name)
+		request := merge(fields{"issue": issue.Key}, in)
+		if got := do[contract.Issue](w, w.manager, name, request); got.FirstRespondedAt != nil {
+			t.Errorf("%s by the creator counts as a response", name)
 		}
 		do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"})
 		do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": ""})
 		w.at(created.Add(time.Hour))
 		for other, in := range map[string]fields{"escalate-issue": {"severity": "LOW"}, "update-issue": {"title": "x"}} {
 			if got := do[contract.Issue](w, member, other, merge(fields{"issue": issue.Key}, in)); got.FirstRespondedAt != nil {
-				t.Errorf("%s is a response", other)
+				t.Errorf("%s counts as a response", other)
 			}
 		}
-		// What changes nothing is none.
+		// A request that changes nothing is not a response.
 		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": ""}); got.FirstRespondedAt != nil {
-			t.Error("assigning an issue to whom it belongs is a response")
+			t.Error("an unchanged assignment counts as a response")
 		}
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"}); got.FirstRespondedAt != nil {
-			t.Error("a move to where an issue stands is a response")
+			t.Error("an unchanged status counts as a response")
 		}
 		w.at(created.Add(2 * time.Hour))
-		if got := do[contract.Issue](w, member, name, ask); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
-			t.Errorf("%s by another gives %v", name, got.FirstRespondedAt)
+		if got := do[contract.Issue](w, member, name, request); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
+			t.Errorf("%s by another user: got first response at %v", name, got.FirstRespondedAt)
 		}
 		w.at(created.Add(3 * time.Hour))
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "OPEN"}); !got.FirstRespondedAt.Equal(created.Add(2 * time.Hour)) {
-			t.Errorf("a second response moves the first to %v", got.FirstRespondedAt)
+			t.Errorf("after a second response: got first response at %v", got.FirstRespondedAt)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (w *world) claim(who *person, p *contract.Project, more ...fields) *contrac
 	return do[contract.ClaimNextReadyOut](w, who, "claim-next-ready", merge(fields{"projectId": p.ID}, more...))
 }
 
-// lapse lets all leases have ended a second ago.
+// lapse sets the expiry of all leases to one second ago.
 func (w *world) lapse() {
 	w.t.Helper()
 	w.exec(`UPDATE projects.claims SET expires_at = now() - interval '1 second'`)
@@ -40,10 +40,10 @@ func TestClaimNextReady_TakesMostUrgentTask(t *testing.T) {
 	}
 	entries := w.count(`SELECT count(*) FROM audit.entries`)
 	if out := w.claim(member, p); out.Claimed || out.Task != nil || out.Lease != nil {
-		t.Errorf("an empty set gives %+v", out)
+		t.Errorf("claim from an empty ready set: got %+v", out)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries`); n != entries {
-		t.Errorf("an empty answer wrote %d entries", n-entries)
+		t.Errorf("claim from an empty ready set: got %d audit entries, want 0", n-entries)
 	}
 	if out := w.claim(w.manager, p); out.Task.Key != "APO-3" {
 		t.Errorf("got %+v", out.Task)
@@ -61,14 +61,14 @@ func TestClaimNextReady_DeniedIfCallerIsNotAssignable(t *testing.T) {
 	}
 	for field, v := range map[string]int{"leaseSeconds": 86401} {
 		if f := w.refused(fault.CodeValidation, w.manager, "claim-next-ready", fields{"projectId": p.ID, field: v}); f.Field != field {
-			t.Errorf("the refusal names %q", f.Field)
+			t.Errorf("got an error for field %q", f.Field)
 		}
 	}
 	bare := w.project("Bare", fields{"customStatuses": []fields{{"name": "NEW", "category": "TODO"}, {"name": "OVER", "category": "DONE"}}})
 	w.task(bare, "Task")
 	w.refused(fault.CodeConflict, w.manager, "claim-next-ready", fields{"projectId": bare.ID})
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE status_category = 'TODO'`); n != 2 {
-		t.Errorf("%d tasks are left", n)
+		t.Errorf("got %d tasks with category TODO, want 2", n)
 	}
 }
 
@@ -83,30 +83,30 @@ func TestLease_ExtendAndRelease(t *testing.T) {
 		out.Task.Claim == nil || out.Task.Claim.Holder != member.id || !out.Task.Claim.ExpiresAt.Equal(out.Lease.ExpiresAt) {
 		t.Fatalf("got %+v", out)
 	}
-	of := func(more fields) fields {
+	leaseInput := func(more fields) fields {
 		return merge(fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID}, more)
 	}
-	kept := do[contract.Lease](w, member, "keep-claim", of(fields{"leaseSeconds": 3600}))
+	kept := do[contract.Lease](w, member, "keep-claim", leaseInput(fields{"leaseSeconds": 3600}))
 	if kept.ID != out.Lease.ID || time.Until(kept.ExpiresAt) < 59*time.Minute {
-		t.Errorf("kept: %+v", kept)
+		t.Errorf("extended lease: got %+v", kept)
 	}
-	if again := do[contract.Lease](w, member, "keep-claim", of(nil)); time.Until(again.ExpiresAt) < 59*time.Minute {
-		t.Errorf("kept as long as before: %+v", again)
+	if again := do[contract.Lease](w, member, "keep-claim", leaseInput(nil)); time.Until(again.ExpiresAt) < 59*time.Minute {
+		t.Errorf("lease extended by its former duration: got %+v", again)
 	}
 	w.wantTrail(2, "task.claim_renewed", contract.EventTaskClaimRenewed, out.Task.ID)
 	for _, name := range []string{"keep-claim", "release-claim"} {
-		w.refused(fault.CodeConflict, member, name, of(fields{"leaseId": uid.New()}))
+		w.refused(fault.CodeConflict, member, name, leaseInput(fields{"leaseId": uid.New()}))
 	}
-	back := do[contract.Task](w, member, "release-claim", of(nil))
+	back := do[contract.Task](w, member, "release-claim", leaseInput(nil))
 	if back.Status != "BACKLOG" || back.Assignee != "" || back.Claim != nil {
-		t.Errorf("given back: %+v", back)
+		t.Errorf("released task: got %+v", back)
 	}
 	w.wantTrail(1, "task.claim_released", contract.EventTaskClaimReleased, out.Task.ID)
 	for _, name := range []string{"keep-claim", "release-claim"} {
-		w.refused(fault.CodeConflict, member, name, of(nil))
+		w.refused(fault.CodeConflict, member, name, leaseInput(nil))
 	}
 	if n := w.count(`SELECT count(*) FROM projects.claims`); n != 0 {
-		t.Errorf("%d claims are left", n)
+		t.Errorf("%d claims left, want 0", n)
 	}
 }
 
@@ -118,73 +118,72 @@ func TestLease_ExpiryReturnsTaskToReadySet(t *testing.T) {
 	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
 	first := w.claim(member, p, fields{"leaseSeconds": 60})
 	if got := w.queue(member, p, "ready"); got != "" {
-		t.Errorf("while it is taken, %s is ready", got)
+		t.Errorf("ready set with a claimed task: got %s, want none", got)
 	}
 	w.lapse()
 	of := fields{"projectId": p.ID, "task": first.Task.Key, "leaseId": first.Lease.ID}
 	w.refused(fault.CodeConflict, member, "keep-claim", of)
 	w.refused(fault.CodeConflict, member, "release-claim", of)
-	// The next look at the ready set finds it there again, and back for good.
+	// Reading the ready set returns the task with the expired lease to it.
 	if got := w.queue(colleague, p, "ready"); got != "APO-1" {
-		t.Errorf("after it lapsed, %q is ready", got)
+		t.Errorf("ready set after the expiry: got %q, want APO-1", got)
 	}
 	task := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
 	if task.Status != "BACKLOG" || task.Assignee != "" || task.Claim != nil {
-		t.Errorf("it is %+v", task)
+		t.Errorf("returned task: got %+v", task)
 	}
 	w.wantTrail(1, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.claim_lapsed' AND actor_type = 'system' AND actor_id IS NULL`); n != 1 {
-		t.Error("the entry does not name the system")
+		t.Error("no audit entry has the system as its actor")
 	}
-	// The next claimer gets what the one before let lapse.
+	// claim-next-ready returns the task with the expired lease to the set first.
 	w.claim(member, p, fields{"leaseSeconds": 60})
 	w.lapse()
 	if out := w.claim(colleague, p, fields{"leaseSeconds": 60}); !out.Claimed || out.Task.Key != "APO-1" || out.Task.Assignee != colleague.id {
 		t.Errorf("got %+v", out)
 	}
 	w.wantTrail(2, "task.claim_lapsed", contract.EventTaskClaimLapsed, task.ID)
-	// And what nobody looks at goes back by itself, in every tenant.
+	// ReturnExpiredLeases returns the remaining tasks of every tenant.
 	foreign := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
 	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Theirs"})
 	w.claim(foreign, theirs, fields{"leaseSeconds": 60})
-	w.task(other, "Alive")
-	alive := w.claim(member, other, fields{"leaseSeconds": 60})
+	w.task(other, "Active lease")
+	active := w.claim(member, other, fields{"leaseSeconds": 60})
 	w.lapse()
-	w.exec(`UPDATE projects.claims SET expires_at = now() + interval '1 minute' WHERE id = $1`, alive.Lease.ID)
+	w.exec(`UPDATE projects.claims SET expires_at = now() + interval '1 minute' WHERE id = $1`, active.Lease.ID)
 	n, err := w.service.ReturnExpiredLeases(t.Context(), time.Now())
 	if err != nil || n != 2 {
-		t.Errorf("%d tasks returned: %v", n, err)
+		t.Errorf("ReturnExpiredLeases: got %d tasks, %v, want 2", n, err)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE status_category = 'TODO' AND assignee_id IS NULL`); n != 2 {
-		t.Errorf("%d tasks are back", n)
+		t.Errorf("got %d returned tasks, want 2", n)
 	}
 	if n, err := w.service.ReturnExpiredLeases(t.Context(), time.Now()); err != nil || n != 0 {
-		t.Errorf("again, %d tasks returned: %v", n, err)
+		t.Errorf("ReturnExpiredLeases again: got %d tasks, %v, want 0", n, err)
 	}
 }
 
-// A lease ends when its task leaves progress or changes hands, whatever does it.
 func TestLease_EndsWhenTaskLeavesProgressOrIsReassigned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	member := w.person(person{roles: []string{"Project Manager"}})
 	for name, end := range map[string]func(p *contract.Project, key string){
-		"review": func(p *contract.Project, key string) {
+		"moved to review": func(p *contract.Project, key string) {
 			do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": key, "status": "IN_REVIEW"})
 		},
-		"hands": func(p *contract.Project, key string) {
+		"reassigned": func(p *contract.Project, key string) {
 			do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": key, "assignee": w.manager.id})
 		},
-		"nobody": func(p *contract.Project, key string) {
+		"unassigned": func(p *contract.Project, key string) {
 			do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": key, "assignee": nil})
 		},
-		"statuses": func(p *contract.Project, _ string) {
+		"category of the status changed": func(p *contract.Project, _ string) {
 			do[contract.Project](w, member, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{
 				{"name": "BACKLOG", "category": "TODO"}, {"name": "TODO", "category": "TODO"}, {"name": "IN_PROGRESS", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"},
 			}})
 		},
-		"gone": func(p *contract.Project, key string) {
+		"deleted": func(p *contract.Project, key string) {
 			do[op.None](w, member, "delete-task", fields{"projectId": p.ID, "task": key})
 		},
 	} {
@@ -193,13 +192,13 @@ func TestLease_EndsWhenTaskLeavesProgressOrIsReassigned(t *testing.T) {
 		out := w.claim(member, p, fields{"leaseSeconds": 60})
 		do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": out.Task.Key, "title": "Renamed", "progress": 50})
 		if n := w.count(`SELECT count(*) FROM projects.claims`); n != 1 {
-			t.Fatalf("%s: a change of something else leaves %d claims", name, n)
+			t.Fatalf("%s: got %d leases after an unrelated change, want 1", name, n)
 		}
 		end(p, out.Task.Key)
 		if n := w.count(`SELECT count(*) FROM projects.claims`); n != 0 {
-			t.Errorf("%s: %d claims are left", name, n)
+			t.Errorf("%s: got %d leases, want 0", name, n)
 		}
-		if name != "gone" {
+		if name != "deleted" {
 			w.refused(fault.CodeConflict, member, "keep-claim", fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID})
 		}
 	}
@@ -224,16 +223,16 @@ func TestClaimNextReady_ForAgent(t *testing.T) {
 	} {
 		f := w.refused(fault.CodeValidation, w.manager, "claim-next-ready", fields{"projectId": p.ID, "agent": who})
 		if f.Field != "agent" {
-			t.Errorf("%s: names %q", note, f.Field)
+			t.Errorf("%s: got an error for field %q", note, f.Field)
 		}
 		messages[note] = f.Message
 	}
 	if messages["foreign"] != messages["absent"] || messages["foreign address"] != messages["absent"] {
-		t.Errorf("a foreign agent is told from one that is not there: %v", messages)
+		t.Errorf("the error for another tenant's agent differs from that for a missing one: %v", messages)
 	}
 	for _, who := range []*person{human, agent} {
 		if f := w.refused(fault.CodeForbidden, who, "claim-next-ready", fields{"projectId": p.ID, "agent": agent.id}); f.Permission != contract.PermTasksUpdateAny {
-			t.Errorf("names %q", f.Permission)
+			t.Errorf("got permission %q", f.Permission)
 		}
 	}
 	out := w.claim(w.manager, p, fields{"agent": agent.email(), "leaseSeconds": 60})
@@ -241,19 +240,19 @@ func TestClaimNextReady_ForAgent(t *testing.T) {
 		t.Fatalf("got %+v", out)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.claimed' AND actor_id = $1 AND changes->>'holder' = $2`, w.manager.id, string(agent.id)); n != 1 {
-		t.Errorf("%d entries name the caller and the agent", n)
+		t.Errorf("got %d audit entries with the caller and the agent, want 1", n)
 	}
-	// The agent keeps it, and who claimed it for the agent; nobody else may.
+	// Only the agent and the caller who claimed for it may extend or release the lease.
 	of := fields{"projectId": p.ID, "task": out.Task.Key, "leaseId": out.Lease.ID}
 	do[contract.Lease](w, agent, "keep-claim", of)
 	do[contract.Lease](w, w.manager, "keep-claim", of)
 	for _, name := range []string{"keep-claim", "release-claim"} {
 		if f := w.refused(fault.CodeForbidden, human, name, of); f.Permission != contract.PermTasksUpdateAny {
-			t.Errorf("%s: names %q", name, f.Permission)
+			t.Errorf("%s: got permission %q", name, f.Permission)
 		}
 	}
 	do[contract.Task](w, w.manager, "release-claim", of)
-	// What is assigned to the agent is ready for it, and what is the caller's is not.
+	// Tasks assigned to the agent are ready for it; tasks assigned to the caller are not.
 	for _, want := range []string{"APO-3", "APO-2"} {
 		if out := w.claim(w.manager, p, fields{"agent": agent.id}); !out.Claimed || out.Task.Key != want {
 			t.Errorf("got %+v, want %s", out, want)

@@ -7,8 +7,7 @@ import (
 	"parapet/internal/fault"
 )
 
-// A decision that could not be made denies as well, but it is no refusal that an
-// overview may be reduced for.
+// A failed decision also returns FORBIDDEN, but the overview must return it as an error.
 func TestIsDenial(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -20,7 +19,7 @@ func TestIsDenial(t *testing.T) {
 		{fault.NotFound("project"), false}, {fault.Unavailable(nil), false}, {nil, false},
 	} {
 		if got := isDenial(c.err); got != c.want {
-			t.Errorf("%v: %t, want %t", c.err, got, c.want)
+			t.Errorf("isDenial(%v): got %t, want %t", c.err, got, c.want)
 		}
 	}
 }

@@ -52,20 +52,20 @@ func TestProjectOverview_ReturnsStagesAndCounts(t *testing.T) {
 	if n := len(got.Stats.Tasks.ByStatus); n != 6 || got.Stats.Tasks.ByStatus[0] != (contract.StatusCount{Status: "BACKLOG", Category: "TODO", Count: 1}) {
 		t.Errorf("got %v", got.Stats.Tasks.ByStatus)
 	}
-	// No default scale is ever assumed: the field is absent.
+	// A project without a scale has no field storyPointScale.
 	bare := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": w.project("Bare").ID})
 	if text, err := json.Marshal(bare); err != nil || strings.Contains(string(text), "storyPointScale") || strings.Contains(string(text), "reduced") {
 		t.Errorf("got %s (%v)", text, err)
 	}
-	// A count is for those who may read what it counts.
+	// Counts require the permission to read the counted records.
 	guest := w.person(person{roles: []string{"Guest Customer"}})
 	if got := do[contract.ProjectOverview](w, guest, "get-project-overview", fields{"projectId": p.ID}); got.Stats.Issues != nil || got.Stats.Tasks == nil {
 		t.Errorf("got %+v", got.Stats)
 	}
 }
 
-// TestProjectOverview_NoCountsWithOwnPermissions: whoever was lent the reading of what is the delegator's own
-// learns of no others by counting them, in a project of the delegator's either.
+// Delegated permissions for own records must not reveal the number of other records, also in
+// a project that the delegator owns.
 func TestProjectOverview_NoCountsWithOwnPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -102,9 +102,9 @@ func TestProjectOverview_ReducedWithoutProjectsRead(t *testing.T) {
 	if !got.Reduced || got.Name != "Apollo" || len(got.Stages) != 1 || !slices.Equal(names, []string{"id", "name", "reduced", "stages", "storyPointScale"}) {
 		t.Errorf("got %s", text)
 	}
-	// What is hidden is not there, reduced or not.
+	// A hidden project is not found.
 	w.refused(fault.CodeNotFound, watcher, "get-project-overview", fields{"projectId": secret.ID})
-	// A failure is not a refusal: it is reported as itself.
+	// A database error or a cancelled request is not reported as a denial.
 	w.exec(`ALTER TABLE projects.stages RENAME TO stages_away`)
 	if _, err := w.try(watcher, "get-project-overview", fields{"projectId": p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
 		t.Errorf("got %v", err)
@@ -130,10 +130,10 @@ func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 	hidden := w.project("aa hidden", fields{"classification": "SECRET"})
 	w.task(hidden, "Hidden", fields{"status": "IN_PROGRESS"})
 	p := projects[0]
-	hush := w.task(hidden, "Hush", fields{"issueType": "EPIC"})
+	hiddenEpic := w.task(hidden, "Hidden epic", fields{"issueType": "EPIC"})
 	low := w.task(p, "Low", fields{"status": "IN_PROGRESS", "priority": "LOW"})
 	late := w.task(p, "Medium late", fields{"status": "IN_PROGRESS", "dueDate": "2027-09-01"})
-	soon := w.task(p, "Medium soon", fields{"status": "IN_PROGRESS", "dueDate": "2027-03-01", "epicId": hush.ID})
+	soon := w.task(p, "Medium soon", fields{"status": "IN_PROGRESS", "dueDate": "2027-03-01", "epicId": hiddenEpic.ID})
 	urgent := w.task(p, "Urgent", fields{"status": "IN_PROGRESS", "priority": "URGENT"})
 	w.task(p, "Waiting", fields{"priority": "URGENT"})
 	w.task(projects[11], "Too far down", fields{"status": "IN_PROGRESS"})
@@ -146,15 +146,15 @@ func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if k := keys(got.Projects[0].InProgress); k != strings.Join([]string{urgent.Key, soon.Key, late.Key}, " ") {
-		t.Errorf("the first project shows %s, want its three most pressing and not %s", k, low.Key)
+		t.Errorf("first project: got tasks %s, want the three most urgent, without %s", k, low.Key)
 	}
-	if s := got.Projects[0].InProgress[1]; s.EpicID == hush.ID || s.EpicID == "" || s.ProjectID != p.ID {
-		t.Errorf("the hidden epic shows: %+v", s)
+	if s := got.Projects[0].InProgress[1]; s.EpicID == hiddenEpic.ID || s.EpicID == "" || s.ProjectID != p.ID {
+		t.Errorf("the hidden epic is not redacted: %+v", s)
 	}
 	if got.Projects[11].InProgress != nil {
-		t.Errorf("the twelfth project shows %v", got.Projects[11].InProgress)
+		t.Errorf("twelfth project: got tasks %v, want none", got.Projects[11].InProgress)
 	}
-	// Each part is held against its own permission.
+	// Each part requires its own permission.
 	for _, c := range []struct {
 		who      *person
 		withheld []string
@@ -168,7 +168,7 @@ func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 	} {
 		got := do[contract.Workspace](w, c.who, "workspace", fields{})
 		if !slices.Equal(got.Withheld, c.withheld) || len(got.Projects) != c.projects || got.Initiatives == nil || got.Projects == nil {
-			t.Errorf("%v: withheld %v, %d projects; want %v, %d", c.who.roles, got.Withheld, len(got.Projects), c.withheld, c.projects)
+			t.Errorf("roles %v: got withheld %v and %d projects, want %v and %d", c.who.roles, got.Withheld, len(got.Projects), c.withheld, c.projects)
 		}
 	}
 	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"moon-phase:full"}}), "workspace", fields{})
@@ -182,11 +182,11 @@ func TestWorkspace_LimitsProjectsAndTasks(t *testing.T) {
 		SELECT $1, gen_random_uuid(), 'More ' || n, '2027-01-04', 'MORE' || n, 'UNCLASSIFIED', $1, now(), now() FROM generate_series(1, 150) n`, w.acme)
 	got := do[contract.Workspace](w, w.manager, "workspace", fields{})
 	if len(got.Projects) != contract.WorkspaceItems || !slices.Equal(got.Cut, []string{"projects"}) {
-		t.Errorf("%d projects, cut %v", len(got.Projects), got.Cut)
+		t.Errorf("got %d projects, cut %v", len(got.Projects), got.Cut)
 	}
 	for i, p := range got.Projects {
 		if n := len(p.InProgress); n > contract.WorkspaceTasks || (i >= contract.WorkspaceProjects && n > 0) {
-			t.Errorf("project %d shows %d tasks", i, n)
+			t.Errorf("project %d: got %d tasks, which exceeds the limit", i, n)
 		}
 	}
 }

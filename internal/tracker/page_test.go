@@ -13,8 +13,7 @@ import (
 	"parapet/internal/op"
 )
 
-// walk reads a list page by page and checks that every page but the last is
-// full.
+// walk reads all pages of a list and checks that every page except the last is full.
 func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, limit int) []Item {
 	var all []Item
 	cursor := ""
@@ -22,13 +21,13 @@ func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, l
 		if pages > 1000 {
 			t.Fatalf("%s %v: the list does not end", name, in)
 		}
-		ask := merge(fields{"limit": limit}, in)
+		request := merge(fields{"limit": limit}, in)
 		if cursor != "" {
-			ask["cursor"] = cursor
+			request["cursor"] = cursor
 		}
-		out, err := w.try(who, name, ask)
+		out, err := w.try(who, name, request)
 		if err != nil {
-			t.Fatalf("%s %v: %v", name, ask, err)
+			t.Fatalf("%s %v: %v", name, request, err)
 		}
 		page := out.(*op.Page[Item])
 		all = append(all, page.Items...)
@@ -36,14 +35,13 @@ func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, l
 			return all
 		}
 		if len(page.Items) != limit {
-			t.Fatalf("%s %v: a page of %d that is not the last, want %d", name, ask, len(page.Items), limit)
+			t.Fatalf("%s %v: got a page of %d items before the last page, want %d", name, request, len(page.Items), limit)
 		}
 		cursor = page.NextCursor
 	}
 }
 
-// Whatever is asked for, the pages together give every task that fits, once and
-// in order: the same that a look at each task gives.
+// For random filters, the pages together contain every matching task once, in order.
 func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,20 +88,20 @@ func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 		for _, task := range tasks {
 			if (status == "" || task.Status == status) && (priority == "" || task.Priority == priority) &&
 				(assignee == "" || string(task.Assignee) == assignee) && (epic == "" || string(task.EpicID) == epic) &&
-				(search == "" || answers(task.Title, search)) {
+				(search == "" || matchesSearch(task.Title, search)) {
 				want = append(want, task.TaskSummary)
 			}
 		}
 		limit := rapid.SampledFrom([]int{1, 2, 7, 30, 200}).Draw(t, "limit")
 		got := walk[contract.TaskSummary](t, w, people[0], "list-tasks", in, limit)
 		if keys(got) != keys(want) {
-			t.Fatalf("%v by %d: got %s, want %s", in, limit, keys(got), keys(want))
+			t.Fatalf("%v, limit %d: got %s, want %s", in, limit, keys(got), keys(want))
 		}
 	})
 }
 
-// A status that the project does not have is told, whatever the list; one that no
-// task has is an empty list. Who may not read the tasks is not told of statuses.
+// A status that the project does not have is an error in every list; a status without tasks is
+// an empty list. Callers who may not read the tasks do not learn the statuses.
 func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,8 +115,8 @@ func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 			in[queue] = true
 		}
 		f := w.refused(fault.CodeValidation, w.manager, "list-tasks", in)
-		if f.Field != "status" || !strings.Contains(f.Message, "It has: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
-			t.Errorf("%s: %s %q", queue, f.Field, f.Message)
+		if f.Field != "status" || !strings.Contains(f.Message, "Its statuses are: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
+			t.Errorf("queue %q: got field %s, message %q", queue, f.Field, f.Message)
 		}
 		w.refused(fault.CodeNotFound, stranger, "list-tasks", in)
 		w.refused(fault.CodeForbidden, nobody, "list-tasks", in)
@@ -128,31 +126,31 @@ func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 	}
 }
 
-// answers says plainly whether a title answers to one of the searches above.
-func answers(title, search string) bool {
+// matchesSearch is a simple reference implementation for the searches of the test
+// above.
+func matchesSearch(title, search string) bool {
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return r == ' ' || r == '%' })
-	begins := func(part string) bool {
+	hasPrefix := func(part string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, part) })
 	}
-	has := func(part string) bool { return strings.Contains(strings.ToLower(title), part) }
+	contains := func(part string) bool { return strings.Contains(strings.ToLower(title), part) }
 	switch search {
 	case "%":
-		return has("%")
+		return contains("%")
 	case "beta 2":
-		return has("beta") && begins("2")
+		return contains("beta") && hasPrefix("2")
 	case "-1 alpha":
-		return has("alpha") && !slices.Contains(words, "1")
+		return contains("alpha") && !slices.Contains(words, "1")
 	case "alpha OR beta":
-		return has("alpha") || has("beta")
+		return contains("alpha") || contains("beta")
 	case "et", "1", "10":
-		return begins(search)
+		return hasPrefix(search)
 	default:
-		return has(strings.ToLower(search))
+		return contains(strings.ToLower(search))
 	}
 }
 
-// The list and the single read cannot disagree: whoever asks, the list holds
-// what a read would give and nothing else.
+// For each reader, the list contains exactly the projects that a single read returns.
 func TestListProjects_AgreesWithGetProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,12 +185,12 @@ func TestListProjects_AgreesWithGetProject(t *testing.T) {
 				want = append(want, p.Prefix)
 			}
 			if _, listed := w.try(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
-				t.Fatalf("%s: reading the project gives %v, listing its tasks %v", p.Name, err, listed)
+				t.Fatalf("%s: get-project returned %v, list-tasks returned %v", p.Name, err, listed)
 			}
 		}
 		if len(who.roles) == 0 {
 			if _, err := w.try(who, "list-projects", fields{}); !fault.HasCode(err, fault.CodeForbidden) {
-				t.Fatalf("one without a role gets %v", err)
+				t.Fatalf("caller without a role: got %v, want FORBIDDEN", err)
 			}
 			return
 		}
@@ -201,7 +199,7 @@ func TestListProjects_AgreesWithGetProject(t *testing.T) {
 			got = append(got, p.Prefix)
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("the list holds %v, single reads give %v", got, want)
+			t.Fatalf("list-projects returned %v, get-project allows %v", got, want)
 		}
 	})
 }

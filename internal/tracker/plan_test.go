@@ -20,7 +20,8 @@ import (
 	"parapet/internal/tracker"
 )
 
-// ear hears every statement and counts round trips: a batch is one.
+// ear is a query tracer that records every statement and counts round trips; a batch
+// is one round trip.
 type ear struct {
 	mu    sync.Mutex
 	trips int
@@ -57,7 +58,7 @@ func (e *ear) TraceBatchQuery(_ context.Context, _ *pgx.Conn, d pgx.TraceBatchQu
 }
 func (e *ear) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// listening binds the module anew on a pool that the ear hears.
+// listening rebinds the operations to a pool with the tracer.
 func (w *world) listening(e *ear) {
 	w.t.Helper()
 	module := executor.New(executor.Config{
@@ -69,8 +70,8 @@ func (w *world) listening(e *ear) {
 	}
 }
 
-// crowd fills the tables with tasks of many tenants, acme's project among them:
-// ten projects a tenant, and a project of acme that is larger than any other.
+// crowd fills the tables with projects and tasks of many tenants: ten projects per
+// tenant, and own tasks in acme's project p, which is larger than all others.
 func (w *world) crowd(p *contract.Project, tenants, each, own int) {
 	w.t.Helper()
 	w.exec(`
@@ -87,7 +88,7 @@ SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repe
        100, CASE WHEN n % 10 = 0 THEN p.created_by END, p.created_by, now(), now()
 FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n,
      LATERAL (SELECT c AS name, c AS category FROM (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3]) x (c)) s`, each, p.ID, own)
-	// A third of the tasks had a decision request once, and some of these have one that is open.
+	// A third of the tasks have a decision request; some of them are open.
 	w.exec(`
 INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, status, answer, raised_by, created_at, resolved_at, resolved_by)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s WHEN 'answered' THEN 'Answer' END, t.created_by,
@@ -124,8 +125,8 @@ FROM projects.initiatives i WHERE i.name LIKE 'Crowd %'`)
 	w.exec(`ANALYZE`)
 }
 
-// plan explains a statement as the tracker's role sees it: with these values, or
-// as the plan that is kept for any values.
+// plan returns the query plan of a statement for the tracker's role, with these
+// argument values or, if generic is set, the generic plan.
 func (w *world) plan(h heard, generic bool) string {
 	w.t.Helper()
 	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), string(w.acme), nil)
@@ -191,18 +192,18 @@ func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 	w.crowd(p, 100, 25, 2000)
 	e := &ear{}
 	w.listening(e)
-	// The first call prepares; the second is what every further one costs.
+	// The first call prepares the statements; the second one is measured.
 	do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 50})
 	e.trips, e.heard = 0, nil
 	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 50})
 	if len(page.Items) != 50 || e.trips != 1 || len(e.heard) != 3 {
-		t.Errorf("a page of %d tasks took %d round trips of %d statements, want 50 in one of 3", len(page.Items), e.trips, len(e.heard))
+		t.Errorf("got %d tasks in %d round trips with %d statements, want 50 in 1 with 3", len(page.Items), e.trips, len(e.heard))
 	}
 	last := func() heard { return e.heard[len(e.heard)-1] }
 	plan := w.plan(last(), true)
 	t.Logf("list-tasks:\n%s", plan)
 	if !strings.Contains(plan, "Index Scan Backward using tasks_number_once on tasks t") || strings.Contains(plan, "Sort") {
-		t.Errorf("the page is not read from the index of numbers, backwards and unsorted:\n%s", plan)
+		t.Errorf("list-tasks does not scan the index of task numbers backwards without sorting:\n%s", plan)
 	}
 	for _, in := range []fields{
 		{}, {"status": "DONE"}, {"assignee": w.acme}, {"epicId": epic.ID}, {"cursor": page.NextCursor},
@@ -216,7 +217,7 @@ func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 		w.wantIndexed(fmt.Sprint("list-tasks ", in), h)
 		if in["awaitingDecision"] != nil {
 			if plan := w.plan(h, true); !strings.Contains(plan, "decision_requests_awaiting") || strings.Count(plan, "Sort Key") > 1 {
-				t.Errorf("the page is not read from the index of open requests, in its order:\n%s", plan)
+				t.Errorf("list-tasks does not scan the index of open decision requests in order:\n%s", plan)
 			}
 		}
 	}
@@ -241,14 +242,13 @@ func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 			}
 			if strings.Contains(h.sql, "ORDER BY r.created_at DESC") {
 				if plan := w.plan(h, true); !strings.Contains(plan, "Backward using "+index) || strings.Contains(plan, "Sort") {
-					t.Errorf("list-runs %v does not walk %s:\n%s", in, index, plan)
+					t.Errorf("list-runs %v does not scan the index %s:\n%s", in, index, plan)
 				}
 			}
 		}
 	}
 }
 
-// What projects are planned by is read by indexes too, every statement of it.
 func TestQueryPlans_InitiativesStagesReposUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -283,7 +283,7 @@ func TestQueryPlans_InitiativesStagesReposUseIndexes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range e.heard {
-			// The check that travels with each, and a task in full, are other tests' matter.
+			// The tenant check of every request and the full task query have their own tests.
 			if strings.Contains(h.sql, "projects.") && !strings.Contains(h.sql, "tenant_context") && !strings.Contains(h.sql, "epic_number") {
 				w.wantIndexed(call.name, h)
 			}
@@ -299,12 +299,12 @@ func (w *world) wantIndexed(name string, h heard) {
 	h = positional(w.t, h)
 	for _, generic := range []bool{false, true} {
 		if plan := w.plan(h, generic); strings.Contains(plan, "Seq Scan on") {
-			w.t.Errorf("%s (generic: %v) scans a table:\n%s", name, generic, plan)
+			w.t.Errorf("%s (generic plan: %v) uses a sequential scan:\n%s", name, generic, plan)
 		}
 	}
 }
 
-// positional is the statement with its arguments numbered, as the server gets it.
+// positional rewrites named arguments to positional ones, as pgx sends them.
 func positional(t testing.TB, h heard) heard {
 	t.Helper()
 	if len(h.args) != 1 {

@@ -32,10 +32,10 @@ func TestCreateProject_SetsDefaults(t *testing.T) {
 	w.wantTrail(1, "project.created", contract.EventProjectCreated, p.ID)
 	got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": p.ID})
 	if got.Name != p.Name || got.Description != "Touch down." || !got.CreatedAt.Equal(p.CreatedAt) || !slices.Equal(got.CustomStatuses, p.CustomStatuses) {
-		t.Errorf("read back %+v", got)
+		t.Errorf("get-project: got %+v", got)
 	}
 	if bare := w.project("Bare"); bare.StoryPointScale != nil {
-		t.Errorf("a scale came from nowhere: %v", bare.StoryPointScale)
+		t.Errorf("default storyPointScale: got %v, want none", bare.StoryPointScale)
 	}
 }
 
@@ -44,14 +44,14 @@ func TestProjectPrefix_IsUniqueInTenant(t *testing.T) {
 	w := newWorld(t)
 	for i, want := range []string{"APOL", "APOL2", "APOL3"} {
 		if p := w.project("Apollo"); p.Prefix != want {
-			t.Errorf("project %d has the prefix %s, want %s", i, p.Prefix, want)
+			t.Errorf("project %d: got prefix %s, want %s", i, p.Prefix, want)
 		}
 	}
 	if p := w.project("Gemini", fields{"prefix": "gem"}); p.Prefix != "GEM" {
 		t.Errorf("got %s", p.Prefix)
 	}
 	w.refused(fault.CodeConflict, w.manager, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"})
-	// Another tenant has prefixes of its own.
+	// Another tenant can use the same prefix.
 	stranger := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	if p := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"}); p.Prefix != "GEM" {
 		t.Errorf("got %s", p.Prefix)
@@ -82,11 +82,11 @@ func TestCreateProject_ValidationErrorsNameTheField(t *testing.T) {
 	} {
 		f := w.refused(fault.CodeValidation, w.manager, "create-project", merge(fields{"name": "x", "startDate": "2027-01-04"}, in))
 		if f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", in, f.Field, field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.projects`); n != 0 {
-		t.Errorf("%d projects came of refused requests", n)
+		t.Errorf("got %d projects after rejected requests, want 0", n)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 	}
 	w.project("Gemini", fields{"prefix": "GEM"})
 	w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "prefix": "GEM"})
-	// A key follows the prefix.
+	// Task keys use the new prefix.
 	task := w.task(got, "Land")
 	if task.Key != "MOON-1" {
 		t.Errorf("got %s", task.Key)
@@ -125,7 +125,7 @@ func TestUpdateProject_CannotRaiseClassificationAboveClearance(t *testing.T) {
 	w.refused(fault.CodeNotFound, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "classification": "SECRET"})
 	do[contract.Project](w, low, "update-project", fields{"projectId": p.ID, "classification": "INTERNAL"})
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created'`); n != 1 {
-		t.Errorf("%d critical entries, want one for the change of tier", n)
+		t.Errorf("got %d critical audit entries, want 1 for the changed classification", n)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "classification": "SECRET"})
 	w.refused(fault.CodeNotFound, low, "get-project", fields{"projectId": p.ID})
@@ -143,9 +143,9 @@ func TestUpdateProject_ReplacesCustomStatuses(t *testing.T) {
 	doing := w.task(p, "Orbit", fields{"status": "Doing"})
 	f := w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Shipped", "category": "DONE"}}})
 	if names, ok := f.Details["statuses"].([]string); !ok || !slices.Equal(names, []string{"Doing"}) {
-		t.Errorf("the statuses in use are not named: %v", f.Details)
+		t.Errorf("got details %v, want the status Doing, which is in use", f.Details)
 	}
-	// A status that changes its category takes its tasks along.
+	// Changing the category of a status updates its tasks.
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "Shipped", "category": "DONE"}, {"name": "Doing", "category": "DONE"}, {"name": "New", "category": "TODO"}}})
 	got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": doing.Key})
 	if got.StatusCategory != "DONE" || got.Progress != 100 || got.CompletedAt == nil {
@@ -172,13 +172,13 @@ func TestFindProject_ResolvesHint(t *testing.T) {
 		"PROGRAMME": apollo.ID, "soyuz": soyuz.ID, "oyu": soyuz.ID,
 	} {
 		if got := do[contract.Project](w, reader, "find-project", fields{"hint": hint}); got.ID != want {
-			t.Errorf("%q found %s", hint, got.Name)
+			t.Errorf("hint %q: found %s", hint, got.Name)
 		}
 	}
 	for _, hint := range []string{"Apollo", "LEG"} {
 		f := w.refused(fault.CodeConflict, reader, "find-project", fields{"hint": hint})
 		if c, ok := f.Details["candidates"].([]contract.ProjectCandidate); !ok || len(c) != 2 {
-			t.Errorf("%q: candidates %v", hint, f.Details)
+			t.Errorf("hint %q: got candidates %v, want 2", hint, f.Details)
 		}
 	}
 	for _, hint := range []string{"%", "_", "Mir", string(secret.ID), "SSS", "Soyuz Secret", string(w.acme)} {
@@ -204,7 +204,7 @@ func TestDeleteProject_DeletesAllItsRecords(t *testing.T) {
 	do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": issue.ID, "body": "Pumping."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": parent.ID, "body": "Begun."})
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"taskId": parent.ID, "date": "2026-01-01", "minutes": 5})
-	// Every table that knows projects, those that are yet to come among them.
+	// Check every table with a project_id column, including future ones.
 	rows, err := w.owner.Query(t.Context(), `SELECT c.table_name::text FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
 WHERE c.table_schema = 'projects' AND c.column_name = 'project_id' AND t.table_type = 'BASE TABLE' ORDER BY 1`)
 	if err != nil {
@@ -216,7 +216,7 @@ WHERE c.table_schema = 'projects' AND c.column_name = 'project_id' AND t.table_t
 	}
 	for _, table := range []string{"tasks", "issues", "stages", "comments", "time_entries", "statuses", "import_items"} {
 		if !slices.Contains(tables, table) || w.count(`SELECT count(*) FROM projects.`+table+` WHERE project_id = $1`, p.ID) == 0 {
-			t.Errorf("nothing in projects.%s", table)
+			t.Errorf("projects.%s has no row of the project before the deletion", table)
 		}
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
@@ -224,12 +224,12 @@ WHERE c.table_schema = 'projects' AND c.column_name = 'project_id' AND t.table_t
 	w.refused(fault.CodeNotFound, w.manager, "get-project", fields{"projectId": p.ID})
 	for _, table := range tables {
 		if n := w.count(`SELECT count(*) FROM projects.`+table+` WHERE project_id = $1`, p.ID); n != 0 {
-			t.Errorf("%d rows of projects.%s are left", n, table)
+			t.Errorf("%d rows of projects.%s left, want 0", n, table)
 		}
 	}
 	got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": other.ID, "task": foreign.Key})
 	if got.EpicID != "" || got.Epic != nil {
-		t.Errorf("the child keeps an epic that is gone: %+v", got.Epic)
+		t.Errorf("child in another project: got epic %+v, want none", got.Epic)
 	}
 	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, foreign.ID)
 	w.refused(fault.CodeNotFound, w.manager, "delete-project", fields{"projectId": p.ID})

@@ -41,12 +41,12 @@ func TestCreateTask_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.created'`); n != creators {
-		t.Errorf("%d audit entries", n)
+		t.Errorf("got %d audit entries, want 64", n)
 	}
 }
 
-// Whoever deletes a project and whoever works in it wait for each other and
-// never crosswise: each call is done or is told that the project is gone.
+// Runs the deletion of a project concurrently with changes in it: no call may deadlock. Each
+// succeeds or reports that the project does not exist.
 func TestDeleteProject_ConcurrentUpdatesLeaveNoTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
@@ -78,6 +78,6 @@ func TestDeleteProject_ConcurrentUpdatesLeaveNoTasks(t *testing.T) {
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 0 {
-		t.Errorf("%d tasks are left", n)
+		t.Errorf("%d tasks left, want 0", n)
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"parapet/internal/tracker"
 )
 
-// gallery is a world with one of everything in projects of several tiers and
-// organisations, the members who made and own the records, and some more.
+// gallery is a world with records of every type in projects of several classifications
+// and organisations, and with subjects who have different permissions on them.
 type gallery struct {
 	*world
 	projects []op.UUID
 	subjects map[string]*person
-	// asked are the lists that were asked for.
+	// asked are the list operations that the test has called.
 	asked map[string]bool
 }
 
-// reads are the permissions that the tracker's lists need.
+// reads are the permissions that the tracker's list operations require.
 var reads = []string{
 	"projects.read", "tasks.read", "initiatives.read", "issues.read", "deliverables.read", "comments.read", "time_entries.read", "runs.read",
 	"delegations.read",
@@ -83,16 +83,16 @@ func newGallery(t *testing.T) *gallery {
 		g.subjects[fmt.Sprintf("drawn %d", i)] = w.person(p)
 	}
 	g.spread()
-	lender := g.subjects["reader of two projects"]
+	delegator := g.subjects["reader of two projects"]
 	project := fields{"scope": "PROJECT", "projectId": g.projects[0]}
-	w.createDelegation(lender, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
+	w.createDelegation(delegator, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
 	w.createDelegation(g.subjects["owner"], g.subjects["delegate of an owner"], []string{"time_entries.read.own", "task.update.own", "deliverable.update.own"})
 	w.createDelegation(w.manager, g.subjects["delegate with a role already"], []string{"runs.read", "time_entries.read"}, project)
 	w.principals = map[op.UUID]*principal.Principal{}
 	return g
 }
 
-// propagate gives every record another creator and owner among the subjects, in turns.
+// spread assigns the creators and owners of all records to the subjects in turn.
 func (g *gallery) spread() {
 	g.t.Helper()
 	var ids []op.UUID
@@ -114,15 +114,15 @@ WHERE n.id = r.id`, ids, i)
 	}
 }
 
-// records compares, for the subject, the filter of a type with the decisions about
-// its rows.
+// records returns, for the subject, the result of the filter of a type and of the
+// decisions on its rows.
 func (g *gallery) records(who *person, of, permission string) *tracker.Records {
 	g.t.Helper()
 	return do[tracker.Records](g.world, who, "probe-records", fields{"type": of, "permission": permission})
 }
 
-// Of every type, the filter selects the rows that the decision about the loaded row
-// allows, for permissions to read and to change, and for those that are held as .own.
+// For every record type, the filter selects exactly the rows that a decision on the loaded row
+// allows: for read and write permissions, and for .own permissions.
 func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 	t.Parallel()
 	g := newGallery(t)
@@ -143,7 +143,7 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 				for _, id := range r.All {
 					filtered, decided := slices.Contains(r.Filtered, id), slices.Contains(r.Decided, id)
 					if filtered != decided {
-						t.Errorf("%s, %s, %s: filter %t, decision %t", of, permission, name, filtered, decided)
+						t.Errorf("%s, %s, %s: filter selects: %t, decision allows: %t", of, permission, name, filtered, decided)
 					}
 					if decided {
 						allowed++
@@ -153,14 +153,14 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 				}
 			}
 			if allowed == 0 || denied == 0 {
-				t.Errorf("%s, %s: %d allowed, %d denied: the subjects show no difference", of, permission, allowed, denied)
+				t.Errorf("%s, %s: got %d allowed and %d denied, want some of both", of, permission, allowed, denied)
 			}
 		}
 	}
 }
 
-// Every list shows each subject the records that the operation on one record shows
-// it. Of types that have no such operation, it shows those that the decision allows.
+// For each subject, every list returns the records that the get operation of the type returns,
+// or, for types without one, the records that the decision allows.
 func TestLists_AgreeWithSingleReads(t *testing.T) {
 	t.Parallel()
 	g := newGallery(t)
@@ -171,7 +171,7 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 	for _, of := range []string{"project", "initiative", "issue", "delegation", "run", "task", "deliverable", "comment", "criterion", "time entry"} {
 		all[of] = g.records(admin, of, "tasks.read").All
 	}
-	// each asks for a list once for every record of another type.
+	// each calls a list once for every record of another type.
 	each := func(list, of, field string) func(*person) []op.UUID {
 		return func(who *person) []op.UUID {
 			var ids []op.UUID
@@ -195,7 +195,7 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 	types := []struct {
 		name, permission string
 		list             func(*person) []op.UUID
-		// get is nil where no operation shows one record.
+		// get is nil for types without a get operation.
 		get func(*person, op.UUID) bool
 	}{
 		{"project", "projects.read", anywhere("list-projects"), get("get-project", "projectId")},
@@ -216,10 +216,10 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 			for _, id := range all[of.name] {
 				can := slices.Contains(decided, id)
 				if listed := slices.Contains(list, id); listed != can {
-					t.Errorf("%s, %s: list %t, decision %t", of.name, name, listed, can)
+					t.Errorf("%s, %s: in list: %t, decision allows: %t", of.name, name, listed, can)
 				}
 				if of.get != nil && of.get(who, id) != can {
-					t.Errorf("%s, %s: get %t, decision %t", of.name, name, !can, can)
+					t.Errorf("%s, %s: get allows: %t, decision allows: %t", of.name, name, !can, can)
 				}
 				if can {
 					shown++
@@ -229,38 +229,39 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 			}
 		}
 		if shown == 0 || hidden == 0 {
-			t.Errorf("%s: %d shown, %d hidden: the subjects show no difference", of.name, shown, hidden)
+			t.Errorf("%s: got %d shown and %d hidden, want some of both", of.name, shown, hidden)
 		}
 	}
-	// What belongs to a project as a whole shows to whoever reads the project.
+	// These operations require the permission to read the project or the initiative.
 	for name, who := range g.subjects {
 		for _, p := range g.projects {
 			can := g.isAllowed(who, "get-project", fields{"projectId": p})
 			if found := g.isAllowed(who, "find-project", fields{"hint": p}); found != can {
-				t.Errorf("find-project, %s: %t, get-project %t", name, found, can)
+				t.Errorf("%s: find-project allows: %t, get-project allows: %t", name, found, can)
 			}
 			if listed := len(g.listed(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
-				t.Errorf("list-custom-fields, %s: %t, get-project %t", name, listed, can)
+				t.Errorf("%s: list-custom-fields allows: %t, get-project allows: %t", name, listed, can)
 			}
 		}
 		for _, i := range all["initiative"] {
 			if can, found := g.isAllowed(who, "get-initiative", fields{"initiativeId": i}), g.isAllowed(who, "initiative", fields{"hint": i}); found != can {
-				t.Errorf("initiative, %s: %t, get-initiative %t", name, found, can)
+				t.Errorf("%s: initiative allows: %t, get-initiative allows: %t", name, found, can)
 			}
 		}
 	}
-	// These decide about the one record that they belong to, or mask what is hidden.
+	// These lists authorize their parent record, or redact hidden records.
 	for _, name := range []string{"list-stages", "list-dependencies", "list-decision-requests", "list-epic-children"} {
 		g.asked[name] = true
 	}
 	for name := range g.operations {
 		if strings.HasPrefix(name, "list-") && !g.asked[name] {
-			t.Errorf("%s is not compared", name)
+			t.Errorf("the test does not compare %s", name)
 		}
 	}
 }
 
-// listScanTargets gives the ids of a list, none where the caller may not ask.
+// listed returns the ids that a list operation returns; nil if the caller may not call
+// it.
 func (g *gallery) listed(who *person, name string, in fields) []op.UUID {
 	g.t.Helper()
 	g.asked[name] = true

@@ -10,9 +10,9 @@ import (
 	"parapet/internal/op"
 )
 
-// The id of an initiative above the caller's clearance appears in no answer about
-// the projects and epics that belong to it, and in no audit entry or event that the
-// caller may be shown: an opaque id stands for it, the same everywhere.
+// The id of an initiative above the caller's clearance is in no response about its projects and
+// epics, and in no audit entry or event that the caller may see. All of them contain the same
+// opaque id instead.
 func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -24,12 +24,12 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	at, task := fields{"projectId": p.ID}, fields{"projectId": p.ID, "task": epic.Key}
 	opaque := do[contract.Project](w, uncleared, "get-project", at).InitiativeID
 	if opaque == "" || opaque == secret.ID {
-		t.Fatalf("the project shows the initiative %q", opaque)
+		t.Fatalf("get-project: got initiative %q, want an opaque id", opaque)
 	}
 	for _, r := range []struct {
 		name string
 		in   fields
-		// shows tells that the answer names the initiative at all.
+		// shows is set if the response contains the initiative.
 		shows bool
 	}{
 		{"get-project", at, true}, {"list-projects", fields{}, true}, {"find-project", fields{"hint": "APO"}, true},
@@ -48,24 +48,24 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), string(secret.ID)) {
-			t.Errorf("%s %v names the hidden initiative: %s", r.name, r.in, text)
+			t.Errorf("%s %v: the response contains the hidden initiative: %s", r.name, r.in, text)
 		}
 		if r.shows && !strings.Contains(string(text), string(opaque)) {
-			t.Errorf("%s %v does not show that there is an initiative: %s", r.name, r.in, text)
+			t.Errorf("%s %v: the response does not contain the opaque id: %s", r.name, r.in, text)
 		}
 	}
-	// Asking for the projects of it is answered as for one that does not exist.
+	// Listing its projects gives the same result as for a missing initiative.
 	for _, id := range []op.UUID{secret.ID, w.acme} {
 		if got := do[op.Page[contract.ProjectSummary]](w, uncleared, "list-projects", fields{"initiativeId": id}); len(got.Items) != 0 {
-			t.Errorf("the projects of %s: %+v", id, got.Items)
+			t.Errorf("projects of %s: got %+v, want none", id, got.Items)
 		}
 	}
-	// Whoever may read it sees it.
+	// A caller who may read the initiative gets its id.
 	if got := do[contract.Task](w, w.manager, "get-task", task); got.InitiativeID != secret.ID {
-		t.Errorf("the manager sees %q", got.InitiativeID)
+		t.Errorf("get-task by the manager: got initiative %q", got.InitiativeID)
 	}
 	if got := do[op.Page[contract.ProjectSummary]](w, w.manager, "list-projects", fields{"initiativeId": secret.ID}); len(got.Items) != 1 || got.Items[0].InitiativeID != secret.ID {
-		t.Errorf("the manager lists %+v", got.Items)
+		t.Errorf("list-projects by the manager: got %+v", got.Items)
 	}
 
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"initiativeId": nil}, task))
@@ -76,8 +76,8 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	w.wantNowhere(secret.ID, "initiative")
 }
 
-// A task of a hidden project that another one waits for is not named by the entry
-// and the event of the other.
+// Audit entries and events of a task do not contain the ids of its dependency and its epic in a
+// hidden project.
 func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,12 +91,12 @@ func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "Still waits"}, of))
 	for tier, want := range map[string]bool{"SECRET": true, "UNCLASSIFIED": true} {
 		if n := w.count(`SELECT count(*) FROM events.outbox WHERE payload->>'classification' = $1`, tier); (n > 0) != want {
-			t.Errorf("%d events have the classification %s", n, tier)
+			t.Errorf("got %d events with classification %s, want at least one", n, tier)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE coalesce(payload->>'classification', '') <> 'SECRET' AND aggregate_id IN ($1, $2, $3)`,
 		string(secret.ID), string(hidden.ID), string(hiddenEpic.ID)); n != 0 {
-		t.Errorf("%d events of secret records are not classified as such", n)
+		t.Errorf("got %d events of SECRET records with another classification, want 0", n)
 	}
 	w.wantNowhere(hidden.ID, "task")
 	w.wantNowhere(hiddenEpic.ID, "task")
@@ -106,14 +106,14 @@ func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	}
 }
 
-// wantNowhere looks for an id in the audit entries and events about other records.
+// wantNowhere checks that the id is not in audit entries and events of other records.
 func (w *world) wantNowhere(id op.UUID, noun string) {
 	w.t.Helper()
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%' || $1 || '%' AND resource_id <> $1 AND classification = 'UNCLASSIFIED'`, string(id)); n != 0 {
-		w.t.Errorf("%d audit entries of other records name the hidden %s", n, noun)
+		w.t.Errorf("got %d audit entries of other records with the hidden %s, want 0", n, noun)
 	}
 	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.payload::text LIKE '%' || $1 || '%' AND e.aggregate_id <> $1
 		AND e.payload->'resource'->>'projectId' IS DISTINCT FROM (SELECT t.project_id::text FROM projects.tasks t WHERE t.id::text = $1)`, string(id)); n != 0 {
-		w.t.Errorf("%d events of other records name the hidden %s", n, noun)
+		w.t.Errorf("got %d events of other records with the hidden %s, want 0", n, noun)
 	}
 }

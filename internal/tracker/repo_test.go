@@ -39,7 +39,7 @@ func TestBindRepo_NormalizesPath(t *testing.T) {
 		"https://git.acme.example:8443/a/b/c.git?x=1#y": "git.acme.example/a/b/c",
 	} {
 		if got := w.bind(p.ID, form); got.Path != want {
-			t.Errorf("%q is kept as %q, want %q", form, got.Path, want)
+			t.Errorf("bind-repo %q: got %q, want %q", form, got.Path, want)
 		}
 	}
 	for _, path := range []string{
@@ -47,7 +47,7 @@ func TestBindRepo_NormalizesPath(t *testing.T) {
 		"https://x.example/%00", "https://x.example/%ff", "/a\x1bb", "/" + strings.Repeat("é", 600), "http://[", "..//x", "",
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "bind-repo", fields{"projectId": p.ID, "path": path}); f.Field != "path" {
-			t.Errorf("%q: the field %q is named", path, f.Field)
+			t.Errorf("%q: got an error for field %q", path, f.Field)
 		}
 	}
 }
@@ -59,14 +59,14 @@ func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	first := w.bind(p.ID, "/src/lander")
 	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	if again := w.bind(p.ID, "/src/lander/"); again.ID != first.ID {
-		t.Errorf("bound twice: %s, %s", first.ID, again.ID)
+		t.Errorf("binding the path again: got ids %s and %s, want the same", first.ID, again.ID)
 	}
 	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	f := w.refused(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": other.ID, "path": "/src/lander"})
 	if strings.Contains(f.Message, "Apollo") {
-		t.Errorf("the refusal tells of another project: %s", f.Message)
+		t.Errorf("the error names the other project: %s", f.Message)
 	}
-	// Another tenant has paths of its own.
+	// Another tenant can bind the same path.
 	stranger := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	theirs := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04"})
 	do[contract.RepoPath](w, stranger, "bind-repo", fields{"projectId": theirs.ID, "path": "/src/lander"})
@@ -79,7 +79,7 @@ func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	w.refused(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": p.ID, "bindingId": first.ID})
 	w.bind(other.ID, "/src/lander")
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%lander%'`); n != 0 {
-		t.Error("the log holds what people wrote")
+		t.Error("an audit entry contains the path, which is user-generated text")
 	}
 	for i := range contract.MaxRepoPaths {
 		w.bind(p.ID, fmt.Sprint("/src/", i))
@@ -87,7 +87,7 @@ func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	w.refused(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": p.ID, "path": "/src/more"})
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.repo_paths WHERE project_id = $1`, p.ID); n != 0 {
-		t.Errorf("%d paths are left", n)
+		t.Errorf("%d paths left, want 0", n)
 	}
 }
 
@@ -105,17 +105,17 @@ func TestFindProject_ByRepositoryPath(t *testing.T) {
 	for hint, want := range map[string]op.UUID{
 		"/src/mono": mono.ID, "/src/mono/": mono.ID, "/src/mono/lib/x.go": mono.ID, "/src/mono/part": part.ID, "/src/mono/part/a/b": part.ID,
 		"/src/mono/particle": mono.ID, "https://github.com/acme/mono": mono.ID, "ssh://git@github.com/acme/mono.git": mono.ID, "github.com/acme/mono/sub": mono.ID,
-		// What the reader may not know of does not stand in the way.
+		// A longer path of a hidden project is ignored.
 		"/src/mono/part/secret/x": part.ID,
-		// And what leads nowhere may still be a part of a name.
+		// A hint that matches no path can still match a name.
 		"A/B": named.ID, string(mono.ID): mono.ID,
 	} {
 		if got := do[contract.Project](w, reader, "find-project", fields{"hint": hint}); got.ID != want {
-			t.Errorf("%q found %s", hint, got.Name)
+			t.Errorf("hint %q: found %s", hint, got.Name)
 		}
 	}
 	if got := do[contract.Project](w, w.manager, "find-project", fields{"hint": "/src/mono/part/secret"}); got.ID != secret.ID {
-		t.Errorf("the manager finds %s", got.Name)
+		t.Errorf("find-project by the manager: found %s", got.Name)
 	}
 	for _, hint := range []string{"/src/mon", "/src", "github.com/acme", "https://github.com/acme/monolith", "/elsewhere", "/src/" + strings.Repeat("x/", 490)} {
 		w.refused(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})

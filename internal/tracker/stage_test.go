@@ -28,14 +28,14 @@ func stageRequests(s scene) map[string]fields {
 	}
 }
 
-// names gives the stages of a project in their order, each with its place.
+// names returns the names of a project's stages in order and checks their positions.
 func (w *world) names(p op.UUID) []string {
 	w.t.Helper()
 	var names []string
 	for i, s := range do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages {
 		names = append(names, s.Name)
 		if s.Position != i+1 {
-			w.t.Errorf("%s is at %d, want %d", s.Name, s.Position, i+1)
+			w.t.Errorf("position of %s: got %d, want %d", s.Name, s.Position, i+1)
 		}
 	}
 	return names
@@ -77,7 +77,7 @@ func TestStages_PositionsStayConsecutive(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	w.refused(fault.CodeNotFound, w.manager, "delete-stage", fields{"projectId": p, "stageId": design.ID})
-	// A stage of another project is not one of this.
+	// A stage of another project is not found.
 	other := w.project("Gemini").ID
 	for _, name := range []string{"update-stage", "start-stage", "complete-stage", "delete-stage"} {
 		w.refused(fault.CodeNotFound, w.manager, name, fields{"projectId": other, "stageId": build.ID})
@@ -86,14 +86,14 @@ func TestStages_PositionsStayConsecutive(t *testing.T) {
 		"name": {"name": " "}, "position": {"position": 5}, "endDate": {"startDate": "2027-02-01", "endDate": "2027-01-01"}, "status": {"status": "completed"},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "create-stage", merge(fields{"projectId": p, "name": "x"}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named", in, f.Field)
+			t.Errorf("%v: got an error for field %q", in, f.Field)
 		}
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": nil}, "position": {"position": 4}, "endDate": {"startDate": "2027-02-01", "endDate": "2027-01-01"}, "status": {"status": "completed"},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "update-stage", merge(fields{"projectId": p, "stageId": build.ID}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named", in, f.Field)
+			t.Errorf("%v: got an error for field %q", in, f.Field)
 		}
 	}
 	w.refused(fault.CodeValidation, w.manager, "update-stage", fields{"projectId": p, "stageId": build.ID, "position": nil})
@@ -121,7 +121,7 @@ func TestStage_StartsAndCompletes(t *testing.T) {
 	w.refused(fault.CodeConflict, w.manager, "start-stage", in)
 	w.refused(fault.CodeConflict, w.manager, "complete-stage", in)
 	w.wantTrail(2, "stage.progressed", contract.EventStageProgressed, s.ID)
-	// It is changed as before.
+	// A completed stage can still be updated.
 	do[contract.Stage](w, w.manager, "update-stage", merge(fields{"name": "Drawn"}, in))
 	if again := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages[0]; again.Status != "completed" || again.Name != "Drawn" {
 		t.Errorf("got %+v", again)
@@ -137,7 +137,6 @@ func TestCreateStage_RejectsMoreThanMaxStages(t *testing.T) {
 	w.refused(fault.CodeConflict, w.manager, "create-stage", fields{"projectId": p, "name": "x"})
 }
 
-// However many change a pipeline at once, its places stay without gap or double.
 func TestStages_ConcurrentChangesKeepPositionsConsecutive(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
@@ -167,7 +166,7 @@ func TestStages_ConcurrentChangesKeepPositionsConsecutive(t *testing.T) {
 		}
 	}
 	if got := w.names(p); len(got) != 21 {
-		t.Errorf("%d stages: %v", len(got), got)
+		t.Errorf("got %d stages, want 21: %v", len(got), got)
 	}
 }
 
@@ -181,7 +180,7 @@ func TestDeleteProject_DeletesStagesAndGates(t *testing.T) {
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	for _, table := range []string{"stages", "gates", "gate_reviews"} {
 		if n := w.count(`SELECT count(*) FROM projects.` + table); n != 0 {
-			t.Errorf("%d rows of projects.%s are left", n, table)
+			t.Errorf("%d rows of projects.%s left, want 0", n, table)
 		}
 	}
 }

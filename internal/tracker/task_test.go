@@ -26,24 +26,24 @@ func TestTask_CreateGetUpdateDelete(t *testing.T) {
 	w.wantTrail(1, "task.created", contract.EventTaskCreated, task.ID)
 	for _, name := range []string{"APO-1", "apo-1", string(task.ID)} {
 		if got := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": name}); got.ID != task.ID || got.Description != "Softly." {
-			t.Errorf("%s is %+v", name, got)
+			t.Errorf("get-task %s: got %+v", name, got)
 		}
 	}
 	done := do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "status": "DONE", "progress": 40})
 	if done.Progress != 100 || done.StatusCategory != "DONE" || done.CompletedAt == nil || done.Title != "Land" {
-		t.Errorf("done, it is %+v", done.TaskSummary)
+		t.Errorf("done task: got %+v", done.TaskSummary)
 	}
 	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, task.ID)
 	cleared := do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "status": "IN_PROGRESS", "progress": 10, "assignee": nil, "dueDate": nil, "estimatePoints": nil, "labels": nil, "description": nil})
 	if cleared.CompletedAt != nil || cleared.Progress != 10 || cleared.Assignee != "" || cleared.DueDate != "" || cleared.EstimatePoints != nil || len(cleared.Labels) != 0 || cleared.Description != "" {
-		t.Errorf("cleared, it is %+v", cleared)
+		t.Errorf("task with cleared fields: got %+v", cleared)
 	}
 	do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "progress": 10})
 	w.wantTrail(2, "task.updated", contract.EventTaskUpdated, task.ID)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": "APO-1"})
 	w.wantTrail(1, "task.deleted", contract.EventTaskDeleted, task.ID)
 	w.refused(fault.CodeNotFound, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
-	// A number is never given twice.
+	// Numbers are not reused.
 	if next := w.task(p, "Next"); next.Key != "APO-2" {
 		t.Errorf("got %s", next.Key)
 	}
@@ -98,14 +98,14 @@ func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 		{"key", fields{"key": "X-1"}},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, "create-task", merge(fields{"projectId": p.ID, "title": "x"}, c.in)); f.Field != c.field {
-			t.Errorf("%v: the field %q is named, want %q", c.in, f.Field, c.field)
+			t.Errorf("%v: got an error for field %q, want %q", c.in, f.Field, c.field)
 		}
 		if c.field == "parentTaskId" && c.in["issueType"] != nil {
 			continue
 		}
 		in := merge(fields{"projectId": p.ID, "task": parent.Key}, c.in)
 		if _, err := w.try(w.manager, "update-task", in); err == nil {
-			t.Errorf("update-task %v was not refused", in)
+			t.Errorf("update-task %v: got no error", in)
 		}
 	}
 	w.refused(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "issueType": "EPIC"})
@@ -115,11 +115,11 @@ func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 	w.refused(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
 	for _, field := range []string{"title", "status", "issueType", "priority", "progress"} {
 		if f := w.refused(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, field: nil}); f.Field != field {
-			t.Errorf("%s: the field %q is named", field, f.Field)
+			t.Errorf("%s: got an error for field %q", field, f.Field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE project_id = $1 AND number > 5`, p.ID); n != 0 {
-		t.Errorf("%d tasks came of refused requests", n)
+		t.Errorf("got %d tasks after rejected requests, want 0", n)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestDeleteTask_DeletesSubTasksAndDetachesChildren(t *testing.T) {
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": epic.Key})
 	for _, task := range []*contract.Task{near, far} {
 		if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": task.ProjectID, "task": task.Key}); got.EpicID != "" {
-			t.Errorf("%s keeps the epic", got.Key)
+			t.Errorf("%s still has the deleted epic", got.Key)
 		}
 		w.wantTrail(1, "task.updated", contract.EventTaskUpdated, task.ID)
 	}
@@ -146,14 +146,14 @@ func TestHiddenEpic_IsRedacted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	secret, open := w.project("Secret", fields{"classification": "SECRET", "prefix": "SEC"}), w.project("Open")
-	epic := w.task(secret, "Hush", fields{"issueType": "EPIC"})
+	epic := w.task(secret, "Hidden", fields{"issueType": "EPIC"})
 	one := w.task(open, "One", fields{"epicId": epic.ID})
 	two := w.task(open, "Two", fields{"epicId": epic.ID})
 	member := w.person(person{roles: []string{"Member"}})
 	got := do[contract.Task](w, member, "get-task", fields{"projectId": open.ID, "task": one.Key})
 	again := do[contract.Task](w, member, "get-task", fields{"projectId": open.ID, "task": two.Key})
 	if got.Epic == nil || got.Epic.Key != "REDACTED" || got.Epic.Title != "REDACTED" || !got.Epic.IsCrossProject || got.EpicID == epic.ID || got.Epic.ID != got.EpicID {
-		t.Errorf("the epic shows: %+v %s", got.Epic, got.EpicID)
+		t.Errorf("the hidden epic is not redacted: %+v %s", got.Epic, got.EpicID)
 	}
 	if again.EpicID != got.EpicID {
 		t.Error("the opaque id is not stable")
@@ -161,23 +161,23 @@ func TestHiddenEpic_IsRedacted(t *testing.T) {
 	list := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": open.ID})
 	for _, item := range list.Items {
 		if item.EpicID != got.EpicID {
-			t.Errorf("the list shows %s", item.EpicID)
+			t.Errorf("list-tasks: got epic %s, want the opaque id", item.EpicID)
 		}
 	}
 	if list := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": open.ID, "epicId": epic.ID}); len(list.Items) != 0 {
-		t.Error("the children of a hidden epic tell of it")
+		t.Error("filtering by a hidden epic returned tasks, which reveals it")
 	}
 	changed := do[contract.Task](w, member, "update-task", fields{"projectId": open.ID, "task": one.Key, "title": "Uno"})
 	if changed.EpicID != got.EpicID || changed.Title != "Uno" {
-		t.Errorf("a change shows %+v", changed.Epic)
+		t.Errorf("update-task: got epic %+v", changed.Epic)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE epic_id = $1`, epic.ID); n != 2 {
-		t.Error("a change by one who does not see the epic lost it")
+		t.Error("an update by a caller who cannot see the epic removed it")
 	}
 	w.refused(fault.CodeValidation, member, "create-task", fields{"projectId": open.ID, "title": "x", "epicId": epic.ID})
 	full := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": open.ID, "epicId": epic.ID})
 	if len(full.Items) != 2 || full.Items[0].EpicID != epic.ID {
-		t.Errorf("one who may read sees %+v", full.Items)
+		t.Errorf("caller who may read the epic: got %+v", full.Items)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestListTasks_FiltersAndSearches(t *testing.T) {
 	for _, in := range []fields{{"limit": 0}, {"limit": 201}, {"cursor": "x"}, {"assignee": "me"}, {"epicId": "x"}, {"order": "asc"}} {
 		w.refused(fault.CodeValidation, member, "list-tasks", merge(fields{"projectId": p.ID}, in))
 	}
-	// A cursor belongs to its project and its tenant.
+	// A cursor of another project or another tenant is rejected.
 	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 1})
 	other := w.project("Gemini")
 	w.refused(fault.CodeValidation, member, "list-tasks", fields{"projectId": other.ID, "cursor": page.NextCursor})

@@ -17,7 +17,8 @@ func (w *world) spend(who *person, in fields) *contract.TimeEntry {
 	return do[contract.TimeEntry](w, who, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 60}, in))
 }
 
-// spent is a page as the notes of its entries, and its sum; -1 where there is none.
+// spent formats a page as the notes of its entries and its total minutes, or -1
+// without a total.
 func spent(page *contract.TimeEntryPage) string {
 	var notes []string
 	for _, e := range page.Items {
@@ -73,22 +74,22 @@ func TestTimeEntry_CreateListUpdateDelete(t *testing.T) {
 	}
 	changed := do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "date": "2027-03-11", "minutes": 5, "note": nil, "billable": false})
 	if changed.Date != "2027-03-11" || changed.Minutes != 5 || changed.Note != "" || changed.Billable || changed.TaskID != task.ID {
-		t.Errorf("changed, it is %+v", changed)
+		t.Errorf("update-time-entry: got %+v", changed)
 	}
 	do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "minutes": 5})
 	w.wantTrail(1, "time_entry.updated", contract.EventTimeEntryUpdated, a.ID)
-	// One's own permission is for one's own time, whoever recorded it.
+	// Permissions for own time entries apply to the user who spent the time.
 	for name, permission := range map[string]string{"update-time-entry": "time_entry.update", "delete-time-entry": "time_entry.delete"} {
 		in := fields{"timeEntryId": a.ID}
 		if name == "update-time-entry" {
 			in["minutes"] = 1
 		}
 		if f := w.refused(fault.CodeForbidden, colleague, name, in); f.Permission != permission {
-			t.Errorf("%s: the refusal names %q", name, f.Permission)
+			t.Errorf("%s: got permission %q", name, f.Permission)
 		}
 	}
 	if f := w.refused(fault.CodeForbidden, member, "create-time-entry", fields{"projectId": p.ID, "userId": colleague.id, "date": "2027-03-01", "minutes": 1}); f.Permission != "time_entry.create" {
-		t.Errorf("the refusal names %q", f.Permission)
+		t.Errorf("got permission %q", f.Permission)
 	}
 	do[op.None](w, member, "delete-time-entry", fields{"timeEntryId": a.ID})
 	w.wantTrail(1, "time_entry.deleted", contract.EventTimeEntryDeleted, a.ID)
@@ -144,17 +145,17 @@ func TestTimeEntryOperations_ValidationErrorsNameTheField(t *testing.T) {
 		{"list-time-entries", "limit", fields{"limit": 1000}},
 	} {
 		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
-			t.Errorf("%s %.120s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+			t.Errorf("%s %.120s: got an error for field %q, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
 		}
 	}
 	for _, in := range []fields{{"projectId": w.acme}, {"taskId": issue.ID}, {"issueId": task.ID}} {
 		w.refused(fault.CodeNotFound, w.manager, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 1}, in))
 		w.refused(fault.CodeNotFound, w.manager, "list-time-entries", in)
 	}
-	// Somewhere it is tomorrow already.
+	// Tomorrow is allowed, because it has begun in some time zones.
 	w.spend(w.manager, fields{"projectId": p.ID, "date": "2027-03-11"})
 	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 2 {
-		t.Errorf("%d entries", n)
+		t.Errorf("got %d entries, want 2", n)
 	}
 }
 
@@ -166,20 +167,20 @@ func TestListTimeEntries_Pages(t *testing.T) {
 	for i := range 9 {
 		w.spend(w.manager, fields{"projectId": p.ID, "date": fmt.Sprintf("2027-03-0%d", 1+i/3), "minutes": 10})
 	}
-	whole := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
+	all := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
 	var want []string
-	for i, e := range whole.Items {
-		if want = append(want, string(e.ID)); i > 0 && e.Date > whole.Items[i-1].Date {
-			t.Errorf("%s comes after %s", e.Date, whole.Items[i-1].Date)
+	for i, e := range all.Items {
+		if want = append(want, string(e.ID)); i > 0 && e.Date > all.Items[i-1].Date {
+			t.Errorf("day %s is listed after %s", e.Date, all.Items[i-1].Date)
 		}
 	}
 	for _, limit := range []int{1, 2, 3, 9} {
 		var got []string
-		ask := fields{"limit": limit}
+		in := fields{"limit": limit}
 		for {
-			page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", ask)
-			if first := ask["cursor"] == nil; first != (page.TotalMinutes != nil) || first && *page.TotalMinutes != 90 {
-				t.Errorf("by %d: the sum is %v", limit, page.TotalMinutes)
+			page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", in)
+			if first := in["cursor"] == nil; first != (page.TotalMinutes != nil) || first && *page.TotalMinutes != 90 {
+				t.Errorf("limit %d: got total %v, want 90 on the first page only", limit, page.TotalMinutes)
 			}
 			for _, e := range page.Items {
 				got = append(got, string(e.ID))
@@ -187,21 +188,20 @@ func TestListTimeEntries_Pages(t *testing.T) {
 			if page.NextCursor == "" {
 				break
 			}
-			ask["cursor"] = page.NextCursor
+			in["cursor"] = page.NextCursor
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("by %d: got %v, want %v", limit, got, want)
+			t.Errorf("limit %d: got %v, want %v", limit, got, want)
 		}
 	}
 	stranger := w.person(person{roles: []string{"Admin"}, tenant: w.globex})
 	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"limit": 1})
 	w.refused(fault.CodeValidation, stranger, "list-time-entries", fields{"cursor": page.NextCursor})
 	if got := spent(do[contract.TimeEntryPage](w, stranger, "list-time-entries", fields{})); got != " = 0" {
-		t.Errorf("a stranger lists %q", got)
+		t.Errorf("caller of another tenant: got %q", got)
 	}
 }
 
-// What may not be read is in neither the list nor its sum.
 func TestListTimeEntries_TotalExcludesHiddenEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -239,6 +239,6 @@ func TestTimeEntry_KeptWhenTaskIsDeleted(t *testing.T) {
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 0 {
-		t.Errorf("%d entries are left", n)
+		t.Errorf("%d entries left, want 0", n)
 	}
 }

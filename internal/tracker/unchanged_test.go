@@ -9,8 +9,8 @@ import (
 	"parapet/internal/op"
 )
 
-// A request that changes nothing answers with the record only to those who may
-// read it: with the permission to change it alone, nobody reads it.
+// An update that changes nothing returns the record, so it requires the read permission. The
+// update permission alone is not enough.
 func TestUnchangedUpdate_RequiresReadPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -62,12 +62,12 @@ func TestUnchangedUpdate_RequiresReadPermission(t *testing.T) {
 			return fields{"projectId": p.ID, "path": "/src/" + p.Prefix}
 		}},
 		{"update-comment", []string{"comment.create", "comment.update.own"}, "comments.read", func(p *contract.Project, who *person) fields {
-			made := do[contract.Comment](w, who, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
-			return fields{"commentId": made.ID, "body": "Hm."}
+			comment := do[contract.Comment](w, who, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
+			return fields{"commentId": comment.ID, "body": "Hm."}
 		}},
 		{"update-time-entry", []string{"time_entry.update"}, "time_entries.read", func(p *contract.Project, _ *person) fields {
-			made := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"projectId": p.ID, "minutes": 5, "date": "2026-01-05"})
-			return fields{"timeEntryId": made.ID, "minutes": 5}
+			entry := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"projectId": p.ID, "minutes": 5, "date": "2026-01-05"})
+			return fields{"timeEntryId": entry.ID, "minutes": 5}
 		}},
 		{"revoke-delegation", []string{"delegation.revoke"}, "delegations.read", func(p *contract.Project, _ *person) fields {
 			d := w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
@@ -86,20 +86,19 @@ func TestUnchangedUpdate_RequiresReadPermission(t *testing.T) {
 			in := r.make(p, writer)
 			entries := w.count(`SELECT count(*) FROM audit.entries`)
 			if f := w.refused(fault.CodeForbidden, writer, r.name, in); f.Permission != r.read {
-				t.Errorf("the denial names %q, want %q", f.Permission, r.read)
+				t.Errorf("got permission %q, want %q", f.Permission, r.read)
 			}
 			writer.roles = append(writer.roles, fmt.Sprintf("Reader %d", i))
 			if _, err := w.try(writer, r.name, in); err != nil {
 				t.Errorf("with %s: %v", r.read, err)
 			}
 			if now := w.count(`SELECT count(*) FROM audit.entries`); now != entries {
-				t.Errorf("a request that changes nothing left %d audit entries", now-entries)
+				t.Errorf("got %d audit entries for an unchanged update, want 0", now-entries)
 			}
 		})
 	}
 }
 
-// An overview shows what the caller may see and says that the stages are left out.
 func TestProjectOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,11 +116,11 @@ func TestProjectOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
 	if hidden.Message != absent.Message {
 		t.Errorf("hidden: %q, absent: %q", hidden.Message, absent.Message)
 	}
-	// Who may see neither part learns nothing of a project by asking.
+	// A caller who may see neither part gets the same error for every project id.
 	nobody := w.person(person{roles: []string{"Initiative Reader"}})
 	for _, id := range []op.UUID{p.ID, secret.ID, w.acme} {
 		if f := w.refused(fault.CodeForbidden, nobody, "get-project-overview", fields{"projectId": id}); f.Permission != "stages.read" {
-			t.Errorf("the denial names %q", f.Permission)
+			t.Errorf("got permission %q", f.Permission)
 		}
 	}
 }
