@@ -11,13 +11,13 @@ import (
 func TestDeleteTask_AssigneeCannotDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 
-	other := w.task(p, "Land")
+	other := w.createTask(p, "Land")
 	at := fields{"projectId": p.ID, "task": other.Key}
 	do[contract.Task](w, member, "update-task", merge(fields{"assignee": member.id}, at))
-	w.refused(fault.CodeForbidden, member, "delete-task", at)
+	w.wantError(fault.CodeForbidden, member, "delete-task", at)
 
 	own := do[contract.Task](w, member, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	if !w.isAllowed(member, "delete-task", fields{"projectId": p.ID, "task": own.Key}) {
@@ -30,14 +30,14 @@ func TestDeleteTask_AssigneeCannotDelete(t *testing.T) {
 func TestDeleteTask_DelegateCannotMakeTaskTheDelegatorsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	delegator, delegate := w.person(person{roles: []string{"Member"}}), w.person(person{})
+	p := w.createProject("Apollo")
+	delegator, delegate := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{})
 	w.createDelegation(delegator, delegate, []string{"tasks.read", "task.update", "task.delete.own"})
 
-	other := w.task(p, "Land")
+	other := w.createTask(p, "Land")
 	at := fields{"projectId": p.ID, "task": other.Key}
 	do[contract.Task](w, delegate, "update-task", merge(fields{"assignee": delegator.id}, at))
-	w.refused(fault.CodeForbidden, delegate, "delete-task", at)
+	w.wantError(fault.CodeForbidden, delegate, "delete-task", at)
 
 	own := do[contract.Task](w, delegator, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	if !w.isAllowed(delegate, "delete-task", fields{"projectId": p.ID, "task": own.Key}) {
@@ -50,17 +50,17 @@ func TestDeleteTask_DelegateCannotMakeTaskTheDelegatorsOwn(t *testing.T) {
 func TestDeleteCriterion_AssigneeCannotDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
+	task := w.createTask(p, "Land")
 	in := fields{"projectId": p.ID, "taskId": task.ID, "text": "It stands upright"}
 	criterion := do[contract.Criterion](w, w.manager, "create-criterion", in)
 	at := fields{"projectId": p.ID, "criterionId": criterion.ID}
 
-	w.refused(fault.CodeForbidden, member, "delete-criterion", at)
+	w.wantError(fault.CodeForbidden, member, "delete-criterion", at)
 	do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": task.Key, "assignee": member.id})
 	do[contract.Criterion](w, member, "update-criterion", merge(fields{"met": true}, at))
-	w.refused(fault.CodeForbidden, member, "delete-criterion", at)
+	w.wantError(fault.CodeForbidden, member, "delete-criterion", at)
 
 	own := do[contract.Task](w, member, "create-task", fields{"projectId": p.ID, "title": "Take off"})
 	ownCriterion := do[contract.Criterion](w, member, "create-criterion", merge(in, fields{"taskId": own.ID}))

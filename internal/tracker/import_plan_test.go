@@ -30,7 +30,7 @@ func (n planNode) visited() float64 {
 
 // rowsVisited runs the statement with EXPLAIN ANALYZE and returns the number of rows
 // that its plan read.
-func (w *world) rowsVisited(h heard) float64 {
+func (w *world) rowsVisited(h recordedQuery) float64 {
 	w.t.Helper()
 	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), string(w.acme), nil)
 	if err != nil {
@@ -54,10 +54,10 @@ func TestImportItems_StatementsVisitFewRows(t *testing.T) {
 	t.Parallel()
 	const tasks, items, blocks = 1500, 100, 39
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	w.crowd(p, 1, 10, tasks)
-	e := &ear{}
-	w.listening(e)
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	w.addManyTenants(p, 1, 10, tasks)
+	e := &queryRecorder{}
+	w.recordQueries(e)
 	for _, c := range []struct {
 		name, statistics, items string
 		changed                 bool
@@ -68,17 +68,17 @@ DELETE FROM pg_catalog.pg_statistic WHERE starelid IN (SELECT oid FROM pg_catalo
 		{name: "changed", items: "a", changed: true, statistics: `ANALYZE`},
 	} {
 		w.exec(c.statistics)
-		e.heard = nil
-		if out := w.take(p, blockingItems(c.items, items, blocks, c.changed)...); out.Failed != 0 {
+		e.queries = nil
+		if out := w.importItems(p, blockingItems(c.items, items, blocks, c.changed)...); out.Failed != 0 {
 			t.Fatalf("%s: %+v", c.name, out)
 		}
-		for _, h := range e.heard {
+		for _, h := range e.queries {
 			sql := strings.TrimSpace(h.sql)
 			if !strings.Contains(sql, "projects.") || !strings.HasPrefix(sql, "SELECT") && !strings.HasPrefix(sql, "WITH RECURSIVE") {
 				continue
 			}
 			// The factor is generous, because each plan node counts the rows of its children again.
-			if n := w.rowsVisited(positional(t, h)); n > 15*(tasks+items*blocks) {
+			if n := w.rowsVisited(toPositional(t, h)); n > 15*(tasks+items*blocks) {
 				t.Errorf("%s: got %.0f visited rows, want at most 15 per stored row: %s", c.name, n, sql)
 			}
 		}

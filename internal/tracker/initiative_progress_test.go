@@ -11,8 +11,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// deliver dispatches all pending events to the subscribers.
-func (w *world) deliver() {
+// dispatchEvents dispatches all pending events to the subscribers.
+func (w *world) dispatchEvents() {
 	w.t.Helper()
 	d, err := events.NewDispatcher(events.Config{Pool: w.db.Pool(w.t, postgres.RoleJobs), Subscribers: w.service.Subscribers()})
 	if err != nil {
@@ -28,26 +28,26 @@ func (w *world) deliver() {
 
 func (w *world) wantProgress(i op.UUID, progress, events int) {
 	w.t.Helper()
-	w.deliver()
+	w.dispatchEvents()
 	if got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": i}); got.Progress != progress {
 		w.t.Errorf("progress of %s: got %d, want %d", got.Name, got.Progress, progress)
 	}
-	w.wantTrail(events, "initiative.progress_updated", contract.EventInitiativeProgressUpdated, i)
-	w.wantTrail(events, "initiative.progress_updated", contract.EventProgrammeProgressUpdated, i)
+	w.wantAuditAndEvents(events, "initiative.progress_updated", contract.EventInitiativeProgressUpdated, i)
+	w.wantAuditAndEvents(events, "initiative.progress_updated", contract.EventProgrammeProgressUpdated, i)
 }
 
 func TestInitiativeProgress_FollowsTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon, mars := w.initiative("Moon"), w.initiative("Mars")
-	a, b := w.project("A", fields{"initiativeId": moon.ID}), w.project("B", fields{"initiativeId": moon.ID})
-	other := w.project("Other")
+	moon, mars := w.createInitiative("Moon"), w.createInitiative("Mars")
+	a, b := w.createProject("A", fields{"initiativeId": moon.ID}), w.createProject("B", fields{"initiativeId": moon.ID})
+	other := w.createProject("Other")
 	w.wantProgress(moon.ID, 0, 0)
-	one, two := w.task(a, "One"), w.task(a, "Two")
-	three := w.task(b, "Three")
-	w.task(other, "Four", fields{"status": "DONE"})
+	one, two := w.createTask(a, "One"), w.createTask(a, "Two")
+	three := w.createTask(b, "Three")
+	w.createTask(other, "Four", fields{"status": "DONE"})
 	// Only tasks of the initiative's projects count, not epics tagged with the initiative.
-	w.task(other, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "DONE"})
+	w.createTask(other, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "DONE"})
 	w.wantProgress(moon.ID, 0, 0)
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": a.ID, "task": one.Key, "status": "DONE"})
 	w.wantProgress(moon.ID, 33, 1)
@@ -82,10 +82,10 @@ func TestInitiativeProgress_FollowsTasks(t *testing.T) {
 func TestInitiativeProgress_RedeliveredEventsChangeNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon, deleted := w.initiative("Moon"), w.initiative("Deleted")
-	p := w.project("A", fields{"initiativeId": moon.ID})
-	w.task(p, "One", fields{"status": "DONE"})
-	w.project("B", fields{"initiativeId": deleted.ID})
+	moon, deleted := w.createInitiative("Moon"), w.createInitiative("Deleted")
+	p := w.createProject("A", fields{"initiativeId": moon.ID})
+	w.createTask(p, "One", fields{"status": "DONE"})
+	w.createProject("B", fields{"initiativeId": deleted.ID})
 	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": deleted.ID})
 	w.wantProgress(moon.ID, 100, 1)
 	w.exec(`DELETE FROM events.processed`)
@@ -96,25 +96,25 @@ func TestInitiativeProgress_RedeliveredEventsChangeNothing(t *testing.T) {
 func TestInitiativeProgress_CorrectAfterConcurrentUpdates(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	moon := w.initiative("Moon")
-	projects := []*contract.Project{w.project("A", fields{"initiativeId": moon.ID}), w.project("B", fields{"initiativeId": moon.ID})}
+	moon := w.createInitiative("Moon")
+	projects := []*contract.Project{w.createProject("A", fields{"initiativeId": moon.ID}), w.createProject("B", fields{"initiativeId": moon.ID})}
 	tasks := make([]*contract.Task, 20)
 	for i := range tasks {
-		tasks[i] = w.task(projects[i%2], fmt.Sprintf("%c%c%c%c", 'a'+i, 'c'+i, 'f'+i, 'a'+i))
+		tasks[i] = w.createTask(projects[i%2], fmt.Sprintf("%c%c%c%c", 'a'+i, 'c'+i, 'f'+i, 'a'+i))
 	}
 	var all sync.WaitGroup
 	for i, task := range tasks[:13] {
 		all.Go(func() {
-			if _, err := w.try(w.manager, "update-task", fields{"projectId": task.ProjectID, "task": task.Key, "status": "DONE"}); err != nil {
+			if _, err := w.call(w.manager, "update-task", fields{"projectId": task.ProjectID, "task": task.Key, "status": "DONE"}); err != nil {
 				t.Error(err)
 			}
 			if i%4 == 0 {
-				w.deliver()
+				w.dispatchEvents()
 			}
 		})
 	}
 	all.Wait()
-	w.deliver()
+	w.dispatchEvents()
 	if got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": moon.ID}); got.Progress != 65 {
 		t.Errorf("progress: got %d, want 65", got.Progress)
 	}

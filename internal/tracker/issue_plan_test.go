@@ -9,11 +9,11 @@ import (
 	"parapet/internal/op"
 )
 
-// unplanned fills the tables with issues, comments and time entries of the crowd's
+// addIssuesAndTimeEntries fills the tables with issues, comments and time entries of the crowd's
 // tenants; acme's project has more of each than any other.
 //
 //nolint:dupword // SQL
-func (w *world) unplanned(p *contract.Project, each, own int) {
+func (w *world) addIssuesAndTimeEntries(p *contract.Project, each, own int) {
 	w.t.Helper()
 	w.exec(`
 INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, description, severity, status, assignee_id,
@@ -42,30 +42,30 @@ FROM projects.tasks t`)
 func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	task := w.task(p, "Land")
-	issue := w.issue(p, "Leak")
+	p := w.createProject("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	task := w.createTask(p, "Land")
+	issue := w.createIssue(p, "Leak")
 	do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
-	w.crowd(p, 100, 10, 500)
-	w.unplanned(p, 5, 1500)
-	e := &ear{}
-	w.listening(e)
-	last := func(part string) heard {
-		for i := len(e.heard) - 1; i > 0; i-- {
-			if strings.Contains(e.heard[i].sql, part) {
-				return e.heard[i]
+	w.addManyTenants(p, 100, 10, 500)
+	w.addIssuesAndTimeEntries(p, 5, 1500)
+	e := &queryRecorder{}
+	w.recordQueries(e)
+	last := func(part string) recordedQuery {
+		for i := len(e.queries) - 1; i > 0; i-- {
+			if strings.Contains(e.queries[i].sql, part) {
+				return e.queries[i]
 			}
 		}
 		t.Fatalf("no recorded statement contains %s", part)
-		return heard{}
+		return recordedQuery{}
 	}
 
 	do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
-	e.trips = 0
+	e.roundTrips = 0
 	first := do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
-	if len(first.Items) != 50 || e.trips != 1 {
-		t.Errorf("got %d issues in %d round trips, want 50 in 1", len(first.Items), e.trips)
+	if len(first.Items) != 50 || e.roundTrips != 1 {
+		t.Errorf("got %d issues in %d round trips, want 50 in 1", len(first.Items), e.roundTrips)
 	}
 	for _, c := range []struct {
 		in    fields
@@ -89,7 +89,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 			w.wantIndexed(fmt.Sprint("list-issues ", c.in), h)
 			// The planner may sort the rows after a cursor, if they are few.
 			sorted := c.index != "" && c.in["cursor"] == nil
-			if plan := w.plan(h, true); !strings.Contains(plan, c.index) || sorted && strings.Contains(plan, "Sort") {
+			if plan := w.explain(h, true); !strings.Contains(plan, c.index) || sorted && strings.Contains(plan, "Sort") {
 				t.Errorf("list-issues %v does not scan the index %s:\n%s", c.in, c.index, plan)
 			}
 		}
@@ -102,7 +102,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 		do[op.Page[contract.Comment]](w, member, "list-comments", c.in)
 		h := last("projects.comments m")
 		w.wantIndexed(fmt.Sprint("list-comments ", c.in), h)
-		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
+		if plan := w.explain(h, true); !strings.Contains(plan, c.index) {
 			t.Errorf("list-comments %v does not scan the index %s:\n%s", c.in, c.index, plan)
 		}
 	}
@@ -122,7 +122,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 		do[contract.TimeEntryPage](w, w.manager, "list-time-entries", c.in)
 		h := last("projects.time_entries e")
 		w.wantIndexed(fmt.Sprint("list-time-entries ", c.in), h)
-		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
+		if plan := w.explain(h, true); !strings.Contains(plan, c.index) {
 			t.Errorf("list-time-entries %v does not scan the index %s:\n%s", c.in, c.index, plan)
 		}
 	}
@@ -132,7 +132,7 @@ func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 	for name, in := range map[string]fields{
 		"get-issue": {"issue": issue.Key}, "update-issue": {"issue": issue.ID, "title": "x"},
 	} {
-		if _, err := w.try(w.manager, name, in); err != nil {
+		if _, err := w.call(w.manager, name, in); err != nil {
 			t.Fatal(err)
 		}
 		w.wantIndexed(name, last("projects.issues i"))

@@ -11,11 +11,11 @@ import (
 func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	created := time.Date(2027, 3, 1, 9, 30, 0, 123456000, time.UTC)
 	for severity, hours := range map[string][2]int{"CRITICAL": {1, 8}, "HIGH": {4, 24}, "MEDIUM": {8, 72}, "LOW": {24, 168}} {
-		w.at(created)
-		issue := w.issue(p, severity, fields{"severity": severity})
+		w.setTime(created)
+		issue := w.createIssue(p, severity, fields{"severity": severity})
 		want := func(note string, i *contract.Issue) {
 			respond, resolve := created.Add(time.Duration(hours[0])*time.Hour), created.Add(time.Duration(hours[1])*time.Hour)
 			if !i.CreatedAt.Equal(created) || !i.FirstResponseDueAt.Equal(respond) || !i.ResolutionDueAt.Equal(resolve) {
@@ -28,7 +28,7 @@ func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 			if other == severity {
 				continue
 			}
-			w.at(created.Add(30 * time.Hour))
+			w.setTime(created.Add(30 * time.Hour))
 			do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": other})
 			back := do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
 			if back.Severity != severity {
@@ -37,21 +37,21 @@ func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 			want("escalated from "+other, back)
 		}
 		want("read", do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}))
-		w.wantTrail(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
+		w.wantAuditAndEvents(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
 		do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
-		w.wantTrail(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
+		w.wantAuditAndEvents(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
 	}
 }
 
 func TestIssueSLA_OverdueFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
 	issue := func() *contract.Issue {
-		w.at(created)
-		return w.issue(p, "Leak", fields{"severity": "CRITICAL"})
+		w.setTime(created)
+		return w.createIssue(p, "Leak", fields{"severity": "CRITICAL"})
 	}
 	want := func(note string, i *contract.Issue, response, resolution bool) {
 		t.Helper()
@@ -73,7 +73,7 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 		after                time.Duration
 		response, resolution bool
 	}{{time.Hour, false, false}, {time.Hour + time.Microsecond, true, false}, {8 * time.Hour, true, false}, {8*time.Hour + time.Microsecond, true, true}} {
-		w.at(created.Add(c.after))
+		w.setTime(created.Add(c.after))
 		want(c.after.String(), do[contract.Issue](w, member, "get-issue", fields{"issue": unanswered.Key}), c.response, c.resolution)
 	}
 
@@ -88,17 +88,17 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 		{"late to resolve", 30 * time.Minute, 9 * time.Hour, false, true},
 	} {
 		i := issue()
-		w.at(created.Add(c.respondAfter))
+		w.setTime(created.Add(c.respondAfter))
 		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "IN_PROGRESS"})
 		if i.FirstRespondedAt == nil || !i.FirstRespondedAt.Equal(created.Add(c.respondAfter)) {
 			t.Errorf("%s: responded at %v", c.note, i.FirstRespondedAt)
 		}
-		w.at(created.Add(c.closeAfter))
+		w.setTime(created.Add(c.closeAfter))
 		i = do[contract.Issue](w, member, "resolve-issue", fields{"issue": i.Key, "resolution": "FIXED"})
 		if i.ResolvedAt == nil || !i.ResolvedAt.Equal(created.Add(c.closeAfter)) {
 			t.Errorf("%s: resolved at %v", c.note, i.ResolvedAt)
 		}
-		w.at(created.Add(1000 * time.Hour))
+		w.setTime(created.Add(1000 * time.Hour))
 		want(c.note, i, c.response, c.resolution)
 		// The resolution of a reopened issue is overdue again.
 		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "REOPENED"})
@@ -106,30 +106,30 @@ func TestIssueSLA_OverdueFlags(t *testing.T) {
 	}
 	// An issue that its creator closed needs no response.
 	i := issue()
-	w.at(created.Add(time.Minute))
+	w.setTime(created.Add(time.Minute))
 	i = do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": i.Key, "to": "CLOSED"})
-	w.at(created.Add(1000 * time.Hour))
+	w.setTime(created.Add(1000 * time.Hour))
 	want("closed by its creator", i, false, false)
 }
 
 func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
 	for name, in := range map[string]fields{
 		"assign-issue": {"assignee": member.id}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"},
 	} {
-		w.at(created)
-		issue := w.issue(p, "Leak")
+		w.setTime(created)
+		issue := w.createIssue(p, "Leak")
 		request := merge(fields{"issue": issue.Key}, in)
 		if got := do[contract.Issue](w, w.manager, name, request); got.FirstRespondedAt != nil {
 			t.Errorf("%s by the creator counts as a response", name)
 		}
 		do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"})
 		do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": ""})
-		w.at(created.Add(time.Hour))
+		w.setTime(created.Add(time.Hour))
 		for other, in := range map[string]fields{"escalate-issue": {"severity": "LOW"}, "update-issue": {"title": "x"}} {
 			if got := do[contract.Issue](w, member, other, merge(fields{"issue": issue.Key}, in)); got.FirstRespondedAt != nil {
 				t.Errorf("%s counts as a response", other)
@@ -142,11 +142,11 @@ func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"}); got.FirstRespondedAt != nil {
 			t.Error("an unchanged status counts as a response")
 		}
-		w.at(created.Add(2 * time.Hour))
+		w.setTime(created.Add(2 * time.Hour))
 		if got := do[contract.Issue](w, member, name, request); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
 			t.Errorf("%s by another user: got first response at %v", name, got.FirstRespondedAt)
 		}
-		w.at(created.Add(3 * time.Hour))
+		w.setTime(created.Add(3 * time.Hour))
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "OPEN"}); !got.FirstRespondedAt.Equal(created.Add(2 * time.Hour)) {
 			t.Errorf("after a second response: got first response at %v", got.FirstRespondedAt)
 		}

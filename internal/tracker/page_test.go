@@ -13,8 +13,8 @@ import (
 	"parapet/internal/op"
 )
 
-// walk reads all pages of a list and checks that every page except the last is full.
-func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, limit int) []Item {
+// readAllPages reads all pages of a list and checks that every page except the last is full.
+func readAllPages[Item any](t *rapid.T, w *world, who *person, name string, in fields, limit int) []Item {
 	var all []Item
 	cursor := ""
 	for pages := 0; ; pages++ {
@@ -25,7 +25,7 @@ func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, l
 		if cursor != "" {
 			request["cursor"] = cursor
 		}
-		out, err := w.try(who, name, request)
+		out, err := w.call(who, name, request)
 		if err != nil {
 			t.Fatalf("%s %v: %v", name, request, err)
 		}
@@ -45,8 +45,8 @@ func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, l
 func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	people := []*person{w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})}
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	people := []*person{w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})}
 	var epics []op.UUID
 	var tasks []*contract.Task
 	for i := range 90 {
@@ -62,7 +62,7 @@ func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 		if i%3 == 0 {
 			more["assignee"] = people[i%2].id
 		}
-		task := w.task(p, []string{"Alpha", "beta", "100%"}[i%3]+fmt.Sprint(" ", i), more)
+		task := w.createTask(p, []string{"Alpha", "beta", "100%"}[i%3]+fmt.Sprint(" ", i), more)
 		if task.IssueType == "EPIC" {
 			epics = append(epics, task.ID)
 		}
@@ -93,7 +93,7 @@ func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 			}
 		}
 		limit := rapid.SampledFrom([]int{1, 2, 7, 30, 200}).Draw(t, "limit")
-		got := walk[contract.TaskSummary](t, w, people[0], "list-tasks", in, limit)
+		got := readAllPages[contract.TaskSummary](t, w, people[0], "list-tasks", in, limit)
 		if keys(got) != keys(want) {
 			t.Fatalf("%v, limit %d: got %s, want %s", in, limit, keys(got), keys(want))
 		}
@@ -105,21 +105,21 @@ func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Land")
-	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
-	nobody := w.person(person{roles: []string{"PLATFORM_ADMIN"}})
+	p := w.createProject("Apollo")
+	w.createTask(p, "Land")
+	stranger := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	nobody := w.addPerson(person{roles: []string{"PLATFORM_ADMIN"}})
 	for _, queue := range []string{"", "ready", "review", "awaitingDecision"} {
 		in := fields{"projectId": p.ID, "status": "Landed"}
 		if queue != "" {
 			in[queue] = true
 		}
-		f := w.refused(fault.CodeValidation, w.manager, "list-tasks", in)
+		f := w.wantError(fault.CodeValidation, w.manager, "list-tasks", in)
 		if f.Field != "status" || !strings.Contains(f.Message, "Its statuses are: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
 			t.Errorf("queue %q: got field %s, message %q", queue, f.Field, f.Message)
 		}
-		w.refused(fault.CodeNotFound, stranger, "list-tasks", in)
-		w.refused(fault.CodeForbidden, nobody, "list-tasks", in)
+		w.wantError(fault.CodeNotFound, stranger, "list-tasks", in)
+		w.wantError(fault.CodeForbidden, nobody, "list-tasks", in)
 	}
 	if page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "DONE"}); len(page.Items) != 0 {
 		t.Errorf("got %v", page.Items)
@@ -158,9 +158,9 @@ func TestListProjects_AgreesWithGetProject(t *testing.T) {
 	var projects []*contract.Project
 	for i := range 15 {
 		more := fields{"classification": tiers[i%5], "organisationId": []op.UUID{w.orgA, w.orgB}[i%2]}
-		p := w.project(fmt.Sprintf("%c project %d", "abABz"[i*3%5], i), more)
+		p := w.createProject(fmt.Sprintf("%c project %d", "abABz"[i*3%5], i), more)
 		projects = append(projects, p)
-		w.task(p, "One")
+		w.createTask(p, "One")
 	}
 	slices.SortFunc(projects, func(a, b *contract.Project) int {
 		if c := strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)); c != 0 {
@@ -168,34 +168,34 @@ func TestListProjects_AgreesWithGetProject(t *testing.T) {
 		}
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
-	readers := []*person{w.manager, w.person(person{tenant: w.globex, roles: []string{"Admin"}, clearance: "SECRET"}), w.person(person{})}
+	readers := []*person{w.manager, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}, clearance: "SECRET"}), w.addPerson(person{})}
 	for i, tier := range tiers {
 		readers = append(readers,
-			w.person(person{roles: []string{"Member"}, clearance: tier}),
-			w.person(person{roles: []string{"Guest Customer"}, clearance: tier, projects: []op.UUID{projects[i].ID, projects[2*i+5].ID}}),
-			w.person(person{roles: []string{"Member"}, clearance: tier, caveats: []string{"project:" + string(projects[3*i].ID)}}))
+			w.addPerson(person{roles: []string{"Member"}, clearance: tier}),
+			w.addPerson(person{roles: []string{"Guest Customer"}, clearance: tier, projects: []op.UUID{projects[i].ID, projects[2*i+5].ID}}),
+			w.addPerson(person{roles: []string{"Member"}, clearance: tier, caveats: []string{"project:" + string(projects[3*i].ID)}}))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		who := rapid.SampledFrom(readers).Draw(t, "who")
 		limit := rapid.SampledFrom([]int{1, 3, 200}).Draw(t, "limit")
 		var want []string
 		for _, p := range projects {
-			_, err := w.try(who, "get-project", fields{"projectId": p.ID})
+			_, err := w.call(who, "get-project", fields{"projectId": p.ID})
 			if err == nil {
 				want = append(want, p.Prefix)
 			}
-			if _, listed := w.try(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
+			if _, listed := w.call(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
 				t.Fatalf("%s: get-project returned %v, list-tasks returned %v", p.Name, err, listed)
 			}
 		}
 		if len(who.roles) == 0 {
-			if _, err := w.try(who, "list-projects", fields{}); !fault.HasCode(err, fault.CodeForbidden) {
+			if _, err := w.call(who, "list-projects", fields{}); !fault.HasCode(err, fault.CodeForbidden) {
 				t.Fatalf("caller without a role: got %v, want FORBIDDEN", err)
 			}
 			return
 		}
 		var got []string
-		for _, p := range walk[contract.ProjectSummary](t, w, who, "list-projects", fields{}, limit) {
+		for _, p := range readAllPages[contract.ProjectSummary](t, w, who, "list-projects", fields{}, limit) {
 			got = append(got, p.Prefix)
 		}
 		if !slices.Equal(got, want) {

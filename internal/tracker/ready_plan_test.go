@@ -9,9 +9,9 @@ import (
 	"parapet/internal/op"
 )
 
-// tie adds dependencies to tasks of every tenant, half of them on finished tasks, and
+// addDependenciesAndLeases adds dependencies to tasks of every tenant, half of them on finished tasks, and
 // leases and import items to some.
-func (w *world) tie() {
+func (w *world) addDependenciesAndLeases() {
 	w.t.Helper()
 	w.exec(`
 INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
@@ -37,29 +37,29 @@ SELECT i.tenant_id, i.project_id, i.source_id, 'nowhere-' || i.source_id, 'block
 func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	hub, far := w.task(p, "Hub"), w.task(p, "Far")
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	hub, far := w.createTask(p, "Hub"), w.createTask(p, "Far")
 	w.addDependency(hub, far)
-	w.crowd(p, 100, 20, 4000)
-	w.tie()
-	e := &ear{}
-	w.listening(e)
+	w.addManyTenants(p, 100, 20, 4000)
+	w.addDependenciesAndLeases()
+	e := &queryRecorder{}
+	w.recordQueries(e)
 	wantIndexScan := func(name, part, index string, in fields, op string) {
 		t.Helper()
-		e.heard = nil
-		if _, err := w.try(member, op, in); err != nil {
+		e.queries = nil
+		if _, err := w.call(member, op, in); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		found := false
-		for _, h := range e.heard {
+		for _, h := range e.queries {
 			if !strings.Contains(h.sql, part) {
 				continue
 			}
 			found = true
 			w.wantIndexed(name, h)
 			for _, generic := range []bool{false, true} {
-				plan := w.plan(positional(t, h), generic)
+				plan := w.explain(toPositional(t, h), generic)
 				if !strings.Contains(plan, index) || strings.Contains(plan, "Sort") {
 					t.Errorf("%s (generic plan: %v) does not scan the index %s:\n%s", name, generic, index, plan)
 				}
@@ -89,15 +89,15 @@ func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	wantIndexScan("export", "t.number >", "Index Scan using tasks_number_once on tasks t", fields{"projectId": p.ID, "limit": 50}, "export-items")
 	// All other statements of these operations.
 	for name, in := range map[string]fields{
-		"claim-next-ready": {"projectId": p.ID, "leaseSeconds": 60}, "add-dependency": {"projectId": p.ID, "task": far.Key, "dependsOn": w.task(p, "Third").Key},
+		"claim-next-ready": {"projectId": p.ID, "leaseSeconds": 60}, "add-dependency": {"projectId": p.ID, "task": far.Key, "dependsOn": w.createTask(p, "Third").Key},
 		"export-items": {"projectId": p.ID, "limit": 200},
 		"import-items": {"projectId": p.ID, "items": []fields{{"id": "a", "title": "A", "dependencies": link("b", "blocks")}, {"id": "b", "title": "B"}}},
 	} {
-		e.heard = nil
-		if _, err := w.try(w.manager, name, in); err != nil {
+		e.queries = nil
+		if _, err := w.call(w.manager, name, in); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, h := range e.heard {
+		for _, h := range e.queries {
 			// The tenant check of every request has its own test.
 			if sql := strings.TrimSpace(h.sql); !strings.Contains(sql, "tenant_context") && (strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH RECURSIVE")) && strings.Contains(sql, "projects.") {
 				w.wantIndexed(fmt.Sprint(name, ": ", sql), h)

@@ -15,33 +15,33 @@ import (
 	"parapet/internal/tracker"
 )
 
-// gallery is a world with records of every type in projects of several classifications
+// permissionWorld is a world with records of every type in projects of several classifications
 // and organisations, and with subjects who have different permissions on them.
-type gallery struct {
+type permissionWorld struct {
 	*world
 	projects []op.UUID
 	subjects map[string]*person
-	// asked are the list operations that the test has called.
-	asked map[string]bool
+	// calledLists are the list operations that the test has called.
+	calledLists map[string]bool
 }
 
-// reads are the permissions that the tracker's list operations require.
-var reads = []string{
+// listPermissions are the permissions that the tracker's list operations require.
+var listPermissions = []string{
 	"projects.read", "tasks.read", "initiatives.read", "issues.read", "deliverables.read", "comments.read", "time_entries.read", "runs.read",
 	"delegations.read",
 }
 
-func newGallery(t *testing.T) *gallery {
+func newPermissionWorld(t *testing.T) *permissionWorld {
 	t.Helper()
 	w := newWorld(t)
-	w.role("Reader", append([]string{"delegation.create.own"}, reads...)...)
+	w.addRole("Reader", append([]string{"delegation.create.own"}, listPermissions...)...)
 	own := []string{"delegation.create.own", "project.update.own", "task.update.own", "issue.update.own", "deliverable.update.own", "time_entry.update.own"}
-	for _, permission := range reads {
+	for _, permission := range listPermissions {
 		own = append(own, permission+".own")
-		w.role(permission, permission)
+		w.addRole(permission, permission)
 	}
-	w.role("Own", own...)
-	g := &gallery{world: w, asked: map[string]bool{}, subjects: map[string]*person{"manager": w.manager}}
+	w.addRole("Own", own...)
+	g := &permissionWorld{world: w, calledLists: map[string]bool{}, subjects: map[string]*person{"manager": w.manager}}
 	organisations := []any{w.orgA, w.orgB, nil, w.orgA}
 	for i, tier := range []string{"UNCLASSIFIED", "UNCLASSIFIED", "CONFIDENTIAL", "SECRET"} {
 		s := w.createScene(fmt.Sprintf("P%d", i), tier)
@@ -67,12 +67,12 @@ func newGallery(t *testing.T) *gallery {
 		"delegate with a role already": {roles: []string{"Own"}, clearance: "CONFIDENTIAL", projects: both},
 		"nobody":                       {},
 	} {
-		g.subjects[name] = w.person(p)
+		g.subjects[name] = w.addPerson(p)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 3 {
 		p := person{clearance: []string{"UNCLASSIFIED", "CONFIDENTIAL", "SECRET"}[rnd.IntN(3)]}
-		for _, permission := range reads {
+		for _, permission := range listPermissions {
 			if rnd.IntN(4) > 0 {
 				p.roles = append(p.roles, permission)
 			}
@@ -80,9 +80,9 @@ func newGallery(t *testing.T) *gallery {
 		if rnd.IntN(2) == 0 {
 			p.projects = []op.UUID{g.projects[rnd.IntN(len(g.projects))]}
 		}
-		g.subjects[fmt.Sprintf("drawn %d", i)] = w.person(p)
+		g.subjects[fmt.Sprintf("drawn %d", i)] = w.addPerson(p)
 	}
-	g.spread()
+	g.assignOwners()
 	delegator := g.subjects["reader of two projects"]
 	project := fields{"scope": "PROJECT", "projectId": g.projects[0]}
 	w.createDelegation(delegator, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
@@ -92,8 +92,8 @@ func newGallery(t *testing.T) *gallery {
 	return g
 }
 
-// spread assigns the creators and owners of all records to the subjects in turn.
-func (g *gallery) spread() {
+// assignOwners assigns the creators and owners of all records to the subjects in turn.
+func (g *permissionWorld) assignOwners() {
 	g.t.Helper()
 	var ids []op.UUID
 	for _, name := range slices.Sorted(maps.Keys(g.subjects)) {
@@ -114,9 +114,9 @@ WHERE n.id = r.id`, ids, i)
 	}
 }
 
-// records returns, for the subject, the result of the filter of a type and of the
+// probeRecords returns, for the subject, the result of the filter of a type and of the
 // decisions on its rows.
-func (g *gallery) records(who *person, of, permission string) *tracker.Records {
+func (g *permissionWorld) probeRecords(who *person, of, permission string) *tracker.Records {
 	g.t.Helper()
 	return do[tracker.Records](g.world, who, "probe-records", fields{"type": of, "permission": permission})
 }
@@ -125,7 +125,7 @@ func (g *gallery) records(who *person, of, permission string) *tracker.Records {
 // allows: for read and write permissions, and for .own permissions.
 func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 	t.Parallel()
-	g := newGallery(t)
+	g := newPermissionWorld(t)
 	probe := g.service.ProbeRecords()
 	g.operations[probe.Name] = probe
 	types := map[string]string{
@@ -139,7 +139,7 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 		for permission := range strings.FieldsSeq(permissions) {
 			allowed, denied := 0, 0
 			for name, who := range g.subjects {
-				r := g.records(who, of, permission)
+				r := g.probeRecords(who, of, permission)
 				for _, id := range r.All {
 					filtered, decided := slices.Contains(r.Filtered, id), slices.Contains(r.Decided, id)
 					if filtered != decided {
@@ -163,26 +163,26 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 // or, for types without one, the records that the decision allows.
 func TestLists_AgreeWithSingleReads(t *testing.T) {
 	t.Parallel()
-	g := newGallery(t)
+	g := newPermissionWorld(t)
 	probe := g.service.ProbeRecords()
 	g.operations[probe.Name] = probe
 	admin := g.subjects["admin"]
 	all := map[string][]op.UUID{}
 	for _, of := range []string{"project", "initiative", "issue", "delegation", "run", "task", "deliverable", "comment", "criterion", "time entry"} {
-		all[of] = g.records(admin, of, "tasks.read").All
+		all[of] = g.probeRecords(admin, of, "tasks.read").All
 	}
 	// each calls a list once for every record of another type.
 	each := func(list, of, field string) func(*person) []op.UUID {
 		return func(who *person) []op.UUID {
 			var ids []op.UUID
 			for _, id := range all[of] {
-				ids = append(ids, g.listed(who, list, fields{field: id})...)
+				ids = append(ids, g.listIDs(who, list, fields{field: id})...)
 			}
 			return ids
 		}
 	}
 	anywhere := func(list string) func(*person) []op.UUID {
-		return func(who *person) []op.UUID { return g.listed(who, list, fields{}) }
+		return func(who *person) []op.UUID { return g.listIDs(who, list, fields{}) }
 	}
 	get := func(name, field string) func(*person, op.UUID) bool {
 		return func(who *person, id op.UUID) bool { return g.isAllowed(who, name, fields{field: id}) }
@@ -212,7 +212,7 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 	for _, of := range types {
 		shown, hidden := 0, 0
 		for name, who := range g.subjects {
-			list, decided := of.list(who), g.records(who, of.name, of.permission).Decided
+			list, decided := of.list(who), g.probeRecords(who, of.name, of.permission).Decided
 			for _, id := range all[of.name] {
 				can := slices.Contains(decided, id)
 				if listed := slices.Contains(list, id); listed != can {
@@ -239,7 +239,7 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 			if found := g.isAllowed(who, "find-project", fields{"hint": p}); found != can {
 				t.Errorf("%s: find-project allows: %t, get-project allows: %t", name, found, can)
 			}
-			if listed := len(g.listed(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
+			if listed := len(g.listIDs(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
 				t.Errorf("%s: list-custom-fields allows: %t, get-project allows: %t", name, listed, can)
 			}
 		}
@@ -251,22 +251,22 @@ func TestLists_AgreeWithSingleReads(t *testing.T) {
 	}
 	// These lists authorize their parent record, or redact hidden records.
 	for _, name := range []string{"list-stages", "list-dependencies", "list-decision-requests", "list-epic-children"} {
-		g.asked[name] = true
+		g.calledLists[name] = true
 	}
 	for name := range g.operations {
-		if strings.HasPrefix(name, "list-") && !g.asked[name] {
+		if strings.HasPrefix(name, "list-") && !g.calledLists[name] {
 			t.Errorf("the test does not compare %s", name)
 		}
 	}
 }
 
-// listed returns the ids that a list operation returns; nil if the caller may not call
+// listIDs returns the ids that a list operation returns; nil if the caller may not call
 // it.
-func (g *gallery) listed(who *person, name string, in fields) []op.UUID {
+func (g *permissionWorld) listIDs(who *person, name string, in fields) []op.UUID {
 	g.t.Helper()
-	g.asked[name] = true
+	g.calledLists[name] = true
 	in["limit"] = 200
-	out, err := g.try(who, name, in)
+	out, err := g.call(who, name, in)
 	if fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
 		return nil
 	}

@@ -16,22 +16,22 @@ import (
 func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon := w.initiative("Moon")
-	p := w.project("Apollo", fields{"initiativeId": moon.ID})
+	moon := w.createInitiative("Moon")
+	p := w.createProject("Apollo", fields{"initiativeId": moon.ID})
 	issue := w.createIssueIn(p, "Leak")
 	promoted := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
-	agent := w.robot()
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "IN_PROGRESS"})
-	task := w.task(p, "Land", fields{"assignee": agent.id})
+	agent := w.addAgent()
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "IN_PROGRESS"})
+	task := w.createTask(p, "Land", fields{"assignee": agent.id})
 	deliverable := w.createDeliverableIn(p, fields{"taskId": task.ID})
 	criterion := do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "taskId": task.ID, "text": "It works."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": "Hm."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": issue.ID, "body": "Hm."})
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"taskId": task.ID, "minutes": 5, "date": "2026-01-05"})
 	spent := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"issueId": issue.ID, "minutes": 5, "date": "2026-01-05"})
-	run := w.runs(fields{"taskId": task.ID})[0]
-	delegation := w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
-	w.bind(p.ID, "/src/apollo")
+	run := w.listRuns(fields{"taskId": task.ID})[0]
+	delegation := w.createDelegation(w.manager, w.addPerson(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
+	w.bindRepo(p.ID, "/src/apollo")
 	at := func(more fields) fields { return merge(fields{"projectId": p.ID}, more) }
 	taskRef, issueRef, initiativeRef := []string{string(task.ID), task.Key}, []string{string(issue.ID), issue.Key}, []string{string(moon.ID)}
 	promotedRef := []string{string(promoted.ID), promoted.Key}
@@ -76,10 +76,10 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		{"runs.read", "tasks.read", "get-run", fields{"runId": run.ID}, taskRef},
 	} {
 		role := "Reference " + string(rune('A'+i))
-		w.role(role, strings.Fields(r.grants)...)
-		w.role(role+"+", append(strings.Fields(r.grants), r.lacks)...)
+		w.addRole(role, strings.Fields(r.grants)...)
+		w.addRole(role+"+", append(strings.Fields(r.grants), r.lacks)...)
 		show := func(role string) string {
-			out, err := w.try(w.person(person{roles: []string{role}}), r.name, r.in)
+			out, err := w.call(w.addPerson(person{roles: []string{role}}), r.name, r.in)
 			if err != nil {
 				t.Fatalf("%s with %s: %v", r.name, role, err)
 			}
@@ -99,8 +99,8 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 			t.Errorf("%s with %s: the response does not contain %s: %.400s", r.name, r.lacks, r.ids[0], with)
 		}
 		// Redacted fields are still present.
-		if r.name != "workspace" && len(missing(with, without)) > 0 {
-			t.Errorf("%s without %s: the response lacks the fields %v", r.name, r.lacks, missing(with, without))
+		if r.name != "workspace" && len(missingFields(with, without)) > 0 {
+			t.Errorf("%s without %s: the response lacks the fields %v", r.name, r.lacks, missingFields(with, without))
 		}
 	}
 	// Only the response is redacted, not the event.
@@ -111,8 +111,8 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 	}
 }
 
-// missing returns the JSON field names in text of that are not in text in.
-func missing(of, in string) []string {
+// missingFields returns the JSON field names in text of that are not in text in.
+func missingFields(of, in string) []string {
 	names := func(text string) map[string]bool {
 		found := map[string]bool{}
 		for part := range strings.SplitSeq(text, `":`) {

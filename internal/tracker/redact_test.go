@@ -16,11 +16,11 @@ import (
 func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	secret := w.initiative("Secret", fields{"classification": "SECRET"})
-	p := w.project("Apollo", fields{"initiativeId": secret.ID, "prefix": "APO"})
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": secret.ID, "status": "IN_PROGRESS"})
-	w.bind(p.ID, "/src/apollo")
-	uncleared := w.person(person{roles: []string{"Project Manager"}})
+	secret := w.createInitiative("Secret", fields{"classification": "SECRET"})
+	p := w.createProject("Apollo", fields{"initiativeId": secret.ID, "prefix": "APO"})
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": secret.ID, "status": "IN_PROGRESS"})
+	w.bindRepo(p.ID, "/src/apollo")
+	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
 	at, task := fields{"projectId": p.ID}, fields{"projectId": p.ID, "task": epic.Key}
 	opaque := do[contract.Project](w, uncleared, "get-project", at).InitiativeID
 	if opaque == "" || opaque == secret.ID {
@@ -38,7 +38,7 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 		{"get-task", task, true}, {"list-tasks", at, true}, {"update-task", merge(fields{"title": "Epic"}, task), true},
 		{"update-task", merge(fields{"title": "Epos"}, task), true}, {"export-items", at, false},
 	} {
-		out, err := w.try(uncleared, r.name, r.in)
+		out, err := w.call(uncleared, r.name, r.in)
 		if err != nil {
 			t.Errorf("%s: %v", r.name, err)
 			continue
@@ -73,7 +73,7 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	do[contract.Project](w, w.manager, "update-project", merge(fields{"initiativeId": nil}, at))
 	do[contract.Project](w, w.manager, "update-project", merge(fields{"initiativeId": secret.ID}, at))
 	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": secret.ID})
-	w.wantNowhere(secret.ID, "initiative")
+	w.wantIDHidden(secret.ID, "initiative")
 }
 
 // Audit entries and events of a task do not contain the ids of its dependency and its epic in a
@@ -81,10 +81,10 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
-	hidden := w.task(secret, "Hidden")
-	hiddenEpic := w.task(secret, "Epic", fields{"issueType": "EPIC"})
-	waits := w.task(open, "Waits", fields{"epicId": hiddenEpic.ID})
+	open, secret := w.createProject("Open"), w.createProject("Secret", fields{"classification": "SECRET"})
+	hidden := w.createTask(secret, "Hidden")
+	hiddenEpic := w.createTask(secret, "Epic", fields{"issueType": "EPIC"})
+	waits := w.createTask(open, "Waits", fields{"epicId": hiddenEpic.ID})
 	of := fields{"projectId": open.ID, "task": waits.Key}
 	do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of))
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": hidden.ID}, of))
@@ -98,16 +98,16 @@ func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 		string(secret.ID), string(hidden.ID), string(hiddenEpic.ID)); n != 0 {
 		t.Errorf("got %d events of SECRET records with another classification, want 0", n)
 	}
-	w.wantNowhere(hidden.ID, "task")
-	w.wantNowhere(hiddenEpic.ID, "task")
-	uncleared := w.person(person{roles: []string{"Project Manager"}})
-	if f := w.refused(fault.CodeValidation, uncleared, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of)); strings.Contains(f.Error(), hidden.Key) {
+	w.wantIDHidden(hidden.ID, "task")
+	w.wantIDHidden(hiddenEpic.ID, "task")
+	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
+	if f := w.wantError(fault.CodeValidation, uncleared, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of)); strings.Contains(f.Error(), hidden.Key) {
 		t.Errorf("got %v", f)
 	}
 }
 
-// wantNowhere checks that the id is not in audit entries and events of other records.
-func (w *world) wantNowhere(id op.UUID, noun string) {
+// wantIDHidden checks that the id is not in audit entries and events of other records.
+func (w *world) wantIDHidden(id op.UUID, noun string) {
 	w.t.Helper()
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%' || $1 || '%' AND resource_id <> $1 AND classification = 'UNCLASSIFIED'`, string(id)); n != 0 {
 		w.t.Errorf("got %d audit entries of other records with the hidden %s, want 0", n, noun)

@@ -17,8 +17,8 @@ import (
 func TestSearchTasks_FindsWordsAndParts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini")
-	member := w.person(person{roles: []string{"Member"}})
+	p, other := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	for title, description := range map[string]string{
 		"Configuration is read twice":        "The loader opens config.yaml in v1.2.3 of foo-bar.",
 		"Deployment fails on Mondays":        "Nobody knows why.",
@@ -27,9 +27,9 @@ func TestSearchTasks_FindsWordsAndParts(t *testing.T) {
 		"План полёта":                        "计划 飞行",
 		"Plain":                              strings.Repeat("lorem ", 2000) + strings.Repeat("y", 3000),
 	} {
-		w.task(p, title, fields{"description": description})
+		w.createTask(p, title, fields{"description": description})
 	}
-	w.task(other, "Configuration elsewhere")
+	w.createTask(other, "Configuration elsewhere")
 	all := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID})
 	names := map[string]string{}
 	for _, item := range all.Items {
@@ -94,7 +94,7 @@ func TestSearchTasks_FindsWordsAndParts(t *testing.T) {
 func TestSearchIndex_AcceptsLongestTexts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	var wide, pairs strings.Builder
 	for i := range 50000 {
 		wide.WriteRune(rune(0x20000 + i))
@@ -105,14 +105,14 @@ func TestSearchIndex_AcceptsLongestTexts(t *testing.T) {
 		pairs.WriteString("😀 ")
 	}
 	for i, text := range []string{wide.String(), pairs.String(), strings.Repeat("x", 100000), strings.Repeat("\U0001F600", 100000)} {
-		w.task(p, strings.Repeat("\U0001F680 ", 250)[:1000], fields{"description": text})
-		w.task(p, fmt.Sprint("Long ", i), fields{"description": text})
+		w.createTask(p, strings.Repeat("\U0001F680 ", 250)[:1000], fields{"description": text})
+		w.createTask(p, fmt.Sprint("Long ", i), fields{"description": text})
 	}
 }
 
-// lookUp calls the search function as the tracker's role. setting is the tenant of the
+// callSearchFunction calls the search function as the tracker's role. setting is the tenant of the
 // transaction.
-func (w *world) lookUp(setting string, tenant, project any, query string) ([]op.UUID, error) {
+func (w *world) callSearchFunction(setting string, tenant, project any, query string) ([]op.UUID, error) {
 	w.t.Helper()
 	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), setting, nil)
 	if err != nil {
@@ -127,9 +127,9 @@ func (w *world) lookUp(setting string, tenant, project any, query string) ([]op.
 func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	mine := w.task(p, "Needle")
-	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	p := w.createProject("Apollo")
+	mine := w.createTask(p, "Needle")
+	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
 	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
 	hidden := do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
 	scope := func(tenant op.UUID) string { return string(tenant[28:]) }
@@ -158,7 +158,7 @@ func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 		{"empty query in another tenant's project", w.acme, w.acme, theirs.ID, "", nil},
 		{"empty query in own project", w.acme, w.acme, p.ID, "", []op.UUID{mine.ID}},
 	} {
-		got, err := w.lookUp(string(c.setting), c.tenant, c.project, c.query)
+		got, err := w.callSearchFunction(string(c.setting), c.tenant, c.project, c.query)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v %v, want %v", c.note, got, err, c.want)
 		}
@@ -171,7 +171,7 @@ func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 	w.exec(`INSERT INTO projects.statuses (tenant_id, project_id, name, category, position) VALUES ($1, $2, 'TODO', 'TODO', 1)`, alike, p.ID)
 	w.exec(`INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
 		VALUES ($1, $2, $3, 1, 'Needle', 'TODO', 'TODO', 'TASK', 'LOW', $1, now(), now())`, alike, w.globex, p.ID)
-	if got, err := w.lookUp(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{mine.ID}) {
+	if got, err := w.callSearchFunction(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{mine.ID}) {
 		t.Errorf("tenant with an equal id ending: got %v %v", got, err)
 	}
 }
@@ -181,9 +181,9 @@ func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 func TestSearchFunction_ResistsNameShadowing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Needle")
-	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	p := w.createProject("Apollo")
+	w.createTask(p, "Needle")
+	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
 	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
 	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
 	// The worst case: a role that may create temporary objects.
@@ -241,8 +241,8 @@ func TestSearchFunction_ResistsNameShadowing(t *testing.T) {
 func TestSearchFunction_CostIsIndependentOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Needle in it")
+	p := w.createProject("Apollo")
+	w.createTask(p, "Needle in it")
 	pages := func() (terms int) {
 		w.t.Helper()
 		tx, err := w.owner.Begin(context.Background(), string(w.acme), nil)
@@ -277,7 +277,7 @@ func TestSearchFunction_CostIsIndependentOfOtherTenants(t *testing.T) {
 	w.exec(`VACUUM ANALYZE projects.search_terms`)
 	pages()
 	few := pages()
-	w.crowd(p, 60, 20, 0)
+	w.addManyTenants(p, 60, 20, 0)
 	w.exec(`VACUUM ANALYZE projects.search_terms`)
 	pages()
 	many := pages()

@@ -11,8 +11,8 @@ import (
 func TestRenameStatuses_TasksFollow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	todo, doing := w.task(p, "Land"), w.task(p, "Orbit", fields{"status": "IN_PROGRESS"})
+	p := w.createProject("Apollo")
+	todo, doing := w.createTask(p, "Land"), w.createTask(p, "Orbit", fields{"status": "IN_PROGRESS"})
 	rename := func(more fields, renames ...string) *contract.Project {
 		var list []fields
 		for i := 0; i < len(renames); i += 2 {
@@ -31,14 +31,14 @@ func TestRenameStatuses_TasksFollow(t *testing.T) {
 	if s := status(doing); s != "Doing IN_PROGRESS" {
 		t.Errorf("status of the task: got %s", s)
 	}
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	// Changing the case of a name is a rename; renaming to the same name is no change.
 	rename(nil, "Doing", "DOING")
 	rename(nil, "DOING", "DOING")
 	if s := status(doing); s != "DOING IN_PROGRESS" {
 		t.Errorf("status of the task: got %s", s)
 	}
-	w.wantTrail(2, "project.updated", contract.EventProjectUpdated, p.ID)
+	w.wantAuditAndEvents(2, "project.updated", contract.EventProjectUpdated, p.ID)
 	// Renames apply simultaneously: names can be swapped, and one rename can reuse a freed name.
 	rename(nil, "TODO", "DOING", "DOING", "TODO")
 	if a, b := status(todo), status(doing); a != "DOING TODO" || b != "TODO IN_PROGRESS" {
@@ -62,12 +62,12 @@ func TestRenameStatuses_TasksFollow(t *testing.T) {
 		"renameStatuses.0.to":   {{"from": "Fresh", "to": " x"}},
 		"renameStatuses":        {{"from": "Fresh", "to": "done"}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": list}); f.Field != field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": list}); f.Field != field {
 			t.Errorf("%v: got an error for field %q, want %q", list, f.Field, field)
 		}
 	}
 	// Statuses that use the old name would delete the renamed status, which tasks still have.
-	w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": []fields{{"from": "Fresh", "to": "Newer"}},
+	w.wantError(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": []fields{{"from": "Fresh", "to": "Newer"}},
 		"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}})
 	if s := status(todo); s != "Fresh TODO" {
 		t.Errorf("status after a rejected update: got %s", s)

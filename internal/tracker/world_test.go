@@ -65,23 +65,23 @@ type world struct {
 	people map[op.UUID]*person
 	// principals caches each person's principal, unless it is nil.
 	principals map[op.UUID]*principal.Principal
-	// roles are the roles added with role, in addition to those of the policies.
+	// roles are the roles added with addRole, in addition to those of the policies.
 	roles map[string][]string
-	// deps are the module's dependencies; remake creates the module again.
+	// deps are the module's dependencies; rebindOperations creates the module again.
 	deps tracker.Deps
 	// fixedTime is the time of the world's clock; zero means the system time.
 	fixedTime time.Time
 }
 
-// role adds a role to every tenant. Call it before the first person is created.
-func (w *world) role(name string, grants ...string) {
+// addRole adds a role to every tenant. Call it before the first person is created.
+func (w *world) addRole(name string, grants ...string) {
 	if w.roles == nil {
 		w.roles = map[string][]string{}
 	}
 	w.roles[name] = grants
 }
 
-// Now implements clock.Clock: the system time, or the time set with at.
+// Now implements clock.Clock: the system time, or the time set with setTime.
 func (w *world) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,8 +91,8 @@ func (w *world) Now() time.Time {
 	return w.fixedTime
 }
 
-// at sets the world's clock.
-func (w *world) at(now time.Time) {
+// setTime sets the world's clock.
+func (w *world) setTime(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fixedTime = now.UTC().Truncate(time.Microsecond)
@@ -119,13 +119,13 @@ func newWorldOf(t testing.TB, conns int32) *world {
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	w.deps = tracker.Deps{Executor: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}
-	w.remake()
-	w.manager = w.person(person{roles: []string{"Project Manager"}, clearance: "SECRET"})
+	w.rebindOperations()
+	w.manager = w.addPerson(person{roles: []string{"Project Manager"}, clearance: "SECRET"})
 	return w
 }
 
-// remake creates the module from w.deps and binds its operations.
-func (w *world) remake() {
+// rebindOperations creates the module from w.deps and binds its operations.
+func (w *world) rebindOperations() {
 	w.service = tracker.New(w.deps)
 	for _, b := range w.service.Operations() {
 		w.operations[b.Name] = b
@@ -148,8 +148,8 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// person adds a member, by default of acme and its first organisation.
-func (w *world) person(p person) *person {
+// addPerson adds a member, by default of acme and its first organisation.
+func (w *world) addPerson(p person) *person {
 	w.t.Helper()
 	p.id = uid.New()
 	if p.tenant == "" {
@@ -286,8 +286,8 @@ func (w *world) OrganisationExists(ctx context.Context, tenant, organisation op.
 // fields is the input of an operation by JSON field name.
 type fields map[string]any
 
-// try calls an operation with input that is validated as in an HTTP request.
-func (w *world) try(who *person, name string, in fields) (any, error) {
+// call calls an operation with input that is validated as in an HTTP request.
+func (w *world) call(who *person, name string, in fields) (any, error) {
 	o, ok := w.operations[name]
 	if !ok {
 		return nil, fmt.Errorf("no operation %s", name)
@@ -317,11 +317,11 @@ func (w *world) try(who *person, name string, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.Call(w.as(who), typed)
+	return o.Call(w.requestContext(who), typed)
 }
 
-// as returns the context of a request by the person.
-func (w *world) as(who *person) context.Context {
+// requestContext returns the context of a request by the person.
+func (w *world) requestContext(who *person) context.Context {
 	ctx := op.WithRequest(context.Background(), op.Request{ID: string(uid.Random())})
 	w.mu.Lock()
 	cached := w.principals[who.id]
@@ -345,7 +345,7 @@ func (w *world) as(who *person) context.Context {
 // do calls an operation that must succeed and returns its output.
 func do[Out any](w *world, who *person, name string, in fields) *Out {
 	w.t.Helper()
-	out, err := w.try(who, name, in)
+	out, err := w.call(who, name, in)
 	if err != nil {
 		w.t.Fatalf("%s %.300s: %v", name, fmt.Sprint(in), err)
 	}
@@ -356,11 +356,11 @@ func do[Out any](w *world, who *person, name string, in fields) *Out {
 	return typed
 }
 
-// refused calls an operation that must return an error with this code, and returns the
+// wantError calls an operation that must return an error with this code, and returns the
 // error.
-func (w *world) refused(code fault.Code, who *person, name string, in fields) *fault.Error {
+func (w *world) wantError(code fault.Code, who *person, name string, in fields) *fault.Error {
 	w.t.Helper()
-	_, err := w.try(who, name, in)
+	_, err := w.call(who, name, in)
 	if !fault.HasCode(err, code) {
 		w.t.Errorf("%s %v: got %v, want %s", name, in, err, code)
 		return &fault.Error{}
@@ -368,12 +368,12 @@ func (w *world) refused(code fault.Code, who *person, name string, in fields) *f
 	return fault.From(err)
 }
 
-func (w *world) project(name string, more ...fields) *contract.Project {
+func (w *world) createProject(name string, more ...fields) *contract.Project {
 	w.t.Helper()
 	return do[contract.Project](w, w.manager, "create-project", merge(fields{"name": name, "startDate": "2027-01-04"}, more...))
 }
 
-func (w *world) task(p *contract.Project, title string, more ...fields) *contract.Task {
+func (w *world) createTask(p *contract.Project, title string, more ...fields) *contract.Task {
 	w.t.Helper()
 	// Many tests use similar titles, so the duplicate check is skipped.
 	return do[contract.Task](w, w.manager, "create-task", merge(fields{"projectId": p.ID, "title": title, "allowDuplicate": true}, more...))
@@ -388,17 +388,17 @@ func merge(in fields, more ...fields) fields {
 	return in
 }
 
-// trail returns the number of audit entries and of events of one type about a
+// countAuditAndEvents returns the number of audit entries and of events of one type about a
 // resource.
-func (w *world) trail(action, event string, id op.UUID) (int, int) {
+func (w *world) countAuditAndEvents(action, event string, id op.UUID) (int, int) {
 	w.t.Helper()
 	return w.count(`SELECT count(*) FROM audit.entries WHERE action = $1 AND resource_id = $2`, action, string(id)),
 		w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2`, event, string(id))
 }
 
-func (w *world) wantTrail(times int, action, event string, id op.UUID) {
+func (w *world) wantAuditAndEvents(times int, action, event string, id op.UUID) {
 	w.t.Helper()
-	if entries, events := w.trail(action, event, id); entries != times || events != times {
+	if entries, events := w.countAuditAndEvents(action, event, id); entries != times || events != times {
 		w.t.Errorf("%s: got %d audit entries and %d events, want %d of each", action, entries, events, times)
 	}
 }
