@@ -89,11 +89,11 @@ func TestImportItems_InvalidItemsFailIndividually(t *testing.T) {
 			want = contract.OutcomeCreated
 		}
 		if r.Index != i || r.Outcome != want || (want == contract.OutcomeFailed) != (r.Reason != "") {
-			t.Errorf("item %d: %+v", i, r)
+			t.Errorf("item %d: got result %+v", i, r)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 2 {
-		t.Errorf("%d tasks", n)
+		t.Errorf("got %d tasks, want 2", n)
 	}
 }
 
@@ -157,10 +157,10 @@ func TestImportItems_ConcurrentImportsCreateNoDuplicates(t *testing.T) {
 	}
 	all.Wait()
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 200 {
-		t.Errorf("%d tasks, want 200", n)
+		t.Errorf("got %d tasks, want 200", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.created'`); n != 200 {
-		t.Errorf("%d audit entries, want 200", n)
+		t.Errorf("got %d audit entries, want 200", n)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestImportItems_FullBatchesWithinTimeLimit(t *testing.T) {
 	took := time.Since(started)
 	t.Logf("%d items in %s", batches*contract.MaxImportItems, took)
 	if took > 30*time.Second {
-		t.Errorf("%d items took %s", batches*contract.MaxImportItems, took)
+		t.Errorf("importing %d items took %s, want at most 30s", batches*contract.MaxImportItems, took)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks t JOIN projects.tasks e ON e.tenant_id = t.tenant_id AND e.id = t.epic_id WHERE e.issue_type = 'EPIC'`); n < 400 {
 		t.Errorf("got %d children with an epic, want at least 400", n)

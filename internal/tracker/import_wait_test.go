@@ -24,10 +24,10 @@ func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 	}
 	a := w.importedTask(p, first.Results[0])
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-2" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
 	if got := w.queueKeys(w.manager, p, "ready"); got != "APO-3 APO-5" {
-		t.Errorf("ready: %s", got)
+		t.Errorf("ready set: got %q", got)
 	}
 	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, a.ID)
 	second := w.importItems(p, fields{"id": "later", "title": "Later"})
@@ -36,7 +36,7 @@ func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 	}
 	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, a.ID)
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-2, by APO-6" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
 	// A changed item replaces its dependencies. A dependency that a user removed stays removed
 	// while its item is unchanged.
@@ -47,11 +47,11 @@ func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 	}
 	// The removed dependency breaks the cycle, so the link that would have closed it is applied.
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-6, blocks APO-3" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
 	b := w.importedTask(p, first.Results[1])
 	if got := w.dependencyKeys(w.manager, b); got != "" {
-		t.Errorf("B: %s", got)
+		t.Errorf("dependencies of B: got %q", got)
 	}
 }
 
@@ -66,6 +66,6 @@ func TestImportItems_AddsDependenciesOnlyToTasksTheCallerMayUpdate(t *testing.T)
 		t.Errorf("got %+v", out)
 	}
 	if got := w.dependencyKeys(w.manager, w.importedTask(p, first.Results[0])); got != "" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
 }

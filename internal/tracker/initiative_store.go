@@ -28,9 +28,9 @@ var initiativeColumns = initiativeType.Columns()
 
 func initiativeConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"initiatives_dates_in_order": fault.Validation("endDate", "The endDate cannot be before the startDate."),
-		"projects_initiative":        fault.Conflict("A project was added to the initiative at the same time. Try again."),
-		"tasks_initiative":           fault.Conflict("An epic was tagged with the initiative at the same time. Try again."),
+		"initiatives_dates_in_order": fault.Validation("endDate", "endDate cannot be before startDate."),
+		"projects_initiative":        fault.Conflict("A project was added to the initiative concurrently. Try again."),
+		"tasks_initiative":           fault.Conflict("An epic was tagged with the initiative concurrently. Try again."),
 	}
 }
 

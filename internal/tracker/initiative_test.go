@@ -71,7 +71,7 @@ func TestUpdateInitiative_ChangesOnlyGivenFields(t *testing.T) {
 	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "status": "ON_HOLD"})
 	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","name"]'`, contract.EventInitiativeUpdated); n != 1 {
-		t.Error("the event does not name the changed fields")
+		t.Error("the event payload does not list the changed fields")
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": nil}, "status": {"status": "DONE"}, "startDate": {"startDate": nil}, "endDate": {"endDate": "2026-01-01"},

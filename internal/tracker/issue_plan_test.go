@@ -9,8 +9,8 @@ import (
 	"parapet/internal/op"
 )
 
-// addIssuesAndTimeEntries fills the tables with issues, comments and time entries of the crowd's
-// tenants; acme's project has more of each than any other.
+// addIssuesAndTimeEntries adds issues, comments and time entries to the projects of every
+// tenant: own issues to acme's project p and each issues to every other project.
 //
 //nolint:dupword // SQL
 func (w *world) addIssuesAndTimeEntries(p *contract.Project, each, own int) {

@@ -29,7 +29,7 @@ var issueColumns = issueType.Columns()
 func issueConstraints() postgres.Constraints {
 	return postgres.Constraints{
 		"issues_of_project":    fault.NotFound("project"),
-		"issues_promoted_task": fault.Conflict("The task was deleted at the same time. Try again."),
+		"issues_promoted_task": fault.Conflict("The task was deleted concurrently. Try again."),
 	}
 }
 

@@ -82,7 +82,7 @@ func (s *Service) resolveLeaseHolder(ctx context.Context, c *executor.Call, in *
 		err := s.checkAssignable(ctx, c, "assignee", c.Actor.UserID, project.Classification)
 		if f := fault.From(err); fault.HasCode(err, fault.CodeValidation) {
 			// A validation error names a request field; here the caller is not assignable.
-			err = fault.ForbiddenBecause("You cannot claim tasks of this project, because you cannot be assigned to them.  " + f.Message).WithReason(f.Reason).WithReasons(f.Reasons)
+			err = fault.ForbiddenBecause("You cannot claim tasks of this project, because you cannot be assigned to them. " + f.Message).WithReason(f.Reason).WithReasons(f.Reasons)
 		}
 		return c.Actor.UserID, err
 	}

@@ -305,7 +305,7 @@ func (r *projectRow) validate() error {
 		return fault.Validation("name", "The field name is required and cannot be blank.")
 	}
 	if r.EndDate != nil && *r.EndDate < r.StartDate {
-		return fault.Validation("endDate", "The endDate cannot be before the startDate.")
+		return fault.Validation("endDate", "endDate cannot be before startDate.")
 	}
 	seen := map[float64]bool{}
 	for i, p := range r.StoryPoints {

@@ -32,9 +32,9 @@ func projectConstraints() postgres.Constraints {
 	return postgres.Constraints{
 		"projects_prefix_once":       fault.Conflict("Another project of the tenant has this prefix."),
 		"projects_issue_prefix_once": fault.Conflict("Another project of the tenant has this issue prefix."),
-		"projects_dates_in_order":    fault.Validation("endDate", "The endDate cannot be before the startDate."),
+		"projects_dates_in_order":    fault.Validation("endDate", "endDate cannot be before startDate."),
 		"tasks_status_of_project":    fault.Conflict("Tasks still use a status that would be deleted. Move them to another status first."),
-		"tasks_epic":                 fault.Conflict("A task of another project was added to an epic of this project at the same time. Try again."),
+		"tasks_epic":                 fault.Conflict("A task of another project was added to an epic of this project concurrently. Try again."),
 	}
 }
 

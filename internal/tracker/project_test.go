@@ -100,7 +100,7 @@ func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 	}
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","prefix"]'`, contract.EventProjectUpdated); n != 1 {
-		t.Error("the event does not name the changed fields")
+		t.Error("the event payload does not list the changed fields")
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "status": "COMPLETED"})
 	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)

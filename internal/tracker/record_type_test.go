@@ -65,7 +65,7 @@ func newPermissionWorld(t *testing.T) *permissionWorld {
 		"delegate":                     {clearance: "CONFIDENTIAL"},
 		"delegate of an owner":         {clearance: "CONFIDENTIAL"},
 		"delegate with a role already": {roles: []string{"Own"}, clearance: "CONFIDENTIAL", projects: both},
-		"nobody":                       {},
+		"no permissions":               {},
 	} {
 		g.subjects[name] = w.addPerson(p)
 	}

@@ -17,7 +17,7 @@ const lockPipelineSQL = loadProjectSQL + ` FOR NO KEY UPDATE OF p`
 
 func stageConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"stages_dates_in_order": fault.Validation("endDate", "The endDate cannot be before the startDate."),
+		"stages_dates_in_order": fault.Validation("endDate", "endDate cannot be before startDate."),
 		"gates_stage_once":      fault.Conflict("The stage already has a gate. Update that gate, or delete it first."),
 	}
 }

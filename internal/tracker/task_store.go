@@ -44,9 +44,9 @@ var epicProjectColumns = authz.NewColumns(map[string]authz.Column{
 
 func taskConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"tasks_status_of_project":       fault.Conflict("The project's statuses changed at the same time. Try again."),
-		"tasks_epic":                    fault.Conflict("The task is an epic with children, or its epic was deleted at the same time."),
-		"tasks_parent_in_project":       fault.Conflict("The task has sub-tasks, or its parent was deleted at the same time."),
+		"tasks_status_of_project":       fault.Conflict("The project's statuses changed concurrently. Try again."),
+		"tasks_epic":                    fault.Conflict("The task is an epic with children, or its epic was deleted concurrently."),
+		"tasks_parent_in_project":       fault.Conflict("The task has sub-tasks, or its parent was deleted concurrently."),
 		"tasks_epic_stands_alone":       fault.Validation("issueType", "An epic cannot belong to another epic or be a sub-task."),
 		"tasks_of_project":              fault.NotFound("project"),
 		"tasks_parent_is_another":       fault.Validation("parentTaskId", "A task cannot be its own sub-task."),

@@ -17,7 +17,7 @@ import (
 // day and id of the page's last entry.
 func (s *Service) listTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) (*contract.TimeEntryPage, error) {
 	if in.From != "" && in.To != "" && in.To < in.From {
-		return nil, fault.Validation("to", "The field to cannot be before from.")
+		return nil, fault.Validation("to", "to cannot be before from.")
 	}
 	cursor, err := op.ReadCursor(in.Cursor, contract.ListTimeEntries.Name, c.Tenant, 2)
 	if err != nil {
