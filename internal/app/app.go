@@ -185,7 +185,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 	}
 	if slices.Contains(a.cfg.Modules, contracttracker.Module) {
 		a.tracker = tracker.New(tracker.Deps{
-			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notices: a.notifications,
+			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notifications: a.notifications,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
 			Agent: a.agentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})

@@ -22,17 +22,17 @@ type scene struct {
 // createScene creates one record of each type with the classification.
 func (w *world) createScene(name, classification string) scene {
 	w.t.Helper()
-	p := w.project(name, fields{"classification": classification})
-	stage := w.stage(p.ID, "Design").ID
+	p := w.createProject(name, fields{"classification": classification})
+	stage := w.createStage(p.ID, "Design").ID
 	s := scene{
-		project: p.ID, task: w.task(p, "Land").ID,
-		initiative: w.initiative(name, fields{"classification": classification}).ID,
+		project: p.ID, task: w.createTask(p, "Land").ID,
+		initiative: w.createInitiative(name, fields{"classification": classification}).ID,
 		stage:      stage, gate: w.createGateAfter(p.ID, stage, "Review").ID,
-		repo: w.bind(p.ID, "/src/"+name).ID,
+		repo: w.bindRepo(p.ID, "/src/"+name).ID,
 	}
 	w.addDeliverables(p, &s)
 	w.addIssue(p, &s)
-	delegate := w.person(person{})
+	delegate := w.addPerson(person{})
 	s.delegate = delegate.id
 	s.delegation = w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID}).ID
 	w.addDecision(p, &s)
@@ -95,12 +95,12 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	readable, secret, missing := w.createScene("Apollo", "UNCLASSIFIED"), w.createScene("Secret", "SECRET"), sceneWithID(w.acme)
-	withoutRole := w.person(person{})
-	otherProject := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.project("Gemini"))}})
-	otherTenant := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
-	uncleared := w.person(person{roles: []string{"Project Manager"}})
-	readOnly := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}})
-	unknownCaveat := w.person(person{roles: []string{"Project Manager"}, caveats: []string{"moon-phase:full"}})
+	withoutRole := w.addPerson(person{})
+	otherProject := w.addPerson(person{roles: []string{"Project Manager"}, projects: []op.UUID{uidOf(w.createProject("Gemini"))}})
+	otherTenant := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
+	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
+	readOnly := w.addPerson(person{roles: []string{"Project Manager"}, caveats: []string{"read-only"}})
+	unknownCaveat := w.addPerson(person{roles: []string{"Project Manager"}, caveats: []string{"moon-phase:full"}})
 	before := w.countRecords()
 
 	for name, o := range w.operations {
@@ -114,16 +114,16 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 		}
 		permission := o.Grant
 		for _, who := range []*person{withoutRole, unknownCaveat} {
-			if f := w.refused(fault.CodeForbidden, who, name, in); f.Permission != permission {
+			if f := w.wantError(fault.CodeForbidden, who, name, in); f.Permission != permission {
 				t.Errorf("%s: got permission %q, want %q", name, f.Permission, permission)
 			}
 		}
 		if o.Effect.Changes() {
-			w.refused(fault.CodeForbidden, readOnly, name, in)
+			w.wantError(fault.CodeForbidden, readOnly, name, in)
 		}
 		switch name {
 		case "create-project", "create-initiative":
-			w.refused(fault.CodeForbidden, otherProject, name, in)
+			w.wantError(fault.CodeForbidden, otherProject, name, in)
 			continue
 		case "list-projects":
 			if got := do[op.Page[contract.ProjectSummary]](w, otherTenant, name, in); len(got.Items) != 0 {
@@ -158,17 +158,17 @@ func TestOperations_DeniedWithoutPermission(t *testing.T) {
 			}
 			continue
 		case "find-project", "initiative", "list-epic-children":
-			w.refused(fault.CodeNotFound, otherProject, name, in)
+			w.wantError(fault.CodeNotFound, otherProject, name, in)
 		default:
-			if f := w.refused(fault.CodeForbidden, otherProject, name, in); f.Permission != permission {
+			if f := w.wantError(fault.CodeForbidden, otherProject, name, in); f.Permission != permission {
 				t.Errorf("%s: got permission %q, want %q", name, f.Permission, permission)
 			}
 		}
 		// Records of another tenant, records above the clearance and missing records
 		// must return the same error.
-		foreign := w.refused(fault.CodeNotFound, otherTenant, name, in)
-		aboveClearance := w.refused(fault.CodeNotFound, uncleared, name, requests(secret)[name])
-		absent := w.refused(fault.CodeNotFound, w.manager, name, requests(missing)[name])
+		foreign := w.wantError(fault.CodeNotFound, otherTenant, name, in)
+		aboveClearance := w.wantError(fault.CodeNotFound, uncleared, name, requests(secret)[name])
+		absent := w.wantError(fault.CodeNotFound, w.manager, name, requests(missing)[name])
 		if foreign.Message != absent.Message || aboveClearance.Message != absent.Message {
 			t.Errorf("%s: error messages differ: other tenant %q, above clearance %q, missing %q", name, foreign.Message, aboveClearance.Message, absent.Message)
 		}
@@ -193,12 +193,12 @@ func uidOf(p *contract.Project) op.UUID { return p.ID }
 func TestOwnPermission_AppliesOnlyToOwnRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	user := w.person(person{roles: []string{"Own Reader"}})
-	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": user.id}), w.task(p, "Unassigned")
+	p := w.createProject("Apollo")
+	user := w.addPerson(person{roles: []string{"Own Reader"}})
+	assigned, unassigned := w.createTask(p, "Assigned", fields{"assignee": user.id}), w.createTask(p, "Unassigned")
 	do[contract.Task](w, user, "update-task", fields{"projectId": p.ID, "task": assigned.Key, "progress": 5})
-	w.refused(fault.CodeForbidden, user, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5})
-	w.refused(fault.CodeForbidden, user, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
+	w.wantError(fault.CodeForbidden, user, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5})
+	w.wantError(fault.CodeForbidden, user, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": user.id})
 	do[contract.Project](w, user, "update-project", fields{"projectId": p.ID, "status": "ON_HOLD"})
 }
@@ -208,8 +208,8 @@ func TestOwnPermission_AppliesOnlyToOwnRecords(t *testing.T) {
 func TestRowLevelSecurity_SeparatesTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
 	do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": "b", "dependencies": []fields{{"depends_on_id": "c", "type": "blocks"}}}}})
 	pool := w.db.Pool(t, "parapet_tracker")
 	for _, tenant := range []op.UUID{w.globex, ""} {

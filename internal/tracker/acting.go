@@ -70,7 +70,7 @@ func (s *Service) resolveActingAgent(ctx context.Context, c *executor.Call, agen
 // a decision request on a task with this assignee and status category.
 func requireCanRaiseDecision(ctx context.Context, c *executor.Call, acting op.UUID, assignee *op.UUID, category string, resource authz.Resource) error {
 	return evaluateCustomDecision(ctx, c, resource.Type, authz.RaiseDecision{
-		Actor: c.Actor.Subject, Acting: string(acting), Resource: resource, Assignee: text(assignee), Category: category,
+		Actor: c.Actor.Subject, Acting: string(acting), Resource: resource, Assignee: idText(assignee), Category: category,
 	})
 }
 

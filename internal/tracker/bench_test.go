@@ -13,10 +13,10 @@ import (
 // row-level security, to a plain query for the same 50 rows.
 func BenchmarkListTasks(b *testing.B) {
 	w := newWorld(b)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	w.crowd(p, 50, 25, 2000)
-	o, ctx := w.operations["list-tasks"], w.as(member)
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	w.addManyTenants(p, 50, 25, 2000)
+	o, ctx := w.operations["list-tasks"], w.requestContext(member)
 	b.Run("operation", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -174,45 +174,49 @@ func cascadeCases() []cascadeCase {
 				return fields{"projectId": p.ID, "task": t.Key}
 			}}
 	}
-	otherProject := func(w *world) *contract.Project { return w.project("Other") }
+	otherProject := func(w *world) *contract.Project { return w.createProject("Other") }
 	epic := fields{"issueType": "EPIC"}
 	all := []cascadeCase{
-		project("tasks", "task.delete", func(w *world, p *contract.Project) { w.task(p, "Land") }),
+		project("tasks", "task.delete", func(w *world, p *contract.Project) { w.createTask(p, "Land") }),
 		project("tasks", "task.update", func(w *world, p *contract.Project) {
-			w.task(otherProject(w), "Land", fields{"epicId": w.task(p, "Epic", epic).ID})
+			w.createTask(otherProject(w), "Land", fields{"epicId": w.createTask(p, "Epic", epic).ID})
 		}),
 		project("dependencies", "task.update", func(w *world, p *contract.Project) {
 			other := otherProject(w)
-			w.addDependencyIn(other, w.task(other, "Land"), w.task(p, "Start").ID)
+			w.addDependencyIn(other, w.createTask(other, "Land"), w.createTask(p, "Start").ID)
 		}),
 		project("issues", "issue.delete", func(w *world, p *contract.Project) { w.createIssueIn(p, "Leak") }),
-		project("stages", "stage.delete", func(w *world, p *contract.Project) { w.stage(p.ID, "Design") }),
-		project("gates", "gate.delete", func(w *world, p *contract.Project) { w.createGateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review") }),
+		project("stages", "stage.delete", func(w *world, p *contract.Project) { w.createStage(p.ID, "Design") }),
+		project("gates", "gate.delete", func(w *world, p *contract.Project) {
+			w.createGateAfter(p.ID, w.createStage(p.ID, "Design").ID, "Review")
+		}),
 		project("deliverables", "deliverable.delete", func(w *world, p *contract.Project) { w.createDeliverableIn(p) }),
 		project("criteria", "deliverable.update", func(w *world, p *contract.Project) {
 			w.createDeliverableIn(p, fields{"criteria": []string{"It works."}})
 		}),
 		project("comments", "comment.delete", func(w *world, p *contract.Project) {
-			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
+			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": w.createTask(p, "Land").ID, "body": "Hm."})
 		}),
 		project("comments", "comment.delete", func(w *world, p *contract.Project) {
 			do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": w.createIssueIn(p, "Leak").ID, "body": "Hm."})
 		}),
 		project("time_entries", "time_entry.delete", func(w *world, p *contract.Project) { w.createTimeEntry(fields{"projectId": p.ID}) }),
 		project("custom_fields", "project.update", func(w *world, p *contract.Project) { w.createFieldIn(p) }),
-		project("repo_paths", "project.update", func(w *world, p *contract.Project) { w.bind(p.ID, "/src/"+p.Prefix) }),
+		project("repo_paths", "project.update", func(w *world, p *contract.Project) { w.bindRepo(p.ID, "/src/"+p.Prefix) }),
 		project("delegations", "delegation.revoke", func(w *world, p *contract.Project) {
-			w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
+			w.createDelegation(w.manager, w.addPerson(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
 		}),
 		task("tasks", "task.delete", func(w *world, p *contract.Project, t *contract.Task) {
-			w.task(p, "Sub-task", fields{"parentTaskId": t.ID})
+			w.createTask(p, "Sub-task", fields{"parentTaskId": t.ID})
 		}),
 		{table: "tasks", request: "delete-task", child: "tasks", permission: "task.update", create: func(w *world, p *contract.Project, who *person) fields {
 			e := w.createTaskAs(who, p, "Epic", epic)
-			w.task(p, "Land", fields{"epicId": e.ID})
+			w.createTask(p, "Land", fields{"epicId": e.ID})
 			return fields{"projectId": p.ID, "task": e.Key}
 		}},
-		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) { w.addDependencyIn(p, w.task(p, "Next"), t.ID) }),
+		task("dependencies", "task.update", func(w *world, p *contract.Project, t *contract.Task) {
+			w.addDependencyIn(p, w.createTask(p, "Next"), t.ID)
+		}),
 		task("comments", "comment.delete", func(w *world, _ *contract.Project, t *contract.Task) {
 			do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": t.ID, "body": "Hm."})
 		}),
@@ -238,7 +242,7 @@ func cascadeCases() []cascadeCase {
 			return fields{"issue": i.Key}
 		}},
 		{table: "stages", request: "delete-stage", child: "gates", permission: "gate.delete", create: func(w *world, p *contract.Project, _ *person) fields {
-			s := w.stage(p.ID, "Design").ID
+			s := w.createStage(p.ID, "Design").ID
 			w.createGateAfter(p.ID, s, "Review")
 			return fields{"projectId": p.ID, "stageId": s}
 		}},
@@ -247,23 +251,23 @@ func cascadeCases() []cascadeCase {
 		}},
 		{table: "custom_fields", request: "delete-custom-field", child: "custom_field_values", permission: "task.update", create: func(w *world, p *contract.Project, _ *person) fields {
 			f := w.createFieldIn(p)
-			do[contract.Task](w, w.manager, "set-custom-field-values", fields{"projectId": p.ID, "task": w.task(p, "Land").Key,
+			do[contract.Task](w, w.manager, "set-custom-field-values", fields{"projectId": p.ID, "task": w.createTask(p, "Land").Key,
 				"values": []fields{{"field": f.ID, "value": "Red"}}})
 			return fields{"projectId": p.ID, "fieldId": f.ID}
 		}},
 		{table: "initiatives", request: "delete-initiative", child: "projects", permission: "project.update", create: func(w *world, p *contract.Project, _ *person) fields {
-			i := w.initiative("Moon")
+			i := w.createInitiative("Moon")
 			do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
 		{table: "initiatives", request: "delete-initiative", child: "tasks", permission: "task.update", create: func(w *world, p *contract.Project, _ *person) fields {
-			i := w.initiative("Moon")
-			w.task(p, "Epic", epic, fields{"initiativeId": i.ID})
+			i := w.createInitiative("Moon")
+			w.createTask(p, "Epic", epic, fields{"initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
 		{table: "initiatives", request: "delete-initiative", child: "delegations", permission: "delegation.revoke", create: func(w *world, _ *contract.Project, _ *person) fields {
-			i := w.initiative("Moon")
-			w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
+			i := w.createInitiative("Moon")
+			w.createDelegation(w.manager, w.addPerson(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": i.ID})
 			return fields{"initiativeId": i.ID}
 		}},
 	}
@@ -292,17 +296,17 @@ func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 		left := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 			return name == c.permission || name == c.permission+".own" && c.child != c.table
 		})
-		w.role(fmt.Sprintf("Without %d", i), left...)
+		w.addRole(fmt.Sprintf("Without %d", i), left...)
 	}
-	w.role("All", all...)
+	w.addRole("All", all...)
 	for i, c := range cases {
 		seen[[3]string{c.table, c.child, c.permission}] = true
 		t.Run(c.name, func(t *testing.T) {
-			who := w.person(person{roles: []string{fmt.Sprintf("Without %d", i)}, clearance: "SECRET"})
-			can := w.person(person{roles: []string{"All"}, clearance: "SECRET"})
-			in := c.create(w, w.project(fmt.Sprintf("Apollo %d", i)), who)
+			who := w.addPerson(person{roles: []string{fmt.Sprintf("Without %d", i)}, clearance: "SECRET"})
+			can := w.addPerson(person{roles: []string{"All"}, clearance: "SECRET"})
+			in := c.create(w, w.createProject(fmt.Sprintf("Apollo %d", i)), who)
 			before := w.countRecords()
-			_, err := w.try(who, c.request, in)
+			_, err := w.call(who, c.request, in)
 			f := fault.From(err)
 			if !fault.HasCode(err, fault.CodeConflict) || f.Reason != "CASCADE_DENIED" || f.Details["count"] != 1 {
 				t.Fatalf("without %s: got %v, %v, want CONFLICT with count 1", c.permission, err, f)
@@ -310,7 +314,7 @@ func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 			if after := w.countRecords(); after != before {
 				t.Errorf("counts after the rejected deletion: got %v, want %v", after, before)
 			}
-			if _, err := w.try(can, c.request, in); err != nil {
+			if _, err := w.call(can, c.request, in); err != nil {
 				t.Errorf("with all permissions: %v", err)
 			}
 		})
@@ -329,13 +333,13 @@ func TestDelete_RequiresPermissionForDependentRecords(t *testing.T) {
 func TestDelete_CascadeErrorCountsHiddenRecordsWithoutNamingThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
-	epic := w.task(open, "Epic", fields{"issueType": "EPIC"})
+	open, secret := w.createProject("Open"), w.createProject("Secret", fields{"classification": "SECRET"})
+	epic := w.createTask(open, "Epic", fields{"issueType": "EPIC"})
 	for range 3 {
-		w.task(secret, "Hidden", fields{"epicId": epic.ID})
+		w.createTask(secret, "Hidden", fields{"epicId": epic.ID})
 	}
-	uncleared := w.person(person{roles: []string{"Project Manager"}})
-	f := w.refused(fault.CodeConflict, uncleared, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
+	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
+	f := w.wantError(fault.CodeConflict, uncleared, "delete-task", fields{"projectId": open.ID, "task": epic.Key})
 	if f.Details["count"] != 3 || len(f.Details) != 2 {
 		t.Errorf("details: got %v, want count 3 and one other member", f.Details)
 	}

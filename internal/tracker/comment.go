@@ -22,7 +22,7 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 	if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
 		return nil, err
 	}
-	after, err := parseInstant(in.Cursor, contract.ListComments.Name, c.Tenant)
+	after, err := parseTimeCursor(in.Cursor, contract.ListComments.Name, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func (s *Service) listComments(ctx context.Context, c *executor.Call, in *contra
 	if len(page.Items) > 0 {
 		return page, nil
 	}
-	parent, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, false)
+	parent, err := loadParentRecord(ctx, c, "", in.TaskID, in.IssueID, false)
 	if err != nil {
 		return nil, err
 	}
 	return page, c.Decide(ctx, contract.PermCommentsRead, parent.resource(c.Tenant))
 }
 
-func commentListStatement(c *executor.Call, in *contract.ListCommentsIn, f authz.Filter, after *instant) *statement {
+func commentListStatement(c *executor.Call, in *contract.ListCommentsIn, f authz.Filter, after *timeCursor) *statement {
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(commentSelect, `
@@ -82,13 +82,13 @@ func requireTaskOrIssue(task, issue op.UUID) error {
 	}
 }
 
-func (s *Service) createCommentHandler() executor.Handler[contract.CreateCommentIn, contract.Comment, placeRow] {
-	return executor.Handler[contract.CreateCommentIn, contract.Comment, placeRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn) (placeRow, authz.Resource, error) {
+func (s *Service) createCommentHandler() executor.Handler[contract.CreateCommentIn, contract.Comment, parentRecordRow] {
+	return executor.Handler[contract.CreateCommentIn, contract.Comment, parentRecordRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn) (parentRecordRow, authz.Resource, error) {
 			if err := requireTaskOrIssue(in.TaskID, in.IssueID); err != nil {
-				return placeRow{}, authz.Resource{}, err
+				return parentRecordRow{}, authz.Resource{}, err
 			}
-			parent, err := loadPlace(ctx, c, "", in.TaskID, in.IssueID, true)
+			parent, err := loadParentRecord(ctx, c, "", in.TaskID, in.IssueID, true)
 			resource := parent.resource(c.Tenant)
 			resource.Creator = string(c.Actor.UserID)
 			return parent, resource, err
@@ -97,7 +97,7 @@ func (s *Service) createCommentHandler() executor.Handler[contract.CreateComment
 	}
 }
 
-func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn, parent placeRow) (*contract.Comment, error) {
+func createComment(ctx context.Context, c *executor.Call, in *contract.CreateCommentIn, parent parentRecordRow) (*contract.Comment, error) {
 	isFirstResponse := false
 	if in.IssueID != "" {
 		var err error

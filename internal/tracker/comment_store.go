@@ -18,7 +18,7 @@ var commentType = authz.NewRecordType("comment", authz.Attributes[commentRow]{
 	Tenant:         authz.TenantColumn[commentRow]("m.tenant_id"),
 	ID:             authz.NewAttribute("m.id", func(r *commentRow) string { return string(r.ID) }),
 	Project:        authz.NewAttribute("m.project_id", func(r *commentRow) string { return string(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *commentRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *commentRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("m.author_id", func(r *commentRow) string { return string(r.AuthorID) }),
 	Classification: authz.NewAttribute("p.classification", func(r *commentRow) string { return r.Classification }),
 })
@@ -50,7 +50,7 @@ const commentSelect = `
 SELECT m.id, m.project_id, m.task_id, m.issue_id, m.body, m.author_id, m.created_at, m.updated_at,
        p.organisation_id, p.classification`
 
-// The project is locked before the comment; see keepProjectSQL. A comment never
+// The project is locked before the comment; see loadProjectKeyShareSQL. A comment never
 // moves to another project.
 const (
 	lockProjectOfCommentSQL = `

@@ -24,9 +24,9 @@ func joinBodies(page *op.Page[contract.Comment]) string {
 func TestComment_CreateListUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
-	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	task, issue := w.createTask(p, "Land"), w.createIssue(p, "Leak")
+	member, colleague := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})
 	for _, target := range []fields{{"taskId": task.ID}, {"issueId": issue.ID}} {
 		one := do[contract.Comment](w, member, "create-comment", merge(fields{"body": " one "}, target))
 		two := do[contract.Comment](w, colleague, "create-comment", merge(fields{"body": "two"}, target))
@@ -36,7 +36,7 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 		if (one.TaskID == task.ID) == (one.IssueID == issue.ID) {
 			t.Errorf("target: got task %q and issue %q, want %v", one.TaskID, one.IssueID, target)
 		}
-		w.wantTrail(1, "comment.created", contract.EventCommentCreated, one.ID)
+		w.wantAuditAndEvents(1, "comment.created", contract.EventCommentCreated, one.ID)
 		if got := joinBodies(do[op.Page[contract.Comment]](w, member, "list-comments", target)); got != "one two" {
 			t.Errorf("%v: got comments %q, want \"one two\"", target, got)
 		}
@@ -45,20 +45,20 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 			t.Errorf("updated comment: got %+v", changed)
 		}
 		do[contract.Comment](w, member, "update-comment", fields{"commentId": one.ID, "body": " uno "})
-		w.wantTrail(1, "comment.updated", contract.EventCommentUpdated, one.ID)
+		w.wantAuditAndEvents(1, "comment.updated", contract.EventCommentUpdated, one.ID)
 		// Only the author can change a comment, not even a user who can delete all.
 		for _, who := range []*person{colleague, w.manager} {
-			if f := w.refused(fault.CodeForbidden, who, "update-comment", fields{"commentId": one.ID, "body": "x"}); f.Permission != "comment.update.own" {
+			if f := w.wantError(fault.CodeForbidden, who, "update-comment", fields{"commentId": one.ID, "body": "x"}); f.Permission != "comment.update.own" {
 				t.Errorf("got permission %q, want comment.update.own", f.Permission)
 			}
 		}
-		if f := w.refused(fault.CodeForbidden, member, "delete-comment", fields{"commentId": two.ID}); f.Permission != "comment.delete" {
+		if f := w.wantError(fault.CodeForbidden, member, "delete-comment", fields{"commentId": two.ID}); f.Permission != "comment.delete" {
 			t.Errorf("got permission %q, want comment.delete", f.Permission)
 		}
 		do[op.None](w, member, "delete-comment", fields{"commentId": one.ID})
-		w.wantTrail(1, "comment.deleted", contract.EventCommentDeleted, one.ID)
+		w.wantAuditAndEvents(1, "comment.deleted", contract.EventCommentDeleted, one.ID)
 		do[op.None](w, w.manager, "delete-comment", fields{"commentId": two.ID})
-		w.refused(fault.CodeNotFound, member, "delete-comment", fields{"commentId": one.ID})
+		w.wantError(fault.CodeNotFound, member, "delete-comment", fields{"commentId": one.ID})
 		if got := do[op.Page[contract.Comment]](w, member, "list-comments", target); len(got.Items) != 0 || got.NextCursor != "" {
 			t.Errorf("got %+v", got)
 		}
@@ -71,8 +71,8 @@ func TestComment_CreateListUpdateDelete(t *testing.T) {
 func TestComment_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
+	p := w.createProject("Apollo")
+	task, issue := w.createTask(p, "Land"), w.createIssue(p, "Leak")
 	comment := do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": "x"})
 	for _, c := range []struct {
 		operation, field string
@@ -95,14 +95,14 @@ func TestComment_ValidationErrorNamesField(t *testing.T) {
 		{"list-comments", "limit", fields{"taskId": task.ID, "limit": 0}},
 		{"list-comments", "cursor", fields{"taskId": task.ID, "cursor": "x"}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
+		if f := w.wantError(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
 			t.Errorf("%s %.80s: got field %q, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
 		}
 	}
 	// An issue's id is not accepted as a task's id, or the reverse.
 	for _, in := range []fields{{"taskId": issue.ID}, {"issueId": task.ID}, {"taskId": w.acme}, {"issueId": w.acme}} {
-		w.refused(fault.CodeNotFound, w.manager, "list-comments", in)
-		w.refused(fault.CodeNotFound, w.manager, "create-comment", merge(fields{"body": "x"}, in))
+		w.wantError(fault.CodeNotFound, w.manager, "list-comments", in)
+		w.wantError(fault.CodeNotFound, w.manager, "create-comment", merge(fields{"body": "x"}, in))
 	}
 	if n := w.count(`SELECT count(*) FROM projects.comments`); n != 1 {
 		t.Errorf("got %d comments, want 1", n)
@@ -112,12 +112,12 @@ func TestComment_ValidationErrorNamesField(t *testing.T) {
 func TestListComments_PaginatesInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	task := w.task(w.project("Apollo"), "Land")
-	w.at(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
+	task := w.createTask(w.createProject("Apollo"), "Land")
+	w.setTime(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
 	var want []string
 	for i := range 9 {
 		if i == 5 {
-			w.at(time.Date(2027, 3, 1, 10, 0, 0, 0, time.UTC))
+			w.setTime(time.Date(2027, 3, 1, 10, 0, 0, 0, time.UTC))
 		}
 		c := do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": fmt.Sprint(i)})
 		want = append(want, string(c.ID))
@@ -145,45 +145,45 @@ func TestListComments_PaginatesInOrder(t *testing.T) {
 func TestCreateComment_SetsFirstResponseOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 8)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
-	w.at(created)
-	issue := w.issue(p, "Leak")
+	w.setTime(created)
+	issue := w.createIssue(p, "Leak")
 	comment := func(who *person) {
 		do[contract.Comment](w, who, "create-comment", fields{"issueId": issue.ID, "body": "x"})
 	}
 	get := func() *contract.Issue {
 		return do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key})
 	}
-	w.at(created.Add(time.Hour))
+	w.setTime(created.Add(time.Hour))
 	comment(w.manager)
 	if at := get().FirstRespondedAt; at != nil {
 		t.Errorf("firstRespondedAt after the creator's comment: got %s, want none", at)
 	}
-	member := w.person(person{roles: []string{"Member"}})
-	w.at(created.Add(2 * time.Hour))
+	member := w.addPerson(person{roles: []string{"Member"}})
+	w.setTime(created.Add(2 * time.Hour))
 	comment(member)
 	if at := get().FirstRespondedAt; at == nil || !at.Equal(created.Add(2*time.Hour)) {
 		t.Errorf("firstRespondedAt: got %v, want the time of the first comment by another user", at)
 	}
-	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
-	w.at(created.Add(3 * time.Hour))
+	w.wantAuditAndEvents(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	w.setTime(created.Add(3 * time.Hour))
 	comment(member)
 	if at := get().FirstRespondedAt; !at.Equal(created.Add(2 * time.Hour)) {
 		t.Errorf("firstRespondedAt after a second comment: got %v, want it unchanged", at)
 	}
 	// Of concurrent comments, exactly one is the first response.
-	issue = w.issue(p, "Smoke")
+	issue = w.createIssue(p, "Smoke")
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			if _, err := w.try(member, "create-comment", fields{"issueId": issue.ID, "body": "x"}); err != nil {
+			if _, err := w.call(member, "create-comment", fields{"issueId": issue.ID, "body": "x"}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	w.wantAuditAndEvents(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'comment.created' AND (changes->>'firstResponse')::boolean AND changes->>'issueId' = $1`, string(issue.ID)); n != 1 {
 		t.Errorf("got %d comments marked as first response, want 1", n)
 	}
@@ -192,10 +192,10 @@ func TestCreateComment_SetsFirstResponseOnce(t *testing.T) {
 func TestComment_DeletedWithTaskIssueOrProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
-	sub := w.task(p, "Sub", fields{"parentTaskId": task.ID})
-	for _, target := range []fields{{"taskId": task.ID}, {"taskId": sub.ID}, {"issueId": issue.ID}, {"issueId": w.issue(p, "Noise").ID}, {"taskId": w.task(other, "Orbit").ID}} {
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	task, issue := w.createTask(p, "Land"), w.createIssue(p, "Leak")
+	sub := w.createTask(p, "Sub", fields{"parentTaskId": task.ID})
+	for _, target := range []fields{{"taskId": task.ID}, {"taskId": sub.ID}, {"issueId": issue.ID}, {"issueId": w.createIssue(p, "Noise").ID}, {"taskId": w.createTask(other, "Orbit").ID}} {
 		do[contract.Comment](w, w.manager, "create-comment", merge(fields{"body": "x"}, target))
 	}
 	for i, step := range []struct {

@@ -146,10 +146,10 @@ func updateCriterion(ctx context.Context, c *executor.Call, in *contract.UpdateC
 		return nil, err
 	}
 	if in.Text.Null {
-		return nil, cannotClear("text")
+		return nil, nullFieldError("text")
 	}
 	if in.Met.Null {
-		return nil, cannotClear("met")
+		return nil, nullFieldError("met")
 	}
 	row := &o.criterion
 	newText, met := strings.TrimSpace(in.Text.Or(row.Text)), in.Met.Or(row.Met)

@@ -90,7 +90,7 @@ func (s *Service) createCustomFieldHandler() executor.Handler[contract.CreateCus
 }
 
 func checkFieldName(name string) error {
-	if name == "" || hasControl(name) {
+	if name == "" || hasControlCharacter(name) {
 		return fault.Validation("name", "The name must have 1 to 100 characters and no control characters.")
 	}
 	return nil
@@ -108,7 +108,7 @@ func checkFieldOptions(kind string, given []string) ([]string, error) {
 	options := make([]string, 0, len(given))
 	for i, o := range given {
 		field := fmt.Sprintf("options.%d", i)
-		if o == "" || utf8.RuneCountInString(o) > maxFieldName || o != strings.TrimSpace(o) || hasControl(o) {
+		if o == "" || utf8.RuneCountInString(o) > maxFieldName || o != strings.TrimSpace(o) || hasControlCharacter(o) {
 			return nil, fault.Validation(field, "An option must have 1 to 100 characters, no leading or trailing space and no control characters.")
 		}
 		if slices.Contains(options, o) {
@@ -131,10 +131,10 @@ func (s *Service) updateCustomFieldHandler() executor.Handler[contract.UpdateCus
 func updateCustomField(ctx context.Context, c *executor.Call, in *contract.UpdateCustomFieldIn, f fieldWithProject) (*contract.CustomField, error) {
 	row := f.field
 	if in.Name.Null {
-		return nil, cannotClear("name")
+		return nil, nullFieldError("name")
 	}
 	if in.Options.Null {
-		return nil, cannotClear("options")
+		return nil, nullFieldError("options")
 	}
 	row.Name = strings.TrimSpace(in.Name.Or(row.Name))
 	if err := checkFieldName(row.Name); err != nil {
@@ -271,7 +271,7 @@ func setCustomFieldValues(ctx context.Context, c *executor.Call, in *contract.Se
 		row = *rows[row.ID]
 		recordTask(c, &row, "task.updated", contract.EventTaskUpdated, []string{"customFields"}, map[string]any{"set": set, "cleared": cleared})
 	}
-	t := row.show(ctx, c)
+	t := row.toTaskForCaller(ctx, c)
 	t.CustomFields, err = loadFieldValues(ctx, c, &row)
 	return t, err
 }

@@ -14,9 +14,9 @@ import (
 func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	task := w.task(p, "Land")
-	member := w.person(person{roles: []string{"Member"}})
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	task := w.createTask(p, "Land")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	created := map[string]*contract.CustomField{}
 	for kind, options := range map[string][]string{"TEXT": nil, "NUMBER": nil, "DATE": nil, "BOOLEAN": nil, "CHOICE": {"Red", "Blue"}} {
 		in := fields{"projectId": p.ID, "name": " The " + strings.ToLower(kind), "type": kind}
@@ -25,11 +25,11 @@ func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 		}
 		created[kind] = do[contract.CustomField](w, w.manager, "create-custom-field", in)
 	}
-	w.wantTrail(1, "custom_field.created", contract.EventCustomFieldCreated, created["TEXT"].ID)
-	w.refused(fault.CodeForbidden, member, "create-custom-field", fields{"projectId": p.ID, "name": "x", "type": "TEXT"})
+	w.wantAuditAndEvents(1, "custom_field.created", contract.EventCustomFieldCreated, created["TEXT"].ID)
+	w.wantError(fault.CodeForbidden, member, "create-custom-field", fields{"projectId": p.ID, "name": "x", "type": "TEXT"})
 	at := fields{"projectId": p.ID, "task": task.Key}
 	set := func(field any, value string) (*contract.Task, error) {
-		out, err := w.try(member, "set-custom-field-values", merge(fields{"values": []fields{{"field": field, "value": value}}}, at))
+		out, err := w.call(member, "set-custom-field-values", merge(fields{"values": []fields{{"field": field, "value": value}}}, at))
 		typed, _ := out.(*contract.Task)
 		return typed, err
 	}
@@ -56,7 +56,7 @@ func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 		}
 	}
 	// A field may occur only once, and an invalid value leaves all fields unchanged.
-	f := w.refused(fault.CodeValidation, member, "set-custom-field-values", merge(fields{"values": []fields{{"field": "the text", "value": "new"}, {"field": "THE TEXT", "value": "x"}}}, at))
+	f := w.wantError(fault.CodeValidation, member, "set-custom-field-values", merge(fields{"values": []fields{{"field": "the text", "value": "new"}, {"field": "THE TEXT", "value": "x"}}}, at))
 	if f.Field != "values.1.field" {
 		t.Errorf("got field %q, want values.1.field", f.Field)
 	}
@@ -69,22 +69,22 @@ func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 		t.Errorf("got %v, want %s", names, want)
 	}
 	// A request without changes adds no audit entry.
-	entries, _ := w.trail("task.updated", contract.EventTaskUpdated, task.ID)
+	entries, _ := w.countAuditAndEvents("task.updated", contract.EventTaskUpdated, task.ID)
 	if _, err := set("the choice", "Blue"); err != nil {
 		t.Error(err)
 	}
-	w.wantTrail(entries, "task.updated", contract.EventTaskUpdated, task.ID)
+	w.wantAuditAndEvents(entries, "task.updated", contract.EventTaskUpdated, task.ID)
 	if got, err := set("the TEXT", ""); err != nil || len(got.CustomFields) != 4 {
 		t.Errorf("after clearing a value: got %+v %v, want 4 values", got, err)
 	}
-	w.wantTrail(entries+1, "task.updated", contract.EventTaskUpdated, task.ID)
+	w.wantAuditAndEvents(entries+1, "task.updated", contract.EventTaskUpdated, task.ID)
 	// A field is found only in its project, and field names are unique per project.
-	w.refused(fault.CodeNotFound, w.manager, "update-custom-field", fields{"projectId": other.ID, "fieldId": created["TEXT"].ID, "name": "x"})
-	w.refused(fault.CodeConflict, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "THE TEXT", "type": "TEXT"})
-	w.refused(fault.CodeConflict, w.manager, "update-custom-field", fields{"projectId": p.ID, "fieldId": created["TEXT"].ID, "name": "the date"})
+	w.wantError(fault.CodeNotFound, w.manager, "update-custom-field", fields{"projectId": other.ID, "fieldId": created["TEXT"].ID, "name": "x"})
+	w.wantError(fault.CodeConflict, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "THE TEXT", "type": "TEXT"})
+	w.wantError(fault.CodeConflict, w.manager, "update-custom-field", fields{"projectId": p.ID, "fieldId": created["TEXT"].ID, "name": "the date"})
 	do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": other.ID, "name": "THE TEXT", "type": "TEXT"})
 	// An option that is in use cannot be removed.
-	f = w.refused(fault.CodeConflict, w.manager, "update-custom-field", fields{"projectId": p.ID, "fieldId": created["CHOICE"].ID, "options": []string{"Red"}})
+	f = w.wantError(fault.CodeConflict, w.manager, "update-custom-field", fields{"projectId": p.ID, "fieldId": created["CHOICE"].ID, "options": []string{"Red"}})
 	if fmt.Sprint(f.Details["options"]) != "[Blue]" {
 		t.Errorf("conflict details: got %v, want options [Blue]", f.Details)
 	}
@@ -92,9 +92,9 @@ func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 	if changed.Name != "Colour" || !slices.Equal(changed.Options, []string{"Blue", "Green"}) {
 		t.Errorf("got %+v", changed)
 	}
-	w.wantTrail(1, "custom_field.updated", contract.EventCustomFieldUpdated, changed.ID)
+	w.wantAuditAndEvents(1, "custom_field.updated", contract.EventCustomFieldUpdated, changed.ID)
 	do[op.None](w, w.manager, "delete-custom-field", fields{"projectId": p.ID, "fieldId": changed.ID})
-	w.wantTrail(1, "custom_field.deleted", contract.EventCustomFieldDeleted, changed.ID)
+	w.wantAuditAndEvents(1, "custom_field.deleted", contract.EventCustomFieldDeleted, changed.ID)
 	if got := do[contract.Task](w, member, "get-task", at); len(got.CustomFields) != 3 {
 		t.Errorf("after deleting the field: got %+v, want 3 values", got.CustomFields)
 	}
@@ -107,7 +107,7 @@ func TestCustomField_SetUpdateAndDelete(t *testing.T) {
 func TestCustomField_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	text := do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Text", "type": "TEXT"})
 	for _, c := range []struct {
 		field string
@@ -122,19 +122,19 @@ func TestCustomField_ValidationErrorNamesField(t *testing.T) {
 		{"options.1", fields{"name": "x", "type": "CHOICE", "options": []string{"a", "a"}}},
 		{"options.0", fields{"name": "x", "type": "CHOICE", "options": []string{" a"}}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "create-custom-field", merge(fields{"projectId": p.ID}, c.in)); f.Field != c.field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "create-custom-field", merge(fields{"projectId": p.ID}, c.in)); f.Field != c.field {
 			t.Errorf("%v: got field %q, want %q", c.in, f.Field, c.field)
 		}
 	}
 	for field, in := range map[string]fields{"name": {"name": nil}, "options": {"options": []string{"a"}}} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-custom-field", merge(fields{"projectId": p.ID, "fieldId": text.ID}, in)); f.Field != field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-custom-field", merge(fields{"projectId": p.ID, "fieldId": text.ID}, in)); f.Field != field {
 			t.Errorf("%v: got field %q, want %q", in, f.Field, field)
 		}
 	}
 	for i := range 99 {
 		do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": fmt.Sprintf("F%02d", i), "type": "TEXT"})
 	}
-	w.refused(fault.CodeConflict, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "One too many", "type": "TEXT"})
+	w.wantError(fault.CodeConflict, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "One too many", "type": "TEXT"})
 	var names []string
 	for cursor := ""; ; {
 		page := do[op.Page[contract.CustomField]](w, w.manager, "list-custom-fields", fields{"projectId": p.ID, "limit": 33, "cursor": cursor})
@@ -148,7 +148,7 @@ func TestCustomField_ValidationErrorNamesField(t *testing.T) {
 	if len(names) != 100 || !slices.IsSorted(names) {
 		t.Errorf("got %d fields, want 100 sorted by name: %v", len(names), names)
 	}
-	if got := do[op.Page[contract.CustomField]](w, w.manager, "list-custom-fields", fields{"projectId": w.project("Gemini").ID}); len(got.Items) != 0 {
+	if got := do[op.Page[contract.CustomField]](w, w.manager, "list-custom-fields", fields{"projectId": w.createProject("Gemini").ID}); len(got.Items) != 0 {
 		t.Errorf("another project: got fields %v, want none", got.Items)
 	}
 }

@@ -123,7 +123,7 @@ func (s *Service) listAwaiting(ctx context.Context, c *executor.Call, in *contra
 func awaitingStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, after *decisionCursor) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	st.add(taskListSelect).epicShown(tenant, epics)
+	st.add(taskListSelect).whereEpicShown(tenant, epics)
 	st.add(`, d.id AS decision_id, d.created_at AS decision_at
 FROM projects.decision_requests d
 JOIN projects.tasks t ON t.tenant_id = `, tenant, ` AND t.id = d.task_id
@@ -131,7 +131,7 @@ WHERE d.tenant_id = `, tenant, ` AND d.project_id = `, project, ` AND d.status =
 	if after != nil {
 		st.add(` AND (d.created_at, d.id) > (`, st.arg(after.at), `, `, st.arg(after.id), `)`)
 	}
-	st.narrowTasks(c, in, tenant, project, epics)
+	st.addTaskFilters(c, in, tenant, project, epics)
 	return st.add(` ORDER BY d.created_at, d.id LIMIT `, strconv.Itoa(in.Limit+1), `) page
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, `
 ORDER BY page.decision_at, page.decision_id`)
@@ -148,8 +148,8 @@ func readAwaiting(ctx context.Context, c *executor.Call, st *statement, in *cont
 	var isEpicReadable bool
 	var cursor decisionCursor
 	var cursors []decisionCursor
-	_, err = pgx.ForEachRow(rows, append(r.listed(), &isEpicReadable, &cursor.id, &cursor.at), func() error {
-		item := r.summary()
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &isEpicReadable, &cursor.id, &cursor.at), func() error {
+		item := r.toSummary()
 		item.ProjectID, item.DecisionRequestID = in.ProjectID, cursor.id
 		if !isEpicReadable {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)

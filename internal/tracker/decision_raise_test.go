@@ -17,7 +17,7 @@ import (
 // createTaskInProgress creates a task in progress that is assigned to the user.
 func (w *world) createTaskInProgress(p *contract.Project, who *person) *contract.Task {
 	w.t.Helper()
-	return w.task(p, "Land", fields{"assignee": who.id, "status": "IN_PROGRESS"})
+	return w.createTask(p, "Land", fields{"assignee": who.id, "status": "IN_PROGRESS"})
 }
 
 func questionInput(task *contract.Task, more ...fields) fields {
@@ -27,8 +27,8 @@ func questionInput(task *contract.Task, more ...fields) fields {
 func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	agent := w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}})
 	task := w.createTaskInProgress(p, agent)
 	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task, fields{
 		"question": "  Which way? ", "options": []string{" left ", "right", strings.Repeat("ß", 500)}, "sessionId": "s-1",
@@ -37,7 +37,7 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 		d.RaisedBy != agent.id || d.SessionID != "s-1" || d.TaskID != task.ID || d.TaskKey != task.Key || d.ResolvedAt != nil || d.Answer != "" {
 		t.Errorf("got %+v", d)
 	}
-	w.wantTrail(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
+	w.wantAuditAndEvents(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
 	now := do[contract.Task](w, agent, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
 		t.Errorf("the task has changed: %+v", now)
@@ -50,7 +50,7 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 	if !reflect.DeepEqual(again, d) {
 		t.Errorf("second call: got %+v, want %+v", again, d)
 	}
-	w.wantTrail(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
+	w.wantAuditAndEvents(1, "decision_request.raised", contract.EventDecisionRaised, d.ID)
 	// After it is answered, a new request can be raised.
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, d.ID, fields{"chosenOptionIndex": 0}))
 	next := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
@@ -69,8 +69,8 @@ func TestMarkAwaitingDecision_ByAssigneeCreatesOpenRequest(t *testing.T) {
 func TestMarkAwaitingDecision_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	task := w.createTaskInProgress(p, member)
 	for _, c := range []struct {
 		field string
@@ -81,13 +81,13 @@ func TestMarkAwaitingDecision_ValidationErrorNamesField(t *testing.T) {
 		{"options.0", fields{"options": []string{strings.Repeat("ß", 501)}}}, {"sessionId", fields{"sessionId": strings.Repeat("x", 201)}},
 		{"agent", fields{"agent": strings.Repeat("x", 321)}}, {"status", fields{"status": "answered"}},
 	} {
-		if f := w.refused(fault.CodeValidation, member, "mark-awaiting-decision", questionInput(task, c.in)); f.Field != c.field {
+		if f := w.wantError(fault.CodeValidation, member, "mark-awaiting-decision", questionInput(task, c.in)); f.Field != c.field {
 			t.Errorf("%.60v: got field %q, want %q", c.in, f.Field, c.field)
 		}
 	}
 	for _, status := range []string{"TODO", "IN_REVIEW", "DONE"} {
-		idle := w.task(p, "Idle", fields{"assignee": member.id, "status": status})
-		w.refused(fault.CodeConflict, member, "mark-awaiting-decision", questionInput(idle))
+		idle := w.createTask(p, "Idle", fields{"assignee": member.id, "status": status})
+		w.wantError(fault.CodeConflict, member, "mark-awaiting-decision", questionInput(idle))
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 0 {
 		t.Errorf("got %d decision requests, want 0", n)
@@ -97,35 +97,35 @@ func TestMarkAwaitingDecision_ValidationErrorNamesField(t *testing.T) {
 func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
-	member, agent := w.person(person{roles: []string{"Member"}}), w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	task, unassigned, hidden := w.createTaskInProgress(p, member), w.task(p, "Unassigned", fields{"status": "IN_PROGRESS"}), w.createTaskInProgress(secret, w.manager)
+	p, secret := w.createProject("Apollo"), w.createProject("Secret", fields{"classification": "SECRET"})
+	member, agent := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}})
+	task, unassigned, hidden := w.createTaskInProgress(p, member), w.createTask(p, "Unassigned", fields{"status": "IN_PROGRESS"}), w.createTaskInProgress(secret, w.manager)
 	const rule = "Only the task's current assignee can raise a decision request."
 	for note, c := range map[string]struct {
 		who  *person
 		task *contract.Task
 	}{
-		"manager": {w.manager, task}, "agent": {agent, task}, "member": {w.person(person{roles: []string{"Member"}}), task}, "unassigned task": {member, unassigned},
+		"manager": {w.manager, task}, "agent": {agent, task}, "member": {w.addPerson(person{roles: []string{"Member"}}), task}, "unassigned task": {member, unassigned},
 	} {
-		if f := w.refused(fault.CodeForbidden, c.who, "mark-awaiting-decision", questionInput(c.task)); f.Message != rule {
+		if f := w.wantError(fault.CodeForbidden, c.who, "mark-awaiting-decision", questionInput(c.task)); f.Message != rule {
 			t.Errorf("%s: got message %q, want %q", note, f.Message, rule)
 		}
 	}
-	w.refused(fault.CodeNotFound, member, "mark-awaiting-decision", questionInput(hidden))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", questionInput(task))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", questionInput(task))
-	if f := w.refused(fault.CodeForbidden, w.person(person{}), "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
+	w.wantError(fault.CodeNotFound, member, "mark-awaiting-decision", questionInput(hidden))
+	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "mark-awaiting-decision", questionInput(task))
+	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "mark-awaiting-decision", questionInput(task))
+	if f := w.wantError(fault.CodeForbidden, w.addPerson(person{}), "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
 		t.Errorf("got permission %q", f.Permission)
 	}
 	// The assignee with a read-only token, and without task.update.
 	w.mu.Lock()
 	member.caveats = []string{"read-only"}
 	w.mu.Unlock()
-	w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task))
+	w.wantError(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task))
 	w.mu.Lock()
 	member.caveats, member.roles = nil, []string{"Auditor"}
 	w.mu.Unlock()
-	if f := w.refused(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
+	if f := w.wantError(fault.CodeForbidden, member, "mark-awaiting-decision", questionInput(task)); f.Permission != contract.PermTaskUpdate {
 		t.Errorf("got permission %q", f.Permission)
 	}
 }
@@ -133,15 +133,15 @@ func TestMarkAwaitingDecision_RequiresAssigneeAndPermission(t *testing.T) {
 func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
+	p := w.createProject("Apollo")
+	agent := w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}})
 	task := w.createTaskInProgress(p, agent)
-	human := w.person(person{roles: []string{"Member"}})
-	idle := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
-	suspended, deleted := w.person(person{kind: authz.KindAgent}), w.person(person{kind: authz.KindAgent})
+	human := w.addPerson(person{roles: []string{"Member"}})
+	idle := w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}})
+	suspended, deleted := w.addPerson(person{kind: authz.KindAgent}), w.addPerson(person{kind: authz.KindAgent})
 	w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, suspended.id)
 	w.exec(`UPDATE identity.users SET status = 'DELETED' WHERE id = $1`, deleted.id)
-	foreign := w.person(person{tenant: w.globex, kind: authz.KindAgent})
+	foreign := w.addPerson(person{tenant: w.globex, kind: authz.KindAgent})
 	service := uid.New()
 	w.exec(`INSERT INTO identity.users (id, home_tenant_id, principal_kind, email, display_name, status, integration_key) VALUES ($1, $2, 'SERVICE', 's@example.com', 'S', 'ACTIVE', 'spec-wiki-sync')`, service, w.acme)
 	w.exec(`INSERT INTO identity.memberships (tenant_id, user_id, status) VALUES ($1, $2, 'ACTIVE')`, w.acme, service)
@@ -150,7 +150,7 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 		"human": string(human.id), "suspended": string(suspended.id), "deleted": string(deleted.id), "service": string(service),
 		"foreign": string(foreign.id), "foreign address": foreign.email(), "absent": string(uid.New()), "no id": "somebody",
 	} {
-		f := w.refused(fault.CodeValidation, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": who}))
+		f := w.wantError(fault.CodeValidation, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": who}))
 		if f.Field != "agent" {
 			t.Errorf("%s: got field %q, want agent", note, f.Field)
 		}
@@ -160,12 +160,12 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 		t.Errorf("error messages for an agent of another tenant and a missing agent differ: %v", messages)
 	}
 	// An agent that is not the task's assignee.
-	if f := w.refused(fault.CodeForbidden, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
+	if f := w.wantError(fault.CodeForbidden, w.manager, "mark-awaiting-decision", questionInput(task, fields{"agent": idle.id})); !strings.Contains(f.Message, "assignee") {
 		t.Errorf("got message %q, want one about the assignee", f.Message)
 	}
 	// Acting for an agent requires tasks.update.any, even for the agent itself.
 	for _, who := range []*person{human, agent} {
-		if f := w.refused(fault.CodeForbidden, who, "mark-awaiting-decision", questionInput(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
+		if f := w.wantError(fault.CodeForbidden, who, "mark-awaiting-decision", questionInput(task, fields{"agent": agent.id})); f.Permission != contract.PermTasksUpdateAny {
 			t.Errorf("got permission %q", f.Permission)
 		}
 	}
@@ -185,15 +185,15 @@ func TestMarkAwaitingDecision_ForAgentRequiresAssignableAgent(t *testing.T) {
 func TestMarkAwaitingDecision_ConcurrentCallersGetOneRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	member := w.person(person{roles: []string{"Member"}})
-	task := w.createTaskInProgress(w.project("Apollo"), member)
+	member := w.addPerson(person{roles: []string{"Member"}})
+	task := w.createTaskInProgress(w.createProject("Apollo"), member)
 	returned := make([]*contract.DecisionRequest, 64)
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range returned {
 		all.Go(func() {
 			<-start
-			out, err := w.try(member, "mark-awaiting-decision", questionInput(task, fields{"question": fmt.Sprint("Question ", i)}))
+			out, err := w.call(member, "mark-awaiting-decision", questionInput(task, fields{"question": fmt.Sprint("Question ", i)}))
 			if err != nil {
 				t.Error(err)
 			}
@@ -215,20 +215,20 @@ func TestMarkAwaitingDecision_ConcurrentCallersGetOneRequest(t *testing.T) {
 func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	agent, member := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	agent, member := w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}}), w.addPerson(person{roles: []string{"Member"}})
 	task, other := w.createTaskInProgress(p, agent), w.createTaskInProgress(p, agent)
 	d := do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(task))
-	if f := w.refused(fault.CodeForbidden, member, "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
+	if f := w.wantError(fault.CodeForbidden, member, "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
 		t.Errorf("got permission %q", f.Permission)
 	}
-	if f := w.refused(fault.CodeForbidden, w.person(person{}), "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
+	if f := w.wantError(fault.CodeForbidden, w.addPerson(person{}), "cancel-decision", decisionInput(task, d.ID)); f.Permission != contract.PermTasksUpdateAny {
 		t.Errorf("got permission %q", f.Permission)
 	}
-	w.refused(fault.CodeForbidden, w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", decisionInput(task, d.ID))
-	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(other, d.ID))
-	w.refused(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(task, uid.New()))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "cancel-decision", decisionInput(task, d.ID))
+	w.wantError(fault.CodeForbidden, w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}}), "cancel-decision", decisionInput(task, d.ID))
+	w.wantError(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(other, d.ID))
+	w.wantError(fault.CodeNotFound, w.manager, "cancel-decision", decisionInput(task, uid.New()))
+	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "cancel-decision", decisionInput(task, d.ID))
 
 	// The raiser can cancel the request even after the task was reassigned.
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "assignee": member.id})
@@ -236,7 +236,7 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 	if cancelled.Status != contract.DecisionCancelled || cancelled.ResolvedBy != agent.id || cancelled.Answer != "" {
 		t.Errorf("got %+v", cancelled)
 	}
-	w.wantTrail(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
+	w.wantAuditAndEvents(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
 	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != "IN_PROGRESS" || now.Assignee != member.id {
 		t.Errorf("the task has changed: %+v", now)
@@ -247,7 +247,7 @@ func TestCancelDecision_AllowedForRaiserAndManager(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, again, cancelled)
 		}
 	}
-	w.wantTrail(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
+	w.wantAuditAndEvents(1, "decision_request.cancelled", contract.EventDecisionCancelled, d.ID)
 
 	// With tasks.update.any, requests of others can be cancelled too.
 	d = do[contract.DecisionRequest](w, agent, "mark-awaiting-decision", questionInput(other))

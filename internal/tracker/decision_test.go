@@ -31,10 +31,10 @@ SELECT t.tenant_id, $1, t.project_id, t.id, 'Which way?', $2, coalesce(t.assigne
 // addDecision adds to the scene a task that awaits a decision and the run of its agent.
 func (w *world) addDecision(p *contract.Project, s *scene) {
 	w.t.Helper()
-	agent := w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}, clearance: "SECRET"})
-	task := w.task(p, "Decide", fields{"assignee": agent.id, "status": "IN_PROGRESS"})
+	agent := w.addPerson(person{kind: authz.KindAgent, roles: []string{"Agent"}, clearance: "SECRET"})
+	task := w.createTask(p, "Decide", fields{"assignee": agent.id, "status": "IN_PROGRESS"})
 	s.awaitingTask, s.decision = task.ID, w.createDecisionRequest(task, time.Hour)
-	s.run = w.runs(fields{"taskId": task.ID})[0].ID
+	s.run = w.listRuns(fields{"taskId": task.ID})[0].ID
 }
 
 func decisionRequests(s scene) map[string]fields {
@@ -58,28 +58,28 @@ func decisionInput(task *contract.Task, request op.UUID, more ...fields) fields 
 func TestAnswerDecision_FirstAnswerCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	task := w.task(p, "Land", fields{"assignee": member.id, "status": "IN_PROGRESS"})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	task := w.createTask(p, "Land", fields{"assignee": member.id, "status": "IN_PROGRESS"})
 	request := w.createDecisionRequest(task, time.Hour, "left", "right")
 
 	for field, in := range map[string]fields{
 		"answer":            {},
 		"chosenOptionIndex": {"chosenOptionIndex": 2},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in)); f.Field != field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in)); f.Field != field {
 			t.Errorf("%v: got field %q, want %q", in, f.Field, field)
 		}
 	}
 	for _, in := range []fields{{"answer": "x", "chosenOptionIndex": 0}, {"answer": " \n"}, {"answer": ""}, {"chosenOptionIndex": -1}, {"answer": strings.Repeat("x", 10001)}} {
-		w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in))
+		w.wantError(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, request, in))
 	}
 
 	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, request, fields{"chosenOptionIndex": 1}))
 	if d.Status != contract.DecisionAnswered || d.Answer != "right" || *d.ChosenOptionIndex != 1 || d.ResolvedBy != w.manager.id || d.ResolvedAt == nil {
 		t.Errorf("got %+v", d)
 	}
-	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
+	w.wantAuditAndEvents(1, "decision_request.answered", contract.EventDecisionAnswered, request)
 	now := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key})
 	if now.Status != task.Status || now.Assignee != task.Assignee || !now.UpdatedAt.Equal(task.UpdatedAt) {
 		t.Errorf("the task has changed: %+v", now)
@@ -92,16 +92,16 @@ func TestAnswerDecision_FirstAnswerCounts(t *testing.T) {
 	if !reflect.DeepEqual(again, d) {
 		t.Errorf("second answer: got %+v, want the first answer: %+v", again, d)
 	}
-	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
+	w.wantAuditAndEvents(1, "decision_request.answered", contract.EventDecisionAnswered, request)
 }
 
 func TestAnswerDecision_AcceptsFreeText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
 	free := w.createDecisionRequest(task, time.Hour)
-	if f := w.refused(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
+	if f := w.wantError(fault.CodeValidation, w.manager, "answer-decision", decisionInput(task, free, fields{"chosenOptionIndex": 0})); f.Field != "chosenOptionIndex" {
 		t.Errorf("got field %q, want chosenOptionIndex", f.Field)
 	}
 	d := do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(task, free, fields{"answer": "  by the book\n"}))
@@ -118,22 +118,22 @@ func TestAnswerDecision_AcceptsFreeText(t *testing.T) {
 func TestAnswerDecision_RequiresPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	secret := w.project("Secret", fields{"classification": "SECRET"})
-	task, hidden, other := w.task(p, "Land"), w.task(secret, "Launch"), w.task(p, "Other")
+	p := w.createProject("Apollo")
+	secret := w.createProject("Secret", fields{"classification": "SECRET"})
+	task, hidden, other := w.createTask(p, "Land"), w.createTask(secret, "Launch"), w.createTask(p, "Other")
 	request, covert := w.createDecisionRequest(task, 0), w.createDecisionRequest(hidden, 0)
 	answer := fields{"answer": "yes"}
-	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Guest Customer"}}), "answer-decision", decisionInput(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
+	if f := w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Guest Customer"}}), "answer-decision", decisionInput(task, request, answer)); f.Permission != contract.PermDecisionAnswer {
 		t.Errorf("got permission %q, want %q", f.Permission, contract.PermDecisionAnswer)
 	}
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Agent"}}), "answer-decision", decisionInput(task, request, answer))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", decisionInput(task, request, answer))
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", decisionInput(task, request, answer))
-	w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Member"}}), "answer-decision", decisionInput(hidden, covert, answer))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", decisionInput(task, request, answer))
+	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Agent"}}), "answer-decision", decisionInput(task, request, answer))
+	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Member"}, projects: []op.UUID{secret.ID}}), "answer-decision", decisionInput(task, request, answer))
+	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Member"}, caveats: []string{"read-only"}}), "answer-decision", decisionInput(task, request, answer))
+	w.wantError(fault.CodeNotFound, w.addPerson(person{roles: []string{"Member"}}), "answer-decision", decisionInput(hidden, covert, answer))
+	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "answer-decision", decisionInput(task, request, answer))
 	// The request of another task, and a request that does not exist.
 	for _, in := range []fields{decisionInput(other, request, answer), decisionInput(hidden, request, answer), decisionInput(task, uid.New(), answer)} {
-		w.refused(fault.CodeNotFound, w.manager, "answer-decision", in)
+		w.wantError(fault.CodeNotFound, w.manager, "answer-decision", in)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests WHERE status <> 'open'`); n != 0 {
 		t.Errorf("got %d answered requests, want 0", n)
@@ -144,7 +144,7 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 	t.Parallel()
 	const answerers, conns = 64, 16
 	w := newWorldOf(t, conns)
-	task := w.task(w.project("Apollo"), "Land")
+	task := w.createTask(w.createProject("Apollo"), "Land")
 	request := w.createDecisionRequest(task, 0)
 	// Lock the row until enough calls wait for it, so that they really run
 	// concurrently.
@@ -161,7 +161,7 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range answerers {
 		all.Go(func() {
-			out, err := w.try(w.manager, "answer-decision", decisionInput(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
+			out, err := w.call(w.manager, "answer-decision", decisionInput(task, request, fields{"answer": fmt.Sprint("answer ", i)}))
 			answers[i], _ = out.(*contract.DecisionRequest)
 			errs[i] = err
 		})
@@ -181,15 +181,15 @@ func TestAnswerDecision_ConcurrentAnswersStoreOne(t *testing.T) {
 			t.Errorf("caller %d: got %+v, want the same as caller 0: %+v", i, d, answers[0])
 		}
 	}
-	w.wantTrail(1, "decision_request.answered", contract.EventDecisionAnswered, request)
+	w.wantAuditAndEvents(1, "decision_request.answered", contract.EventDecisionAnswered, request)
 	t.Logf("%d concurrent answers: 1 stored answer, 1 audit entry, 1 event, no errors", answerers)
 }
 
 func TestGetTask_ReturnsRequestedDecisionRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	task := w.task(w.project("Apollo"), "Land")
-	other := w.task(&contract.Project{ProjectSummary: contract.ProjectSummary{ID: task.ProjectID}}, "Other")
+	task := w.createTask(w.createProject("Apollo"), "Land")
+	other := w.createTask(&contract.Project{ProjectSummary: contract.ProjectSummary{ID: task.ProjectID}}, "Other")
 	get := func(more ...fields) *contract.DecisionRequest {
 		return do[contract.Task](w, w.manager, "get-task", merge(fields{"projectId": task.ProjectID, "task": task.Key}, more...)).DecisionRequest
 	}
@@ -206,15 +206,15 @@ func TestGetTask_ReturnsRequestedDecisionRequest(t *testing.T) {
 		t.Errorf("got %+v, want %s", d, first)
 	}
 	for _, id := range []op.UUID{foreign, uid.New()} {
-		w.refused(fault.CodeNotFound, w.manager, "get-task", fields{"projectId": task.ProjectID, "task": task.Key, "decisionRequestId": id})
+		w.wantError(fault.CodeNotFound, w.manager, "get-task", fields{"projectId": task.ProjectID, "task": task.Key, "decisionRequestId": id})
 	}
 }
 
 func TestListDecisionRequests_LatestFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task, other := w.task(p, "Land"), w.task(p, "Other")
+	p := w.createProject("Apollo")
+	task, other := w.createTask(p, "Land"), w.createTask(p, "Other")
 	var want []op.UUID
 	for i := range 5 {
 		id := w.createDecisionRequest(task, time.Duration(10-i)*time.Minute)
@@ -246,23 +246,23 @@ func TestListDecisionRequests_LatestFirst(t *testing.T) {
 	if len(open.Items) != 1 || open.Items[0].ID != want[0] {
 		t.Errorf("open requests: got %+v, want %s", open.Items, want[0])
 	}
-	w.refused(fault.CodeForbidden, w.person(person{}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
-	w.refused(fault.CodeValidation, w.manager, "list-decision-requests", fields{"projectId": p.ID, "task": task.Key, "cursor": "x"})
+	w.wantError(fault.CodeForbidden, w.addPerson(person{}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
+	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "list-decision-requests", fields{"projectId": p.ID, "task": task.Key})
+	w.wantError(fault.CodeValidation, w.manager, "list-decision-requests", fields{"projectId": p.ID, "task": task.Key, "cursor": "x"})
 }
 
 func TestListTasks_AwaitingDecisionOldestRequestFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, otherProject := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
+	p, otherProject := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini", fields{"prefix": "GEM"})
 	requests := map[string]op.UUID{}
 	for i, ago := range []int{1, 4, 2, 5, 3} {
-		task := w.task(p, fmt.Sprint("Task ", i), fields{"labels": []string{"x"}, "priority": "HIGH"})
+		task := w.createTask(p, fmt.Sprint("Task ", i), fields{"labels": []string{"x"}, "priority": "HIGH"})
 		requests[task.Key] = w.createDecisionRequest(task, time.Duration(ago)*time.Hour)
 	}
-	w.task(p, "Waits for nothing")
-	w.createDecisionRequest(w.task(otherProject, "Other"), 9*time.Hour)
-	done := w.task(p, "Decided")
+	w.createTask(p, "Waits for nothing")
+	w.createDecisionRequest(w.createTask(otherProject, "Other"), 9*time.Hour)
+	done := w.createTask(p, "Decided")
 	do[contract.DecisionRequest](w, w.manager, "answer-decision", decisionInput(done, w.createDecisionRequest(done, 10*time.Hour), fields{"answer": "yes"}))
 
 	in := fields{"projectId": p.ID, "awaitingDecision": true, "limit": 2}
@@ -295,22 +295,22 @@ func TestListTasks_AwaitingDecisionOldestRequestFirst(t *testing.T) {
 	}
 	// A cursor is rejected by a list with another order or of another project.
 	plain := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "limit": 1})
-	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true, "cursor": plain.NextCursor})
-	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "cursor": in["cursor"]})
-	w.refused(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": otherProject.ID, "awaitingDecision": true, "cursor": in["cursor"]})
+	w.wantError(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true, "cursor": plain.NextCursor})
+	w.wantError(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": p.ID, "cursor": in["cursor"]})
+	w.wantError(fault.CodeValidation, w.manager, "list-tasks", fields{"projectId": otherProject.ID, "awaitingDecision": true, "cursor": in["cursor"]})
 
 	// A caller without access to the project gets an error, not an empty list.
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, projects: []op.UUID{otherProject.ID}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
+	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Member"}, projects: []op.UUID{otherProject.ID}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
+	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "list-tasks", fields{"projectId": p.ID, "awaitingDecision": true})
 }
 
 func TestDecisionRequest_DeletedWithTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
 	w.createDecisionRequest(task, 0)
-	w.createDecisionRequest(w.task(p, "Other"), 0)
+	w.createDecisionRequest(w.createTask(p, "Other"), 0)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	if n := w.count(`SELECT count(*) FROM projects.decision_requests`); n != 1 {
 		t.Errorf("after deleting the task: got %d decision requests, want 1", n)

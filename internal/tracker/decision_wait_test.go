@@ -48,7 +48,7 @@ func (w *world) newModule(conns int32, deps tracker.Deps) *otherProcess {
 func (w *world) startProcess(conns int32) *otherProcess {
 	w.t.Helper()
 	notifications := postgres.NewNotifications(w.db.RoleURL(postgres.RoleTracker), nil)
-	a := w.newModule(conns, tracker.Deps{Notices: notifications})
+	a := w.newModule(conns, tracker.Deps{Notifications: notifications})
 	ready := make(chan struct{})
 	notifications.AddListener(postgres.Listener{Channel: "parapet_decisions", Missed: sync.OnceFunc(func() { close(ready) }), Handle: func(string) {}})
 	ctx, stop := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ type waitResult struct {
 func (w *world) startWait(who *person, in fields) <-chan waitResult {
 	answered := make(chan waitResult, 1)
 	go func() {
-		out, err := w.try(who, "wait-decision", in)
+		out, err := w.call(who, "wait-decision", in)
 		request, _ := out.(*contract.DecisionRequest)
 		answered <- waitResult{request, err, time.Now()}
 	}()
@@ -95,7 +95,7 @@ func TestWaitDecision_WokenByAnswerInOtherProcess(t *testing.T) {
 	t.Parallel()
 	const rounds = 250
 	w := newWorld(t)
-	task := w.task(w.project("Apollo"), "Land")
+	task := w.createTask(w.createProject("Apollo"), "Land")
 	answering, waiting := w.startProcess(2), w.startProcess(2)
 	var afterCommit, afterRequest []time.Duration
 	for range rounds {
@@ -127,8 +127,8 @@ func TestWaitDecision_WokenByAnswerInOtherProcess(t *testing.T) {
 func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
 	process := w.startProcess(2)
 
 	// Immediately, if the request is already answered.
@@ -145,7 +145,7 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 	}
 	// When the caller's context is cancelled.
 	bound := process.operations["wait-decision"]
-	ctx, cancel := context.WithCancel(w.as(w.manager))
+	ctx, cancel := context.WithCancel(w.requestContext(w.manager))
 	result := make(chan error, 1)
 	go func() {
 		_, err := bound.Call(ctx, &contract.WaitDecisionIn{ProjectID: p.ID, Task: task.Key, RequestID: request, TimeoutSeconds: 55})
@@ -164,7 +164,7 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	// At shutdown, all waits end.
-	other := w.task(p, "Other")
+	other := w.createTask(p, "Other")
 	request = w.createDecisionRequest(other, 0)
 	var all []<-chan waitResult
 	for range 20 {
@@ -182,16 +182,16 @@ func TestWaitDecision_EndsOnAnswerTimeoutCancelAndShutdown(t *testing.T) {
 func TestWaitDecision_RequiresPermissionThroughoutTheWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
-	task, hidden := w.task(p, "Land"), w.task(secret, "Launch")
+	p, secret := w.createProject("Apollo"), w.createProject("Secret", fields{"classification": "SECRET"})
+	task, hidden := w.createTask(p, "Land"), w.createTask(secret, "Launch")
 	request, covert := w.createDecisionRequest(task, 0), w.createDecisionRequest(hidden, 0)
 	at := fields{"timeoutSeconds": 55}
-	member := w.person(person{roles: []string{"Member"}})
-	w.refused(fault.CodeForbidden, w.person(person{}), "wait-decision", decisionInput(task, request, at))
-	w.refused(fault.CodeNotFound, member, "wait-decision", decisionInput(hidden, covert, at))
-	w.refused(fault.CodeNotFound, member, "wait-decision", decisionInput(task, covert, at))
-	w.refused(fault.CodeNotFound, w.person(person{tenant: w.globex, roles: []string{"Admin"}}), "wait-decision", decisionInput(task, request, at))
-	w.refused(fault.CodeValidation, member, "wait-decision", decisionInput(task, request, fields{"timeoutSeconds": 56}))
+	member := w.addPerson(person{roles: []string{"Member"}})
+	w.wantError(fault.CodeForbidden, w.addPerson(person{}), "wait-decision", decisionInput(task, request, at))
+	w.wantError(fault.CodeNotFound, member, "wait-decision", decisionInput(hidden, covert, at))
+	w.wantError(fault.CodeNotFound, member, "wait-decision", decisionInput(task, covert, at))
+	w.wantError(fault.CodeNotFound, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}}), "wait-decision", decisionInput(task, request, at))
+	w.wantError(fault.CodeValidation, member, "wait-decision", decisionInput(task, request, fields{"timeoutSeconds": 56}))
 
 	// A caller who loses the permission while waiting gets an error at the next read.
 	process := w.startProcess(2)
@@ -209,8 +209,8 @@ func TestWaitDecision_RequiresPermissionThroughoutTheWait(t *testing.T) {
 func TestWaitDecision_HoldsNoDatabaseConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
 	request := w.createDecisionRequest(task, 0)
 	process := w.startProcess(1)
 	var all []<-chan waitResult
@@ -234,7 +234,7 @@ func TestWaitDecision_HoldsNoDatabaseConnection(t *testing.T) {
 func TestWaitDecision_ListenerReconnectsAndReadsMissedAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	task := w.task(w.project("Apollo"), "Land")
+	task := w.createTask(w.createProject("Apollo"), "Land")
 	request := w.createDecisionRequest(task, 0)
 	process := w.startProcess(2)
 	answered := process.startWait(w.manager, decisionInput(task, request, fields{"timeoutSeconds": 55}))
@@ -259,10 +259,10 @@ func TestWaitDecision_LimitsWaitsPerUser(t *testing.T) {
 	t.Parallel()
 	const limit, excess = 256, 3
 	w := newWorld(t)
-	task := w.task(w.project("Apollo"), "Land")
+	task := w.createTask(w.createProject("Apollo"), "Land")
 	request := w.createDecisionRequest(task, 0)
 	a := w.startProcess(4)
-	user, other := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	user, other := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})
 	in := decisionInput(task, request, fields{"timeoutSeconds": 55})
 	answered := make(chan waitResult, limit+excess)
 	for range limit + excess {

@@ -51,7 +51,7 @@ func loadDelegationScope(ctx context.Context, c *executor.Call, in *contract.Cre
 	}
 	switch in.Scope {
 	case contract.DelegationProject:
-		project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+		project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
 		if err != nil {
 			return place, authz.Resource{}, err
 		}

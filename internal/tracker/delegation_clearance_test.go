@@ -13,15 +13,15 @@ import (
 func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	secret := w.project("Secret", fields{"classification": "SECRET"})
-	internal := w.project("Internal", fields{"classification": "INTERNAL"})
+	secret := w.createProject("Secret", fields{"classification": "SECRET"})
+	internal := w.createProject("Internal", fields{"classification": "INTERNAL"})
 	tiers := []string{"UNCLASSIFIED", "INTERNAL", "CONFIDENTIAL", "SECRET"}
 	rank := map[string]int{}
 	for i, tier := range tiers {
 		rank[tier] = i
 	}
-	delegator := w.person(person{roles: []string{"Member"}})
-	delegate := w.person(person{})
+	delegator := w.addPerson(person{roles: []string{"Member"}})
+	delegate := w.addPerson(person{})
 	w.createDelegation(delegator, delegate, []string{"projects.read"})
 	for _, delegatorTier := range tiers {
 		for _, delegateTier := range tiers {
@@ -34,7 +34,7 @@ func TestDelegation_ReadsWithLowerClearance(t *testing.T) {
 				if readable {
 					want++
 				}
-				got, err := w.try(delegate, "get-project", fields{"projectId": p.ID})
+				got, err := w.call(delegate, "get-project", fields{"projectId": p.ID})
 				if readable != (err == nil) {
 					t.Errorf("delegator %s, delegate %s: %s project: %v, %v", delegatorTier, delegateTier, p.Classification, got, err)
 				}

@@ -61,8 +61,8 @@ func (Delegations) Active(ctx context.Context, q postgres.Querier, tenant, user 
 var delegationType = authz.NewRecordType("delegation", authz.Attributes[delegationRow]{
 	Tenant:         authz.TenantColumn[delegationRow]("d.tenant_id"),
 	ID:             authz.NewAttribute("d.id", func(r *delegationRow) string { return string(r.ID) }),
-	Project:        authz.NewAttribute("d.project_id", func(r *delegationRow) string { return text(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("coalesce(p.organisation_id, i.organisation_id)", func(r *delegationRow) string { return text(r.OrganisationID) }),
+	Project:        authz.NewAttribute("d.project_id", func(r *delegationRow) string { return idText(r.ProjectID) }),
+	Organisation:   authz.NewAttribute("coalesce(p.organisation_id, i.organisation_id)", func(r *delegationRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("d.delegator_id", func(r *delegationRow) string { return string(r.DelegatorID) }),
 	Owner:          authz.NewAttribute("d.delegate_id", func(r *delegationRow) string { return string(r.DelegateID) }),
 	Classification: authz.NewAttribute("coalesce(p.classification, i.classification, 'UNCLASSIFIED')", func(r *delegationRow) string { return r.Classification }),

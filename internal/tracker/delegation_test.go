@@ -37,7 +37,7 @@ func delegationRequests(s scene) map[string]fields {
 // isAllowed reports whether the call succeeds; FORBIDDEN and NOT_FOUND count as denied.
 func (w *world) isAllowed(who *person, name string, in fields) bool {
 	w.t.Helper()
-	_, err := w.try(who, name, in)
+	_, err := w.call(who, name, in)
 	if err != nil && !fault.HasCode(err, fault.CodeForbidden) && !fault.HasCode(err, fault.CodeNotFound) {
 		w.t.Fatalf("%s: %v", name, err)
 	}
@@ -49,9 +49,9 @@ func (w *world) isAllowed(who *person, name string, in fields) bool {
 func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
-	delegate := w.person(person{})
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
+	delegate := w.addPerson(person{})
 	change := fields{"projectId": p.ID, "task": task.Key, "progress": 5}
 	get := fields{"projectId": p.ID, "task": task.Key}
 	if w.isAllowed(delegate, "get-task", get) {
@@ -80,7 +80,7 @@ func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 	}
 
 	// The same cached principal is used before and after the revocation.
-	ctx := w.as(delegate)
+	ctx := w.requestContext(delegate)
 	call := func() error {
 		o := w.operations["get-task"]
 		_, err := o.Call(ctx, &contract.GetTaskIn{ProjectID: p.ID, Task: task.Key})
@@ -105,8 +105,8 @@ func TestDelegation_AppliesUntilRevoked(t *testing.T) {
 func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Land")
 	get := fields{"projectId": p.ID, "task": task.Key}
 	for name, c := range map[string]struct{ suspend, restore string }{
 		"delegation expired":               {`UPDATE projects.delegations SET starts_at = now() - interval '2 hour', ends_at = now() - interval '1 hour'`, `UPDATE projects.delegations SET ends_at = now() + interval '1 hour'`},
@@ -114,8 +114,8 @@ func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 		"delegator's membership suspended": {`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`},
 		"delegator's account suspended":    {`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`},
 	} {
-		delegator := w.person(person{roles: []string{"Member"}})
-		delegate := w.person(person{})
+		delegator := w.addPerson(person{roles: []string{"Member"}})
+		delegate := w.addPerson(person{})
 		w.createDelegation(delegator, delegate, []string{"tasks.read"})
 		run := func(sql string) {
 			if args := []any{delegator.id}; sql[:15] == "UPDATE identity" {
@@ -137,7 +137,7 @@ func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 		}
 	}
 	// A permission that the delegator loses is lost for the delegate too.
-	delegator, delegate := w.person(person{roles: []string{"Member"}}), w.person(person{})
+	delegator, delegate := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{})
 	w.createDelegation(delegator, delegate, []string{"tasks.read"})
 	w.mu.Lock()
 	delegator.roles = nil
@@ -153,14 +153,14 @@ func TestDelegation_EndsWithItsTimeOrItsDelegator(t *testing.T) {
 func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	apollo, gemini := w.project("Apollo"), w.project("Gemini")
-	secret := w.project("Secret", fields{"classification": "SECRET"})
+	apollo, gemini := w.createProject("Apollo"), w.createProject("Gemini")
+	secret := w.createProject("Secret", fields{"classification": "SECRET"})
 	initiative := do[contract.Initiative](w, w.manager, "create-initiative", fields{"name": "Moon", "startDate": "2027-01-04"})
 	other := do[contract.Initiative](w, w.manager, "create-initiative", fields{"name": "Mars", "startDate": "2027-01-04"})
 	read := []string{"projects.read", "initiatives.read", "initiative.update"}
 	get := func(p *contract.Project) fields { return fields{"projectId": p.ID} }
 
-	byProject := w.person(person{})
+	byProject := w.addPerson(person{})
 	w.createDelegation(w.manager, byProject, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": apollo.ID})
 	if !w.isAllowed(byProject, "get-project", get(apollo)) || w.isAllowed(byProject, "get-project", get(gemini)) {
 		t.Error("delegation for Apollo: want access to Apollo and not to Gemini")
@@ -169,7 +169,7 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 		t.Errorf("delegation for Apollo: got projects %+v, want Apollo", list.Items)
 	}
 
-	byInitiative := w.person(person{})
+	byInitiative := w.addPerson(person{})
 	w.createDelegation(w.manager, byInitiative, read, fields{"scope": "INITIATIVE", "initiativeId": initiative.ID})
 	if w.isAllowed(byInitiative, "get-project", get(apollo)) {
 		t.Error("delegation for an initiative allows a project outside it")
@@ -185,24 +185,24 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 		t.Error("delegation for an initiative: want access to its current projects only")
 	}
 
-	uncleared := w.person(person{})
+	uncleared := w.addPerson(person{})
 	w.createDelegation(w.manager, uncleared, []string{"projects.read"})
-	w.refused(fault.CodeNotFound, uncleared, "get-project", get(secret))
-	readOnly := w.person(person{caveats: []string{"read-only"}})
+	w.wantError(fault.CodeNotFound, uncleared, "get-project", get(secret))
+	readOnly := w.addPerson(person{caveats: []string{"read-only"}})
 	w.createDelegation(w.manager, readOnly, []string{"projects.read", "project.update"})
 	if !w.isAllowed(readOnly, "get-project", get(gemini)) || w.isAllowed(readOnly, "update-project", fields{"projectId": gemini.ID, "status": "ON_HOLD"}) {
 		t.Error("read-only caveat of the delegate: want reads allowed and writes denied")
 	}
-	narrowed := w.person(person{caveats: []string{"project:" + string(gemini.ID)}})
+	narrowed := w.addPerson(person{caveats: []string{"project:" + string(gemini.ID)}})
 	w.createDelegation(w.manager, narrowed, []string{"projects.read"})
 	if w.isAllowed(narrowed, "get-project", get(apollo)) || !w.isAllowed(narrowed, "get-project", get(gemini)) {
 		t.Error("project caveat of the delegate: want access to Gemini only")
 	}
 
 	// A manager of one project can only delegate permissions in that project.
-	lead := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{gemini.ID}})
-	w.refused(fault.CodeForbidden, lead, "create-delegation", fields{"delegate": byProject.id, "permissions": []string{"projects.read"}, "until": "2099-01-01T00:00:00Z"})
-	helper := w.person(person{})
+	lead := w.addPerson(person{roles: []string{"Project Manager"}, projects: []op.UUID{gemini.ID}})
+	w.wantError(fault.CodeForbidden, lead, "create-delegation", fields{"delegate": byProject.id, "permissions": []string{"projects.read"}, "until": "2099-01-01T00:00:00Z"})
+	helper := w.addPerson(person{})
 	w.createDelegation(lead, helper, []string{"projects.read"}, fields{"scope": "PROJECT", "projectId": gemini.ID})
 	if w.isAllowed(helper, "get-project", get(apollo)) || !w.isAllowed(helper, "get-project", get(gemini)) {
 		t.Error("delegation by Gemini's manager: want access to Gemini only")
@@ -214,9 +214,9 @@ func TestDelegation_LimitedByScopeClearanceAndCaveats(t *testing.T) {
 func TestDelegation_OwnPermissionRefersToDelegatorAndCannotBeRedelegated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	delegator, delegate, third := w.person(person{roles: []string{"Own Reader", "Member"}}), w.person(person{}), w.person(person{roles: []string{"Member"}})
-	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": delegator.id}), w.task(p, "Unassigned")
+	p := w.createProject("Apollo")
+	delegator, delegate, third := w.addPerson(person{roles: []string{"Own Reader", "Member"}}), w.addPerson(person{}), w.addPerson(person{roles: []string{"Member"}})
+	assigned, unassigned := w.createTask(p, "Assigned", fields{"assignee": delegator.id}), w.createTask(p, "Unassigned")
 	w.createDelegation(delegator, delegate, []string{"task.update.own"})
 	if !w.isAllowed(delegate, "update-task", fields{"projectId": p.ID, "task": assigned.Key, "progress": 5}) {
 		t.Error("update of the delegator's task: got denied, want allowed")
@@ -224,25 +224,25 @@ func TestDelegation_OwnPermissionRefersToDelegatorAndCannotBeRedelegated(t *test
 	if w.isAllowed(delegate, "update-task", fields{"projectId": p.ID, "task": unassigned.Key, "progress": 5}) {
 		t.Error("update of another task: got allowed, want denied")
 	}
-	w.refused(fault.CodeForbidden, delegate, "create-delegation", fields{"delegate": third.id, "permissions": []string{"task.update.own"}, "until": "2099-01-01T00:00:00Z"})
-	if f := w.refused(fault.CodeForbidden, third, "create-delegation",
+	w.wantError(fault.CodeForbidden, delegate, "create-delegation", fields{"delegate": third.id, "permissions": []string{"task.update.own"}, "until": "2099-01-01T00:00:00Z"})
+	if f := w.wantError(fault.CodeForbidden, third, "create-delegation",
 		fields{"delegator": delegator.id, "delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": "2099-01-01T00:00:00Z"}); f.Permission != "delegation.create" {
 		t.Errorf("create-delegation for another user: got permission %q, want delegation.create", f.Permission)
 	}
 	// The delegate cannot create the delegation.
-	w.refused(fault.CodeForbidden, third, "create-delegation",
+	w.wantError(fault.CodeForbidden, third, "create-delegation",
 		fields{"delegator": delegator.id, "delegate": third.id, "permissions": []string{"tasks.read"}, "until": "2099-01-01T00:00:00Z"})
 }
 
 func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	delegate := w.person(person{})
-	suspended, removed := w.person(person{}), w.person(person{})
+	p := w.createProject("Apollo")
+	delegate := w.addPerson(person{})
+	suspended, removed := w.addPerson(person{}), w.addPerson(person{})
 	w.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, suspended.id)
 	w.exec(`UPDATE identity.memberships SET status = 'REMOVED' WHERE user_id = $1`, removed.id)
-	otherTenant := w.person(person{tenant: w.globex})
+	otherTenant := w.addPerson(person{tenant: w.globex})
 	soon, later := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(400*24*time.Hour).Format(time.RFC3339)
 	valid := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": soon}
 	for field, cases := range map[string][]fields{
@@ -261,7 +261,7 @@ func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 					in[k] = v
 				}
 			}
-			if f := w.refused(fault.CodeValidation, w.manager, "create-delegation", in); f.Field != field {
+			if f := w.wantError(fault.CodeValidation, w.manager, "create-delegation", in); f.Field != field {
 				t.Errorf("%v: got field %q (%s), want %q", c, f.Field, f.Message, field)
 			} else if len(f.Reasons) > 0 && (f.Message != f.Reasons[0].Message || f.Reasons[0].Remedy == "" || strings.Contains(f.Message+f.Reasons[0].Remedy, "{")) {
 				t.Errorf("%v: got message %q and reason %+v, want equal messages and a remedy", c, f.Message, f.Reasons[0])
@@ -273,16 +273,16 @@ func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 		for k, v := range c {
 			in[k] = v
 		}
-		w.refused(fault.CodeNotFound, w.manager, "create-delegation", in)
+		w.wantError(fault.CodeNotFound, w.manager, "create-delegation", in)
 	}
 	// An administrator can delegate another user's permissions, but only those the user
 	// has.
-	admin, member := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}})
+	admin, member := w.addPerson(person{roles: []string{"Admin"}}), w.addPerson(person{roles: []string{"Member"}})
 	d := w.createDelegation(admin, delegate, []string{"tasks.read"}, fields{"delegator": member.id})
 	if d.DelegatorID != member.id || d.CreatedBy != admin.id {
 		t.Errorf("delegation created by an administrator: got %+v", d)
 	}
-	f := w.refused(fault.CodeValidation, admin, "create-delegation", fields{"delegator": member.id, "delegate": delegate.id, "permissions": []string{"task.delete"}, "until": soon})
+	f := w.wantError(fault.CodeValidation, admin, "create-delegation", fields{"delegator": member.id, "delegate": delegate.id, "permissions": []string{"task.delete"}, "until": soon})
 	if f.Field != "permissions" {
 		t.Errorf("permission that the delegator lacks: got %+v, want field permissions", f)
 	}
@@ -294,13 +294,13 @@ func TestCreateDelegation_RejectsInvalidInput(t *testing.T) {
 func TestListDelegations_FiltersByCallerAndState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	admin, member, delegate, other := w.person(person{roles: []string{"Admin"}, clearance: "SECRET"}), w.person(person{roles: []string{"Member"}}),
-		w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
+	admin, member, delegate, other := w.addPerson(person{roles: []string{"Admin"}, clearance: "SECRET"}), w.addPerson(person{roles: []string{"Member"}}),
+		w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})
 	later := time.Now().Add(time.Minute).Format(time.RFC3339)
 	a := w.createDelegation(member, delegate, []string{"tasks.read"})
 	b := w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"from": later})
 	c := w.createDelegation(w.manager, other, []string{"tasks.read"})
-	secret := w.project("Secret", fields{"classification": "SECRET"})
+	secret := w.createProject("Secret", fields{"classification": "SECRET"})
 	hidden := w.createDelegation(w.manager, delegate, []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": secret.ID})
 	do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": c.ID})
 	ids := func(who *person, in fields) []op.UUID {
@@ -325,31 +325,31 @@ func TestListDelegations_FiltersByCallerAndState(t *testing.T) {
 		"administrator":                   {admin, fields{}, []op.UUID{hidden.ID, c.ID, b.ID, a.ID}},
 		"delegator":                       {member, fields{}, []op.UUID{a.ID}},
 		"delegate":                        {delegate, fields{}, []op.UUID{b.ID, a.ID}},
-		"uninvolved user":                 {w.person(person{roles: []string{"Member"}}), fields{}, nil},
+		"uninvolved user":                 {w.addPerson(person{roles: []string{"Member"}}), fields{}, nil},
 		"state ACTIVE":                    {admin, fields{"state": "ACTIVE"}, []op.UUID{hidden.ID, a.ID}},
 		"state SCHEDULED":                 {admin, fields{"state": "SCHEDULED"}, []op.UUID{b.ID}},
 		"state REVOKED":                   {admin, fields{"state": "REVOKED"}, []op.UUID{c.ID}},
 		"state EXPIRED":                   {admin, fields{"state": "EXPIRED"}, nil},
 		"by delegator":                    {admin, fields{"delegator": member.id}, []op.UUID{a.ID}},
 		"by delegate":                     {admin, fields{"delegate": other.id}, []op.UUID{c.ID}},
-		"administrator of another tenant": {w.person(person{roles: []string{"Admin"}, tenant: w.globex}), fields{}, nil},
+		"administrator of another tenant": {w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex}), fields{}, nil},
 	} {
 		if got := ids(c.who, c.in); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got delegations %v, want %v", name, got, c.want)
 		}
 	}
 	for who, d := range map[*person]*contract.Delegation{member: b, delegate: c, other: a} {
-		w.refused(fault.CodeForbidden, who, "get-delegation", fields{"delegationId": d.ID})
-		w.refused(fault.CodeForbidden, who, "revoke-delegation", fields{"delegationId": d.ID})
+		w.wantError(fault.CodeForbidden, who, "get-delegation", fields{"delegationId": d.ID})
+		w.wantError(fault.CodeForbidden, who, "revoke-delegation", fields{"delegationId": d.ID})
 	}
-	w.refused(fault.CodeNotFound, delegate, "get-delegation", fields{"delegationId": hidden.ID})
+	w.wantError(fault.CodeNotFound, delegate, "get-delegation", fields{"delegationId": hidden.ID})
 	if got := do[contract.Delegation](w, delegate, "get-delegation", fields{"delegationId": b.ID}); got.State != contract.DelegationScheduled {
 		t.Errorf("get-delegation by the delegate: got %+v, want state SCHEDULED", got)
 	}
 	do[contract.Delegation](w, delegate, "revoke-delegation", fields{"delegationId": a.ID})
 	// Deleting a project deletes the delegations scoped to it.
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": secret.ID})
-	w.refused(fault.CodeNotFound, admin, "get-delegation", fields{"delegationId": hidden.ID})
+	w.wantError(fault.CodeNotFound, admin, "get-delegation", fields{"delegationId": hidden.ID})
 }
 
 // Every request reads the caller's delegations, so these queries must use indexes even
@@ -357,17 +357,17 @@ func TestListDelegations_FiltersByCallerAndState(t *testing.T) {
 func TestDelegationQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	w.exec(`
 INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, permissions, starts_at, ends_at, created_by, created_at)
 SELECT CASE WHEN n % 10 = 0 THEN $1 ELSE md5('t' || n % 200)::uuid END, md5('d' || n)::uuid, md5('u' || n % 5000)::uuid, md5('v' || n % 5000)::uuid, 'TENANT',
        '{tasks.read}', now() - interval '1 day', now() + (n % 3 - 1) * interval '12 hours', md5('u' || n % 5000)::uuid, now()
 FROM generate_series(1, 40000) n`, w.acme)
-	admin, member, delegate := w.person(person{roles: []string{"Admin"}}), w.person(person{roles: []string{"Member"}}), w.person(person{})
+	admin, member, delegate := w.addPerson(person{roles: []string{"Admin"}}), w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{})
 	d := w.createDelegation(member, delegate, []string{"tasks.read"})
 	w.exec(`ANALYZE projects.delegations`)
-	e := &ear{}
-	w.listening(e)
+	e := &queryRecorder{}
+	w.recordQueries(e)
 	for _, call := range []struct {
 		who  *person
 		name string
@@ -378,12 +378,12 @@ FROM generate_series(1, 40000) n`, w.acme)
 		{member, "list-delegations", fields{"limit": 50}}, {member, "get-delegation", fields{"delegationId": d.ID}},
 		{delegate, "list-tasks", fields{"projectId": p.ID}}, {member, "revoke-delegation", fields{"delegationId": d.ID}},
 	} {
-		e.heard = nil
-		if _, err := w.try(call.who, call.name, call.in); err != nil {
+		e.queries = nil
+		if _, err := w.call(call.who, call.name, call.in); err != nil {
 			t.Fatal(err)
 		}
 		queries := 0
-		for _, h := range e.heard {
+		for _, h := range e.queries {
 			if strings.Contains(h.sql, "projects.delegations") {
 				queries++
 				w.wantIndexed(call.name, h)
@@ -401,22 +401,22 @@ FROM generate_series(1, 40000) n`, w.acme)
 func TestCreateDelegation_LimitsDelegationsPerDelegate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	delegate := w.person(person{roles: []string{"Member"}})
+	delegate := w.addPerson(person{roles: []string{"Member"}})
 	in := fields{"delegate": delegate.id, "permissions": []string{"tasks.read"}, "until": time.Now().Add(time.Hour).Format(time.RFC3339)}
 	for range 64 / 16 {
-		delegator := w.person(person{roles: []string{"Member"}})
+		delegator := w.addPerson(person{roles: []string{"Member"}})
 		var last *contract.Delegation
 		for range 16 {
 			last = do[contract.Delegation](w, delegator, "create-delegation", in)
 		}
-		f := w.refused(fault.CodeConflict, delegator, "create-delegation", in)
+		f := w.wantError(fault.CodeConflict, delegator, "create-delegation", in)
 		if f.Reason != "TOO_MANY_FROM_DELEGATOR" || !strings.Contains(f.Message, "16 delegations") || fmt.Sprint(f.Details["limit"]) != "16" {
 			t.Errorf("17th delegation: got %+v, want TOO_MANY_FROM_DELEGATOR with limit 16", f)
 		}
 		do[contract.Delegation](w, delegator, "revoke-delegation", fields{"delegationId": last.ID})
 		do[contract.Delegation](w, delegator, "create-delegation", in)
 	}
-	w.refused(fault.CodeConflict, w.manager, "create-delegation", in)
+	w.wantError(fault.CodeConflict, w.manager, "create-delegation", in)
 	w.exec(`UPDATE projects.delegations SET starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour' WHERE delegator_id <> $1`, w.manager.id)
 	do[contract.Delegation](w, w.manager, "create-delegation", in)
 }

@@ -37,7 +37,7 @@ func finalStatusError(status string) error {
 func (s *Service) createDeliverableHandler() executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow] {
 	return executor.Handler[contract.CreateDeliverableIn, contract.Deliverable, projectRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateDeliverableIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
 			return project, project.newTaskResource(c), err
 		},
 		Do: s.createDeliverable,
@@ -124,16 +124,16 @@ func (s *Service) updateDeliverable(ctx context.Context, c *executor.Call, in *c
 	}
 	row := old
 	if in.Title.Null {
-		return nil, cannotClear("title")
+		return nil, nullFieldError("title")
 	}
 	row.Title = strings.TrimSpace(in.Title.Or(row.Title))
 	if row.Title == "" {
 		return nil, fault.Validation("title", "The field title can't be blank.")
 	}
 	row.Description = in.Description.Or(row.Description)
-	row.TaskID = change(in.TaskID, row.TaskID)
-	row.OwnerID = change(in.Owner, row.OwnerID)
-	row.DueDate = change(in.DueDate, row.DueDate)
+	row.TaskID = changedValue(in.TaskID, row.TaskID)
+	row.OwnerID = changedValue(in.Owner, row.OwnerID)
+	row.DueDate = changedValue(in.DueDate, row.DueDate)
 	var changed []string
 	for _, f := range []struct {
 		name string

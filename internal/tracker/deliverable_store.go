@@ -18,9 +18,9 @@ var deliverableType = authz.NewRecordType("deliverable", authz.Attributes[delive
 	Tenant:         authz.TenantColumn[deliverableRow]("d.tenant_id"),
 	ID:             authz.NewAttribute("d.id", func(r *deliverableRow) string { return string(r.ID) }),
 	Project:        authz.NewAttribute("d.project_id", func(r *deliverableRow) string { return string(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *deliverableRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *deliverableRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("d.created_by", func(r *deliverableRow) string { return string(r.CreatedBy) }),
-	Owner:          authz.NewAttribute("d.owner_id", func(r *deliverableRow) string { return text(r.OwnerID) }),
+	Owner:          authz.NewAttribute("d.owner_id", func(r *deliverableRow) string { return idText(r.OwnerID) }),
 	Classification: authz.NewAttribute("p.classification", func(r *deliverableRow) string { return r.Classification }),
 })
 

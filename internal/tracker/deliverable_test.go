@@ -40,7 +40,7 @@ func (w *world) addDeliverables(p *contract.Project, s *scene) {
 	s.draft, s.submitted, s.revised = draft.ID, w.createDeliverable(p, "SUBMITTED").ID, w.createDeliverable(p, "REVISED").ID
 	s.reviewed, s.failedCriterion, s.criterion = review.ID, review.Criteria[0].ID, draft.Criteria[0].ID
 	s.field = do[contract.CustomField](w, w.manager, "create-custom-field", fields{"projectId": p.ID, "name": "Rocket", "type": "TEXT"}).ID
-	s.epic = w.task(p, "Moon", fields{"issueType": "EPIC"}).ID
+	s.epic = w.createTask(p, "Moon", fields{"issueType": "EPIC"}).ID
 }
 
 func deliverableRequests(s scene) map[string]fields {
@@ -70,25 +70,25 @@ func deliverableRequests(s scene) map[string]fields {
 func TestDeliverable_ReviewWorkflow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Plan")
-	reviewer := w.person(person{roles: []string{"Reviewer"}})
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Plan")
+	reviewer := w.addPerson(person{roles: []string{"Reviewer"}})
+	member := w.addPerson(person{roles: []string{"Member"}})
 	d := do[contract.Deliverable](w, member, "create-deliverable", fields{"projectId": p.ID, "title": " Flight plan ", "description": "All of it.", "taskId": task.ID, "dueDate": "2027-03-01", "criteria": []string{" Complete ", "Signed"}})
 	if d.Title != "Flight plan" || d.Status != "DRAFT" || d.Owner != member.id || d.TaskID != task.ID || len(d.Criteria) != 2 || d.Criteria[0].Text != "Complete" {
 		t.Fatalf("got %+v", d)
 	}
-	w.wantTrail(1, "deliverable.created", contract.EventDeliverableCreated, d.ID)
+	w.wantAuditAndEvents(1, "deliverable.created", contract.EventDeliverableCreated, d.ID)
 	at := fields{"projectId": p.ID, "deliverableId": d.ID}
 	if got := do[contract.Deliverable](w, reviewer, "get-deliverable", at); got.Description != "All of it." || len(got.Criteria) != 2 {
 		t.Errorf("got %+v", got)
 	}
-	w.refused(fault.CodeForbidden, reviewer, "submit-deliverable", at)
+	w.wantError(fault.CodeForbidden, reviewer, "submit-deliverable", at)
 	submitted := do[contract.Deliverable](w, member, "submit-deliverable", at)
 	if submitted.Status != "SUBMITTED" || submitted.SubmittedBy != member.id || submitted.SubmittedAt == nil {
 		t.Errorf("submitted deliverable: got %+v", submitted.DeliverableSummary)
 	}
-	w.refused(fault.CodeForbidden, member, "start-deliverable-review", at)
+	w.wantError(fault.CodeForbidden, member, "start-deliverable-review", at)
 	do[contract.Deliverable](w, reviewer, "start-deliverable-review", at)
 	returned := do[contract.Deliverable](w, reviewer, "revise-deliverable", merge(fields{"reason": "Add the landing."}, at))
 	if returned.Status != "REVISED" || returned.ReviewReason != "Add the landing." || returned.ReviewedBy != reviewer.id {
@@ -102,8 +102,8 @@ func TestDeliverable_ReviewWorkflow(t *testing.T) {
 	if rejected.Status != "REJECTED" || rejected.TaskID != "" || rejected.DueDate != "" || rejected.Criteria[0].Failed || !rejected.Criteria[1].Failed || rejected.Criteria[1].Met || rejected.Criteria[1].MetBy != "" {
 		t.Errorf("rejected deliverable: got %+v", rejected)
 	}
-	w.wantTrail(6, "deliverable.status_changed", contract.EventDeliverableStatusChanged, d.ID)
-	w.wantTrail(1, "deliverable.updated", contract.EventDeliverableUpdated, d.ID)
+	w.wantAuditAndEvents(6, "deliverable.status_changed", contract.EventDeliverableStatusChanged, d.ID)
+	w.wantAuditAndEvents(1, "deliverable.updated", contract.EventDeliverableUpdated, d.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE resource_id = $1 AND (changes::text LIKE '%signature%' OR changes::text LIKE '%Flight%')`, string(d.ID)); n != 0 {
 		t.Error("the audit log contains user-generated text")
 	}
@@ -111,13 +111,13 @@ func TestDeliverable_ReviewWorkflow(t *testing.T) {
 		t.Error("the audit entry does not contain the failed criterion")
 	}
 	// A rejected deliverable and its criteria cannot be changed.
-	w.refused(fault.CodeConflict, member, "update-deliverable", merge(fields{"title": "x"}, at))
-	w.refused(fault.CodeConflict, member, "update-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID, "met": true})
-	w.refused(fault.CodeConflict, w.manager, "delete-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID})
-	w.refused(fault.CodeConflict, member, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "x"})
+	w.wantError(fault.CodeConflict, member, "update-deliverable", merge(fields{"title": "x"}, at))
+	w.wantError(fault.CodeConflict, member, "update-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID, "met": true})
+	w.wantError(fault.CodeConflict, w.manager, "delete-criterion", fields{"projectId": p.ID, "criterionId": d.Criteria[1].ID})
+	w.wantError(fault.CodeConflict, member, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "x"})
 	do[op.None](w, w.manager, "delete-deliverable", at)
-	w.wantTrail(1, "deliverable.deleted", contract.EventDeliverableDeleted, d.ID)
-	w.refused(fault.CodeNotFound, w.manager, "get-deliverable", at)
+	w.wantAuditAndEvents(1, "deliverable.deleted", contract.EventDeliverableDeleted, d.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "get-deliverable", at)
 	if n := w.count(`SELECT count(*) FROM projects.criteria WHERE project_id = $1`, p.ID); n != 0 {
 		t.Errorf("after deleting the deliverable: got %d criteria, want 0", n)
 	}
@@ -128,7 +128,7 @@ func TestDeliverable_ReviewWorkflow(t *testing.T) {
 func TestDeliverable_AllowsOnlyListedTransitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	allowed := map[string][]string{
 		"DRAFT": {"SUBMITTED"}, "SUBMITTED": {"UNDER_REVIEW"}, "UNDER_REVIEW": {"ACCEPTED", "REJECTED", "REVISED"},
 		"REVISED": {"SUBMITTED"}, "ACCEPTED": {}, "REJECTED": {},
@@ -149,7 +149,7 @@ func TestDeliverable_AllowsOnlyListedTransitions(t *testing.T) {
 				}
 				continue
 			}
-			f := w.refused(fault.CodeConflict, w.manager, name, in)
+			f := w.wantError(fault.CodeConflict, w.manager, name, in)
 			if got, _ := f.Details["allowed"].([]string); !slices.Equal(got, next) || (len(next) > 0 && !strings.Contains(f.Message, strings.Join(next, ", "))) {
 				t.Errorf("%s from %s: got message %q and allowed statuses %v, want %v", name, from, f.Message, got, next)
 			}
@@ -160,14 +160,14 @@ func TestDeliverable_AllowsOnlyListedTransitions(t *testing.T) {
 func TestDeliverable_ConcurrentReviewsDecideOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	for range 5 {
 		d := w.createDeliverable(p, "UNDER_REVIEW")
 		var wait sync.WaitGroup
 		errs := make([]error, 8)
 		for i := range errs {
 			wait.Go(func() {
-				_, errs[i] = w.try(w.manager, []string{"accept-deliverable", "revise-deliverable"}[i%2], fields{"projectId": p.ID, "deliverableId": d.ID})
+				_, errs[i] = w.call(w.manager, []string{"accept-deliverable", "revise-deliverable"}[i%2], fields{"projectId": p.ID, "deliverableId": d.ID})
 			})
 		}
 		wait.Wait()
@@ -188,9 +188,9 @@ func TestDeliverable_ConcurrentReviewsDecideOnce(t *testing.T) {
 func TestDeliverable_ValidationErrorNamesField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	unassignable := w.person(person{roles: []string{"Guest Customer"}})
-	foreign := w.task(other, "Other")
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	unassignable := w.addPerson(person{roles: []string{"Guest Customer"}})
+	foreign := w.createTask(other, "Other")
 	d, otherDeliverable := w.createDeliverable(p, "UNDER_REVIEW"), w.createDeliverable(p, "DRAFT")
 	for _, c := range []struct {
 		name, field string
@@ -218,7 +218,7 @@ func TestDeliverable_ValidationErrorNamesField(t *testing.T) {
 		if !strings.HasPrefix(c.name, "create") && !strings.HasPrefix(c.name, "list") {
 			in["deliverableId"] = d.ID
 		}
-		if f := w.refused(fault.CodeValidation, w.manager, c.name, in); f.Field != c.field {
+		if f := w.wantError(fault.CodeValidation, w.manager, c.name, in); f.Field != c.field {
 			t.Errorf("%s %v: got field %q, want %q", c.name, c.in, f.Field, c.field)
 		}
 	}
@@ -226,14 +226,14 @@ func TestDeliverable_ValidationErrorNamesField(t *testing.T) {
 	if got.Status != "UNDER_REVIEW" || got.Criteria[0].Failed {
 		t.Errorf("after an invalid rejection: got %+v, want it unchanged", got)
 	}
-	w.refused(fault.CodeNotFound, w.manager, "get-deliverable", fields{"projectId": other.ID, "deliverableId": d.ID})
+	w.wantError(fault.CodeNotFound, w.manager, "get-deliverable", fields{"projectId": other.ID, "deliverableId": d.ID})
 }
 
 func TestListDeliverables_NewestFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task := w.task(p, "Plan")
+	p := w.createProject("Apollo")
+	task := w.createTask(p, "Plan")
 	var want []op.UUID
 	for i := range 7 {
 		more := fields{}
@@ -276,19 +276,19 @@ func TestListDeliverables_NewestFirst(t *testing.T) {
 func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	member := w.person(person{roles: []string{"Member"}})
-	assigned, unassigned := w.task(p, "Assigned", fields{"assignee": member.id}), w.task(p, "Unassigned")
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	member := w.addPerson(person{roles: []string{"Member"}})
+	assigned, unassigned := w.createTask(p, "Assigned", fields{"assignee": member.id}), w.createTask(p, "Unassigned")
 	d := w.createDeliverable(p, "DRAFT")
 	k := do[contract.Criterion](w, member, "create-criterion", fields{"projectId": p.ID, "taskId": assigned.ID, "text": " Lands softly "})
 	if k.Text != "Lands softly" || k.TaskID != assigned.ID || k.Met {
 		t.Errorf("got %+v", k)
 	}
-	w.wantTrail(1, "criterion.created", contract.EventCriterionCreated, k.ID)
+	w.wantAuditAndEvents(1, "criterion.created", contract.EventCriterionCreated, k.ID)
 	// With .own permissions, a user can only add criteria to their own tasks and
 	// deliverables.
-	w.refused(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "taskId": unassigned.ID, "text": "x"})
-	w.refused(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "x"})
+	w.wantError(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "taskId": unassigned.ID, "text": "x"})
+	w.wantError(fault.CodeForbidden, member, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "x"})
 	for _, c := range []struct {
 		field string
 		in    fields
@@ -297,24 +297,24 @@ func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 		{"deliverableId", fields{"text": "x", "taskId": assigned.ID, "deliverableId": d.ID}},
 		{"text", fields{"text": " ", "taskId": assigned.ID}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "create-criterion", merge(fields{"projectId": p.ID}, c.in)); f.Field != c.field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "create-criterion", merge(fields{"projectId": p.ID}, c.in)); f.Field != c.field {
 			t.Errorf("%v: got field %q, want %q", c.in, f.Field, c.field)
 		}
 	}
 	at := fields{"projectId": p.ID, "criterionId": k.ID}
-	w.refused(fault.CodeNotFound, w.manager, "update-criterion", fields{"projectId": other.ID, "criterionId": k.ID, "met": true})
+	w.wantError(fault.CodeNotFound, w.manager, "update-criterion", fields{"projectId": other.ID, "criterionId": k.ID, "met": true})
 	met := do[contract.Criterion](w, member, "update-criterion", merge(fields{"met": true}, at))
 	if !met.Met || met.MetBy != member.id || met.MetAt == nil {
 		t.Errorf("criterion marked as met: got %+v", met)
 	}
 	do[contract.Criterion](w, w.manager, "update-criterion", merge(fields{"met": true}, at))
-	w.wantTrail(1, "criterion.updated", contract.EventCriterionUpdated, k.ID)
+	w.wantAuditAndEvents(1, "criterion.updated", contract.EventCriterionUpdated, k.ID)
 	unmet := do[contract.Criterion](w, w.manager, "update-criterion", merge(fields{"met": false, "text": "Lands"}, at))
 	if unmet.Met || unmet.MetBy != "" || unmet.MetAt != nil || unmet.Text != "Lands" {
 		t.Errorf("criterion marked as not met: got %+v", unmet)
 	}
 	for _, field := range []string{"text", "met"} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-criterion", merge(fields{field: nil}, at)); f.Field != field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-criterion", merge(fields{field: nil}, at)); f.Field != field {
 			t.Errorf("null %s: got field %q", field, f.Field)
 		}
 	}
@@ -332,10 +332,10 @@ func TestCriterion_OfDeliverableAndTask(t *testing.T) {
 		t.Errorf("page sizes: got %d and %d, want 2 and 1", len(page.Items), len(rest.Items))
 	}
 	do[op.None](w, member, "delete-criterion", at)
-	w.wantTrail(1, "criterion.deleted", contract.EventCriterionDeleted, k.ID)
-	w.refused(fault.CodeNotFound, member, "delete-criterion", at)
+	w.wantAuditAndEvents(1, "criterion.deleted", contract.EventCriterionDeleted, k.ID)
+	w.wantError(fault.CodeNotFound, member, "delete-criterion", at)
 	for range 98 {
 		do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "more"})
 	}
-	w.refused(fault.CodeConflict, w.manager, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "one too many"})
+	w.wantError(fault.CodeConflict, w.manager, "create-criterion", fields{"projectId": p.ID, "deliverableId": d.ID, "text": "one too many"})
 }

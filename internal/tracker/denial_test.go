@@ -12,8 +12,8 @@ import (
 func TestDenial_NamesItsCause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	apollo, gemini := w.project("Apollo"), w.project("Gemini")
-	task := w.task(apollo, "Land")
+	apollo, gemini := w.createProject("Apollo"), w.createProject("Gemini")
+	task := w.createTask(apollo, "Land")
 	at := fields{"projectId": apollo.ID, "task": task.Key}
 	for _, c := range []struct {
 		name   string
@@ -28,7 +28,7 @@ func TestDenial_NamesItsCause(t *testing.T) {
 		{"token for another project", person{roles: []string{"Project Manager"}, caveats: []string{"project:" + string(gemini.ID)}}, "caveat_project"},
 		{"token with unknown caveat", person{roles: []string{"Project Manager"}, caveats: []string{"weekdays"}}, "caveat_unknown"},
 	} {
-		f := w.refused(fault.CodeForbidden, w.person(c.who), "delete-task", at)
+		f := w.wantError(fault.CodeForbidden, w.addPerson(c.who), "delete-task", at)
 		if len(f.Reasons) != 1 || f.Reasons[0].Code != c.reason || f.Message != f.Reasons[0].Message || f.Reasons[0].Remedy == "" || f.Permission != "task.delete" {
 			t.Errorf("%s: got %+v, want reason %s", c.name, f, c.reason)
 		}
@@ -36,10 +36,10 @@ func TestDenial_NamesItsCause(t *testing.T) {
 			t.Errorf("%s: message contains an unexpanded placeholder: %+v", c.name, f.Reasons)
 		}
 	}
-	secret := w.project("Secret", fields{"classification": "SECRET"})
-	hidden := fields{"projectId": secret.ID, "task": w.task(secret, "Orbit").Key}
+	secret := w.createProject("Secret", fields{"classification": "SECRET"})
+	hidden := fields{"projectId": secret.ID, "task": w.createTask(secret, "Orbit").Key}
 	for _, in := range []fields{hidden, {"projectId": secret.ID, "task": "SECR-77"}} {
-		f := w.refused(fault.CodeNotFound, w.person(person{roles: []string{"Project Manager"}}), "delete-task", in)
+		f := w.wantError(fault.CodeNotFound, w.addPerson(person{roles: []string{"Project Manager"}}), "delete-task", in)
 		if f.Message != "There is no such task." || len(f.Reasons) > 0 || f.Permission != "" {
 			t.Errorf("hidden record: got %+v, want the error of a missing record", f)
 		}

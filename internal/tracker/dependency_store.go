@@ -17,7 +17,7 @@ import (
 
 // relatedTaskColumns are the filter columns of a task with the aliases o (task) and po
 // (its project).
-var relatedTaskColumns = taskTypeOf("o", "po").Columns()
+var relatedTaskColumns = newTaskType("o", "po").Columns()
 
 // dependencyRow is a dependency with the other task.
 type dependencyRow struct {

@@ -40,8 +40,8 @@ func formatDependencies(list []contract.Dependency) string {
 func TestDependency_AddListRemove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
-	a, b, far := w.task(p, "A"), w.task(p, "B"), w.task(other, "Far")
+	p, other := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini", fields{"prefix": "GEM"})
+	a, b, far := w.createTask(p, "A"), w.createTask(p, "B"), w.createTask(other, "Far")
 	taskInput := fields{"projectId": p.ID, "task": a.Key}
 	added := do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": "gem-1"}, taskInput))
 	if added.Direction != contract.DirectionBlockedBy || added.Task.ID != far.ID || added.Task.Key != "GEM-1" || added.Task.Title != "Far" ||
@@ -51,7 +51,7 @@ func TestDependency_AddListRemove(t *testing.T) {
 	if again := do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": far.ID}, taskInput)); *again != *added {
 		t.Errorf("adding it again: got %+v, want %+v", again, added)
 	}
-	w.wantTrail(1, "task.dependency_added", contract.EventTaskDependencyAdded, a.ID)
+	w.wantAuditAndEvents(1, "task.dependency_added", contract.EventTaskDependencyAdded, a.ID)
 	w.addDependency(a, b)
 	w.addDependency(b, far)
 	for task, want := range map[*contract.Task]string{a: "by GEM-1, by APO-2", b: "by GEM-1, blocks APO-1", far: "blocks APO-1, blocks APO-2"} {
@@ -75,10 +75,10 @@ func TestDependency_AddListRemove(t *testing.T) {
 		t.Errorf("blockedBy and blocks counts after GEM-1 was cancelled: got %s", got)
 	}
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": "GEM-1"}, taskInput))
-	w.wantTrail(1, "task.dependency_removed", contract.EventTaskDependencyRemoved, a.ID)
-	w.refused(fault.CodeNotFound, w.manager, "remove-dependency", merge(fields{"dependsOnId": "GEM-1"}, taskInput))
+	w.wantAuditAndEvents(1, "task.dependency_removed", contract.EventTaskDependencyRemoved, a.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "remove-dependency", merge(fields{"dependsOnId": "GEM-1"}, taskInput))
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": b.ID}, taskInput))
-	w.refused(fault.CodeNotFound, w.manager, "remove-dependency", merge(fields{"dependsOnId": uid.New()}, taskInput))
+	w.wantError(fault.CodeNotFound, w.manager, "remove-dependency", merge(fields{"dependsOnId": uid.New()}, taskInput))
 	// Deleting a task deletes its dependencies.
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": other.ID})
 	if n := w.count(`SELECT count(*) FROM projects.dependencies`); n != 0 {
@@ -89,33 +89,33 @@ func TestDependency_AddListRemove(t *testing.T) {
 func TestAddDependency_RejectsInvalidOrUnreadableTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, secret := w.project("Apollo", fields{"prefix": "APO"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
-	a, hush := w.task(p, "A"), w.task(secret, "Hush")
-	member := w.person(person{roles: []string{"Member"}})
-	foreign := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	p, secret := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
+	a, hush := w.createTask(p, "A"), w.createTask(secret, "Hush")
+	member := w.addPerson(person{roles: []string{"Member"}})
+	foreign := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	foreignProject := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04", "prefix": "MER"})
 	foreignTask := do[contract.Task](w, foreign, "create-task", fields{"projectId": foreignProject.ID, "title": "Foreign"})
 	messages := map[string]bool{}
 	for _, dependsOn := range []string{string(uid.New()), string(hush.ID), "SEC-1", "APO-99", "ZZZ-1", string(foreignTask.ID), "MER-1"} {
-		f := w.refused(fault.CodeValidation, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": dependsOn})
+		f := w.wantError(fault.CodeValidation, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": dependsOn})
 		messages[f.Field+" "+f.Message] = true
 	}
 	if len(messages) != 1 {
 		t.Errorf("errors for missing and unreadable tasks differ: %v", messages)
 	}
 	for _, dependsOn := range []string{"", "nonsense", "APO-0", "APO-1", string(a.ID)} {
-		if f := w.refused(fault.CodeValidation, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": dependsOn}); f.Field != "dependsOn" {
+		if f := w.wantError(fault.CodeValidation, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": dependsOn}); f.Field != "dependsOn" {
 			t.Errorf("%q: got field %q, want dependsOn", dependsOn, f.Field)
 		}
 	}
-	if f := w.refused(fault.CodeValidation, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": "nonsense"}); f.Field != "dependsOnId" {
+	if f := w.wantError(fault.CodeValidation, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": "nonsense"}); f.Field != "dependsOnId" {
 		t.Errorf("got field %q, want dependsOnId", f.Field)
 	}
 	w.exec(`INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), $2, 100 + n, 'x', 'TODO', 'TODO', 'TASK', 'LOW', $1, now(), now() FROM generate_series(1, $3::int) n`, w.acme, p.ID, contract.MaxDependencies)
 	w.exec(`INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
 		SELECT $1, gen_random_uuid(), $2, t.id, $1, now() FROM projects.tasks t WHERE t.number > 100`, w.acme, a.ID)
-	w.refused(fault.CodeConflict, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": w.task(p, "One more").ID})
+	w.wantError(fault.CodeConflict, member, "add-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOn": w.createTask(p, "One more").ID})
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action LIKE 'task.dependency%'`); n != 0 {
 		t.Errorf("got %d audit entries for rejected requests, want 0", n)
 	}
@@ -126,11 +126,11 @@ func TestAddDependency_RejectsInvalidOrUnreadableTask(t *testing.T) {
 func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, secret := w.project("Apollo", fields{"prefix": "APO"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
-	a, hush, hidden := w.task(p, "A"), w.task(secret, "Hush"), w.task(secret, "Hidden")
+	p, secret := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
+	a, hush, hidden := w.createTask(p, "A"), w.createTask(secret, "Hush"), w.createTask(secret, "Hidden")
 	w.addDependency(a, hush)
 	w.addDependency(hidden, a)
-	member := w.person(person{roles: []string{"Member"}})
+	member := w.addPerson(person{roles: []string{"Member"}})
 	page := do[op.Page[contract.Dependency]](w, member, "list-dependencies", fields{"projectId": p.ID, "task": a.Key})
 	if got := formatDependencies(page.Items); got != "by REDACTED, blocks REDACTED" {
 		t.Fatalf("got %s", got)
@@ -147,7 +147,7 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 		t.Errorf("cursor: got keys %v (%v), want no id of a hidden task", keys, err)
 	}
 	for _, id := range []string{string(hush.ID), "SEC-1", string(page.Items[1].Task.ID)} {
-		w.refused(fault.CodeNotFound, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": id})
+		w.wantError(fault.CodeNotFound, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": id})
 	}
 	do[op.None](w, member, "remove-dependency", fields{"projectId": p.ID, "task": a.Key, "dependsOnId": page.Items[0].Task.ID})
 	if got := w.dependencyKeys(w.manager, a); got != "blocks SEC-2" {
@@ -158,12 +158,12 @@ func TestListDependencies_MasksUnreadableTasks(t *testing.T) {
 func TestAddDependency_RejectsCycleAndListsItsKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, secret := w.project("Apollo", fields{"prefix": "APO"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
-	a, b, c, hush := w.task(p, "A"), w.task(p, "B"), w.task(p, "C"), w.task(secret, "Hush")
+	p, secret := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"})
+	a, b, c, hush := w.createTask(p, "A"), w.createTask(p, "B"), w.createTask(p, "C"), w.createTask(secret, "Hush")
 	w.addDependency(a, b)
 	w.addDependency(b, hush)
 	w.addDependency(hush, c)
-	member := w.person(person{roles: []string{"Member"}})
+	member := w.addPerson(person{roles: []string{"Member"}})
 	for _, try := range []struct {
 		who      *person
 		task, on *contract.Task
@@ -173,7 +173,7 @@ func TestAddDependency_RejectsCycleAndListsItsKeys(t *testing.T) {
 		{w.manager, c, a, "[APO-3 APO-1 APO-2 SEC-1 APO-3]"},
 		{member, c, a, "[APO-3 APO-1 APO-2 REDACTED APO-3]"},
 	} {
-		f := w.refused(fault.CodeConflict, try.who, "add-dependency", fields{"projectId": p.ID, "task": try.task.Key, "dependsOn": try.on.Key})
+		f := w.wantError(fault.CodeConflict, try.who, "add-dependency", fields{"projectId": p.ID, "task": try.task.Key, "dependsOn": try.on.Key})
 		if got := fmt.Sprint(f.Details["cycle"]); got != try.want || strings.Contains(f.Message, "SEC") != (try.who == w.manager && try.task == c) {
 			t.Errorf("%s depends on %s: got message %q and cycle %s, want cycle %s", try.task.Key, try.on.Key, f.Message, got, try.want)
 		}
@@ -187,11 +187,11 @@ func TestAddDependency_ConcurrentCallsCreateNoCycle(t *testing.T) {
 	t.Parallel()
 	const size, rounds = 4, 8
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo", fields{"prefix": "APO"})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	for round := range rounds {
 		var ring []*contract.Task
 		for i := range size {
-			ring = append(ring, w.task(p, fmt.Sprint("Task ", round, " ", i)))
+			ring = append(ring, w.createTask(p, fmt.Sprint("Task ", round, " ", i)))
 		}
 		errs := make([]error, size)
 		start := make(chan struct{})
@@ -199,7 +199,7 @@ func TestAddDependency_ConcurrentCallsCreateNoCycle(t *testing.T) {
 		for i := range size {
 			all.Go(func() {
 				<-start
-				_, errs[i] = w.try(w.manager, "add-dependency", fields{"projectId": p.ID, "task": ring[i].ID, "dependsOn": ring[(i+1)%size].ID})
+				_, errs[i] = w.call(w.manager, "add-dependency", fields{"projectId": p.ID, "task": ring[i].ID, "dependsOn": ring[(i+1)%size].ID})
 			})
 		}
 		close(start)
@@ -223,11 +223,11 @@ func TestAddDependency_ConcurrentCallsCreateNoCycle(t *testing.T) {
 func TestListDependencies_PaginatesWithoutDuplicates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	hub := w.task(p, "Hub")
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	hub := w.createTask(p, "Hub")
 	var want []string
 	for i := range 9 {
-		task := w.task(p, fmt.Sprint("Task ", i))
+		task := w.createTask(p, fmt.Sprint("Task ", i))
 		if i%3 == 0 {
 			w.addDependency(task, hub)
 			want = append(want, "blocks "+task.Key)
@@ -245,7 +245,7 @@ func TestListDependencies_PaginatesWithoutDuplicates(t *testing.T) {
 			in["direction"] = direction
 			filtered = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return (direction == "BLOCKS") != strings.HasPrefix(s, "blocks") })
 		}
-		if got := formatDependencies(walk[contract.Dependency](t, w, w.manager, "list-dependencies", in, limit)); got != strings.Join(filtered, ", ") {
+		if got := formatDependencies(readAllPages[contract.Dependency](t, w, w.manager, "list-dependencies", in, limit)); got != strings.Join(filtered, ", ") {
 			t.Fatalf("%v with limit %d: got %s, want %v", in, limit, got, filtered)
 		}
 	})

@@ -89,7 +89,7 @@ type similarRow struct {
 // that have a similar title, most similar first.
 func findSimilarTasks(ctx context.Context, c *executor.Call, title string, project *projectRow) ([]contract.DuplicateCandidate, error) {
 	titleTrigrams := trigrams(searchWords(title))
-	query := termsOf(c.Tenant).similarTitleQuery(title)
+	query := newTerms(c.Tenant).similarTitleQuery(title)
 	if query == "" {
 		return nil, nil
 	}

@@ -21,9 +21,9 @@ func candidates(f *fault.Error) []contract.DuplicateCandidate {
 func TestCreateTask_RejectsTitleSimilarToOpenTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini")
+	p, other := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini")
 	create := func(title string, more ...fields) (*contract.Task, error) {
-		out, err := w.try(w.manager, "create-task", merge(fields{"projectId": p.ID, "title": title}, more...))
+		out, err := w.call(w.manager, "create-task", merge(fields{"projectId": p.ID, "title": title}, more...))
 		task, _ := out.(*contract.Task)
 		return task, err
 	}
@@ -49,7 +49,7 @@ func TestCreateTask_RejectsTitleSimilarToOpenTask(t *testing.T) {
 	}
 	before := w.count(`SELECT count(*) FROM projects.tasks`)
 	// The check ignores tasks of other projects, sub-tasks and closed tasks.
-	if _, err := w.try(w.manager, "create-task", fields{"projectId": other.ID, "title": first.Title}); err != nil {
+	if _, err := w.call(w.manager, "create-task", fields{"projectId": other.ID, "title": first.Title}); err != nil {
 		t.Error(err)
 	}
 	sub, err := create(first.Title, fields{"parentTaskId": first.ID})
@@ -63,7 +63,7 @@ func TestCreateTask_RejectsTitleSimilarToOpenTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.refused(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": first.Title})
+	w.wantError(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": first.Title})
 	allowed, err := create(first.Title, fields{"allowDuplicate": true})
 	if err != nil {
 		t.Fatal(err)
@@ -102,13 +102,13 @@ func (w *world) wantDuplicateCheck(task op.UUID, want string) {
 func TestDuplicateCheck_IgnoresUnreadableTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.role("Blind Creator", "task.create")
-	p := w.project("Apollo")
-	unreadable := w.task(p, "Fix the login page")
-	creator := w.person(person{roles: []string{"Blind Creator"}})
+	w.addRole("Blind Creator", "task.create")
+	p := w.createProject("Apollo")
+	unreadable := w.createTask(p, "Fix the login page")
+	creator := w.addPerson(person{roles: []string{"Blind Creator"}})
 	created := do[contract.Task](w, creator, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 	w.wantDuplicateCheck(created.ID, `{"outcome":"NONE","overridden":false,"candidates":[]}`)
-	both := candidates(w.refused(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page!"}))
+	both := candidates(w.wantError(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page!"}))
 	if len(both) != 2 || (both[0].ID != unreadable.ID && both[1].ID != unreadable.ID) {
 		t.Errorf("candidates for the manager: got %+v, want both tasks", both)
 	}
@@ -118,8 +118,8 @@ func TestDuplicateCheck_CanBeDisabled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.deps.DuplicateGateDisabled = true
-	w.remake()
-	p := w.project("Apollo")
+	w.rebindOperations()
+	p := w.createProject("Apollo")
 	for range 2 {
 		task := do[contract.Task](w, w.manager, "create-task", fields{"projectId": p.ID, "title": "The same"})
 		w.wantDuplicateCheck(task.ID, "")
@@ -131,12 +131,12 @@ func TestDuplicateCheck_CanBeDisabled(t *testing.T) {
 func TestDuplicateCheck_ConcurrentCreatesCreateAtLeastOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	var wait sync.WaitGroup
 	errs := make([]error, 16)
 	for i := range errs {
 		wait.Go(func() {
-			_, errs[i] = w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
+			_, errs[i] = w.call(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 		})
 	}
 	wait.Wait()
@@ -151,7 +151,7 @@ func TestDuplicateCheck_ConcurrentCreatesCreateAtLeastOne(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); created == 0 || created != n {
 		t.Errorf("got %d successful calls and %d tasks, want equal numbers above 0", created, n)
 	}
-	w.refused(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
+	w.wantError(fault.CodeDuplicateTask, w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 }
 
 // The check finds the same titles as a comparison of all titles with pg_trgm's
@@ -159,13 +159,13 @@ func TestDuplicateCheck_ConcurrentCreatesCreateAtLeastOne(t *testing.T) {
 func TestDuplicateCheck_FindsSameTitlesAsPgTrgm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	titles := []string{
 		"Fix the login page", "Fix the login page for guests", "Login page is slow", "Make the login page faster", "Write release notes",
 		"Write the release notes for 1.2", "Release", "A", "ab", "Zebra crossing quiz", "quiz zebra crossing", "x1 y2 z3", "x1 y2 z4", "Upgrade Go to 1.26", "Upgrade Go to 1.27",
 	}
 	for _, title := range titles {
-		w.task(p, title)
+		w.createTask(p, title)
 	}
 	for _, title := range append(titles, "the login page", "Fix login", "release notes", "upgrade go", "zebra crossing") {
 		want := map[string]float64{}
@@ -180,7 +180,7 @@ func TestDuplicateCheck_FindsSameTitlesAsPgTrgm(t *testing.T) {
 			}
 		}
 		got := map[string]float64{}
-		_, err := w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": title})
+		_, err := w.call(w.manager, "create-task", fields{"projectId": p.ID, "title": title})
 		if err != nil {
 			last := 1.0
 			for _, c := range candidates(fault.From(err)) {
@@ -203,13 +203,13 @@ func TestDuplicateCheck_FindsSameTitlesAsPgTrgm(t *testing.T) {
 func TestDuplicateCheck_ComparesBoundedNumberOfTitles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	oldSimilar, same := w.task(p, "Fix the login pages"), w.task(p, "Fix the login page", fields{"allowDuplicate": true})
+	p := w.createProject("Apollo")
+	oldSimilar, same := w.createTask(p, "Fix the login pages"), w.createTask(p, "Fix the login page", fields{"allowDuplicate": true})
 	w.exec(`
 INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, progress, created_by, created_at, updated_at)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, 1000 + n, 'Fix the login page now', t.status, t.status_category, 'TASK', 'MEDIUM', 0, t.created_by, now(), now()
 FROM projects.tasks t, generate_series(1, 600) n WHERE t.id = $1`, same.ID)
-	_, err := w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
+	_, err := w.call(w.manager, "create-task", fields{"projectId": p.ID, "title": "Fix the login page"})
 	got := candidates(fault.From(err))
 	if !fault.HasCode(err, fault.CodeDuplicateTask) || len(got) != 10 || got[0].ID != same.ID || got[1].ID == oldSimilar.ID {
 		t.Errorf("got %v %+v", err, got)

@@ -15,19 +15,19 @@ func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	projects := []*contract.Project{
-		w.project("Open", fields{"prefix": "OPN"}), w.project("Secret", fields{"prefix": "SEC", "classification": "SECRET"}), w.project("Third", fields{"prefix": "THI"}),
+		w.createProject("Open", fields{"prefix": "OPN"}), w.createProject("Secret", fields{"prefix": "SEC", "classification": "SECRET"}), w.createProject("Third", fields{"prefix": "THI"}),
 	}
-	epic := w.task(projects[0], "Moon", fields{"issueType": "EPIC"})
-	hidden := w.task(projects[1], "Hush", fields{"issueType": "EPIC"})
-	plain := w.task(projects[0], "Plain")
+	epic := w.createTask(projects[0], "Moon", fields{"issueType": "EPIC"})
+	hidden := w.createTask(projects[1], "Hush", fields{"issueType": "EPIC"})
+	plain := w.createTask(projects[0], "Plain")
 	byID := map[op.UUID]*contract.Task{}
 	for i := range 5 {
 		for _, p := range projects {
-			child := w.task(p, fmt.Sprintf("Child %d of %s", i, p.Name), fields{"epicId": epic.ID, "priority": "HIGH"})
+			child := w.createTask(p, fmt.Sprintf("Child %d of %s", i, p.Name), fields{"epicId": epic.ID, "priority": "HIGH"})
 			byID[child.ID] = child
 		}
 	}
-	member := w.person(person{roles: []string{"Member"}})
+	member := w.addPerson(person{roles: []string{"Member"}})
 	all := func(who *person, limit int) (items []contract.EpicChild, cursors []string) {
 		for cursor := ""; ; {
 			page := do[op.Page[contract.EpicChild]](w, who, "list-epic-children", fields{"epicId": epic.ID, "limit": limit, "cursor": cursor})
@@ -91,20 +91,20 @@ func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 		}
 	}
 	// An unreadable epic, a task that is not an epic and a missing id return the same error.
-	otherProject := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[2].ID}})
-	otherTenant := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
+	otherProject := w.addPerson(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[2].ID}})
+	otherTenant := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex, clearance: "SECRET"})
 	messages := map[string]bool{}
 	for _, c := range []struct {
 		who *person
 		id  op.UUID
 	}{{member, hidden.ID}, {otherProject, epic.ID}, {otherTenant, epic.ID}, {member, plain.ID}, {member, w.acme}} {
-		messages[w.refused(fault.CodeNotFound, c.who, "list-epic-children", fields{"epicId": c.id}).Message] = true
+		messages[w.wantError(fault.CodeNotFound, c.who, "list-epic-children", fields{"epicId": c.id}).Message] = true
 	}
 	if len(messages) != 1 || !messages["There is no such epic."] {
 		t.Errorf("got error messages %v, want only \"There is no such epic.\"", messages)
 	}
 	// A manager of only the epic's project sees the children of other projects masked.
-	epicManager := w.person(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[0].ID}})
+	epicManager := w.addPerson(person{roles: []string{"Project Manager"}, projects: []op.UUID{projects[0].ID}})
 	items, _ := all(epicManager, 3)
 	masked := 0
 	for _, item := range items {
@@ -116,6 +116,6 @@ func TestListEpicChildren_CoversAllProjectsAndMasksUnreadable(t *testing.T) {
 		t.Errorf("got %d children, %d of them masked, want 15 and 10", len(items), masked)
 	}
 	for _, cursor := range []string{"x", op.NewCursor("list-epic-children", w.acme, string(hidden.ID), "", "0", "0"), op.NewCursor("list-epic-children", w.acme, string(epic.ID), "y", "0", "0"), op.NewCursor("list-epic-children", w.acme, string(epic.ID), "", "0", "-1")} {
-		w.refused(fault.CodeValidation, member, "list-epic-children", fields{"epicId": epic.ID, "cursor": cursor})
+		w.wantError(fault.CodeValidation, member, "list-epic-children", fields{"epicId": epic.ID, "cursor": cursor})
 	}
 }

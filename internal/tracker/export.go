@@ -117,7 +117,7 @@ func (r *exportRow) hasSourceClosedAt(source *importSource) bool {
 	case source.ClosedAt == nil:
 		return r.CompletedAt.Equal(*r.ImportedAt)
 	default:
-		return r.CompletedAt.Equal(moment(source.ClosedAt, *r.ImportedAt))
+		return r.CompletedAt.Equal(importTimestamp(source.ClosedAt, *r.ImportedAt))
 	}
 }
 
@@ -125,7 +125,7 @@ func (r *exportRow) hasSourceClosedAt(source *importSource) bool {
 // type into a label; this reverses the conversion.
 func (r *exportRow) restoreTypeAndLabels(item *contract.ImportItem, source *importSource) {
 	issueType, known := mapType(source.IssueType)
-	typeLabel := importLabel + source.IssueType
+	typeLabel := typeLabelPrefix + source.IssueType
 	if r.SourceID == nil || issueType != r.IssueType || (!known && !slices.Contains(r.Labels, typeLabel)) {
 		item.IssueType, item.Labels = strings.ToLower(r.IssueType), r.Labels
 		return
@@ -136,7 +136,7 @@ func (r *exportRow) restoreTypeAndLabels(item *contract.ImportItem, source *impo
 		labels = append(slices.Clone(labels), typeLabel)
 		item.Labels = slices.DeleteFunc(slices.Clone(r.Labels), func(l string) bool { return l == typeLabel })
 	}
-	if mapped, err := checkLabels(labels); err == nil && slices.Equal(mapped, r.Labels) {
+	if mapped, err := normalizeLabels(labels); err == nil && slices.Equal(mapped, r.Labels) {
 		item.Labels = source.Labels
 	}
 }

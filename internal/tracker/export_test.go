@@ -52,7 +52,7 @@ func toInput(t testing.TB, items any) []fields {
 func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	items := []fields{
 		{"id": "epic", "title": "  Epic \n", "issue_type": "epic", "status": "open", "priority": 0},
 		{"id": "x-1", "title": "One", "description": " Text\n", "status": "closed", "priority": 4, "issue_type": "merge-request", "labels": []string{"b", "a", "b"},
@@ -64,7 +64,7 @@ func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 		{"id": "over", "title": "Over without a day", "status": "closed", "issue_type": "chore", "priority": 3},
 		{"id": "odd", "title": "Closed at a day and open", "closed_at": "2025-11-03T20:56:22.7Z", "issue_type": "event"},
 	}
-	if out := w.take(p, items...); out.Created != len(items) {
+	if out := w.importItems(p, items...); out.Created != len(items) {
 		t.Fatalf("got %+v", out)
 	}
 	want := toInput(t, items)
@@ -75,14 +75,14 @@ func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 	}
 	// Import the export into another project and export it again; then import it into
 	// the original project.
-	other := w.project("Gemini")
-	if out := w.take(other, toInput(t, w.exportAll(w.manager, p, 200))...); out.Created != len(items) {
+	other := w.createProject("Gemini")
+	if out := w.importItems(other, toInput(t, w.exportAll(w.manager, p, 200))...); out.Created != len(items) {
 		t.Fatalf("got %+v", out)
 	}
 	if got := w.exportAll(w.manager, other, 200); toJSON(t, toInput(t, got)) != toJSON(t, want) {
 		t.Errorf("export of the second project: got\n%s\nwant\n%s", toJSON(t, got), toJSON(t, want))
 	}
-	if out := w.take(p, toInput(t, w.exportAll(w.manager, p, 200))...); out.Unchanged != len(items) {
+	if out := w.importItems(p, toInput(t, w.exportAll(w.manager, p, 200))...); out.Unchanged != len(items) {
 		t.Errorf("import into the original project: got %+v, want all unchanged", out)
 	}
 }
@@ -90,13 +90,13 @@ func TestExport_ReturnsImportedItemsUnchanged(t *testing.T) {
 func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
-	w.take(p,
+	p, other := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini", fields{"prefix": "GEM"})
+	w.importItems(p,
 		fields{"id": "a", "title": "A", "status": "open", "priority": 4, "issue_type": "event", "labels": []string{"x"}, "created_at": "2025-11-02T21:58:07Z",
 			"dependencies": []fields{{"depends_on_id": "b", "type": "blocks"}, {"depends_on_id": "c", "type": "blocks"}, {"depends_on_id": "e", "type": "parent-child"}}},
 		fields{"id": "b", "title": "B"}, fields{"id": "c", "title": "C"}, fields{"id": "e", "title": "E", "issue_type": "epic"})
-	local := w.task(p, "Local", fields{"priority": "HIGH", "issueType": "FEATURE", "labels": []string{"z", "y"}, "status": "DONE"})
-	far := w.task(other, "Far")
+	local := w.createTask(p, "Local", fields{"priority": "HIGH", "issueType": "FEATURE", "labels": []string{"z", "y"}, "status": "DONE"})
+	far := w.createTask(other, "Far")
 	taskInput := fields{"projectId": p.ID, "task": "APO-1"}
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "A2", "status": "DONE", "priority": "URGENT", "labels": []string{"n", "type:event"}, "epicId": nil}, taskInput))
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": "APO-2"}, taskInput))
@@ -115,12 +115,12 @@ func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	}
 	// An import into the same project matches tasks that were not imported before.
 	back := toInput(t, items)
-	if out := w.take(p, back...); out.Created != 0 || out.Unchanged != 4 || out.Updated != 1 {
+	if out := w.importItems(p, back...); out.Created != 0 || out.Unchanged != 4 || out.Updated != 1 {
 		t.Errorf("got %+v", out)
 	}
-	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, local.ID)
+	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, local.ID)
 	back[4]["title"], back[4]["dependencies"] = "Local, changed", link("b", "blocks")
-	if out := w.take(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != local.Key || out.Waiting != 1 {
+	if out := w.importItems(p, back...); out.Created != 0 || out.Updated != 1 || out.Results[4].Key != local.Key || out.Waiting != 1 {
 		t.Errorf("got %+v", out)
 	}
 	if again := w.exportAll(w.manager, p, 200); toJSON(t, toInput(t, again)) != toJSON(t, back) {
@@ -128,14 +128,14 @@ func TestExport_ReflectsChangesAfterImport(t *testing.T) {
 	}
 	back[4]["dependencies"] = nil
 	delete(back[4], "dependencies")
-	if out := w.take(p, back...); out.Updated != 1 {
+	if out := w.importItems(p, back...); out.Updated != 1 {
 		t.Errorf("got %+v", out)
 	}
 	if got := w.dependencyKeys(w.manager, local); got != "blocks APO-1" {
 		t.Errorf("dependencies: got %s, want blocks APO-1", got)
 	}
 	// In another project the ids match no tasks, so all items are created.
-	if out := w.take(w.project("Mercury"), back...); out.Created != 5 {
+	if out := w.importItems(w.createProject("Mercury"), back...); out.Created != 5 {
 		t.Errorf("got %+v", out)
 	}
 }
@@ -145,7 +145,7 @@ func TestExport_RoundTripsThroughImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
-		p := w.project("Apollo")
+		p := w.createProject("Apollo")
 		n := rapid.IntRange(1, 6).Draw(t, "n")
 		var items []fields
 		for i := range n {
@@ -166,7 +166,7 @@ func TestExport_RoundTripsThroughImport(t *testing.T) {
 			}
 			items = append(items, item)
 		}
-		if out := w.take(p, items...); out.Created != n {
+		if out := w.importItems(p, items...); out.Created != n {
 			t.Fatalf("got %+v", out)
 		}
 		if got, want := toJSON(w.t, toInput(w.t, w.exportAll(w.manager, p, 200))), toJSON(w.t, toInput(w.t, items)); got != want {
@@ -178,14 +178,14 @@ func TestExport_RoundTripsThroughImport(t *testing.T) {
 func TestExport_RejectsInvalidCursorAndLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	if got := do[op.Page[contract.ImportItem]](w, w.manager, "export-items", fields{"projectId": p.ID}); got.Items == nil || len(got.Items) != 0 {
 		t.Errorf("export of an empty project: got %+v, want an empty list", got)
 	}
-	w.task(p, "Task")
-	w.task(p, "Task")
+	w.createTask(p, "Task")
+	w.createTask(p, "Task")
 	page := do[op.Page[contract.ImportItem]](w, w.manager, "export-items", fields{"projectId": p.ID, "limit": 1})
-	for _, in := range []fields{{"cursor": "x"}, {"cursor": page.NextCursor, "projectId": w.project("Gemini").ID}, {"limit": 0}, {"limit": 201}} {
-		w.refused(fault.CodeValidation, w.manager, "export-items", merge(fields{"projectId": p.ID}, in))
+	for _, in := range []fields{{"cursor": "x"}, {"cursor": page.NextCursor, "projectId": w.createProject("Gemini").ID}, {"limit": 0}, {"limit": 201}} {
+		w.wantError(fault.CodeValidation, w.manager, "export-items", merge(fields{"projectId": p.ID}, in))
 	}
 }

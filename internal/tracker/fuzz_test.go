@@ -20,11 +20,11 @@ func FuzzRepoPath(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		normal, ok := normalRepo(text)
+		normal, ok := normalizeRepo(text)
 		if !ok {
 			return
 		}
-		if len(normal) > maxRepoPath || !utf8.ValidString(normal) || hasControl(normal) {
+		if len(normal) > maxRepoPath || !utf8.ValidString(normal) || hasControlCharacter(normal) {
 			t.Fatalf("%q: normalized to invalid %q", text, normal)
 		}
 		host, _, _ := strings.Cut(normal, "/")
@@ -32,7 +32,7 @@ func FuzzRepoPath(f *testing.F) {
 			return // an IPv6 address
 		}
 		looksRelative := host != "" && (strings.Trim(host, ".") == "" || !strings.Contains(host, "."))
-		if again, ok := normalRepo(normal); again != normal && (ok || !looksRelative) {
+		if again, ok := normalizeRepo(normal); again != normal && (ok || !looksRelative) {
 			t.Fatalf("%q: normalized to %q, normalized again to %q (%t)", text, normal, again, ok)
 		}
 	})
@@ -69,7 +69,7 @@ func FuzzSearchQuery(f *testing.F) {
 	for _, seed := range []string{"land on moon", `"whole word" -not OR x`, `it's \ :* & | ! ( )`, "APO-17", "\u212aelvin", "ſ İ", "OR -", `""`, "日本 語"} {
 		f.Add(seed)
 	}
-	terms := termsOf("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f")
+	terms := newTerms("018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f")
 	f.Fuzz(func(t *testing.T, input string) {
 		if !utf8.ValidString(input) {
 			return // requests with invalid UTF-8 are rejected earlier
@@ -97,7 +97,7 @@ func FuzzSearchQuery(f *testing.F) {
 // FuzzOutcome checks that an accepted command output is one JSON object with a known
 // status, and that rejected output does not change the run. Output that the database
 // cannot store is rejected too:
-// TestACommandWithoutAnAnswerIsAskedAgain has such outcomes.
+// TestExecuteRun_RetriesFailedCommand has such outcomes.
 func FuzzOutcome(f *testing.F) {
 	for _, seed := range []string{
 		`{"status":"SUCCEEDED","summary":" Landed. ","notes":[1,"two",null]}`, `{"status":"FAILED"}`, `{}`, `[]`, `null`, `{"summary":"\u0000"}`, `{"a":"\ud800"}`,
@@ -107,7 +107,7 @@ func FuzzOutcome(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, output []byte) {
 		r := runRow{Status: contract.RunRunning}
-		if err := r.read(output); err != nil {
+		if err := r.parseOutcome(output); err != nil {
 			if !errors.Is(err, agentcmd.ErrOutput) || r.Status != contract.RunRunning || r.Outcome != nil || r.Summary != nil {
 				t.Fatalf("rejected output %q changed the run to %+v: %v", output, r, err)
 			}

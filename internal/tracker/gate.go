@@ -20,7 +20,7 @@ func (s *Service) createGateHandler() executor.Handler[contract.CreateGateIn, co
 }
 
 func addGate(ctx context.Context, c *executor.Call, in *contract.CreateGateIn, p *pipeline) (*contract.Gate, error) {
-	if _, err := p.at(in.StageID); err != nil {
+	if _, err := p.indexOfStage(in.StageID); err != nil {
 		return nil, fault.Validation("stageId", "The project has no such stage.")
 	}
 	criteria, err := trimGateCriteria(in.Criteria)
@@ -66,13 +66,13 @@ func (s *Service) updateGateHandler() executor.Handler[contract.UpdateGateIn, co
 }
 
 func changeGate(ctx context.Context, c *executor.Call, in *contract.UpdateGateIn, p *pipeline) (*contract.Gate, error) {
-	row, err := p.gateOf(in.GateID)
+	row, err := p.findGate(in.GateID)
 	if err != nil {
 		return nil, err
 	}
 	old := *row
 	if in.Name.Null {
-		return nil, cannotClear("name")
+		return nil, nullFieldError("name")
 	}
 	if row.Name = strings.TrimSpace(in.Name.Or(row.Name)); row.Name == "" {
 		return nil, fault.Validation("name", "The field name can't be blank.")
@@ -108,7 +108,7 @@ func (s *Service) deleteGateHandler() executor.Handler[contract.DeleteGateIn, op
 }
 
 func removeGate(ctx context.Context, c *executor.Call, in *contract.DeleteGateIn, p *pipeline) (*op.None, error) {
-	row, err := p.gateOf(in.GateID)
+	row, err := p.findGate(in.GateID)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func castVote(ctx context.Context, c *executor.Call, in *contract.ReviewGateIn, 
 			return nil, err
 		}
 	}
-	row, err := p.gateOf(in.GateID)
+	row, err := p.findGate(in.GateID)
 	if err != nil {
 		return nil, err
 	}
@@ -218,11 +218,11 @@ func (p *pipeline) replaceReview(review *reviewRow) (oldVote string) {
 // startNextStage starts the stage after the gate. It returns nil if there is none or if
 // it is not planned any more.
 func (p *pipeline) startNextStage(ctx context.Context, c *executor.Call, row *gateRow) (*contract.Stage, error) {
-	i, err := p.at(row.StageID)
+	i, err := p.indexOfStage(row.StageID)
 	if err != nil || i+1 >= len(p.stages) || p.stages[i+1].Status != contract.StagePlanned {
 		return nil, err
 	}
-	return p.progress(ctx, c, &p.stages[i+1], row)
+	return p.advanceStage(ctx, c, &p.stages[i+1], row)
 }
 
 // recordGate adds the audit entry and the event of a change. The audit entry preserves a

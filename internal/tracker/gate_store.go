@@ -50,7 +50,7 @@ ORDER BY r.reviewed_at, r.id`
 func (p *pipeline) toGate(r *gateRow) *contract.Gate {
 	g := &contract.Gate{
 		ID: r.ID, ProjectID: r.ProjectID, StageID: r.StageID, Name: r.Name, Criteria: r.Criteria, Status: r.Status,
-		DecidedAt: utc(r.DecidedAt), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		DecidedAt: inUTC(r.DecidedAt), CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		Reviews: []contract.GateReview{},
 	}
 	if g.Criteria == nil {

@@ -28,7 +28,7 @@ func gateRequests(s scene) map[string]fields {
 func (w *world) createPipeline(p op.UUID) (stages [3]*contract.Stage, gates [2]*contract.Gate) {
 	w.t.Helper()
 	for i, name := range []string{"Design", "Build", "Launch"} {
-		stages[i] = w.stage(p, name)
+		stages[i] = w.createStage(p, name)
 	}
 	for i := range gates {
 		gates[i] = w.createGateAfter(p, stages[i].ID, "Review of "+stages[i].Name, fields{"criteria": []string{"drawn", "costed"}})
@@ -52,59 +52,59 @@ func (w *world) stageAndGateStatuses(p op.UUID) string {
 func TestGate_CreateUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	stages, gates := w.createPipeline(p)
 	g := gates[0]
 	if g.Name != "Review of Design" || g.StageID != stages[0].ID || g.Status != "PENDING" || len(g.Criteria) != 2 || g.Reviews == nil || g.DecidedAt != nil {
 		t.Errorf("got %+v", g)
 	}
-	w.wantTrail(1, "gate.created", contract.EventGateCreated, g.ID)
-	w.refused(fault.CodeConflict, w.manager, "create-gate", fields{"projectId": p, "stageId": stages[0].ID, "name": "Second"})
-	other := w.project("Gemini").ID
+	w.wantAuditAndEvents(1, "gate.created", contract.EventGateCreated, g.ID)
+	w.wantError(fault.CodeConflict, w.manager, "create-gate", fields{"projectId": p, "stageId": stages[0].ID, "name": "Second"})
+	other := w.createProject("Gemini").ID
 	for field, in := range map[string]fields{
 		"name": {"name": " "}, "stageId": {"stageId": w.acme}, "criteria.0": {"criteria": []string{" "}}, "criteria.1": {"criteria": []string{"a", "a "}},
 		"status": {"status": "PASSED"},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stages[2].ID, "name": "x"}, in)); f.Field != field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "create-gate", merge(fields{"projectId": p, "stageId": stages[2].ID, "name": "x"}, in)); f.Field != field {
 			t.Errorf("%v: got field %q, want %q", in, f.Field, field)
 		}
 	}
-	if f := w.refused(fault.CodeValidation, w.manager, "create-gate", fields{"projectId": other, "stageId": stages[2].ID, "name": "x"}); f.Field != "stageId" {
+	if f := w.wantError(fault.CodeValidation, w.manager, "create-gate", fields{"projectId": other, "stageId": stages[2].ID, "name": "x"}); f.Field != "stageId" {
 		t.Errorf("got field %q, want stageId", f.Field)
 	}
 	got := do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off", "criteria": nil})
 	if got.Name != "Sign-off" || got.Criteria == nil || len(got.Criteria) != 0 {
 		t.Errorf("got %+v", got)
 	}
-	w.wantTrail(1, "gate.updated", contract.EventGateUpdated, g.ID)
+	w.wantAuditAndEvents(1, "gate.updated", contract.EventGateUpdated, g.ID)
 	do[contract.Gate](w, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": "Sign-off"})
-	w.wantTrail(1, "gate.updated", contract.EventGateUpdated, g.ID)
-	w.refused(fault.CodeValidation, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": nil})
-	w.refused(fault.CodeValidation, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "stageId": stages[1].ID})
+	w.wantAuditAndEvents(1, "gate.updated", contract.EventGateUpdated, g.ID)
+	w.wantError(fault.CodeValidation, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "name": nil})
+	w.wantError(fault.CodeValidation, w.manager, "update-gate", fields{"projectId": p, "gateId": g.ID, "stageId": stages[1].ID})
 	for _, name := range []string{"update-gate", "delete-gate"} {
-		w.refused(fault.CodeNotFound, w.manager, name, fields{"projectId": other, "gateId": g.ID})
+		w.wantError(fault.CodeNotFound, w.manager, name, fields{"projectId": other, "gateId": g.ID})
 	}
-	w.refused(fault.CodeNotFound, w.manager, "review-gate", fields{"projectId": other, "gateId": g.ID, "vote": "PASS"})
+	w.wantError(fault.CodeNotFound, w.manager, "review-gate", fields{"projectId": other, "gateId": g.ID, "vote": "PASS"})
 	do[op.None](w, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
-	w.wantTrail(1, "gate.deleted", contract.EventGateDeleted, g.ID)
-	w.refused(fault.CodeNotFound, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
+	w.wantAuditAndEvents(1, "gate.deleted", contract.EventGateDeleted, g.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "delete-gate", fields{"projectId": p, "gateId": g.ID})
 	// Deleting a stage deletes its gate and records that.
 	do[op.None](w, w.manager, "delete-stage", fields{"projectId": p, "stageId": stages[1].ID})
-	w.wantTrail(1, "gate.deleted", contract.EventGateDeleted, gates[1].ID)
+	w.wantAuditAndEvents(1, "gate.deleted", contract.EventGateDeleted, gates[1].ID)
 }
 
 func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	stages, gates := w.createPipeline(p)
 	do[contract.Stage](w, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[0].ID})
 	// A stage cannot start until the gate before it has passed.
-	f := w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
+	f := w.wantError(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	if f.Details["gateId"] != gates[0].ID || f.Details["gateStatus"] != "PENDING" {
 		t.Errorf("got %v", f.Details)
 	}
-	reviewer := w.person(person{roles: []string{"Reviewer"}})
+	reviewer := w.addPerson(person{roles: []string{"Reviewer"}})
 	out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{
 		"projectId": p, "gateId": gates[0].ID, "vote": "PASS", "reason": " Good. ",
 		"criteria": []fields{{"criterion": "costed", "met": true}, {"criterion": "drawn", "met": false}},
@@ -115,9 +115,9 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	if r := out.Gate.Reviews; len(r) != 1 || r[0].Reviewer != reviewer.id || r[0].Vote != "PASS" || r[0].Reason != "Good." || len(r[0].Criteria) != 2 || !r[0].Criteria[0].Met {
 		t.Errorf("got %+v", r)
 	}
-	w.wantTrail(1, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
-	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
-	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[0].ID)
+	w.wantAuditAndEvents(1, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
+	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
+	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[0].ID)
 	if got := w.stageAndGateStatuses(p); got != "in-progress PASSED in-progress PENDING planned " {
 		t.Errorf("got %s", got)
 	}
@@ -126,7 +126,7 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 	if out.Progressed != nil || len(out.Gate.Reviews) != 2 {
 		t.Errorf("got %+v", out)
 	}
-	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
+	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
 	// A gate after the last stage starts no stage.
 	last := w.createGateAfter(p, stages[2].ID, "Landing")
 	if out := do[contract.GateReviewOutcome](w, reviewer, "review-gate", fields{"projectId": p, "gateId": last.ID, "vote": "PASS"}); out.Progressed != nil || out.Gate.Status != "PASSED" {
@@ -137,14 +137,14 @@ func TestReviewGate_PassStartsNextStage(t *testing.T) {
 func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	stages, gates := w.createPipeline(p)
 	for vote, status := range map[string]string{"FAIL": "FAILED", "HOLD": "HELD"} {
 		out := do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
 		if out.Gate.Status != status || out.Progressed != nil {
 			t.Errorf("%s: got %+v", vote, out)
 		}
-		w.refused(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
+		w.wantError(fault.CodeConflict, w.manager, "start-stage", fields{"projectId": p, "stageId": stages[1].ID})
 	}
 	if n := w.count(`SELECT count(*) FROM projects.stages WHERE status <> 'planned'`); n != 0 {
 		t.Errorf("got %d stages with a changed status, want 0", n)
@@ -160,9 +160,9 @@ func TestReviewGate_FailAndHoldLeaveStages(t *testing.T) {
 func TestReviewGate_LaterVoteReplacesEarlierVote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	_, gates := w.createPipeline(p)
-	reviewer, second := w.person(person{roles: []string{"Reviewer"}}), w.person(person{roles: []string{"Reviewer"}})
+	reviewer, second := w.addPerson(person{roles: []string{"Reviewer"}}), w.addPerson(person{roles: []string{"Reviewer"}})
 	vote := func(who *person, vote string) *contract.GateReviewOutcome {
 		return do[contract.GateReviewOutcome](w, who, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": vote})
 	}
@@ -176,7 +176,7 @@ func TestReviewGate_LaterVoteReplacesEarlierVote(t *testing.T) {
 		t.Errorf("list-stages: got gate %+v", listed)
 	}
 	// The audit log contains all three votes and the replaced one.
-	w.wantTrail(3, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
+	w.wantAuditAndEvents(3, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'gate.reviewed' AND changes->>'vote' = 'PASS' AND changes->>'replaced' = 'FAIL'`); n != 1 {
 		t.Error("the audit entry does not contain the replaced vote")
 	}
@@ -188,15 +188,15 @@ func TestReviewGate_LaterVoteReplacesEarlierVote(t *testing.T) {
 func TestReviewGate_WaiveRequiresPermissionAndReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	stages, gates := w.createPipeline(p)
 	in := fields{"projectId": p, "gateId": gates[0].ID, "vote": "WAIVE", "reason": "Known good."}
-	reviewer := w.person(person{roles: []string{"Reviewer"}})
-	if f := w.refused(fault.CodeForbidden, reviewer, "review-gate", in); f.Permission != contract.PermGatesWaive {
+	reviewer := w.addPerson(person{roles: []string{"Reviewer"}})
+	if f := w.wantError(fault.CodeForbidden, reviewer, "review-gate", in); f.Permission != contract.PermGatesWaive {
 		t.Errorf("got permission %q, want %q", f.Permission, contract.PermGatesWaive)
 	}
 	for _, reason := range []any{nil, "  "} {
-		if f := w.refused(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, fields{"reason": reason})); f.Field != "reason" {
+		if f := w.wantError(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, fields{"reason": reason})); f.Field != "reason" {
 			t.Errorf("got field %q, want reason", f.Field)
 		}
 	}
@@ -208,7 +208,7 @@ func TestReviewGate_WaiveRequiresPermissionAndReason(t *testing.T) {
 		"vote": {"vote": "MAYBE"}, "criteria.0.criterion": {"criteria": []fields{{"criterion": "sung", "met": true}}},
 		"criteria.1.criterion": {"criteria": []fields{{"criterion": "drawn", "met": true}, {"criterion": "drawn", "met": false}}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, more)); f.Field != field {
+		if f := w.wantError(fault.CodeValidation, w.manager, "review-gate", merge(fields{}, in, more)); f.Field != field {
 			t.Errorf("%v: got field %q, want %q", more, f.Field, field)
 		}
 	}
@@ -218,17 +218,17 @@ func TestReviewGate_WaiveRequiresPermissionAndReason(t *testing.T) {
 func TestReviewGate_ConcurrentPassesStartNextStageOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	stages, gates := w.createPipeline(p)
 	var all sync.WaitGroup
 	started := make(chan bool, 16)
 	reviewers := make([]*person, 16)
 	for i := range reviewers {
-		reviewers[i] = w.person(person{roles: []string{"Reviewer"}})
+		reviewers[i] = w.addPerson(person{roles: []string{"Reviewer"}})
 	}
 	for _, reviewer := range reviewers {
 		all.Go(func() {
-			out, err := w.try(reviewer, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
+			out, err := w.call(reviewer, "review-gate", fields{"projectId": p, "gateId": gates[0].ID, "vote": "PASS"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -247,6 +247,6 @@ func TestReviewGate_ConcurrentPassesStartNextStageOnce(t *testing.T) {
 	if starts != 1 {
 		t.Errorf("got %d starts of the next stage, want 1", starts)
 	}
-	w.wantTrail(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
-	w.wantTrail(16, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
+	w.wantAuditAndEvents(1, "stage.progressed", contract.EventStageProgressed, stages[1].ID)
+	w.wantAuditAndEvents(16, "gate.reviewed", contract.EventGateReviewed, gates[0].ID)
 }

@@ -16,45 +16,46 @@ import (
 func (s *Service) importItemsHandler() executor.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow] {
 	return executor.Handler[contract.ImportItemsIn, contract.ImportItemsOut, projectRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.ImportItemsIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
 			return project, project.newTaskResource(c), err
 		},
 		Do: importItems,
 	}
 }
 
-// importBatch is one import under way.
+// importBatch is the state of one import-items request.
 type importBatch struct {
 	result  *contract.ImportItemsOut
-	sources []string
+	itemIDs []string
 	created []*importedTask
 	updated []*importedTask
-	// newLinks are the links of the created tasks, until insertNewLinks stores them.
+	// newLinks are the links of the created tasks. insertNewLinks stores them.
 	newLinks []*importLink
-	// places tells which result belongs to which task.
-	places map[op.UUID]int
+	// resultIndexes maps the id of a created or updated task to its index in
+	// result.Results.
+	resultIndexes map[op.UUID]int
 }
 
-// importItems takes a batch in a handful of statements, however long it is. All
-// that it writes is one transaction: a client that was cut off sends the batch
-// again and gets the same tasks.
+// importItems imports a batch of items. The number of SQL statements does not depend
+// on the number of items, and all changes are made in one transaction. A client whose
+// connection failed can send the batch again without creating duplicates.
 func importItems(ctx context.Context, c *executor.Call, in *contract.ImportItemsIn, project projectRow) (*contract.ImportItemsOut, error) {
 	b := &importBatch{
-		result: &contract.ImportItemsOut{Results: make([]contract.ImportResult, len(in.Items))},
-		places: map[op.UUID]int{},
+		result:        &contract.ImportItemsOut{Results: make([]contract.ImportResult, len(in.Items))},
+		resultIndexes: map[op.UUID]int{},
 	}
-	tasks := b.read(c, in.Items, &project)
+	tasks := b.mapItems(c, in.Items, &project)
 	if err := lockCounter(ctx, c, project.ID); err != nil {
 		return nil, err
 	}
-	if err := b.lockGraph(ctx, c, &project, tasks); err != nil {
+	if err := b.lockGraphIfNeeded(ctx, c, &project, tasks); err != nil {
 		return nil, err
 	}
-	known, ends, err := loadItems(ctx, c, project.ID, b.sources)
+	known, linked, err := loadItems(ctx, c, project.ID, b.itemIDs)
 	if err != nil {
 		return nil, err
 	}
-	if err := findImportOwn(ctx, c, &project, tasks, known, ends); err != nil {
+	if err := matchExportedTasks(ctx, c, &project, tasks, known, linked); err != nil {
 		return nil, err
 	}
 	for i, t := range tasks {
@@ -62,31 +63,31 @@ func importItems(ctx context.Context, c *executor.Call, in *contract.ImportItems
 			continue
 		}
 		if k, ok := known[t.SourceID]; ok {
-			b.meet(ctx, c, &project, i, t, k.Fingerprint, ends[k.TaskID])
+			b.matchExisting(ctx, c, &project, i, t, k.Fingerprint, linked[k.TaskID])
 			continue
 		}
 		t.ID = uid.New()
-		b.places[t.ID] = i
+		b.resultIndexes[t.ID] = i
 		b.created = append(b.created, t)
 		for l := range t.links {
 			b.newLinks = append(b.newLinks, &t.links[l])
 		}
 	}
-	if err := dropLinks(ctx, c, project.ID, b.updated); err != nil {
+	if err := deleteRemovedLinks(ctx, c, project.ID, b.updated); err != nil {
 		return nil, err
 	}
 	if err := writeImport(ctx, c, project.ID, b.created, b.updated); err != nil {
 		return nil, err
 	}
-	if err := b.finish(ctx, c, &project); err != nil {
+	if err := b.linkAndRecord(ctx, c, &project); err != nil {
 		return nil, err
 	}
 	return b.result, nil
 }
 
-// read maps the items and fails those that can't be: the place of a failed item
-// is nil.
-func (b *importBatch) read(c *executor.Call, items []contract.ImportItem, project *projectRow) []*importedTask {
+// mapItems converts the items to tasks, in the same order. An invalid item is recorded
+// as failed and its element is nil.
+func (b *importBatch) mapItems(c *executor.Call, items []contract.ImportItem, project *projectRow) []*importedTask {
 	statuses := project.statuses()
 	tasks := make([]*importedTask, len(items))
 	seen := map[string]bool{}
@@ -94,42 +95,43 @@ func (b *importBatch) read(c *executor.Call, items []contract.ImportItem, projec
 		b.result.Results[i] = contract.ImportResult{Index: i, ID: items[i].ID}
 		t, err := mapItem(&items[i], statuses, c.Now)
 		if err == nil && seen[t.SourceID] {
-			err = errors.New("another item of the batch has the same id")
+			err = errors.New("another item in the batch has the same id")
 		}
 		if err != nil {
 			b.fail(i, err)
 			continue
 		}
 		seen[t.SourceID] = true
-		b.sources = append(b.sources, t.SourceID)
+		b.itemIDs = append(b.itemIDs, t.SourceID)
 		tasks[i] = t
 	}
 	return tasks
 }
 
-// meet deals with an item that has a task already.
-func (b *importBatch) meet(ctx context.Context, c *executor.Call, project *projectRow, i int, t *importedTask, fingerprint string, k *end) {
+// matchExisting handles an item that already has a task: it records the item as
+// unchanged or failed, or adds the task to those to update.
+func (b *importBatch) matchExisting(ctx context.Context, c *executor.Call, project *projectRow, i int, t *importedTask, fingerprint string, existing *linkedTask) {
 	r := &b.result.Results[i]
-	r.TaskID, r.Key = k.ID, taskKey(project.Prefix, k.Number)
+	r.TaskID, r.Key = existing.ID, taskKey(project.Prefix, existing.Number)
 	if t.Fingerprint == fingerprint {
 		r.Outcome = contract.OutcomeUnchanged
 		b.result.Unchanged++
 		return
 	}
 	switch isEpic := t.IssueType == contract.TypeEpic; {
-	case isEpic && k.IssueType != contract.TypeEpic && (k.EpicID != nil || k.ParentTaskID != nil || k.hasSubTasks):
-		b.fail(i, fmt.Errorf("its task %s has an epic, a parent or sub-tasks, so that it can't become an epic", r.Key))
+	case isEpic && existing.IssueType != contract.TypeEpic && (existing.EpicID != nil || existing.ParentTaskID != nil || existing.hasSubTasks):
+		b.fail(i, fmt.Errorf("the item's task %s has an epic, a parent or sub-tasks, so it cannot become an epic", r.Key))
 		return
-	case !isEpic && k.IssueType == contract.TypeEpic && k.hasChildren:
-		b.fail(i, fmt.Errorf("its task %s is an epic with children, so that it must stay one", r.Key))
+	case !isEpic && existing.IssueType == contract.TypeEpic && existing.hasChildren:
+		b.fail(i, fmt.Errorf("the item's task %s is an epic with children, so its type cannot change", r.Key))
 		return
 	}
-	if err := c.Decide(ctx, contract.PermTaskUpdate, k.resource(c.Tenant, project)); err != nil {
+	if err := c.Decide(ctx, contract.PermTaskUpdate, existing.resource(c.Tenant, project)); err != nil {
 		b.fail(i, errors.New(fault.From(err).Message))
 		return
 	}
-	t.ID, t.Number = k.ID, k.Number
-	b.places[t.ID] = i
+	t.ID, t.Number = existing.ID, existing.Number
+	b.resultIndexes[t.ID] = i
 	b.updated = append(b.updated, t)
 }
 
@@ -138,21 +140,21 @@ func (b *importBatch) fail(i int, err error) {
 	b.result.Failed++
 }
 
-// finish makes the edges and dependencies that the batch makes possible, and
-// writes an audit entry and an event for every task, as it is in the end.
-func (b *importBatch) finish(ctx context.Context, c *executor.Call, project *projectRow) error {
-	linked, err := b.linkParents(ctx, c, project)
+// linkAndRecord stores the parents and dependencies that the batch makes possible. It
+// then reads all changed tasks and writes one audit entry and one event for each.
+func (b *importBatch) linkAndRecord(ctx context.Context, c *executor.Call, project *projectRow) error {
+	linked, err := b.applyParentLinks(ctx, c, project)
 	if err != nil {
 		return err
 	}
 	b.result.Linked = len(linked)
-	if linked, err = b.waitImported(ctx, c, project, linked); err != nil {
+	if linked, err = b.applyBlockingLinks(ctx, c, project, linked); err != nil {
 		return err
 	}
 	if err := insertNewLinks(ctx, c, project.ID, b.newLinks); err != nil {
 		return err
 	}
-	ids := make([]op.UUID, 0, len(b.places)+len(linked))
+	ids := make([]op.UUID, 0, len(b.resultIndexes)+len(linked))
 	for _, t := range b.created {
 		ids = append(ids, t.ID)
 	}
@@ -160,7 +162,7 @@ func (b *importBatch) finish(ctx context.Context, c *executor.Call, project *pro
 		ids = append(ids, t.ID)
 	}
 	for id := range linked {
-		if _, own := b.places[id]; !own {
+		if _, inBatch := b.resultIndexes[id]; !inBatch {
 			ids = append(ids, id)
 		}
 	}
@@ -170,8 +172,8 @@ func (b *importBatch) finish(ctx context.Context, c *executor.Call, project *pro
 	}
 	for n, id := range ids {
 		row := rows[id]
-		i, own := b.places[id]
-		if !own {
+		i, inBatch := b.resultIndexes[id]
+		if !inBatch {
 			recordTask(c, row, "task.updated", contract.EventTaskUpdated, linked[id], map[string]any{"import": true})
 			continue
 		}
@@ -191,7 +193,7 @@ func (b *importBatch) finish(ctx context.Context, c *executor.Call, project *pro
 	return nil
 }
 
-// importedFields are those that an item decides.
+// importedFields returns the task fields that an import overwrites.
 func importedFields() []string {
 	return []string{"title", "description", "status", "progress", "issueType", "priority", "labels", "epicId", "parentTaskId", "blockedBy"}
 }

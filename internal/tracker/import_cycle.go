@@ -2,25 +2,27 @@ package tracker
 
 import "parapet/internal/op"
 
-// cycleCheck answers, while an import adds dependencies, whether the next one
-// would close a cycle, without a search for each.
+// cycleCheck reports whether a new dependency would close a cycle. An import uses it
+// instead of searching the graph once per dependency.
 //
-// Every dependency that an import adds has a task of its batch at one end. So it
-// is enough to know, for each task, which tasks of the batch it waits for, directly
-// or not, and which of them wait for it: two sets of one bit a batch task. A new
-// dependency updates the sets of the tasks that it changes. A set only grows, so
-// all updates together look at each dependency at most once a bit.
+// Every dependency that an import adds has a task of its batch at one end. It is
+// therefore enough to store two sets for each task: the batch tasks that it waits for,
+// directly or indirectly, and the batch tasks that wait for it. Each set has one bit
+// per batch task. Adding a dependency updates the sets of the affected tasks. Because
+// sets only grow, each dependency is visited at most once per bit.
 type cycleCheck struct {
 	nodes map[op.UUID]int
-	// waitsFor and waiting are the dependencies of a node, in both directions.
-	waitsFor, waiting [][]int
-	// reaches and reachedBy are the sets.
+	// blockers[n] are the nodes that node n waits for; dependents[n] are the nodes that
+	// wait for it.
+	blockers, dependents [][]int
+	// reaches[n] are the batch tasks that node n waits for, directly or indirectly;
+	// reachedBy[n] are the batch tasks that wait for it. A batch task is in its own sets.
 	reaches, reachedBy []bitset
 	bits               map[op.UUID]int
-	// hasOnlyOwn says that every task that is to wait is of the batch: then nobody asks
-	// for reachedBy.
-	hasOnlyOwn bool
-	// steps counts the dependencies looked at.
+	// allWaitersInBatch is set if the waiting task of every new dependency is in the
+	// batch. reachedBy is then not needed and not updated.
+	allWaitersInBatch bool
+	// steps counts the visited dependencies, for tests.
 	steps int
 }
 
@@ -29,7 +31,7 @@ type bitset []uint64
 func (s bitset) has(bit int) bool { return s[bit/64]&(1<<(bit%64)) != 0 }
 func (s bitset) set(bit int)      { s[bit/64] |= 1 << (bit % 64) }
 
-// add adds the other set and reports whether that changed anything.
+// add adds the members of other and reports whether s changed.
 func (s bitset) add(other bitset) bool {
 	changed := false
 	for i, word := range other {
@@ -41,12 +43,13 @@ func (s bitset) add(other bitset) bool {
 	return changed
 }
 
-// newCycleCheck starts with what is stored. batch are the tasks that every added
-// dependency has at one end, and with hasOnlyOwn the task that waits is one of them.
-func newCycleCheck(stored graph, batch []op.UUID, onlyOwn bool) *cycleCheck {
-	c := &cycleCheck{nodes: map[op.UUID]int{}, bits: make(map[op.UUID]int, len(batch)), hasOnlyOwn: onlyOwn}
+// newCycleCheck returns a check of the stored dependencies. batch are the tasks of the
+// batch. Set allWaitersInBatch if the waiting task of every new dependency is one of
+// them.
+func newCycleCheck(stored graph, batch []op.UUID, allWaitersInBatch bool) *cycleCheck {
+	c := &cycleCheck{nodes: map[op.UUID]int{}, bits: make(map[op.UUID]int, len(batch)), allWaitersInBatch: allWaitersInBatch}
 	for _, id := range batch {
-		if _, twice := c.bits[id]; !twice {
+		if _, exists := c.bits[id]; !exists {
 			c.bits[id] = len(c.bits)
 		}
 	}
@@ -61,14 +64,15 @@ func newCycleCheck(stored graph, batch []op.UUID, onlyOwn bool) *cycleCheck {
 	return c
 }
 
+// node returns the index of the task's node and adds the node if there is none.
 func (c *cycleCheck) node(id op.UUID) int {
-	n, known := c.nodes[id]
-	if known {
+	n, exists := c.nodes[id]
+	if exists {
 		return n
 	}
 	n = len(c.nodes)
 	c.nodes[id] = n
-	c.waitsFor, c.waiting = append(c.waitsFor, nil), append(c.waiting, nil)
+	c.blockers, c.dependents = append(c.blockers, nil), append(c.dependents, nil)
 	words := (len(c.bits) + 63) / 64
 	reaches, reachedBy := make(bitset, words), make(bitset, words)
 	if bit, ok := c.bits[id]; ok {
@@ -79,8 +83,8 @@ func (c *cycleCheck) node(id op.UUID) int {
 	return n
 }
 
-// closesCycle reports whether the task can't wait for the other one, because the other
-// waits for it already. One of the two is of the batch.
+// closesCycle reports whether a dependency of task on other would close a cycle,
+// because other already waits for task. At least one of the two must be in the batch.
 func (c *cycleCheck) closesCycle(task, other op.UUID) bool {
 	from, to := c.node(other), c.node(task)
 	if bit, ok := c.bits[task]; ok {
@@ -89,19 +93,19 @@ func (c *cycleCheck) closesCycle(task, other op.UUID) bool {
 	return c.reachedBy[to].has(c.bits[other])
 }
 
-// add lets the task wait for the other one.
+// add adds a dependency of task on other.
 func (c *cycleCheck) add(task, other op.UUID) {
 	from, to := c.node(task), c.node(other)
-	c.waitsFor[from], c.waiting[to] = append(c.waitsFor[from], to), append(c.waiting[to], from)
-	c.spread(c.reaches, c.waiting, to, from)
-	if !c.hasOnlyOwn {
-		c.spread(c.reachedBy, c.waitsFor, from, to)
+	c.blockers[from], c.dependents[to] = append(c.blockers[from], to), append(c.dependents[to], from)
+	c.propagate(c.reaches, c.dependents, to, from)
+	if !c.allWaitersInBatch {
+		c.propagate(c.reachedBy, c.blockers, from, to)
 	}
 }
 
-// spread adds the set of one node to that of its neighbor and on, as far as sets
-// change.
-func (c *cycleCheck) spread(sets []bitset, neighbors [][]int, from, to int) {
+// propagate adds the set of node from to the set of node to, and continues with the
+// neighbors of each node whose set changes.
+func (c *cycleCheck) propagate(sets []bitset, neighbors [][]int, from, to int) {
 	c.steps++
 	if !sets[to].add(sets[from]) {
 		return

@@ -15,28 +15,28 @@ import (
 	"parapet/internal/postgres"
 )
 
-// droppedLink is a link that a changed item has no more.
-type droppedLink struct {
+// removedLink is a stored link that the changed item no longer has.
+type removedLink struct {
 	SourceID    string
 	DependsOnID string
 	Type        string
-	// Applied says that the link had become part of the tasks.
+	// Applied reports whether the link was stored as a parent or a dependency of the task.
 	Applied bool
 }
 
-const dropEdgesSQL = `
+const clearParentsSQL = `
 UPDATE projects.tasks t SET epic_id = NULL, epic_project_id = NULL, parent_task_id = NULL
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
 
-const dropDependenciesSQL = `
+const deleteDependencyPairsSQL = `
 DELETE FROM projects.dependencies d
 USING jsonb_to_recordset(@edges::jsonb) AS r (task_id uuid, depends_on_id uuid)
 WHERE d.tenant_id = @tenant AND d.task_id = r.task_id AND d.depends_on_id = r.depends_on_id`
 
-// dropLinks forgets the links that changed items have no more. What was made of
-// one goes as well: a dependency, and an edge unless a person has put another in
-// its place.
-func dropLinks(ctx context.Context, c *executor.Call, project op.UUID, updated []*importedTask) error {
+// deleteRemovedLinks deletes the stored links that the changed items no longer have.
+// It also removes the dependency that came from such a link, and the parent or epic,
+// unless a user has replaced it since.
+func deleteRemovedLinks(ctx context.Context, c *executor.Call, project op.UUID, updated []*importedTask) error {
 	if len(updated) == 0 {
 		return nil
 	}
@@ -49,13 +49,13 @@ func dropLinks(ctx context.Context, c *executor.Call, project op.UUID, updated [
 	if err != nil {
 		return err
 	}
-	dropped, err := postgres.Collect[droppedLink](ctx, c.DB, dropLinksSQL,
+	removed, err := postgres.Collect[removedLink](ctx, c.DB, deleteRemovedLinksSQL,
 		postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "sources": sources})
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, d := range dropped {
+	for _, d := range removed {
 		if d.Applied {
 			names = append(names, d.SourceID, d.DependsOnID)
 		}
@@ -63,34 +63,34 @@ func dropLinks(ctx context.Context, c *executor.Call, project op.UUID, updated [
 	if len(names) == 0 {
 		return nil
 	}
-	items, ends, err := loadItems(ctx, c, project, names)
+	items, tasks, err := loadItems(ctx, c, project, names)
 	if err != nil {
 		return err
 	}
 	var ids []op.UUID
-	waits := []dependencyLink{}
-	for _, d := range dropped {
-		child, other := ends[items[d.SourceID].TaskID], items[d.DependsOnID].TaskID
+	dependencies := []dependencyLink{}
+	for _, d := range removed {
+		child, other := tasks[items[d.SourceID].TaskID], items[d.DependsOnID].TaskID
 		switch {
 		case !d.Applied || child == nil || other == "":
 		case d.Type == contract.LinkBlocks:
-			waits = append(waits, dependencyLink{TaskID: child.ID, DependsOnID: other})
+			dependencies = append(dependencies, dependencyLink{TaskID: child.ID, DependsOnID: other})
 		case value(child.EpicID) == other || value(child.ParentTaskID) == other:
 			ids = append(ids, child.ID)
 		}
 	}
-	edges, err := json.Marshal(waits)
+	pairs, err := json.Marshal(dependencies)
 	if err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(dropEdgesSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
-	batch.Queue(dropDependenciesSQL, postgres.Args{"tenant": c.Tenant, "edges": edges})
+	batch.Queue(clearParentsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	batch.Queue(deleteDependencyPairsSQL, postgres.Args{"tenant": c.Tenant, "edges": pairs})
 	return c.Tx.SendBatch(ctx, batch).Close()
 }
 
-// The stored links of one kind that are not applied yet and have an end in the batch.
-const openLinksSQL = `
+// Selects the links of one type that are not applied and have an end in the batch.
+const unappliedLinksSQL = `
 SELECT l.source_id, l.depends_on_id, l.position FROM projects.import_links l
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = @type AND l.applied_at IS NULL
   AND l.source_id = ANY(@sources::text[])
@@ -99,12 +99,13 @@ SELECT l.source_id, l.depends_on_id, l.position FROM projects.import_links l
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = @type AND l.applied_at IS NULL
   AND l.depends_on_id = ANY(@sources::text[])`
 
-// openLink is a link that is not applied yet, with the tasks at both ends.
-type openLink struct {
+// unappliedLink is a link that is not applied yet, with the tasks at both ends.
+type unappliedLink struct {
 	linkRow
-	child, parent *end
-	// unsaved is the link itself when it belongs to a new task and is not stored yet.
-	unsaved *importLink
+	child, parent *linkedTask
+	// newLink is the link of a created task, which insertNewLinks has not stored yet; nil
+	// for a stored link.
+	newLink *importLink
 }
 
 type linkRow struct {
@@ -113,91 +114,93 @@ type linkRow struct {
 	Position    int
 }
 
-// openLinks returns the links of one kind that are not applied yet and have both
-// tasks, in the order of their items: where an item can have only one, its first
-// link counts. It also returns the tasks.
-func (b *importBatch) openLinks(ctx context.Context, c *executor.Call, project op.UUID, kind string) ([]openLink, map[op.UUID]*end, error) {
-	rows, err := postgres.Collect[linkRow](ctx, c.DB, openLinksSQL,
-		postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "sources": b.sources})
+// loadUnappliedLinks returns the unapplied links of a type whose tasks both exist,
+// ordered by item and position: if a task can have only one such link, the first one
+// is used. It also returns the tasks by id.
+func (b *importBatch) loadUnappliedLinks(ctx context.Context, c *executor.Call, project op.UUID, kind string) ([]unappliedLink, map[op.UUID]*linkedTask, error) {
+	rows, err := postgres.Collect[linkRow](ctx, c.DB, unappliedLinksSQL,
+		postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "sources": b.itemIDs})
 	if err != nil {
 		return nil, nil, err
 	}
-	links := make([]openLink, 0, len(rows)+len(b.newLinks))
+	links := make([]unappliedLink, 0, len(rows)+len(b.newLinks))
 	for _, l := range rows {
-		links = append(links, openLink{linkRow: l})
+		links = append(links, unappliedLink{linkRow: l})
 	}
 	for _, l := range b.newLinks {
 		if l.Type == kind {
-			links = append(links, openLink{linkRow: linkRow{l.SourceID, l.DependsOnID, l.Position}, unsaved: l})
+			links = append(links, unappliedLink{linkRow: linkRow{l.SourceID, l.DependsOnID, l.Position}, newLink: l})
 		}
 	}
 	if len(links) == 0 {
 		return nil, nil, nil
 	}
-	named := map[string]bool{}
+	itemIDs := map[string]bool{}
 	for _, l := range links {
-		named[l.SourceID], named[l.DependsOnID] = true, true
+		itemIDs[l.SourceID], itemIDs[l.DependsOnID] = true, true
 	}
-	items, ends, err := loadItems(ctx, c, project, slices.Sorted(maps.Keys(named)))
+	items, tasks, err := loadItems(ctx, c, project, slices.Sorted(maps.Keys(itemIDs)))
 	if err != nil {
 		return nil, nil, err
 	}
-	open := links[:0]
+	complete := links[:0]
 	for _, l := range links {
-		l.child, l.parent = ends[items[l.SourceID].TaskID], ends[items[l.DependsOnID].TaskID]
+		l.child, l.parent = tasks[items[l.SourceID].TaskID], tasks[items[l.DependsOnID].TaskID]
 		if l.child != nil && l.parent != nil {
-			open = append(open, l)
+			complete = append(complete, l)
 		}
 	}
-	slices.SortFunc(open, func(a, b openLink) int {
+	slices.SortFunc(complete, func(a, b unappliedLink) int {
 		return cmp.Or(cmp.Compare(a.child.Number, b.child.Number), a.Position-b.Position)
 	})
-	return open, ends, nil
+	return complete, tasks, nil
 }
 
-// requireLinkPermission tells whether the import may change the task: one of its own batch, or
-// one of an earlier batch that its caller may update.
-func (b *importBatch) requireLinkPermission(ctx context.Context, c *executor.Call, project *projectRow, task *end) bool {
-	_, own := b.places[task.ID]
-	return own || c.Decide(ctx, contract.PermTaskUpdate, task.resource(c.Tenant, project)) == nil
+// canChangeTask reports whether the import may change the task: the task is in the
+// batch, or the caller has task.update on it.
+func (b *importBatch) canChangeTask(ctx context.Context, c *executor.Call, project *projectRow, task *linkedTask) bool {
+	_, inBatch := b.resultIndexes[task.ID]
+	return inBatch || c.Decide(ctx, contract.PermTaskUpdate, task.resource(c.Tenant, project)) == nil
 }
 
-const insertEdgesSQL = `
+const updateParentsSQL = `
 UPDATE projects.tasks t
 SET epic_id = r.epic_id, epic_project_id = r.epic_project_id, parent_task_id = r.parent_task_id, updated_at = @now
 FROM jsonb_to_recordset(@edges::jsonb) AS r (id uuid, epic_id uuid, epic_project_id uuid, parent_task_id uuid)
 WHERE t.tenant_id = @tenant AND t.id = r.id`
 
-const closeLinksSQL = `
+const markLinksAppliedSQL = `
 UPDATE projects.import_links l SET applied_at = @now
 FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text)
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = r.source_id AND l.depends_on_id = r.depends_on_id
   AND l.type = @type`
 
-// linkParents applies the links to a parent that have both tasks: to an epic as
-// its child, to another task as its sub-task. A link that would break a rule of
-// edges stays unapplied. It returns the names of the changed fields of each task.
-func (b *importBatch) linkParents(ctx context.Context, c *executor.Call, project *projectRow) (map[op.UUID][]string, error) {
-	open, ends, err := b.openLinks(ctx, c, project.ID, contract.LinkParentChild)
-	if err != nil || len(open) == 0 {
+// applyParentLinks applies the parent-child links whose tasks both exist: the child is
+// added to the epic or becomes a sub-task of the parent. Links that would break a rule
+// for epics or sub-tasks stay unapplied. It returns the names of the changed fields by
+// task id.
+func (b *importBatch) applyParentLinks(ctx context.Context, c *executor.Call, project *projectRow) (map[op.UUID][]string, error) {
+	links, tasks, err := b.loadUnappliedLinks(ctx, c, project.ID, contract.LinkParentChild)
+	if err != nil || len(links) == 0 {
 		return nil, err
 	}
-	changed, made := map[op.UUID][]string{}, []openLink{}
-	for _, l := range open {
-		if !b.requireLinkPermission(ctx, c, project, l.child) {
+	changed, applied := map[op.UUID][]string{}, []unappliedLink{}
+	for _, l := range links {
+		if !b.canChangeTask(ctx, c, project, l.child) {
 			continue
 		}
-		if field := l.child.join(l.parent); field != "" {
+		if field := l.child.linkTo(l.parent); field != "" {
 			changed[l.child.ID] = append(changed[l.child.ID], field)
-			made = append(made, l)
+			applied = append(applied, l)
 		}
 	}
-	return changed, writeEdges(ctx, c, project.ID, changed, ends, made)
+	return changed, updateParents(ctx, c, project.ID, changed, tasks, applied)
 }
 
-// join makes e a child or sub-task of parent and names the field; "" where the
-// rules of edges do not admit it.
-func (e *end) join(parent *end) string {
+// linkTo makes e a child of the epic or a sub-task of the parent task. It returns the
+// name of the changed field, or "" if the rules for epics and sub-tasks do not allow
+// the link.
+func (e *linkedTask) linkTo(parent *linkedTask) string {
 	switch {
 	case e.IssueType == contract.TypeEpic:
 		return ""
@@ -215,9 +218,10 @@ func (e *end) join(parent *end) string {
 	}
 }
 
-// writeEdges stores what join made.
-func writeEdges(ctx context.Context, c *executor.Call, project op.UUID, changed map[op.UUID][]string, ends map[op.UUID]*end, made []openLink) error {
-	if len(made) == 0 {
+// updateParents stores the epics and parents that linkTo has set, and marks the links
+// as applied.
+func updateParents(ctx context.Context, c *executor.Call, project op.UUID, changed map[op.UUID][]string, tasks map[op.UUID]*linkedTask, applied []unappliedLink) error {
+	if len(applied) == 0 {
 		return nil
 	}
 	type edge struct {
@@ -228,7 +232,7 @@ func writeEdges(ctx context.Context, c *executor.Call, project op.UUID, changed 
 	}
 	var edges []edge
 	for id, fields := range changed {
-		e := edge{ID: id, EpicID: ends[id].EpicID, EpicProjectID: ends[id].EpicProjectID, ParentTaskID: ends[id].ParentTaskID}
+		e := edge{ID: id, EpicID: tasks[id].EpicID, EpicProjectID: tasks[id].EpicProjectID, ParentTaskID: tasks[id].ParentTaskID}
 		if slices.Contains(fields, "epicId") {
 			e.EpicProjectID = nil
 		}
@@ -238,23 +242,23 @@ func writeEdges(ctx context.Context, c *executor.Call, project op.UUID, changed 
 	if err != nil {
 		return err
 	}
-	if _, err := c.DB.Exec(ctx, insertEdgesSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "now": c.Now}); err != nil {
+	if _, err := c.DB.Exec(ctx, updateParentsSQL, postgres.Args{"tenant": c.Tenant, "edges": rows, "now": c.Now}); err != nil {
 		return postgres.MapError(err, taskConstraints())
 	}
-	return closeLinks(ctx, c, project, contract.LinkParentChild, made)
+	return markLinksApplied(ctx, c, project, contract.LinkParentChild, applied)
 }
 
-// closeLinks marks the links as applied. Those that are not stored yet are stored
-// so by insertNewLinks.
-func closeLinks(ctx context.Context, c *executor.Call, project op.UUID, kind string, made []openLink) error {
+// markLinksApplied marks the links as applied. For a link that is not stored yet it
+// sets the flag that insertNewLinks stores.
+func markLinksApplied(ctx context.Context, c *executor.Call, project op.UUID, kind string, applied []unappliedLink) error {
 	type link struct {
 		SourceID    string `json:"source_id"`
 		DependsOnID string `json:"depends_on_id"`
 	}
 	var links []link
-	for _, l := range made {
-		if l.unsaved != nil {
-			l.unsaved.Applied = true
+	for _, l := range applied {
+		if l.newLink != nil {
+			l.newLink.Applied = true
 			continue
 		}
 		links = append(links, link{l.SourceID, l.DependsOnID})
@@ -266,6 +270,6 @@ func closeLinks(ctx context.Context, c *executor.Call, project op.UUID, kind str
 	if err != nil {
 		return err
 	}
-	_, err = c.DB.Exec(ctx, closeLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "links": rows, "now": c.Now})
+	_, err = c.DB.Exec(ctx, markLinksAppliedSQL, postgres.Args{"tenant": c.Tenant, "project": project, "type": kind, "links": rows, "now": c.Now})
 	return err
 }

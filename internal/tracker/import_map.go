@@ -14,8 +14,8 @@ import (
 	"parapet/internal/op"
 )
 
-// importedTask is what an item says of its task: the form in which a batch goes
-// to the database.
+// importedTask is an item converted to a task. A batch is sent to the database as a
+// JSON array of these.
 type importedTask struct {
 	ID             op.UUID    `json:"id"`
 	Number         int64      `json:"number"`
@@ -36,9 +36,10 @@ type importedTask struct {
 	links []importLink
 }
 
-// importSource keeps what the task's own fields do not give back.
+// importSource stores the original values of an item that cannot be derived from the
+// task's fields. Exports return them.
 type importSource struct {
-	// Title is kept where the task's is not the same to the letter.
+	// Title is set if it differs from the task's title, which is trimmed.
 	Title     string     `json:"title,omitempty"`
 	Status    string     `json:"status,omitempty"`
 	Priority  *int       `json:"priority,omitempty"`
@@ -54,11 +55,11 @@ type importLink struct {
 	DependsOnID string `json:"depends_on_id"`
 	Type        string `json:"type"`
 	Position    int    `json:"position"`
-	// Applied says that the link has become an edge or a dependency of the tasks.
+	// Applied reports whether the link is stored as a parent or a dependency of the task.
 	Applied bool `json:"applied"`
 }
 
-// The bounds of an item.
+// Maximum lengths in characters, and maximum counts, for one item.
 const (
 	maxSourceID     = 200
 	maxTitle        = 500
@@ -69,21 +70,22 @@ const (
 	maxImportType   = 40
 )
 
-// importLabel marks a task whose item is of a kind that tasks do not have.
-const importLabel = "type:"
+// typeLabelPrefix starts the label that stores an issue_type for which tasks have no
+// issue type.
+const typeLabelPrefix = "type:"
 
-// mapItem reads an item as a task of a project with these statuses. The error's
-// text is the reason of the item's failure.
+// mapItem converts an item to a task of a project with these statuses. The error
+// message is the failure reason in the item's result.
 func mapItem(item *contract.ImportItem, statuses []contract.Status, now time.Time) (*importedTask, error) {
 	if p := item.Problem(); p != "" {
-		return nil, fmt.Errorf("the item is wrong: %s", p)
+		return nil, fmt.Errorf("invalid item: %s", p)
 	}
-	if err := checkItem(item); err != nil {
+	if err := validateItem(item); err != nil {
 		return nil, err
 	}
 	t := &importedTask{
 		SourceID: item.ID, Title: strings.TrimSpace(item.Title), Description: item.Description,
-		CreatedAt: moment(item.CreatedAt, now),
+		CreatedAt: importTimestamp(item.CreatedAt, now),
 		Source: importSource{
 			Status: item.Status, Priority: item.Priority, IssueType: item.IssueType, Labels: item.Labels,
 			CreatedAt: item.CreatedAt, ClosedAt: item.ClosedAt,
@@ -97,23 +99,23 @@ func mapItem(item *contract.ImportItem, statuses []contract.Status, now time.Tim
 		return nil, err
 	}
 	t.Status, t.StatusCategory = status.Name, status.Category
-	if isOver(status.Category) {
-		at := moment(item.ClosedAt, now)
-		t.CompletedAt = &at
+	if isFinalCategory(status.Category) {
+		completed := importTimestamp(item.ClosedAt, now)
+		t.CompletedAt = &completed
 	}
 	if t.Priority, err = mapPriority(item.Priority); err != nil {
 		return nil, err
 	}
 	labels := item.Labels
-	var known bool
-	if t.IssueType, known = mapType(item.IssueType); !known {
-		labels = append(slices.Clone(labels), importLabel+item.IssueType)
+	var exact bool
+	if t.IssueType, exact = mapType(item.IssueType); !exact {
+		labels = append(slices.Clone(labels), typeLabelPrefix+item.IssueType)
 	}
-	if t.Labels, err = checkLabels(labels); err != nil {
-		return nil, fmt.Errorf("a label needs 1 to %d characters, with no space around it and no control character in it", maxLabel)
+	if t.Labels, err = normalizeLabels(labels); err != nil {
+		return nil, fmt.Errorf("each label must have 1 to %d characters, no leading or trailing space and no control characters", maxLabel)
 	}
 	if len(t.Labels) > maxImportLabels {
-		return nil, fmt.Errorf("the item has more than %d labels, with the one that stands for its issue_type", maxImportLabels)
+		return nil, fmt.Errorf("the item has more than %d labels, counting the label added for its issue_type", maxImportLabels)
 	}
 	if t.links, err = mapLinks(item); err != nil {
 		return nil, err
@@ -122,21 +124,21 @@ func mapItem(item *contract.ImportItem, statuses []contract.Status, now time.Tim
 	return t, err
 }
 
-func checkItem(item *contract.ImportItem) error {
-	long := func(s string, most int) bool { return utf8.RuneCountInString(s) > most }
+func validateItem(item *contract.ImportItem) error {
+	exceeds := func(s string, limit int) bool { return utf8.RuneCountInString(s) > limit }
 	switch {
 	case item.ID == "":
-		return fmt.Errorf("the item has no id")
-	case long(item.ID, maxSourceID) || hasControl(item.ID):
-		return fmt.Errorf("the id has more than %d characters, or a control character", maxSourceID)
+		return fmt.Errorf("id is required")
+	case exceeds(item.ID, maxSourceID) || hasControlCharacter(item.ID):
+		return fmt.Errorf("id must have at most %d characters and no control characters", maxSourceID)
 	case strings.TrimSpace(item.Title) == "":
-		return fmt.Errorf("the item has no title")
-	case long(item.Title, maxTitle):
-		return fmt.Errorf("the title has more than %d characters", maxTitle)
-	case long(item.Description, maxDescription):
-		return fmt.Errorf("the description has more than %d characters", maxDescription)
-	case long(item.IssueType, maxImportType):
-		return fmt.Errorf("the issue_type has more than %d characters", maxImportType)
+		return fmt.Errorf("title is required")
+	case exceeds(item.Title, maxTitle):
+		return fmt.Errorf("title has more than %d characters", maxTitle)
+	case exceeds(item.Description, maxDescription):
+		return fmt.Errorf("description has more than %d characters", maxDescription)
+	case exceeds(item.IssueType, maxImportType):
+		return fmt.Errorf("issue_type has more than %d characters", maxImportType)
 	case len(item.Labels) > maxImportLabels:
 		return fmt.Errorf("the item has more than %d labels", maxImportLabels)
 	case len(item.Dependencies) > maxImportLinks:
@@ -145,17 +147,19 @@ func checkItem(item *contract.ImportItem) error {
 	return nil
 }
 
-// moment is the time that an item names: never in the future, and never before
-// what a timestamp can hold.
-func moment(at *time.Time, now time.Time) time.Time {
+// importTimestamp returns the item's timestamp in UTC with microseconds. It returns
+// now if the timestamp is missing, in the future, or before the year 1, which
+// PostgreSQL cannot store.
+func importTimestamp(at *time.Time, now time.Time) time.Time {
 	if at == nil || at.After(now) || at.Year() < 1 {
 		return now
 	}
 	return at.UTC().Truncate(time.Microsecond)
 }
 
-// mapStatus finds the project's status for an item's: of the same name, or of
-// the category that the four well-known words stand for.
+// mapStatus returns the project's status for an item's status: the status of the same
+// name in any case, or else a status of the matching category for open, in_progress,
+// hooked and closed.
 func mapStatus(name string, statuses []contract.Status) (contract.Status, error) {
 	if i := slices.IndexFunc(statuses, func(s contract.Status) bool { return strings.EqualFold(s.Name, name) }); i >= 0 {
 		return statuses[i], nil
@@ -164,11 +168,11 @@ func mapStatus(name string, statuses []contract.Status) (contract.Status, error)
 	case "", "open":
 		return initialStatus(statuses), nil
 	case "in_progress", "hooked":
-		return statusOf(statuses, "IN_PROGRESS", contract.CategoryInProgress), nil
+		return preferredStatus(statuses, "IN_PROGRESS", contract.CategoryInProgress), nil
 	case "closed":
-		return statusOf(statuses, "DONE", contract.CategoryDone), nil
+		return preferredStatus(statuses, "DONE", contract.CategoryDone), nil
 	default:
-		return contract.Status{}, fmt.Errorf("unknown status %q; allowed: open, in_progress, hooked, closed, or a status of the project", truncate(name))
+		return contract.Status{}, fmt.Errorf("unknown status %q; allowed: open, in_progress, hooked, closed, or the name of a project status", truncateForMessage(name))
 	}
 }
 
@@ -186,11 +190,12 @@ func mapPriority(priority *int) (string, error) {
 	case 3, 4:
 		return contract.PriorityLow, nil
 	default:
-		return "", fmt.Errorf("the priority %d is not one of 0 (highest) to 4", *priority)
+		return "", fmt.Errorf("priority must be from 0 (highest) to 4, got %d", *priority)
 	}
 }
 
-// mapType gives the kind of task, and whether it is the item's own kind.
+// mapType returns the task's issue type for an item's issue_type, and whether it is an
+// exact match. Unknown types become TASK.
 func mapType(kind string) (string, bool) {
 	switch kind {
 	case "", "task":
@@ -212,13 +217,13 @@ func mapLinks(item *contract.ImportItem) ([]importLink, error) {
 	type pair struct{ to, kind string }
 	seen := map[pair]bool{}
 	var links []importLink
-	waits := 0
+	blockers := 0
 	for _, d := range item.Dependencies {
 		switch {
 		case d.DependsOnID == "" || utf8.RuneCountInString(d.DependsOnID) > maxSourceID:
-			return nil, fmt.Errorf("a dependency has no depends_on_id, or one of more than %d characters", maxSourceID)
+			return nil, fmt.Errorf("depends_on_id of a dependency must have 1 to %d characters", maxSourceID)
 		case d.Type == "" || utf8.RuneCountInString(d.Type) > maxLinkType:
-			return nil, fmt.Errorf("a dependency has no type, or one of more than %d characters", maxLinkType)
+			return nil, fmt.Errorf("type of a dependency must have 1 to %d characters", maxLinkType)
 		case d.DependsOnID == item.ID:
 			return nil, fmt.Errorf("the item depends on itself")
 		case seen[pair{d.DependsOnID, d.Type}]:
@@ -227,27 +232,28 @@ func mapLinks(item *contract.ImportItem) ([]importLink, error) {
 		seen[pair{d.DependsOnID, d.Type}] = true
 		links = append(links, importLink{SourceID: item.ID, DependsOnID: d.DependsOnID, Type: d.Type, Position: len(links)})
 		if d.Type == contract.LinkBlocks {
-			waits++
+			blockers++
 		}
 	}
-	if waits > contract.MaxDependencies {
-		return nil, fmt.Errorf("the item waits for more than %d others", contract.MaxDependencies)
+	if blockers > contract.MaxDependencies {
+		return nil, fmt.Errorf("the item is blocked by more than %d items", contract.MaxDependencies)
 	}
 	return links, nil
 }
 
-// fingerprint tells one state of an item from another.
+// fingerprint returns the SHA-256 of the item as JSON. The import compares
+// fingerprints to find changed items.
 func fingerprint(item *contract.ImportItem) (string, error) {
 	text, err := json.Marshal(item)
 	if err != nil {
-		return "", fmt.Errorf("the item has a timestamp that cannot be written as JSON")
+		return "", fmt.Errorf("the item has a timestamp that cannot be encoded as JSON")
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// truncate bounds a text of the item's that goes into a reason.
-func truncate(s string) string {
+// truncateForMessage shortens user-generated text to 60 characters.
+func truncateForMessage(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}

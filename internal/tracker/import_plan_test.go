@@ -10,7 +10,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// planNode is a node of EXPLAIN (FORMAT JSON), as far as it counts rows.
+// planNode is a node of the output of EXPLAIN (FORMAT JSON), with its row counts.
 type planNode struct {
 	Rows    float64    `json:"Actual Rows"`
 	Removed float64    `json:"Rows Removed by Filter"`
@@ -19,7 +19,7 @@ type planNode struct {
 	Plans   []planNode `json:"Plans"`
 }
 
-// visited is the number of rows that the node and those below it looked at.
+// visited returns the number of rows that the node and its children read.
 func (n planNode) visited() float64 {
 	sum := (n.Rows + n.Removed + n.Join) * max(n.Loops, 1)
 	for _, p := range n.Plans {
@@ -28,9 +28,9 @@ func (n planNode) visited() float64 {
 	return sum
 }
 
-// rowsVisited runs the statement and counts the rows that all nodes of its plan
-// looked at.
-func (w *world) rowsVisited(h heard) float64 {
+// rowsVisited runs the statement with EXPLAIN ANALYZE and returns the number of rows
+// that its plan read.
+func (w *world) rowsVisited(h recordedQuery) float64 {
 	w.t.Helper()
 	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), string(w.acme), nil)
 	if err != nil {
@@ -48,16 +48,16 @@ func (w *world) rowsVisited(h heard) float64 {
 	return explained[0].Plan.visited()
 }
 
-// An import fills tables that PostgreSQL has no statistics of, or old ones.
-// Whatever it assumes, no statement may read the project once for each item.
-func TestImport_StatementsVisitFewRows(t *testing.T) {
+// PostgreSQL has no statistics, or outdated ones, for tables that an import is filling. No
+// statement may read the whole project once per item.
+func TestImportItems_StatementsVisitFewRows(t *testing.T) {
 	t.Parallel()
 	const tasks, items, blocks = 1500, 100, 39
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	w.crowd(p, 1, 10, tasks)
-	e := &ear{}
-	w.listening(e)
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	w.addManyTenants(p, 1, 10, tasks)
+	e := &queryRecorder{}
+	w.recordQueries(e)
 	for _, c := range []struct {
 		name, statistics, items string
 		changed                 bool
@@ -68,24 +68,25 @@ DELETE FROM pg_catalog.pg_statistic WHERE starelid IN (SELECT oid FROM pg_catalo
 		{name: "changed", items: "a", changed: true, statistics: `ANALYZE`},
 	} {
 		w.exec(c.statistics)
-		e.heard = nil
-		if out := w.take(p, blockingItems(c.items, items, blocks, c.changed)...); out.Failed != 0 {
+		e.queries = nil
+		if out := w.importItems(p, blockingItems(c.items, items, blocks, c.changed)...); out.Failed != 0 {
 			t.Fatalf("%s: %+v", c.name, out)
 		}
-		for _, h := range e.heard {
+		for _, h := range e.queries {
 			sql := strings.TrimSpace(h.sql)
 			if !strings.Contains(sql, "projects.") || !strings.HasPrefix(sql, "SELECT") && !strings.HasPrefix(sql, "WITH RECURSIVE") {
 				continue
 			}
-			// Each node of a plan counts the rows of those below it again.
-			if n := w.rowsVisited(positional(t, h)); n > 15*(tasks+items*blocks) {
-				t.Errorf("%s: %.0f rows visited by %s", c.name, n, sql)
+			// The factor is generous, because each plan node counts the rows of its children again.
+			if n := w.rowsVisited(toPositional(t, h)); n > 15*(tasks+items*blocks) {
+				t.Errorf("%s: got %.0f visited rows, want at most 15 per stored row: %s", c.name, n, sql)
 			}
 		}
 	}
 }
 
-// blockingItems are n items, each of which waits for up to blocks of those before it.
+// blockingItems returns n items, each of which depends on up to blocks of the items
+// before it.
 func blockingItems(name string, n, blocks int, changed bool) []fields {
 	list := make([]fields, n)
 	for i := range list {

@@ -12,42 +12,41 @@ import (
 	"parapet/internal/postgres"
 )
 
-// One import of a project runs at a time: whoever holds the counter's row sees
-// all that the import before has written. Locks are taken in one order: project,
+// Locks the project's counter row, so that a project runs one import at a time and
+// each import sees all rows of the previous one. Locks are taken in the order project,
 // counter, tasks.
 const lockCounterSQL = `
 SELECT n.last_number FROM projects.counters n
 WHERE n.tenant_id = @tenant AND n.project_id = @project FOR UPDATE`
 
-// The statements of an import ask one table by its key, many keys at a time,
-// and what belongs together is put together here. In a join the planner, who
-// knows little of a table that an import is filling, would go through the whole
-// project once for every item.
+// Each statement of an import selects from one table by a list of keys; the rows are
+// joined in Go. With SQL joins the planner, which has outdated statistics for a table
+// that an import is filling, would scan the whole project once per item.
 const (
 	itemsBySourceSQL = `
 SELECT i.source_id, i.task_id, i.fingerprint FROM projects.import_items i
 WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.source_id = ANY(@sources::text[])`
 
-	dependencyEndsSQL = `
+	lockLinkedTasksSQL = `
 SELECT t.id, t.number, t.issue_type, t.epic_id, t.epic_project_id, t.parent_task_id, t.created_by, t.assignee_id FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])
 ORDER BY t.id FOR UPDATE`
 
-	parentsSQL = `
+	tasksWithSubTasksSQL = `
 SELECT DISTINCT t.parent_task_id FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.parent_task_id = ANY(@ids::uuid[])`
 
-	epicsSQL = `SELECT DISTINCT t.epic_id FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.epic_id = ANY(@ids::uuid[])`
+	epicsWithChildrenSQL = `SELECT DISTINCT t.epic_id FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.epic_id = ANY(@ids::uuid[])`
 )
 
-// importItem is what the import remembers of an item.
+// importItem is the stored record of an imported item.
 type importItem struct {
 	SourceID    string
 	TaskID      op.UUID
 	Fingerprint string
 }
 
-type dependencyEndRow struct {
+type linkedTaskRow struct {
 	ID            op.UUID
 	Number        int64
 	IssueType     string
@@ -58,22 +57,23 @@ type dependencyEndRow struct {
 	AssigneeID    *op.UUID
 }
 
-// end is a task as the rules of edges see it.
-type end struct {
-	dependencyEndRow
+// linkedTask is a task with the attributes that the rules for epics, sub-tasks and
+// dependencies need.
+type linkedTask struct {
+	linkedTaskRow
 	hasSubTasks bool
 	hasChildren bool
 }
 
-func (e *end) resource(tenant op.UUID, project *projectRow) authz.Resource {
+func (e *linkedTask) resource(tenant op.UUID, project *projectRow) authz.Resource {
 	r := project.resource(tenant)
-	r.Type, r.ID, r.Creator, r.Owner = "task", string(e.ID), string(e.CreatedBy), text(e.AssigneeID)
+	r.Type, r.ID, r.Creator, r.Owner = "task", string(e.ID), string(e.CreatedBy), idText(e.AssigneeID)
 	return r
 }
 
-// loadItems gives those of the sources that have a task in the project, by their
-// own ids, and holds the tasks.
-func loadItems(ctx context.Context, c *executor.Call, project op.UUID, sources []string) (map[string]importItem, map[op.UUID]*end, error) {
+// loadItems returns the stored items with these source ids, by source id, and their
+// tasks, by task id. It locks the tasks.
+func loadItems(ctx context.Context, c *executor.Call, project op.UUID, sources []string) (map[string]importItem, map[op.UUID]*linkedTask, error) {
 	rows, err := postgres.Collect[importItem](ctx, c.DB, itemsBySourceSQL,
 		postgres.Args{"tenant": c.Tenant, "project": project, "sources": sources})
 	if err != nil {
@@ -83,52 +83,53 @@ func loadItems(ctx context.Context, c *executor.Call, project op.UUID, sources [
 	for i, r := range rows {
 		items[r.SourceID], ids[i] = r, r.TaskID
 	}
-	ends, err := loadDependencyEnds(ctx, c, project, ids)
-	return items, ends, err
+	tasks, err := loadLinkedTasks(ctx, c, project, ids)
+	return items, tasks, err
 }
 
-func loadDependencyEnds(ctx context.Context, c *executor.Call, project op.UUID, ids []op.UUID) (map[op.UUID]*end, error) {
-	ends := make(map[op.UUID]*end, len(ids))
+func loadLinkedTasks(ctx context.Context, c *executor.Call, project op.UUID, ids []op.UUID) (map[op.UUID]*linkedTask, error) {
+	tasks := make(map[op.UUID]*linkedTask, len(ids))
 	if len(ids) == 0 {
-		return ends, nil
+		return tasks, nil
 	}
-	rows, err := postgres.Collect[dependencyEndRow](ctx, c.DB, dependencyEndsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	rows, err := postgres.Collect[linkedTaskRow](ctx, c.DB, lockLinkedTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range rows {
-		ends[r.ID] = &end{dependencyEndRow: r}
+		tasks[r.ID] = &linkedTask{linkedTaskRow: r}
 	}
-	parents, err := postgres.CollectScalars[op.UUID](ctx, c.DB, parentsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "ids": ids})
+	parents, err := postgres.CollectScalars[op.UUID](ctx, c.DB, tasksWithSubTasksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "ids": ids})
 	if err != nil {
 		return nil, err
 	}
-	epics, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicsSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
+	epics, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicsWithChildrenSQL, postgres.Args{"tenant": c.Tenant, "ids": ids})
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range parents {
-		ends[id].hasSubTasks = true
+		tasks[id].hasSubTasks = true
 	}
 	for _, id := range epics {
-		ends[id].hasChildren = true
+		tasks[id].hasChildren = true
 	}
-	return ends, nil
+	return tasks, nil
 }
 
-// lockCounter holds the project's numbers, before any of its tasks.
+// lockCounter locks the project's counter row. Call it before locking tasks of the
+// project.
 func lockCounter(ctx context.Context, c *executor.Call, project op.UUID) error {
 	var last int64
 	return c.DB.QueryRow(ctx, lockCounterSQL, postgres.Args{"tenant": c.Tenant, "project": project}).Scan(&last)
 }
 
-const takeNumbersSQL = `
+const reserveNumbersSQL = `
 UPDATE projects.counters n SET last_number = n.last_number + @count
 WHERE n.tenant_id = @tenant AND n.project_id = @project
 RETURNING n.last_number`
 
-// A batch travels as one JSON document, which the server turns into rows.
-const insertImportedSQL = `
+// @rows is the whole batch as one JSON array.
+const insertImportedTasksSQL = `
 INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
                             progress, labels, created_by, created_at, updated_at, completed_at)
 SELECT @tenant, r.id, @project, r.number, r.title, r.description, r.status, r.status_category, r.issue_type, r.priority,
@@ -137,12 +138,12 @@ FROM jsonb_to_recordset(@rows::jsonb) AS r (
     id uuid, number bigint, title text, description text, status text, status_category text, issue_type text, priority text,
     labels text[], created_at timestamptz, completed_at timestamptz)`
 
-const insertItemsSQL = `
+const insertImportItemsSQL = `
 INSERT INTO projects.import_items (tenant_id, project_id, source_id, task_id, fingerprint, source, imported_at)
 SELECT @tenant, @project, r.source_id, r.id, r.fingerprint, r.source, @now
 FROM jsonb_to_recordset(@rows::jsonb) AS r (source_id text, id uuid, fingerprint text, source jsonb)`
 
-const updateImportedSQL = `
+const updateImportedTasksSQL = `
 UPDATE projects.tasks t
 SET title = r.title, description = r.description, status = r.status, status_category = r.status_category,
     issue_type = r.issue_type, priority = r.priority, labels = r.labels, completed_at = r.completed_at, updated_at = @now,
@@ -152,33 +153,33 @@ FROM jsonb_to_recordset(@rows::jsonb) AS r (
     labels text[], completed_at timestamptz)
 WHERE t.tenant_id = @tenant AND t.id = r.id`
 
-const updateItemsSQL = `
+const updateImportItemsSQL = `
 UPDATE projects.import_items i SET fingerprint = r.fingerprint, source = r.source, imported_at = @now
 FROM jsonb_to_recordset(@rows::jsonb) AS r (source_id text, fingerprint text, source jsonb)
 WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.source_id = r.source_id`
 
-// A changed item's links are those that it has now.
-const dropLinksSQL = `
+// Deletes the links of the items @sources that are not in @links.
+const deleteRemovedLinksSQL = `
 DELETE FROM projects.import_links l
 WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.source_id = ANY(@sources::text[])
   AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text, type text)
                   WHERE r.source_id = l.source_id AND r.depends_on_id = l.depends_on_id AND r.type = l.type)
 RETURNING l.source_id, l.depends_on_id, l.type, l.applied_at IS NOT NULL AS applied`
 
-const insertLinksSQL = `
+const insertImportLinksSQL = `
 INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position, applied_at)
 SELECT @tenant, @project, r.source_id, r.depends_on_id, r.type, r.position, CASE WHEN r.applied THEN @now::timestamptz END
 FROM jsonb_to_recordset(@links::jsonb) AS r (source_id text, depends_on_id text, type text, position smallint, applied boolean)
 ON CONFLICT (tenant_id, project_id, source_id, depends_on_id, type) DO UPDATE SET position = excluded.position`
 
-// writeImport writes a batch: new tasks under the next numbers in the order of
-// the batch, changed ones with their links, and what the import remembers of both.
-// The links of new tasks follow in insertNewLinks.
+// writeImport inserts the created tasks, numbered in batch order, and updates the
+// changed tasks with their links. It also stores the import items of both.
+// insertNewLinks stores the links of created tasks.
 func writeImport(ctx context.Context, c *executor.Call, project op.UUID, created, updated []*importedTask) error {
 	batch := &pgx.Batch{}
 	if len(created) > 0 {
 		var last int64
-		err := c.DB.QueryRow(ctx, takeNumbersSQL, postgres.Args{"tenant": c.Tenant, "project": project, "count": len(created)}).Scan(&last)
+		err := c.DB.QueryRow(ctx, reserveNumbersSQL, postgres.Args{"tenant": c.Tenant, "project": project, "count": len(created)}).Scan(&last)
 		if err != nil {
 			return err
 		}
@@ -189,16 +190,16 @@ func writeImport(ctx context.Context, c *executor.Call, project op.UUID, created
 		if err != nil {
 			return err
 		}
-		batch.Queue(insertImportedSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now, "creator": c.Actor.UserID})
-		batch.Queue(insertItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now})
+		batch.Queue(insertImportedTasksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now, "creator": c.Actor.UserID})
+		batch.Queue(insertImportItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now})
 	}
 	if len(updated) > 0 {
 		rows, err := json.Marshal(updated)
 		if err != nil {
 			return err
 		}
-		batch.Queue(updateImportedSQL, postgres.Args{"tenant": c.Tenant, "rows": rows, "now": c.Now})
-		batch.Queue(updateItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now})
+		batch.Queue(updateImportedTasksSQL, postgres.Args{"tenant": c.Tenant, "rows": rows, "now": c.Now})
+		batch.Queue(updateImportItemsSQL, postgres.Args{"tenant": c.Tenant, "project": project, "rows": rows, "now": c.Now})
 	}
 	var links []importLink
 	for _, t := range updated {
@@ -209,7 +210,7 @@ func writeImport(ctx context.Context, c *executor.Call, project op.UUID, created
 		if err != nil {
 			return err
 		}
-		batch.Queue(insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "now": c.Now})
+		batch.Queue(insertImportLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "now": c.Now})
 	}
 	if batch.Len() == 0 {
 		return nil
@@ -217,10 +218,9 @@ func writeImport(ctx context.Context, c *executor.Call, project op.UUID, created
 	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), taskConstraints())
 }
 
-// insertNewLinks writes the links of the tasks that this import creates. It runs
-// last, when it is known which of them were applied. Inserting them earlier and
-// updating them here would check the foreign key of each a second time, because
-// PostgreSQL checks it again for a row of the same transaction.
+// insertNewLinks inserts the links of created tasks. It runs last, when it is known
+// which links were applied. Updating rows that the same transaction inserted would
+// make PostgreSQL check their foreign keys a second time.
 func insertNewLinks(ctx context.Context, c *executor.Call, project op.UUID, links []*importLink) error {
 	if len(links) == 0 {
 		return nil
@@ -229,6 +229,6 @@ func insertNewLinks(ctx context.Context, c *executor.Call, project op.UUID, link
 	if err != nil {
 		return err
 	}
-	_, err = c.DB.Exec(ctx, insertLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "now": c.Now})
+	_, err = c.DB.Exec(ctx, insertImportLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project, "links": rows, "now": c.Now})
 	return err
 }

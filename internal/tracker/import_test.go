@@ -11,25 +11,25 @@ import (
 	"parapet/internal/op"
 )
 
-func gone(err error) bool {
+func isNotFoundOrInvalid(err error) bool {
 	return fault.HasCode(err, fault.CodeNotFound) || fault.HasCode(err, fault.CodeValidation)
 }
 
-func (w *world) take(p *contract.Project, items ...fields) *contract.ImportItemsOut {
+func (w *world) importItems(p *contract.Project, items ...fields) *contract.ImportItemsOut {
 	w.t.Helper()
 	return do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": items})
 }
 
-func (w *world) taskOf(p *contract.Project, r contract.ImportResult) *contract.Task {
+func (w *world) importedTask(p *contract.Project, r contract.ImportResult) *contract.Task {
 	w.t.Helper()
 	return do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": r.TaskID})
 }
 
-func TestItemsBecomeTasks(t *testing.T) {
+func TestImportItems_CreatesTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	out := w.take(p,
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	out := w.importItems(p,
 		fields{"id": "x-1", "title": "One", "description": "Text", "status": "closed", "priority": 0, "issue_type": "bug", "labels": []string{"b", "a"},
 			"created_at": "2025-11-02T21:58:07.295058-08:00", "closed_at": "2025-11-03T20:56:22.7Z"},
 		fields{"id": "x-2", "title": "Two", "status": "hooked", "issue_type": "merge-request", "priority": 4},
@@ -44,28 +44,28 @@ func TestItemsBecomeTasks(t *testing.T) {
 		{"APO-3", "IN_REVIEW", "TASK", "MEDIUM", "[]"}, {"APO-4", "TODO", "TASK", "MEDIUM", "[]"},
 	} {
 		r := out.Results[i]
-		task := w.taskOf(p, r)
+		task := w.importedTask(p, r)
 		if r.Key != want.key || task.Key != want.key || task.Status != want.status || task.IssueType != want.kind || task.Priority != want.priority || fmt.Sprint(task.Labels) != want.labels {
-			t.Errorf("item %d became %+v", i, task)
+			t.Errorf("item %d: got task %+v", i, task)
 		}
-		w.wantTrail(1, "task.created", contract.EventTaskCreated, task.ID)
+		w.wantAuditAndEvents(1, "task.created", contract.EventTaskCreated, task.ID)
 	}
-	one := w.taskOf(p, out.Results[0])
+	one := w.importedTask(p, out.Results[0])
 	if one.Progress != 100 || one.Description != "Text" || !one.CreatedAt.Equal(time.Date(2025, 11, 3, 5, 58, 7, 295058000, time.UTC)) ||
 		one.CompletedAt == nil || !one.CompletedAt.Equal(time.Date(2025, 11, 3, 20, 56, 22, 700000000, time.UTC)) {
 		t.Errorf("got %+v", one)
 	}
-	// Numbers go on where the import ended.
-	if task := w.task(p, "Next"); task.Key != "APO-5" {
+	// The next task gets the number after the last imported task.
+	if task := w.createTask(p, "Next"); task.Key != "APO-5" {
 		t.Errorf("got %s", task.Key)
 	}
 }
 
-func TestABadItemFailsAlone(t *testing.T) {
+func TestImportItems_InvalidItemsFailIndividually(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	out := w.take(p,
+	p := w.createProject("Apollo")
+	out := w.importItems(p,
 		fields{"id": "ok-1", "title": "Good"},
 		fields{"title": "No id"},
 		fields{"id": "b-2"},
@@ -89,60 +89,60 @@ func TestABadItemFailsAlone(t *testing.T) {
 			want = contract.OutcomeCreated
 		}
 		if r.Index != i || r.Outcome != want || (want == contract.OutcomeFailed) != (r.Reason != "") {
-			t.Errorf("item %d: %+v", i, r)
+			t.Errorf("item %d: got result %+v", i, r)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 2 {
-		t.Errorf("%d tasks", n)
+		t.Errorf("got %d tasks, want 2", n)
 	}
 }
 
-func TestASecondImportMakesNoDoubles(t *testing.T) {
+func TestImportItems_RepeatedImportCreatesNoDuplicates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	items := []fields{{"id": "a", "title": "A", "status": "closed"}, {"id": "b", "title": "B"}, {"id": "c", "title": "C"}}
-	first := w.take(p, items[:2]...)
-	// Work that was done on the task since stays as long as the item is the same.
+	first := w.importItems(p, items[:2]...)
+	// Changes of the task are kept as long as the item is unchanged.
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": first.Results[1].Key, "title": "B, edited"})
 	entries := w.count(`SELECT count(*) FROM audit.entries`)
-	again := w.take(p, items[:2]...)
+	again := w.importItems(p, items[:2]...)
 	if again.Unchanged != 2 || again.Results[0].TaskID != first.Results[0].TaskID || again.Results[1].Key != first.Results[1].Key {
 		t.Errorf("got %+v", again)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries`); n != entries {
-		t.Errorf("an import of nothing new wrote %d audit entries", n-entries)
+		t.Errorf("importing unchanged items: got %d audit entries, want 0", n-entries)
 	}
-	if task := w.taskOf(p, again.Results[1]); task.Title != "B, edited" {
+	if task := w.importedTask(p, again.Results[1]); task.Title != "B, edited" {
 		t.Errorf("got %s", task.Title)
 	}
 	items[0]["status"], items[1]["title"] = "open", "B2"
-	third := w.take(p, items...)
+	third := w.importItems(p, items...)
 	if third.Updated != 2 || third.Created != 1 {
 		t.Errorf("got %+v", third)
 	}
-	if a := w.taskOf(p, third.Results[0]); a.Status != "TODO" || a.Progress != 0 || a.CompletedAt != nil {
-		t.Errorf("reopened, it is %+v", a.TaskSummary)
+	if a := w.importedTask(p, third.Results[0]); a.Status != "TODO" || a.Progress != 0 || a.CompletedAt != nil {
+		t.Errorf("reopened task: got %+v", a.TaskSummary)
 	}
-	if b := w.taskOf(p, third.Results[1]); b.Title != "B2" {
+	if b := w.importedTask(p, third.Results[1]); b.Title != "B2" {
 		t.Errorf("got %s", b.Title)
 	}
-	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, third.Results[0].TaskID)
-	// Another project takes the same items as its own.
-	if other := w.take(w.project("Gemini"), items...); other.Created != 3 {
+	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, third.Results[0].TaskID)
+	// Another project can import the same items.
+	if other := w.importItems(w.createProject("Gemini"), items...); other.Created != 3 {
 		t.Errorf("got %+v", other)
 	}
-	// A task that was deleted comes back as a new one.
+	// Importing the item of a deleted task creates a new task.
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": third.Results[2].Key})
-	if back := w.take(p, items...); back.Created != 1 || back.Unchanged != 2 {
+	if back := w.importItems(p, items...); back.Created != 1 || back.Unchanged != 2 {
 		t.Errorf("got %+v", back)
 	}
 }
 
-func TestTwoImportsAtOnceMakeNoDoubles(t *testing.T) {
+func TestImportItems_ConcurrentImportsCreateNoDuplicates(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 8)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	var items []fields
 	for i := range 200 {
 		items = append(items, fields{"id": fmt.Sprint("i-", i), "title": fmt.Sprint("Item ", i)})
@@ -150,27 +150,27 @@ func TestTwoImportsAtOnceMakeNoDoubles(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if _, err := w.try(w.manager, "import-items", fields{"projectId": p.ID, "items": items}); err != nil {
+			if _, err := w.call(w.manager, "import-items", fields{"projectId": p.ID, "items": items}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 200 {
-		t.Errorf("%d tasks, want 200", n)
+		t.Errorf("got %d tasks, want 200", n)
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.created'`); n != 200 {
-		t.Errorf("%d audit entries, want 200", n)
+		t.Errorf("got %d audit entries, want 200", n)
 	}
 }
 
 func link(to, kind string) []fields { return []fields{{"depends_on_id": to, "type": kind}} }
 
-func TestParentsMayComeLater(t *testing.T) {
+func TestImportItems_LinksParentsImportedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	first := w.take(p,
+	p := w.createProject("Apollo")
+	first := w.importItems(p,
 		fields{"id": "child", "title": "Child of an epic", "dependencies": link("epic", "parent-child")},
 		fields{"id": "sub", "title": "Sub-task", "dependencies": link("task", "parent-child")},
 		fields{"id": "task", "title": "Task"},
@@ -181,63 +181,63 @@ func TestParentsMayComeLater(t *testing.T) {
 	if first.Created != 6 || first.Linked != 1 {
 		t.Fatalf("got %+v", first)
 	}
-	if sub := w.taskOf(p, first.Results[1]); sub.ParentTaskID != first.Results[2].TaskID {
-		t.Errorf("the sub-task is %+v", sub.TaskSummary)
+	if sub := w.importedTask(p, first.Results[1]); sub.ParentTaskID != first.Results[2].TaskID {
+		t.Errorf("sub-task: got %+v", sub.TaskSummary)
 	}
 	for _, i := range []int{0, 3, 4, 5} {
-		if task := w.taskOf(p, first.Results[i]); task.ParentTaskID != "" || task.EpicID != "" {
-			t.Errorf("%s is %+v", first.Results[i].ID, task.TaskSummary)
+		if task := w.importedTask(p, first.Results[i]); task.ParentTaskID != "" || task.EpicID != "" {
+			t.Errorf("item %s: got %+v, want no parent and no epic", first.Results[i].ID, task.TaskSummary)
 		}
 	}
-	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, first.Results[1].TaskID)
-	second := w.take(p, fields{"id": "epic", "title": "Epic", "issue_type": "epic", "dependencies": link("task", "parent-child")})
+	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, first.Results[1].TaskID)
+	second := w.importItems(p, fields{"id": "epic", "title": "Epic", "issue_type": "epic", "dependencies": link("task", "parent-child")})
 	if second.Created != 1 || second.Linked != 1 {
 		t.Fatalf("got %+v", second)
 	}
-	if child := w.taskOf(p, first.Results[0]); child.EpicID != second.Results[0].TaskID {
-		t.Errorf("the child is %+v", child.TaskSummary)
+	if child := w.importedTask(p, first.Results[0]); child.EpicID != second.Results[0].TaskID {
+		t.Errorf("child: got %+v", child.TaskSummary)
 	}
-	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, first.Results[0].TaskID)
-	// An item that names another parent moves; one that names none is freed.
-	third := w.take(p, fields{"id": "child", "title": "Child", "dependencies": link("task", "parent-child")}, fields{"id": "sub", "title": "Sub-task"})
-	if child := w.taskOf(p, third.Results[0]); child.EpicID != "" || child.ParentTaskID != first.Results[2].TaskID {
-		t.Errorf("the child is %+v", child.TaskSummary)
+	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, first.Results[0].TaskID)
+	// Changing the parent of an item moves its task; removing it clears the parent.
+	third := w.importItems(p, fields{"id": "child", "title": "Child", "dependencies": link("task", "parent-child")}, fields{"id": "sub", "title": "Sub-task"})
+	if child := w.importedTask(p, third.Results[0]); child.EpicID != "" || child.ParentTaskID != first.Results[2].TaskID {
+		t.Errorf("child: got %+v", child.TaskSummary)
 	}
-	if sub := w.taskOf(p, third.Results[1]); sub.ParentTaskID != "" {
-		t.Errorf("the sub-task is %+v", sub.TaskSummary)
+	if sub := w.importedTask(p, third.Results[1]); sub.ParentTaskID != "" {
+		t.Errorf("sub-task: got %+v", sub.TaskSummary)
 	}
-	// An epic with children stays one, and a child does not become one.
-	w.take(p, fields{"id": "kid", "title": "Kid", "dependencies": link("epic", "parent-child")})
-	bad := w.take(p, fields{"id": "epic", "title": "Epic", "issue_type": "task"}, fields{"id": "kid", "title": "Kid", "issue_type": "epic"})
+	// An epic with children cannot change its type, and a child cannot become an epic.
+	w.importItems(p, fields{"id": "kid", "title": "Kid", "dependencies": link("epic", "parent-child")})
+	bad := w.importItems(p, fields{"id": "epic", "title": "Epic", "issue_type": "task"}, fields{"id": "kid", "title": "Kid", "issue_type": "epic"})
 	if bad.Failed != 2 {
 		t.Errorf("got %+v", bad)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.import_links WHERE type = 'blocks' AND source_id = 'waits' AND depends_on_id = 'task'`); n != 1 {
-		t.Error("the link of what waits is not kept")
+		t.Error("the blocks link of item waits is not stored")
 	}
 }
 
-func TestAnImportChangesOnlyWhatItsCallerMayChange(t *testing.T) {
+func TestImportItems_UpdatesOnlyTasksTheCallerMayUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.take(p, fields{"id": "a", "title": "A"}, fields{"id": "kid", "title": "Kid", "dependencies": link("e", "parent-child")})
-	agent := w.person(person{roles: []string{"Agent"}})
+	p := w.createProject("Apollo")
+	w.importItems(p, fields{"id": "a", "title": "A"}, fields{"id": "kid", "title": "Kid", "dependencies": link("e", "parent-child")})
+	agent := w.addPerson(person{roles: []string{"Agent"}})
 	out := do[contract.ImportItemsOut](w, agent, "import-items", fields{"projectId": p.ID, "items": []fields{
 		{"id": "a", "title": "A, taken over"}, {"id": "b", "title": "B"}, {"id": "e", "title": "E", "issue_type": "epic"},
 	}})
 	if out.Failed != 1 || out.Created != 2 || out.Results[0].Outcome != contract.OutcomeFailed || out.Linked != 0 {
 		t.Errorf("got %+v", out)
 	}
-	if task := w.taskOf(p, out.Results[0]); task.Title != "A" {
+	if task := w.importedTask(p, out.Results[0]); task.Title != "A" {
 		t.Errorf("got %s", task.Title)
 	}
 }
 
-func TestAFullBatchIsQuick(t *testing.T) {
+func TestImportItems_FullBatchesWithinTimeLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	const batches = 4
 	started := time.Now()
 	for b := range batches {
@@ -252,16 +252,16 @@ func TestAFullBatchIsQuick(t *testing.T) {
 			}
 			items = append(items, item)
 		}
-		if out := w.take(p, items...); out.Created != contract.MaxImportItems {
+		if out := w.importItems(p, items...); out.Created != contract.MaxImportItems {
 			t.Fatalf("got %+v", out)
 		}
 	}
 	took := time.Since(started)
 	t.Logf("%d items in %s", batches*contract.MaxImportItems, took)
 	if took > 30*time.Second {
-		t.Errorf("%d items took %s", batches*contract.MaxImportItems, took)
+		t.Errorf("importing %d items took %s, want at most 30s", batches*contract.MaxImportItems, took)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks t JOIN projects.tasks e ON e.tenant_id = t.tenant_id AND e.id = t.epic_id WHERE e.issue_type = 'EPIC'`); n < 400 {
-		t.Errorf("only %d children found their epic", n)
+		t.Errorf("got %d children with an epic, want at least 400", n)
 	}
 }

@@ -12,14 +12,15 @@ import (
 	"parapet/internal/uid"
 )
 
-const waitingLinksSQL = `
+const hasUnappliedBlocksSQL = `
 SELECT EXISTS (SELECT 1 FROM projects.import_links l
                WHERE l.tenant_id = @tenant AND l.project_id = @project AND l.type = 'blocks' AND l.applied_at IS NULL
                  AND l.depends_on_id = ANY(@sources::text[]))`
 
-// lockGraph holds the tenant's dependencies, before any task, when the batch can
-// make some: it has links of the kind, or earlier items wait for its own.
-func (b *importBatch) lockGraph(ctx context.Context, c *executor.Call, project *projectRow, tasks []*importedTask) error {
+// lockGraphIfNeeded locks the tenant's dependency graph if the batch can add
+// dependencies: an item has a link of type blocks, or an unapplied link of an earlier
+// item names an item of the batch. It must run before any task is locked.
+func (b *importBatch) lockGraphIfNeeded(ctx context.Context, c *executor.Call, project *projectRow, tasks []*importedTask) error {
 	for _, t := range tasks {
 		if t == nil {
 			continue
@@ -30,44 +31,44 @@ func (b *importBatch) lockGraph(ctx context.Context, c *executor.Call, project *
 			}
 		}
 	}
-	waiting, err := queryExists(ctx, c, waitingLinksSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID, "sources": b.sources})
-	if err != nil || !waiting {
+	hasLinks, err := queryExists(ctx, c, hasUnappliedBlocksSQL, postgres.Args{"tenant": c.Tenant, "project": project.ID, "sources": b.itemIDs})
+	if err != nil || !hasLinks {
 		return err
 	}
 	return lockGraph(ctx, c, project.ID)
 }
 
-// waitImported makes dependencies of the links of the kind blocks that have both
-// ends by now. One that would create a cycle stays a mere link. It adds to the
-// names of the fields that have changed of tasks of earlier batches.
-func (b *importBatch) waitImported(ctx context.Context, c *executor.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
-	open, _, err := b.openLinks(ctx, c, project.ID, contract.LinkBlocks)
-	if err != nil || len(open) == 0 {
+// applyBlockingLinks stores dependencies for the links of type blocks whose tasks both
+// exist. A link that would close a cycle stays unapplied. It adds the field blockedBy
+// to the changed fields in linked, by task id.
+func (b *importBatch) applyBlockingLinks(ctx context.Context, c *executor.Call, project *projectRow, linked map[op.UUID][]string) (map[op.UUID][]string, error) {
+	links, _, err := b.loadUnappliedLinks(ctx, c, project.ID, contract.LinkBlocks)
+	if err != nil || len(links) == 0 {
 		return linked, err
 	}
-	stored, err := loadGraph(ctx, c, b.storedParents(open))
+	stored, err := loadGraph(ctx, c, b.existingBlockers(links))
 	if err != nil {
 		return nil, err
 	}
-	batch, onlyOwn := batchTasks(open, b.sources)
-	check := newCycleCheck(stored, batch, onlyOwn)
-	var made []openLink
+	batch, allWaitersInBatch := batchTasks(links, b.itemIDs)
+	check := newCycleCheck(stored, batch, allWaitersInBatch)
+	var applied []unappliedLink
 	var edges []dependencyLink
-	may := map[op.UUID]bool{}
-	for _, l := range open {
-		allowed, decided := may[l.child.ID]
+	permitted := map[op.UUID]bool{}
+	for _, l := range links {
+		allowed, decided := permitted[l.child.ID]
 		if !decided {
-			allowed = b.requireLinkPermission(ctx, c, project, l.child)
-			may[l.child.ID] = allowed
+			allowed = b.canChangeTask(ctx, c, project, l.child)
+			permitted[l.child.ID] = allowed
 		}
 		if !allowed || check.closesCycle(l.child.ID, l.parent.ID) {
 			continue
 		}
 		check.add(l.child.ID, l.parent.ID)
 		edges = append(edges, dependencyLink{ID: uid.New(), TaskID: l.child.ID, DependsOnID: l.parent.ID})
-		made = append(made, l)
+		applied = append(applied, l)
 	}
-	if len(made) == 0 {
+	if len(applied) == 0 {
 		return linked, nil
 	}
 	waiting, err := insertDependencies(ctx, c, edges)
@@ -83,39 +84,39 @@ func (b *importBatch) waitImported(ctx context.Context, c *executor.Call, projec
 			linked[id] = append(linked[id], "blockedBy")
 		}
 	}
-	return linked, closeLinks(ctx, c, project.ID, contract.LinkBlocks, made)
+	return linked, markLinksApplied(ctx, c, project.ID, contract.LinkBlocks, applied)
 }
 
-// storedParents returns the tasks that the links wait for, without those that this
-// import creates, which have no stored dependencies.
-func (b *importBatch) storedParents(open []openLink) []op.UUID {
-	parents := map[op.UUID]bool{}
-	for _, l := range open {
-		parents[l.parent.ID] = true
+// existingBlockers returns the tasks that the links wait for, except those that this
+// import creates: they have no stored dependencies.
+func (b *importBatch) existingBlockers(links []unappliedLink) []op.UUID {
+	blockers := map[op.UUID]bool{}
+	for _, l := range links {
+		blockers[l.parent.ID] = true
 	}
 	for _, t := range b.created {
-		delete(parents, t.ID)
+		delete(blockers, t.ID)
 	}
-	return slices.Collect(maps.Keys(parents))
+	return slices.Collect(maps.Keys(blockers))
 }
 
-// batchTasks are the tasks at the links' ends that are items of the batch, and
-// whether all the tasks that are to wait are.
-func batchTasks(open []openLink, sources []string) (tasks []op.UUID, onlyOwn bool) {
-	own := make(map[string]bool, len(sources))
-	for _, s := range sources {
-		own[s] = true
+// batchTasks returns the tasks at the links' ends that are items of the batch, and
+// whether the waiting task of every link is one of them.
+func batchTasks(links []unappliedLink, itemIDs []string) (tasks []op.UUID, allWaitersInBatch bool) {
+	inBatch := make(map[string]bool, len(itemIDs))
+	for _, id := range itemIDs {
+		inBatch[id] = true
 	}
-	onlyOwn = true
-	for _, l := range open {
-		if own[l.SourceID] {
+	allWaitersInBatch = true
+	for _, l := range links {
+		if inBatch[l.SourceID] {
 			tasks = append(tasks, l.child.ID)
 		} else {
-			onlyOwn = false
+			allWaitersInBatch = false
 		}
-		if own[l.DependsOnID] {
+		if inBatch[l.DependsOnID] {
 			tasks = append(tasks, l.parent.ID)
 		}
 	}
-	return tasks, onlyOwn
+	return tasks, allWaitersInBatch
 }

@@ -7,65 +7,65 @@ import (
 	"parapet/internal/op"
 )
 
-func TestItemsThatBlockBecomeDependencies(t *testing.T) {
+func TestImportItems_BlocksLinksBecomeDependencies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	first := w.take(p,
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	first := w.importItems(p,
 		fields{"id": "a", "title": "A", "dependencies": []fields{{"depends_on_id": "b", "type": "blocks"}, {"depends_on_id": "later", "type": "blocks"}, {"depends_on_id": "c", "type": "related"}}},
 		fields{"id": "b", "title": "B", "dependencies": link("c", "blocks")},
 		fields{"id": "c", "title": "C", "dependencies": link("a", "blocks")},
 		fields{"id": "d", "title": "D", "status": "closed"},
 		fields{"id": "e", "title": "E", "dependencies": link("d", "blocks")},
 	)
-	// The link that would close the cycle stays a mere link.
+	// The link that would close the cycle is stored but not applied.
 	if first.Created != 5 || first.Waiting != 3 || first.Linked != 0 {
 		t.Fatalf("got %+v", first)
 	}
-	a := w.taskOf(p, first.Results[0])
+	a := w.importedTask(p, first.Results[0])
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-2" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
-	if got := w.queue(w.manager, p, "ready"); got != "APO-3 APO-5" {
-		t.Errorf("ready: %s", got)
+	if got := w.queueKeys(w.manager, p, "ready"); got != "APO-3 APO-5" {
+		t.Errorf("ready set: got %q", got)
 	}
-	w.wantTrail(0, "task.updated", contract.EventTaskUpdated, a.ID)
-	second := w.take(p, fields{"id": "later", "title": "Later"})
+	w.wantAuditAndEvents(0, "task.updated", contract.EventTaskUpdated, a.ID)
+	second := w.importItems(p, fields{"id": "later", "title": "Later"})
 	if second.Waiting != 1 {
 		t.Errorf("got %+v", second)
 	}
-	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, a.ID)
+	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, a.ID)
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-2, by APO-6" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
-	// An item that names other ones waits for those; what a person has ended stays
-	// ended while the item is the same.
+	// A changed item replaces its dependencies. A dependency that a user removed stays removed
+	// while its item is unchanged.
 	do[op.None](w, w.manager, "remove-dependency", fields{"projectId": p.ID, "task": "APO-2", "dependsOnId": "APO-3"})
-	third := w.take(p, fields{"id": "a", "title": "A", "dependencies": link("later", "blocks")}, fields{"id": "b", "title": "B", "dependencies": link("c", "blocks")})
+	third := w.importItems(p, fields{"id": "a", "title": "A", "dependencies": link("later", "blocks")}, fields{"id": "b", "title": "B", "dependencies": link("c", "blocks")})
 	if third.Updated != 1 || third.Unchanged != 1 || third.Waiting != 1 {
 		t.Errorf("got %+v", third)
 	}
-	// With that the cycle is open, so that the link that would have closed it is one.
+	// The removed dependency breaks the cycle, so the link that would have closed it is applied.
 	if got := w.dependencyKeys(w.manager, a); got != "by APO-6, blocks APO-3" {
-		t.Errorf("A: %s", got)
+		t.Errorf("dependencies of A: got %q", got)
 	}
-	b := w.taskOf(p, first.Results[1])
+	b := w.importedTask(p, first.Results[1])
 	if got := w.dependencyKeys(w.manager, b); got != "" {
-		t.Errorf("B: %s", got)
+		t.Errorf("dependencies of B: got %q", got)
 	}
 }
 
-func TestAnImportMakesOnlyItsCallersDependencies(t *testing.T) {
+func TestImportItems_AddsDependenciesOnlyToTasksTheCallerMayUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	first := w.take(p, fields{"id": "a", "title": "A", "dependencies": link("b", "blocks")})
-	agent := w.person(person{roles: []string{"Agent"}})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	first := w.importItems(p, fields{"id": "a", "title": "A", "dependencies": link("b", "blocks")})
+	agent := w.addPerson(person{roles: []string{"Agent"}})
 	out := do[contract.ImportItemsOut](w, agent, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "b", "title": "B"}}})
 	if out.Created != 1 || out.Waiting != 0 {
 		t.Errorf("got %+v", out)
 	}
-	if got := w.dependencyKeys(w.manager, w.taskOf(p, first.Results[0])); got != "" {
-		t.Errorf("A: %s", got)
+	if got := w.dependencyKeys(w.manager, w.importedTask(p, first.Results[0])); got != "" {
+		t.Errorf("dependencies of A: got %q", got)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// createInitiativeHandler checks the initiative to be where it is to belong.
+// createInitiativeHandler authorizes the new initiative in the organisation it will
+// belong to.
 func (s *Service) createInitiativeHandler() executor.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID] {
 	return executor.Handler[contract.CreateInitiativeIn, contract.Initiative, op.UUID]{
 		Load: func(_ context.Context, c *executor.Call, in *contract.CreateInitiativeIn) (op.UUID, authz.Resource, error) {
@@ -34,14 +35,14 @@ func (s *Service) createInitiativeHandler() executor.Handler[contract.CreateInit
 	}
 }
 
-// insertInitiativeRow makes an ACTIVE initiative that nothing belongs to yet.
+// createInitiative creates an initiative with status ACTIVE and without projects.
 func (s *Service) createInitiative(ctx context.Context, c *executor.Call, in *contract.CreateInitiativeIn, organisation op.UUID) (*contract.Initiative, error) {
 	row := initiativeRow{
 		ID: uid.New(), Name: strings.TrimSpace(in.Name), Description: in.Description, Status: contract.InitiativeActive,
 		StartDate: in.StartDate, EndDate: optional(in.EndDate), Classification: in.Classification,
 		OrganisationID: optional(organisation), CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
-	if err := row.check(); err != nil {
+	if err := row.validate(); err != nil {
 		return nil, err
 	}
 	if in.OrganisationID != "" {
@@ -55,7 +56,7 @@ func (s *Service) createInitiative(ctx context.Context, c *executor.Call, in *co
 	recordInitiative(c, &row, "initiative.created", contract.EventInitiativeCreated, nil, map[string]any{
 		"organisationId": row.OrganisationID, "classification": row.Classification,
 	})
-	return row.initiative(), nil
+	return row.toInitiative(), nil
 }
 
 func (s *Service) getInitiativeHandler() executor.Handler[contract.GetInitiativeIn, contract.InitiativeDetail, initiativeRow] {
@@ -65,7 +66,7 @@ func (s *Service) getInitiativeHandler() executor.Handler[contract.GetInitiative
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *executor.Call, _ *contract.GetInitiativeIn, row initiativeRow) (*contract.InitiativeDetail, error) {
-			return row.detail(ctx, c)
+			return row.loadDetail(ctx, c)
 		},
 	}
 }
@@ -85,18 +86,18 @@ func (s *Service) updateInitiative(ctx context.Context, c *executor.Call, in *co
 	if err := row.apply(in); err != nil {
 		return nil, err
 	}
-	if err := row.check(); err != nil {
+	if err := row.validate(); err != nil {
 		return nil, err
 	}
-	changed := row.differences(&old)
+	changed := row.changedFields(&old)
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermInitiativesRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return old.initiative(), nil
+		return old.toInitiative(), nil
 	}
-	// As with a project: what it becomes has to be the caller's to change as well.
-	if row.Classification != old.Classification || text(row.OrganisationID) != text(old.OrganisationID) {
+	// The caller needs the permission for the new classification and organisation, too.
+	if row.Classification != old.Classification || idText(row.OrganisationID) != idText(old.OrganisationID) {
 		if err := c.Decide(ctx, contract.PermInitiativeUpdate, row.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
@@ -118,10 +119,10 @@ func (s *Service) updateInitiative(ctx context.Context, c *executor.Call, in *co
 		more["classification"] = map[string]string{"from": old.Classification, "to": row.Classification}
 	}
 	recordInitiative(c, &row, "initiative.updated", contract.EventInitiativeUpdated, changed, more)
-	return row.initiative(), nil
+	return row.toInitiative(), nil
 }
 
-// apply sets the fields that were given.
+// apply copies the fields that are set in the request.
 func (r *initiativeRow) apply(in *contract.UpdateInitiativeIn) error {
 	for _, f := range []struct {
 		name string
@@ -130,21 +131,21 @@ func (r *initiativeRow) apply(in *contract.UpdateInitiativeIn) error {
 		{"name", in.Name.Null}, {"status", in.Status.Null}, {"startDate", in.StartDate.Null}, {"classification", in.Classification.Null},
 	} {
 		if f.null {
-			return cannotClear(f.name)
+			return nullFieldError(f.name)
 		}
 	}
 	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
 	r.Status = in.Status.Or(r.Status)
 	r.Description = in.Description.Or(r.Description)
 	r.StartDate = in.StartDate.Or(r.StartDate)
-	r.EndDate = change(in.EndDate, r.EndDate)
+	r.EndDate = changedValue(in.EndDate, r.EndDate)
 	r.Classification = in.Classification.Or(r.Classification)
-	r.OrganisationID = change(in.OrganisationID, r.OrganisationID)
+	r.OrganisationID = changedValue(in.OrganisationID, r.OrganisationID)
 	return nil
 }
 
-// differences names the fields in which r is not what old was.
-func (r *initiativeRow) differences(old *initiativeRow) []string {
+// changedFields returns the names of the fields that differ from old.
+func (r *initiativeRow) changedFields(old *initiativeRow) []string {
 	var names []string
 	for _, f := range []struct {
 		name string
@@ -165,10 +166,10 @@ func (r *initiativeRow) differences(old *initiativeRow) []string {
 	return names
 }
 
-// check holds the row against the rules that no tag says.
-func (r *initiativeRow) check() error {
+// validate checks the rules that the request's field tags cannot express.
+func (r *initiativeRow) validate() error {
 	if r.Name == "" {
-		return fault.Validation("name", "The field name is required and can't be blank.")
+		return fault.Validation("name", "The field name is required and cannot be blank.")
 	}
 	if r.EndDate != nil && *r.EndDate < r.StartDate {
 		return initiativeConstraints()["initiatives_dates_in_order"]
@@ -186,13 +187,13 @@ func (s *Service) deleteInitiativeHandler() executor.Handler[contract.DeleteInit
 	}
 }
 
-// deleteInitiative deletes the initiative. Its projects stay and lose it, epics
-// lose its tag, and each of them gets an audit entry and an event.
+// deleteInitiative deletes the initiative. Its projects and tagged epics stay: each
+// loses its initiative and gets an audit entry and an event.
 func deleteInitiative(ctx context.Context, c *executor.Call, _ *contract.DeleteInitiativeIn, row initiativeRow) (*op.None, error) {
 	if err := authorizeCascade(ctx, c, "initiatives", row.ID); err != nil {
 		return nil, err
 	}
-	projects, epics, err := emptyInitiative(ctx, c, row.ID)
+	projects, epics, err := detachInitiativeMembers(ctx, c, row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -214,46 +215,46 @@ func deleteInitiative(ctx context.Context, c *executor.Call, _ *contract.DeleteI
 		Action: "initiative.deleted", ResourceType: "initiative", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
 		Changes: map[string]any{"projects": len(projects), "epics": len(epics)},
 	})
-	c.Emit(executor.Event{Type: contract.EventInitiativeDeleted, AggregateType: "initiative", AggregateID: row.ID, Payload: row.initiative()})
+	c.Emit(executor.Event{Type: contract.EventInitiativeDeleted, AggregateType: "initiative", AggregateID: row.ID, Payload: row.toInitiative()})
 	return &op.None{}, nil
 }
 
-// findInitiativeToJoin reads the initiative that something is to belong to, and
-// holds it against its deletion. One that the caller may not read does not exist,
-// in the same words.
-func findInitiativeToJoin(ctx context.Context, c *executor.Call, initiative op.UUID) (initiativeRow, error) {
-	nothing := fault.Validation("initiativeId", "There is no such initiative.")
+// loadReadableInitiative reads and key-share locks the initiative that a project or an
+// epic is added to. An initiative that the caller may not read returns the same error
+// as one that does not exist.
+func loadReadableInitiative(ctx context.Context, c *executor.Call, initiative op.UUID) (initiativeRow, error) {
+	notFound := fault.Validation("initiativeId", "The initiative does not exist.")
 	row, err := loadInitiative(ctx, c, keyShareInitiativeSQL, initiative)
 	if fault.HasCode(err, fault.CodeNotFound) {
-		return row, nothing
+		return row, notFound
 	}
 	if err != nil {
 		return row, err
 	}
 	if err := c.Decide(ctx, contract.PermInitiativesRead, row.resource(c.Tenant)); err != nil {
-		return row, nothing.WithCause(err)
+		return row, notFound.WithCause(err)
 	}
 	return row, nil
 }
 
-// joinInitiative lets a project into an initiative: which projects belong to it
-// is the initiative's matter as well.
-func joinInitiative(ctx context.Context, c *executor.Call, initiative *op.UUID) error {
+// authorizeJoinInitiative requires initiative.update to add a project to an
+// initiative, because it changes the initiative's projects. A nil id is allowed.
+func authorizeJoinInitiative(ctx context.Context, c *executor.Call, initiative *op.UUID) error {
 	if initiative == nil {
 		return nil
 	}
-	row, err := findInitiativeToJoin(ctx, c, *initiative)
+	row, err := loadReadableInitiative(ctx, c, *initiative)
 	if err != nil {
 		return err
 	}
 	return c.Decide(ctx, contract.PermInitiativeUpdate, row.resource(c.Tenant))
 }
 
-// emitInitiativeEvents records of initiatives that a project joined or left them; nil is
-// none. The entry has the initiative's classification and names the project by its
-// opaque id, as the project's entry does with the initiative. Both have the
-// correlation id of the request.
-func emitInitiativeEvents(ctx context.Context, c *executor.Call, project op.UUID, initiatives ...*op.UUID) error {
+// recordInitiativeProjects adds an audit entry and an event for each initiative that
+// the project joined or left; nil ids are skipped. The entry has the initiative's
+// classification and names the project by its opaque id. The project's own entry names
+// the initiative in the same way. Both entries have the correlation id of the request.
+func recordInitiativeProjects(ctx context.Context, c *executor.Call, project op.UUID, initiatives ...*op.UUID) error {
 	for _, id := range initiatives {
 		if id == nil {
 			continue
@@ -268,27 +269,27 @@ func emitInitiativeEvents(ctx context.Context, c *executor.Call, project op.UUID
 		})
 		c.Emit(executor.Event{
 			Type: contract.EventInitiativeUpdated, AggregateType: "initiative", AggregateID: row.ID,
-			Payload: row.initiative(), Changed: []string{"projects"},
+			Payload: row.toInitiative(), Changed: []string{"projects"},
 		})
 	}
 	return nil
 }
 
-// setInitiative tags an epic, or takes the tag off with nil.
+// setInitiative tags an epic with an initiative, or removes the tag if the id is nil.
 func setInitiative(ctx context.Context, c *executor.Call, r *taskRow, initiative *op.UUID) error {
 	r.InitiativeID = initiative
 	if initiative == nil {
 		return nil
 	}
 	if r.IssueType != contract.TypeEpic {
-		return fault.Validation("initiativeId", "Only an epic is tagged with an initiative.")
+		return fault.Validation("initiativeId", "Only an epic can be tagged with an initiative.")
 	}
-	_, err := findInitiativeToJoin(ctx, c, *initiative)
+	_, err := loadReadableInitiative(ctx, c, *initiative)
 	return err
 }
 
-// recordInitiative adds the audit entry and the event of a change. A change of
-// tier is a critical one.
+// recordInitiative adds the audit entry and the event of a change. The entry is
+// critical if the classification changed.
 func recordInitiative(c *executor.Call, r *initiativeRow, action, event string, changed []string, changes map[string]any) {
 	if changed != nil {
 		changes["fields"] = changed
@@ -297,5 +298,5 @@ func recordInitiative(c *executor.Call, r *initiativeRow, action, event string, 
 		Action: action, ResourceType: "initiative", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 		Critical: slices.Contains(changed, "classification"),
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "initiative", AggregateID: r.ID, Payload: r.initiative(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "initiative", AggregateID: r.ID, Payload: r.toInitiative(), Changed: changed})
 }

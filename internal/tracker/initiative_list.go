@@ -12,8 +12,9 @@ import (
 	"parapet/internal/postgres"
 )
 
-// listInitiatives gives a page of the initiatives that the filter lets through,
-// by name. The page's cursor is the last one's sort name and id.
+// listInitiatives returns a page of the initiatives that match the policy filter,
+// ordered by name. The cursor holds the sort name and the id of the page's last
+// initiative.
 func (s *Service) listInitiatives(ctx context.Context, c *executor.Call, in *contract.ListInitiativesIn, f authz.Filter) (*op.Page[contract.Initiative], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListInitiatives.Name, c.Tenant, 2)
 	if err != nil {
@@ -57,13 +58,14 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		page.NextCursor = op.NewCursor(contract.ListInitiatives.Name, c.Tenant, last.SortName, string(last.ID))
 	}
 	for i := range rows {
-		page.Items = append(page.Items, *rows[i].initiative())
+		page.Items = append(page.Items, *rows[i].toInitiative())
 	}
 	return page, nil
 }
 
-// findInitiative resolves a hint: an id, or else what fits the whole name, or
-// else a part of the name. Only the best rank that anything fits counts.
+// findInitiative returns the initiative that matches a hint: by id, else by full name,
+// else by part of the name. It returns a conflict with the candidates if several
+// initiatives match equally well.
 func (s *Service) findInitiative(ctx context.Context, c *executor.Call, in *contract.FindInitiativeIn, f authz.Filter) (*contract.InitiativeDetail, error) {
 	if f.None() {
 		return nil, fault.NotFound("initiative")
@@ -99,18 +101,18 @@ WHERE i.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(
 		}
 	}
 	if len(candidates) > 1 {
-		return nil, fault.Conflict(fmt.Sprintf("The hint fits %d initiatives or more. Name one in full or by its id.", len(candidates))).
+		return nil, fault.Conflict(fmt.Sprintf("The hint matches at least %d initiatives. Use the full name or the id.", len(candidates))).
 			WithDetails(map[string]any{"candidates": candidates})
 	}
-	return rows[0].detail(ctx, c)
+	return rows[0].loadDetail(ctx, c)
 }
 
-// maxDetailProjects bounds how many projects an initiative shows.
+// maxDetailProjects is the maximum number of projects that get-initiative returns.
 const maxDetailProjects = 200
 
-// detail is the public form with the projects that the caller may read.
-func (r *initiativeRow) detail(ctx context.Context, c *executor.Call) (*contract.InitiativeDetail, error) {
-	detail := &contract.InitiativeDetail{Initiative: *r.initiative(), Projects: []contract.ProjectSummary{}}
+// loadDetail returns the initiative with the projects that the caller may read.
+func (r *initiativeRow) loadDetail(ctx context.Context, c *executor.Call) (*contract.InitiativeDetail, error) {
+	detail := &contract.InitiativeDetail{Initiative: *r.toInitiative(), Projects: []contract.ProjectSummary{}}
 	f, err := c.Filter(ctx, contract.PermProjectsRead, projectColumns)
 	if err != nil || f.None() {
 		return detail, err
@@ -128,7 +130,7 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND p.initiative_id = `, st.arg(r.ID)
 		rows, detail.MoreProjects = rows[:maxDetailProjects], true
 	}
 	for i := range rows {
-		detail.Projects = append(detail.Projects, rows[i].summary())
+		detail.Projects = append(detail.Projects, rows[i].toSummary())
 	}
 	return detail, nil
 }

@@ -12,7 +12,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Subscribers are those of the module.
+// Subscribers returns the module's event subscribers.
 func (s *Service) Subscribers() []events.Subscriber {
 	return []events.Subscriber{{
 		Name: "initiative-progress",
@@ -20,20 +20,21 @@ func (s *Service) Subscribers() []events.Subscriber {
 			contract.EventTaskCreated, contract.EventTaskUpdated, contract.EventTaskDeleted,
 			contract.EventProjectUpdated, contract.EventInitiativeUpdated,
 		},
-		Handle: s.followProgress,
+		Handle: s.handleProgressEvents,
 	}}
 }
 
-// progressChange is what an event says of the progress of initiatives: what it may have
-// changed in one project, or in an initiative itself.
+// progressChange lists the projects and initiatives of one tenant whose progress may
+// have changed, collected from events.
 type progressChange struct {
 	projects, initiatives []op.UUID
-	// correlation is that of the latest event.
-	correlation op.UUID
+	// correlationID is the correlation id of the latest such event.
+	correlationID op.UUID
 }
 
-// read takes an event in. Most changes of a task are no progress.
-func (m *progressChange) read(e *events.Event) {
+// addEvent adds the project or the initiative of an event. It ignores events that
+// cannot change progress, such as a new task title.
+func (m *progressChange) addEvent(e *events.Event) {
 	var payload struct {
 		Resource struct {
 			ID        op.UUID `json:"id"`
@@ -42,7 +43,7 @@ func (m *progressChange) read(e *events.Event) {
 		Changed []string `json:"changed"`
 	}
 	if json.Unmarshal(e.Payload, &payload) != nil {
-		return // of another form, and so not of this module
+		return // not an event of this module
 	}
 	field := "status"
 	switch e.Type {
@@ -56,7 +57,7 @@ func (m *progressChange) read(e *events.Event) {
 	if field != "" && !slices.Contains(payload.Changed, field) {
 		return
 	}
-	m.correlation = e.CorrelationID
+	m.correlationID = e.CorrelationID
 	switch e.Type {
 	case contract.EventInitiativeUpdated:
 		m.initiatives = append(m.initiatives, payload.Resource.ID)
@@ -67,28 +68,28 @@ func (m *progressChange) read(e *events.Event) {
 	}
 }
 
-// followProgress works out anew how far the initiatives are that a batch of
-// events touches, each once. Its effect is the module's own transaction in each
-// tenant and not the batch's: it follows from the tasks as they are, so that to
-// do it again changes and tells nothing.
-func (s *Service) followProgress(ctx context.Context, _ postgres.Querier, list []events.Event) error {
+// handleProgressEvents recalculates the progress of the initiatives that a batch of
+// events affects, once per initiative. It uses one transaction per tenant instead of
+// the batch's transaction. It counts the stored tasks, so handling an event again
+// changes nothing and emits no event.
+func (s *Service) handleProgressEvents(ctx context.Context, _ postgres.Querier, list []events.Event) error {
 	var tenants []op.UUID
-	touched := map[op.UUID]*progressChange{}
+	changes := map[op.UUID]*progressChange{}
 	for i := range list {
 		tenant := list[i].TenantID
-		if touched[tenant] == nil {
-			touched[tenant] = &progressChange{}
+		if changes[tenant] == nil {
+			changes[tenant] = &progressChange{}
 			tenants = append(tenants, tenant)
 		}
-		touched[tenant].read(&list[i])
+		changes[tenant].addEvent(&list[i])
 	}
 	for _, tenant := range tenants {
-		m := touched[tenant]
+		m := changes[tenant]
 		if len(m.projects) == 0 && len(m.initiatives) == 0 {
 			continue
 		}
-		caused := op.WithRequest(ctx, op.Request{ID: string(m.correlation)})
-		err := s.executor.RunAsSystem(caused, tenant, func(ctx context.Context, c *executor.Call) error { return updateProgress(ctx, c, m) })
+		requestCtx := op.WithRequest(ctx, op.Request{ID: string(m.correlationID)})
+		err := s.executor.RunAsSystem(requestCtx, tenant, func(ctx context.Context, c *executor.Call) error { return updateProgress(ctx, c, m) })
 		if err != nil {
 			return err
 		}
@@ -96,16 +97,16 @@ func (s *Service) followProgress(ctx context.Context, _ postgres.Querier, list [
 	return nil
 }
 
-// The initiatives are held in one order and before anything is counted, so that
-// what is counted last is what stays.
-const lockMovedProjectsSQL = `
+// Locks the initiatives in id order before the tasks are counted, so that the result
+// of the latest count is stored.
+const lockChangedInitiativesSQL = `
 SELECT i.id FROM projects.initiatives i
 WHERE i.tenant_id = @tenant
   AND (i.id = ANY(@initiatives::uuid[])
        OR i.id IN (SELECT p.initiative_id FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = ANY(@projects::uuid[])))
 ORDER BY i.id FOR NO KEY UPDATE`
 
-// The counts come from the index of statuses alone, project by project.
+// Counts tasks per status with an index-only scan for each project.
 const countProgressSQL = `
 SELECT p.initiative_id AS id,
        coalesce(sum(n.tasks) FILTER (WHERE s.category = 'DONE'), 0)::bigint AS done,
@@ -117,7 +118,7 @@ CROSS JOIN LATERAL (SELECT count(*) AS tasks FROM projects.tasks t
 WHERE p.tenant_id = @tenant AND p.initiative_id = ANY(@ids::uuid[])
 GROUP BY p.initiative_id`
 
-const setProgressSQL = `
+const updateProgressSQL = `
 UPDATE projects.initiatives i SET progress = @progress
 WHERE i.tenant_id = @tenant AND i.id = @id AND i.progress <> @progress`
 
@@ -126,7 +127,8 @@ type progressCount struct {
 	Done, Total int64
 }
 
-// percent is the share of done tasks, rounded down: nothing is whole before it is.
+// percent returns the share of done tasks, rounded down, so that 100 means that all
+// are done.
 func (n progressCount) percent() int {
 	if n.Total == 0 {
 		return 0
@@ -134,12 +136,12 @@ func (n progressCount) percent() int {
 	return int(n.Done * 100 / n.Total)
 }
 
-// updateProgress counts the initiatives that were touched and tells those whose
-// progress has changed, by the name of today and by the legacy one.
+// updateProgress recalculates the affected initiatives. For each one whose progress
+// changed it emits the current event and the legacy programme event.
 func updateProgress(ctx context.Context, c *executor.Call, m *progressChange) error {
 	initiatives, projects := m.initiatives, m.projects
 	slices.Sort(projects)
-	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, lockMovedProjectsSQL, postgres.Args{
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, lockChangedInitiativesSQL, postgres.Args{
 		"tenant": c.Tenant, "initiatives": initiatives, "projects": slices.Compact(projects),
 	})
 	if err != nil || len(ids) == 0 {
@@ -155,7 +157,7 @@ func updateProgress(ctx context.Context, c *executor.Call, m *progressChange) er
 	}
 	for _, id := range ids {
 		progress := counts[id].percent()
-		tag, err := c.DB.Exec(ctx, setProgressSQL, postgres.Args{"tenant": c.Tenant, "id": id, "progress": progress})
+		tag, err := c.DB.Exec(ctx, updateProgressSQL, postgres.Args{"tenant": c.Tenant, "id": id, "progress": progress})
 		if err != nil {
 			return err
 		}
@@ -173,7 +175,7 @@ func updateProgress(ctx context.Context, c *executor.Call, m *progressChange) er
 		for _, e := range []struct{ name, aggregate string }{
 			{contract.EventInitiativeProgressUpdated, "initiative"}, {contract.EventProgrammeProgressUpdated, "programme"},
 		} {
-			c.Emit(executor.Event{Type: e.name, AggregateType: e.aggregate, AggregateID: id, Payload: row.initiative(), Changed: []string{"progress"}})
+			c.Emit(executor.Event{Type: e.name, AggregateType: e.aggregate, AggregateID: id, Payload: row.toInitiative(), Changed: []string{"progress"}})
 		}
 	}
 	return nil

@@ -14,12 +14,12 @@ import (
 	"parapet/internal/postgres"
 )
 
-// initiativeType says where the alias i keeps what the policies ask of an
-// initiative. It lies in no project: what is held in a project does not reach it.
+// initiativeType maps policy attributes to the columns of alias i. An initiative
+// belongs to no project, so roles granted in a project do not apply to it.
 var initiativeType = authz.NewRecordType("initiative", authz.Attributes[initiativeRow]{
 	Tenant:         authz.TenantColumn[initiativeRow]("i.tenant_id"),
 	ID:             authz.NewAttribute("i.id", func(r *initiativeRow) string { return string(r.ID) }),
-	Organisation:   authz.NewAttribute("i.organisation_id", func(r *initiativeRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("i.organisation_id", func(r *initiativeRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("i.created_by", func(r *initiativeRow) string { return string(r.CreatedBy) }),
 	Classification: authz.NewAttribute("i.classification", func(r *initiativeRow) string { return r.Classification }),
 })
@@ -28,9 +28,9 @@ var initiativeColumns = initiativeType.Columns()
 
 func initiativeConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"initiatives_dates_in_order": fault.Validation("endDate", "The initiative can't end before it starts."),
-		"projects_initiative":        fault.Conflict("A project was put into the initiative meanwhile. Try again."),
-		"tasks_initiative":           fault.Conflict("An epic was tagged with the initiative meanwhile. Try again."),
+		"initiatives_dates_in_order": fault.Validation("endDate", "endDate cannot be before startDate."),
+		"projects_initiative":        fault.Conflict("A project was added to the initiative concurrently. Try again."),
+		"tasks_initiative":           fault.Conflict("An epic was tagged with the initiative concurrently. Try again."),
 	}
 }
 
@@ -57,14 +57,14 @@ const loadInitiativeSQL = initiativeSelect + `
 FROM projects.initiatives i
 WHERE i.tenant_id = @tenant AND i.id = @initiative`
 
-// Whoever changes an initiative holds it alone; whoever puts something into it
-// holds it against its deletion.
+// A change of an initiative locks its row FOR UPDATE. Adding a project or an epic locks it
+// FOR KEY SHARE, which prevents its deletion.
 const (
 	lockInitiativeSQL     = loadInitiativeSQL + ` FOR UPDATE OF i`
 	keyShareInitiativeSQL = loadInitiativeSQL + ` FOR KEY SHARE OF i`
 )
 
-// loadInitiative reads an initiative by one of the three statements above.
+// loadInitiative reads an initiative with one of the three statements above.
 func loadInitiative(ctx context.Context, c *executor.Call, sql string, initiative op.UUID) (initiativeRow, error) {
 	row, err := postgres.One[initiativeRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "initiative": initiative})
 	if postgres.IsNoRows(err) {
@@ -73,13 +73,12 @@ func loadInitiative(ctx context.Context, c *executor.Call, sql string, initiativ
 	return row, err
 }
 
-// resource is the initiative as the policies know it.
+// resource converts the initiative to policy input.
 func (r *initiativeRow) resource(tenant op.UUID) authz.Resource {
 	return initiativeType.Resource(string(tenant), r)
 }
 
-// initiative is the public form.
-func (r *initiativeRow) initiative() *contract.Initiative {
+func (r *initiativeRow) toInitiative() *contract.Initiative {
 	return &contract.Initiative{
 		ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, StartDate: r.StartDate, EndDate: value(r.EndDate),
 		Classification: r.Classification, OrganisationID: value(r.OrganisationID), Progress: r.Progress,
@@ -117,8 +116,8 @@ func (r *initiativeRow) args(c *executor.Call) postgres.Args {
 	}
 }
 
-// What belongs to an initiative, held until it is taken out. Both statements run
-// under the initiative's lock, so that nothing comes in behind them.
+// Lock the projects and epics of an initiative. The caller has locked the initiative, so no
+// project or epic can be added in the meantime.
 const (
 	projectsOfInitiativeSQL = `
 SELECT p.id FROM projects.projects p
@@ -130,11 +129,11 @@ SELECT t.id FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.initiative_id = @initiative
 ORDER BY t.id FOR NO KEY UPDATE`
 
-	releaseProjectsSQL = `
+	detachProjectsSQL = `
 UPDATE projects.projects p SET initiative_id = NULL, updated_at = @now
 WHERE p.tenant_id = @tenant AND p.id = ANY(@ids::uuid[])`
 
-	releaseEpicsSQL = `
+	detachEpicsSQL = `
 UPDATE projects.tasks t SET initiative_id = NULL, updated_at = @now
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
 
@@ -146,9 +145,9 @@ ORDER BY p.id`
 	deleteInitiativeSQL = `DELETE FROM projects.initiatives i WHERE i.tenant_id = @tenant AND i.id = @initiative`
 )
 
-// emptyInitiative takes the projects and the epics out of the initiative and
-// gives both, the projects as they are then.
-func emptyInitiative(ctx context.Context, c *executor.Call, initiative op.UUID) ([]projectRow, []op.UUID, error) {
+// detachInitiativeMembers removes all projects and epics from the initiative. It
+// returns the updated projects and the ids of the epics.
+func detachInitiativeMembers(ctx context.Context, c *executor.Call, initiative op.UUID) ([]projectRow, []op.UUID, error) {
 	of := postgres.Args{"tenant": c.Tenant, "initiative": initiative}
 	projects, err := postgres.CollectScalars[op.UUID](ctx, c.DB, projectsOfInitiativeSQL, of)
 	if err != nil {
@@ -159,8 +158,8 @@ func emptyInitiative(ctx context.Context, c *executor.Call, initiative op.UUID) 
 		return nil, nil, err
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(releaseProjectsSQL, postgres.Args{"tenant": c.Tenant, "ids": projects, "now": c.Now})
-	batch.Queue(releaseEpicsSQL, postgres.Args{"tenant": c.Tenant, "ids": epics, "now": c.Now})
+	batch.Queue(detachProjectsSQL, postgres.Args{"tenant": c.Tenant, "ids": projects, "now": c.Now})
+	batch.Queue(detachEpicsSQL, postgres.Args{"tenant": c.Tenant, "ids": epics, "now": c.Now})
 	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) initiative(name string, more ...fields) *contract.Initiative {
+func (w *world) createInitiative(name string, more ...fields) *contract.Initiative {
 	w.t.Helper()
 	return do[contract.Initiative](w, w.manager, "create-initiative", merge(fields{"name": name, "startDate": "2027-01-04"}, more...))
 }
@@ -28,100 +28,101 @@ func initiativeRequests(s scene) map[string]fields {
 	}
 }
 
-func TestAnInitiativeBeginsActiveAndEmpty(t *testing.T) {
+func TestCreateInitiative_StartsActiveWithoutProjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	i := w.initiative("  Moon  ", fields{"endDate": "2027-12-31", "description": "Go.", "classification": "INTERNAL"})
+	i := w.createInitiative("  Moon  ", fields{"endDate": "2027-12-31", "description": "Go.", "classification": "INTERNAL"})
 	switch {
 	case i.Name != "Moon" || i.Status != "ACTIVE" || i.Classification != "INTERNAL" || i.Progress != 0 || i.OrganisationID != w.orgA:
 		t.Errorf("got %+v", i)
 	case i.StartDate != "2027-01-04" || i.EndDate != "2027-12-31" || i.Description != "Go." || i.CreatedBy != w.manager.id:
 		t.Errorf("got %+v", i)
 	}
-	w.wantTrail(1, "initiative.created", contract.EventInitiativeCreated, i.ID)
+	w.wantAuditAndEvents(1, "initiative.created", contract.EventInitiativeCreated, i.ID)
 	got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": i.ID})
 	if got.Name != "Moon" || got.Projects == nil || len(got.Projects) != 0 || got.MoreProjects {
-		t.Errorf("read back %+v", got)
+		t.Errorf("get-initiative: got %+v", got)
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": " "}, "startDate": {"startDate": "soon"}, "endDate": {"endDate": "2026-01-01"},
 		"classification": {"classification": "TOP"}, "organisationId": {"organisationId": w.orgG},
-		// It is always ACTIVE and has no links.
+		// These fields cannot be set on creation.
 		"status": {"status": "ON_HOLD"}, "projects": {"projects": []string{}},
 	} {
-		f := w.refused(fault.CodeValidation, w.manager, "create-initiative", merge(fields{"name": "x", "startDate": "2027-01-04"}, in))
+		f := w.wantError(fault.CodeValidation, w.manager, "create-initiative", merge(fields{"name": "x", "startDate": "2027-01-04"}, in))
 		if f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", in, f.Field, field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.initiatives`); n != 1 {
-		t.Errorf("%d initiatives, want 1", n)
+		t.Errorf("got %d initiatives, want 1", n)
 	}
 }
 
-func TestAnInitiativeChangesOnlyWhatIsGiven(t *testing.T) {
+func TestUpdateInitiative_ChangesOnlyGivenFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	i := w.initiative("Moon", fields{"endDate": "2027-12-31", "description": "Go."})
+	i := w.createInitiative("Moon", fields{"endDate": "2027-12-31", "description": "Go."})
 	got := do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "status": "ON_HOLD", "endDate": nil, "name": "Mars"})
 	if got.Status != "ON_HOLD" || got.EndDate != "" || got.Name != "Mars" || got.Description != "Go." || got.StartDate != "2027-01-04" {
 		t.Errorf("got %+v", got)
 	}
-	w.wantTrail(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
+	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
 	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "status": "ON_HOLD"})
-	w.wantTrail(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
+	w.wantAuditAndEvents(1, "initiative.updated", contract.EventInitiativeUpdated, i.ID)
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","name"]'`, contract.EventInitiativeUpdated); n != 1 {
-		t.Error("the event does not name the changed fields")
+		t.Error("the event payload does not list the changed fields")
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": nil}, "status": {"status": "DONE"}, "startDate": {"startDate": nil}, "endDate": {"endDate": "2026-01-01"},
 		"classification": {"classification": nil}, "organisationId": {"organisationId": w.orgG}, "progress": {"progress": 5},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-initiative", merge(fields{"initiativeId": i.ID}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", in, f.Field, field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-initiative", merge(fields{"initiativeId": i.ID}, in)); f.Field != field {
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
-	// Nobody moves it out of reach, and a change of tier is told as critical.
-	low := w.person(person{roles: []string{"Project Manager"}, clearance: "INTERNAL"})
-	w.refused(fault.CodeNotFound, low, "update-initiative", fields{"initiativeId": i.ID, "classification": "SECRET"})
+	// The caller cannot raise the classification above its clearance, and a change of the
+	// classification writes a critical audit entry.
+	low := w.addPerson(person{roles: []string{"Project Manager"}, clearance: "INTERNAL"})
+	w.wantError(fault.CodeNotFound, low, "update-initiative", fields{"initiativeId": i.ID, "classification": "SECRET"})
 	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": i.ID, "classification": "SECRET"})
-	w.refused(fault.CodeNotFound, low, "get-initiative", fields{"initiativeId": i.ID})
+	w.wantError(fault.CodeNotFound, low, "get-initiative", fields{"initiativeId": i.ID})
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created'`); n != 1 {
-		t.Errorf("%d critical entries, want one for the change of tier", n)
+		t.Errorf("got %d critical audit entries, want 1 for the changed classification", n)
 	}
 }
 
-func TestAHintFindsExactlyOneInitiativeWithItsProjects(t *testing.T) {
+func TestFindInitiative_ResolvesHint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon, mars := w.initiative("Moon base"), w.initiative("Mars base")
-	secret := w.initiative("Moon shadow", fields{"classification": "SECRET"})
-	w.project("Zulu", fields{"initiativeId": moon.ID})
-	w.project("alpha", fields{"initiativeId": moon.ID})
-	w.project("Hidden", fields{"initiativeId": moon.ID, "classification": "SECRET"})
-	reader := w.person(person{roles: []string{"Member"}})
+	moon, mars := w.createInitiative("Moon base"), w.createInitiative("Mars base")
+	secret := w.createInitiative("Moon shadow", fields{"classification": "SECRET"})
+	w.createProject("Zulu", fields{"initiativeId": moon.ID})
+	w.createProject("alpha", fields{"initiativeId": moon.ID})
+	w.createProject("Hidden", fields{"initiativeId": moon.ID, "classification": "SECRET"})
+	reader := w.addPerson(person{roles: []string{"Member"}})
 	for hint, want := range map[string]op.UUID{
 		string(moon.ID): moon.ID, strings.ToUpper(string(moon.ID)): moon.ID, "moon": moon.ID, "MARS BASE": mars.ID, "ars": mars.ID,
 	} {
 		got := do[contract.InitiativeDetail](w, reader, "initiative", fields{"hint": hint})
 		if got.ID != want {
-			t.Errorf("%q found %s", hint, got.Name)
+			t.Errorf("hint %q: found %s", hint, got.Name)
 		}
 		if want == moon.ID && (len(got.Projects) != 2 || got.Projects[0].Name != "alpha" || got.Projects[1].Name != "Zulu") {
-			t.Errorf("%q: its readable projects are %+v", hint, got.Projects)
+			t.Errorf("hint %q: got projects %+v, want alpha and Zulu", hint, got.Projects)
 		}
 	}
-	f := w.refused(fault.CodeConflict, reader, "initiative", fields{"hint": "base"})
+	f := w.wantError(fault.CodeConflict, reader, "initiative", fields{"hint": "base"})
 	if c, ok := f.Details["candidates"].([]contract.InitiativeCandidate); !ok || len(c) != 2 {
-		t.Errorf("candidates %v", f.Details)
+		t.Errorf("got candidates %v, want 2", f.Details)
 	}
 	for _, hint := range []string{"%", "_", "Venus", string(secret.ID), "shadow", string(w.acme)} {
-		w.refused(fault.CodeNotFound, reader, "initiative", fields{"hint": hint})
+		w.wantError(fault.CodeNotFound, reader, "initiative", fields{"hint": hint})
 	}
-	w.refused(fault.CodeValidation, reader, "initiative", fields{"hint": " "})
-	// Without projects.read the initiative shows alone.
+	w.wantError(fault.CodeValidation, reader, "initiative", fields{"hint": " "})
+	// The manager can read all projects of the initiative.
 	if got := do[contract.InitiativeDetail](w, w.manager, "get-initiative", fields{"initiativeId": moon.ID}); len(got.Projects) != 3 {
-		t.Errorf("a manager sees %d projects, want 3", len(got.Projects))
+		t.Errorf("manager: got %d projects, want 3", len(got.Projects))
 	}
 	page := do[op.Page[contract.ProjectSummary]](w, reader, "list-projects", fields{"initiativeId": moon.ID, "limit": 1})
 	if len(page.Items) != 1 || page.Items[0].Name != "alpha" || page.NextCursor == "" {
@@ -129,7 +130,7 @@ func TestAHintFindsExactlyOneInitiativeWithItsProjects(t *testing.T) {
 	}
 }
 
-func TestInitiativesAreListedByNameInFullPages(t *testing.T) {
+func TestListInitiatives_OrdersByNameInFullPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var want []string
@@ -140,19 +141,19 @@ func TestInitiativesAreListedByNameInFullPages(t *testing.T) {
 		} else {
 			want = append(want, name)
 		}
-		w.initiative(name, more)
+		w.createInitiative(name, more)
 	}
-	held := w.initiative("h")
-	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": held.ID, "status": "CANCELLED"})
-	reader := w.person(person{roles: []string{"Member"}})
+	cancelled := w.createInitiative("h")
+	do[contract.Initiative](w, w.manager, "update-initiative", fields{"initiativeId": cancelled.ID, "status": "CANCELLED"})
+	reader := w.addPerson(person{roles: []string{"Member"}})
 	var got []string
 	cursor := ""
 	for range 10 {
-		ask := fields{"limit": 2, "status": "ACTIVE"}
+		in := fields{"limit": 2, "status": "ACTIVE"}
 		if cursor != "" {
-			ask["cursor"] = cursor
+			in["cursor"] = cursor
 		}
-		page := do[op.Page[contract.Initiative]](w, reader, "list-initiatives", ask)
+		page := do[op.Page[contract.Initiative]](w, reader, "list-initiatives", in)
 		for _, i := range page.Items {
 			got = append(got, i.Name)
 		}
@@ -160,27 +161,27 @@ func TestInitiativesAreListedByNameInFullPages(t *testing.T) {
 			break
 		}
 		if len(page.Items) != 2 {
-			t.Errorf("a page of %d that is not the last", len(page.Items))
+			t.Errorf("got a page of %d items before the last page, want 2", len(page.Items))
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("listed %v, want %v", got, want)
+		t.Errorf("list-initiatives: got %v, want %v", got, want)
 	}
 	for search, n := range map[string]int{"ABOUT": len(want), "about c": 1, "H": 1, "%": 0} {
 		if page := do[op.Page[contract.Initiative]](w, reader, "list-initiatives", fields{"search": search}); len(page.Items) != n+map[string]int{"ABOUT": 0}[search] {
-			t.Errorf("%q lists %d, want %d", search, len(page.Items), n)
+			t.Errorf("search %q: got %d initiatives, want %d", search, len(page.Items), n)
 		}
 	}
-	w.refused(fault.CodeValidation, reader, "list-initiatives", fields{"cursor": "x"})
-	w.refused(fault.CodeValidation, reader, "list-initiatives", fields{"status": "DONE"})
+	w.wantError(fault.CodeValidation, reader, "list-initiatives", fields{"cursor": "x"})
+	w.wantError(fault.CodeValidation, reader, "list-initiatives", fields{"status": "DONE"})
 }
 
-func TestAProjectJoinsAndLeavesAnInitiative(t *testing.T) {
+func TestUpdateProject_JoinsAndLeavesInitiative(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon, mars := w.initiative("Moon"), w.initiative("Mars")
-	secret := w.initiative("Secret", fields{"classification": "SECRET"})
-	p := w.project("Apollo", fields{"initiativeId": moon.ID})
+	moon, mars := w.createInitiative("Moon"), w.createInitiative("Mars")
+	secret := w.createInitiative("Secret", fields{"classification": "SECRET"})
+	p := w.createProject("Apollo", fields{"initiativeId": moon.ID})
 	if p.InitiativeID != moon.ID {
 		t.Errorf("got %+v", p)
 	}
@@ -188,56 +189,56 @@ func TestAProjectJoinsAndLeavesAnInitiative(t *testing.T) {
 	if p.InitiativeID != mars.ID {
 		t.Errorf("got %+v", p)
 	}
-	// Each of the two says that projects came or went: Moon twice, Mars once.
+	// Each initiative emits an event when a project joins or leaves: Moon two, Mars one.
 	for id, n := range map[op.UUID]int{moon.ID: 2, mars.ID: 1} {
 		if got := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2 AND payload->'changed' = '["projects"]'`, contract.EventInitiativeUpdated, string(id)); got != n {
-			t.Errorf("%d events of the initiative, want %d", got, n)
+			t.Errorf("got %d events of the initiative, want %d", got, n)
 		}
 	}
 	for _, id := range []op.UUID{w.globex, w.acme} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": id}); f.Field != "initiativeId" {
-			t.Errorf("the field %q is named", f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": id}); f.Field != "initiativeId" {
+			t.Errorf("got an error for field %q", f.Field)
 		}
 	}
-	low := w.person(person{roles: []string{"Project Manager"}})
-	hidden := w.refused(fault.CodeValidation, low, "update-project", fields{"projectId": p.ID, "initiativeId": secret.ID})
-	absent := w.refused(fault.CodeValidation, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "initiativeId": w.acme})
+	low := w.addPerson(person{roles: []string{"Project Manager"}})
+	hidden := w.wantError(fault.CodeValidation, low, "update-project", fields{"projectId": p.ID, "initiativeId": secret.ID})
+	absent := w.wantError(fault.CodeValidation, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "initiativeId": w.acme})
 	if hidden.Message != absent.Message {
-		t.Errorf("a hidden initiative is told from an absent one: %q, %q", hidden.Message, absent.Message)
+		t.Errorf("the error for a hidden initiative differs from that for a missing one: %q, %q", hidden.Message, absent.Message)
 	}
-	// Which projects belong to an initiative is for those who may change it.
-	limited := w.person(person{roles: []string{"Own Reader", "Initiative Reader"}})
+	// Adding a project to an initiative requires initiative.update.
+	limited := w.addPerson(person{roles: []string{"Own Reader", "Initiative Reader"}})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "ownerId": limited.id})
-	if f := w.refused(fault.CodeForbidden, limited, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID}); f.Permission != contract.PermInitiativeUpdate {
-		t.Errorf("the refusal names %q", f.Permission)
+	if f := w.wantError(fault.CodeForbidden, limited, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID}); f.Permission != contract.PermInitiativeUpdate {
+		t.Errorf("got permission %q", f.Permission)
 	}
 	p = do[contract.Project](w, limited, "update-project", fields{"projectId": p.ID, "initiativeId": nil})
 	if p.InitiativeID != "" {
 		t.Errorf("got %+v", p)
 	}
-	w.wantTrail(3, "project.updated", contract.EventProjectUpdated, p.ID)
+	w.wantAuditAndEvents(3, "project.updated", contract.EventProjectUpdated, p.ID)
 }
 
-func TestAnEpicIsTaggedWhateverItsProjectBelongsTo(t *testing.T) {
+func TestUpdateTask_TagsEpicWithAnyInitiative(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon, mars := w.initiative("Moon"), w.initiative("Mars")
-	p := w.project("Apollo", fields{"initiativeId": moon.ID})
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": mars.ID})
+	moon, mars := w.createInitiative("Moon"), w.createInitiative("Mars")
+	p := w.createProject("Apollo", fields{"initiativeId": moon.ID})
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": mars.ID})
 	if epic.InitiativeID != mars.ID {
 		t.Errorf("got %+v", epic.TaskSummary)
 	}
-	plain := w.task(p, "Plain")
+	plain := w.createTask(p, "Plain")
 	for _, in := range []fields{
 		{"projectId": p.ID, "task": plain.Key, "initiativeId": moon.ID},
 		{"projectId": p.ID, "task": epic.Key, "initiativeId": w.acme},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-task", in); f.Field != "initiativeId" {
-			t.Errorf("the field %q is named", f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-task", in); f.Field != "initiativeId" {
+			t.Errorf("got an error for field %q", f.Field)
 		}
 	}
-	w.refused(fault.CodeValidation, w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "initiativeId": moon.ID})
-	w.refused(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
+	w.wantError(fault.CodeValidation, w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "initiativeId": moon.ID})
+	w.wantError(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
 	got := do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "initiativeId": moon.ID})
 	if got.InitiativeID != moon.ID {
 		t.Errorf("got %+v", got.TaskSummary)
@@ -246,61 +247,61 @@ func TestAnEpicIsTaggedWhateverItsProjectBelongsTo(t *testing.T) {
 	if got.InitiativeID != "" || got.IssueType != "TASK" {
 		t.Errorf("got %+v", got.TaskSummary)
 	}
-	w.wantTrail(2, "task.updated", contract.EventTaskUpdated, epic.ID)
+	w.wantAuditAndEvents(2, "task.updated", contract.EventTaskUpdated, epic.ID)
 }
 
-func TestDeletingAnInitiativeKeepsItsProjects(t *testing.T) {
+func TestDeleteInitiative_KeepsProjectsAndEpics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon := w.initiative("Moon")
-	a, b := w.project("A", fields{"initiativeId": moon.ID}), w.project("B")
-	work := w.task(a, "Work")
-	epic := w.task(b, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
-	w.createDelegation(w.manager, w.person(person{}), []string{contract.PermProjectUpdate}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
+	moon := w.createInitiative("Moon")
+	a, b := w.createProject("A", fields{"initiativeId": moon.ID}), w.createProject("B")
+	work := w.createTask(a, "Work")
+	epic := w.createTask(b, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
+	w.createDelegation(w.manager, w.addPerson(person{}), []string{contract.PermProjectUpdate}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
 	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
-	w.wantTrail(1, "initiative.deleted", contract.EventInitiativeDeleted, moon.ID)
+	w.wantAuditAndEvents(1, "initiative.deleted", contract.EventInitiativeDeleted, moon.ID)
 	if n := w.count(`SELECT count(*) FROM projects.delegations`); n != 0 {
-		t.Errorf("%d delegations for it are left", n)
+		t.Errorf("got %d delegations for the initiative, want 0", n)
 	}
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, a.ID)
-	w.wantTrail(0, "project.updated", contract.EventProjectUpdated, b.ID)
-	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, epic.ID)
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, a.ID)
+	w.wantAuditAndEvents(0, "project.updated", contract.EventProjectUpdated, b.ID)
+	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, epic.ID)
 	if got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": a.ID}); got.InitiativeID != "" {
-		t.Errorf("the project still names %s", got.InitiativeID)
+		t.Errorf("the project still has initiative %s", got.InitiativeID)
 	}
 	if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": b.ID, "task": epic.Key}); got.InitiativeID != "" {
-		t.Errorf("the epic is still tagged %s", got.InitiativeID)
+		t.Errorf("the epic still has initiative %s", got.InitiativeID)
 	}
 	do[contract.Task](w, w.manager, "get-task", fields{"projectId": a.ID, "task": work.Key})
-	w.refused(fault.CodeNotFound, w.manager, "get-initiative", fields{"initiativeId": moon.ID})
-	w.refused(fault.CodeNotFound, w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
+	w.wantError(fault.CodeNotFound, w.manager, "get-initiative", fields{"initiativeId": moon.ID})
+	w.wantError(fault.CodeNotFound, w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
 }
 
-// Whoever deletes an initiative and whoever joins it wait for each other: a
-// project never names an initiative that is gone.
-func TestDeletingAnInitiativeUnderWorkIsClean(t *testing.T) {
+// Deleting an initiative and adding records to it lock the initiative, so no record can
+// refer to a deleted initiative.
+func TestDeleteInitiative_ConcurrentUpdatesLeaveNoReferences(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	moon := w.initiative("Moon")
+	moon := w.createInitiative("Moon")
 	projects := make([]*contract.Project, 10)
 	for i := range projects {
-		projects[i] = w.project(fmt.Sprint("P", i))
+		projects[i] = w.createProject(fmt.Sprint("P", i))
 	}
-	epic := w.task(projects[0], "Epic", fields{"issueType": "EPIC"})
+	epic := w.createTask(projects[0], "Epic", fields{"issueType": "EPIC"})
 	var all sync.WaitGroup
 	errs := make(chan error, 64)
 	for i, p := range projects {
 		all.Go(func() {
-			_, err := w.try(w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
+			_, err := w.call(w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
 			errs <- err
 		})
 		all.Go(func() {
-			_, err := w.try(w.manager, "update-task", fields{"projectId": projects[0].ID, "task": epic.Key, "initiativeId": []any{nil, moon.ID}[i%2]})
+			_, err := w.call(w.manager, "update-task", fields{"projectId": projects[0].ID, "task": epic.Key, "initiativeId": []any{nil, moon.ID}[i%2]})
 			errs <- err
 		})
 		if i == 5 {
 			all.Go(func() {
-				_, err := w.try(w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
+				_, err := w.call(w.manager, "delete-initiative", fields{"initiativeId": moon.ID})
 				errs <- err
 			})
 		}
@@ -313,6 +314,6 @@ func TestDeletingAnInitiativeUnderWorkIsClean(t *testing.T) {
 		}
 	}
 	if n := w.count(`SELECT (SELECT count(*) FROM projects.projects WHERE initiative_id IS NOT NULL) + (SELECT count(*) FROM projects.tasks WHERE initiative_id IS NOT NULL)`); n != 0 {
-		t.Errorf("%d still name it", n)
+		t.Errorf("got %d references to the deleted initiative, want 0", n)
 	}
 }

@@ -1,7 +1,7 @@
 package tracker
 
-// Cascade lists for a test, by the table of the deleted record, the tables whose
-// records the deletion authorizes.
+// Cascade returns the tables whose records a deletion from the table authorizes, with
+// the required permissions.
 func Cascade(table string) map[string][]string {
 	found := map[string][]string{}
 	for _, d := range dependentsOf(table) {

@@ -14,25 +14,24 @@ import (
 	"parapet/internal/uid"
 )
 
-// deadlines are those of the SLA: by when an issue of this severity is to have its
-// first response, and by when it is to be resolved.
-func deadlines(severity string, created time.Time) (respond, resolve time.Time) {
-	first, whole := 24, 168
+// slaDeadlines returns when the first response to an issue and its resolution are due.
+func slaDeadlines(severity string, created time.Time) (respond, resolve time.Time) {
+	responseHours, resolutionHours := 24, 168
 	switch severity {
 	case contract.SeverityCritical:
-		first, whole = 1, 8
+		responseHours, resolutionHours = 1, 8
 	case contract.SeverityHigh:
-		first, whole = 4, 24
+		responseHours, resolutionHours = 4, 24
 	case contract.SeverityMedium:
-		first, whole = 8, 72
+		responseHours, resolutionHours = 8, 72
 	}
-	return created.Add(time.Duration(first) * time.Hour), created.Add(time.Duration(whole) * time.Hour)
+	return created.Add(time.Duration(responseHours) * time.Hour), created.Add(time.Duration(resolutionHours) * time.Hour)
 }
 
 func (s *Service) createIssueHandler() executor.Handler[contract.CreateIssueIn, contract.Issue, projectRow] {
 	return executor.Handler[contract.CreateIssueIn, contract.Issue, projectRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
 			return project, project.newTaskResource(c), err
 		},
 		Returned: func(ctx context.Context, c *executor.Call, out *contract.Issue) (authz.Resource, error) {
@@ -42,18 +41,18 @@ func (s *Service) createIssueHandler() executor.Handler[contract.CreateIssueIn, 
 		Do: func(ctx context.Context, c *executor.Call, in *contract.CreateIssueIn, project projectRow) (*contract.Issue, error) {
 			row := issueRow{
 				issueSummaryRow: issueSummaryRow{
-					ID: uid.New(), ProjectID: project.ID, Prefix: project.project().IssuePrefix, Title: strings.TrimSpace(in.Title),
+					ID: uid.New(), ProjectID: project.ID, Prefix: project.toProject().IssuePrefix, Title: strings.TrimSpace(in.Title),
 					Severity: in.Severity, Status: contract.IssueOpen, DueDate: optional(in.DueDate),
 					CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 				},
 				Description: in.Description, OrganisationID: project.OrganisationID, Classification: project.Classification,
 			}
-			row.FirstResponseDueAt, row.ResolutionDueAt = deadlines(row.Severity, row.CreatedAt)
+			row.FirstResponseDueAt, row.ResolutionDueAt = slaDeadlines(row.Severity, row.CreatedAt)
 			if err := insertIssueRow(ctx, c, &row); err != nil {
 				return nil, err
 			}
 			recordIssue(c, &row, "issue.created", contract.EventIssueCreated, nil, map[string]any{"severity": row.Severity})
-			return row.issue(c.Now), nil
+			return row.toIssue(c.Now), nil
 		},
 	}
 }
@@ -65,26 +64,27 @@ func (s *Service) getIssueHandler() executor.Handler[contract.GetIssueIn, contra
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(_ context.Context, c *executor.Call, _ *contract.GetIssueIn, row issueRow) (*contract.Issue, error) {
-			return row.issue(c.Now), nil
+			return row.toIssue(c.Now), nil
 		},
 	}
 }
 
-// issueChange is one of the ways in which an issue changes.
+// issueChange describes an operation that changes one issue.
 type issueChange[In any] struct {
-	// name gives the issue's key or id.
-	name func(in *In) string
-	// apply sets what was asked for.
+	// ref returns the key or id of the issue.
+	ref func(in *In) string
+	// apply copies the requested changes to r.
 	apply         func(ctx context.Context, c *executor.Call, in *In, r *issueRow) error
 	action, event string
-	// countsAsResponse says that such a change by another than the creator is a response.
+	// countsAsResponse marks operations that are a first response to the issue, unless its
+	// creator runs them.
 	countsAsResponse bool
 }
 
 func changeIssue[In any](h issueChange[In]) executor.Handler[In, contract.Issue, issueRow] {
 	return executor.Handler[In, contract.Issue, issueRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *In) (issueRow, authz.Resource, error) {
-			row, err := loadIssue(ctx, c, h.name(in), true)
+			row, err := loadIssue(ctx, c, h.ref(in), true)
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *In, old issueRow) (*contract.Issue, error) {
@@ -92,12 +92,12 @@ func changeIssue[In any](h issueChange[In]) executor.Handler[In, contract.Issue,
 			if err := h.apply(ctx, c, in, &row); err != nil {
 				return nil, err
 			}
-			changed := row.differences(&old)
+			changed := row.changedFields(&old)
 			if len(changed) == 0 {
 				if err := authorizeUnchanged(ctx, c, contract.PermIssuesRead, old.resource(c.Tenant)); err != nil {
 					return nil, err
 				}
-				return old.issue(c.Now), nil
+				return old.toIssue(c.Now), nil
 			}
 			if h.countsAsResponse && row.FirstRespondedAt == nil && c.Actor.UserID != row.CreatedBy {
 				row.FirstRespondedAt = &c.Now
@@ -107,25 +107,25 @@ func changeIssue[In any](h issueChange[In]) executor.Handler[In, contract.Issue,
 			if err := updateIssueRow(ctx, c, &row); err != nil {
 				return nil, err
 			}
-			recordIssue(c, &row, h.action, h.event, changed, row.moves(&old))
-			return row.issue(c.Now), nil
+			recordIssue(c, &row, h.action, h.event, changed, row.auditChanges(&old))
+			return row.toIssue(c.Now), nil
 		},
 	}
 }
 
 func (s *Service) updateIssueHandler() executor.Handler[contract.UpdateIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.UpdateIssueIn]{
-		name: func(in *contract.UpdateIssueIn) string { return in.Issue },
+		ref: func(in *contract.UpdateIssueIn) string { return in.Issue },
 		apply: func(_ context.Context, _ *executor.Call, in *contract.UpdateIssueIn, r *issueRow) error {
 			if in.Title.Null {
-				return cannotClear("title")
+				return nullFieldError("title")
 			}
 			r.Title = strings.TrimSpace(in.Title.Or(r.Title))
 			if r.Title == "" {
-				return fault.Validation("title", "The field title can't be blank.")
+				return fault.Validation("title", "The field title cannot be blank.")
 			}
 			r.Description = in.Description.Or(r.Description)
-			r.DueDate = change(in.DueDate, r.DueDate)
+			r.DueDate = changedValue(in.DueDate, r.DueDate)
 			return nil
 		},
 		action: "issue.updated", event: contract.EventIssueUpdated,
@@ -134,10 +134,10 @@ func (s *Service) updateIssueHandler() executor.Handler[contract.UpdateIssueIn, 
 
 func (s *Service) assignIssueHandler() executor.Handler[contract.AssignIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.AssignIssueIn]{
-		name: func(in *contract.AssignIssueIn) string { return in.Issue },
+		ref: func(in *contract.AssignIssueIn) string { return in.Issue },
 		apply: func(ctx context.Context, c *executor.Call, in *contract.AssignIssueIn, r *issueRow) error {
 			if !in.Assignee.Set {
-				return fault.Validation("assignee", "The field assignee is required: a user's id, or an empty text to unassign.")
+				return fault.Validation("assignee", "The field assignee is required: the id of a user, or an empty string to unassign.")
 			}
 			if in.Assignee.Or("") == "" {
 				r.AssigneeID = nil
@@ -159,10 +159,10 @@ func (s *Service) assignIssueHandler() executor.Handler[contract.AssignIssueIn, 
 
 func (s *Service) escalateIssueHandler() executor.Handler[contract.EscalateIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.EscalateIssueIn]{
-		name: func(in *contract.EscalateIssueIn) string { return in.Issue },
+		ref: func(in *contract.EscalateIssueIn) string { return in.Issue },
 		apply: func(_ context.Context, _ *executor.Call, in *contract.EscalateIssueIn, r *issueRow) error {
 			r.Severity = in.Severity
-			r.FirstResponseDueAt, r.ResolutionDueAt = deadlines(r.Severity, r.CreatedAt)
+			r.FirstResponseDueAt, r.ResolutionDueAt = slaDeadlines(r.Severity, r.CreatedAt)
 			return nil
 		},
 		action: "issue.escalated", event: contract.EventIssueEscalated,
@@ -171,9 +171,9 @@ func (s *Service) escalateIssueHandler() executor.Handler[contract.EscalateIssue
 
 func (s *Service) transitionIssueHandler() executor.Handler[contract.TransitionIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.TransitionIssueIn]{
-		name: func(in *contract.TransitionIssueIn) string { return in.Issue },
+		ref: func(in *contract.TransitionIssueIn) string { return in.Issue },
 		apply: func(_ context.Context, c *executor.Call, in *contract.TransitionIssueIn, r *issueRow) error {
-			r.move(c, in.To)
+			r.setStatus(c, in.To)
 			return nil
 		},
 		action: "issue.transitioned", event: contract.EventIssueTransitioned, countsAsResponse: true,
@@ -182,9 +182,9 @@ func (s *Service) transitionIssueHandler() executor.Handler[contract.TransitionI
 
 func (s *Service) resolveIssueHandler() executor.Handler[contract.ResolveIssueIn, contract.Issue, issueRow] {
 	return changeIssue(issueChange[contract.ResolveIssueIn]{
-		name: func(in *contract.ResolveIssueIn) string { return in.Issue },
+		ref: func(in *contract.ResolveIssueIn) string { return in.Issue },
 		apply: func(_ context.Context, c *executor.Call, in *contract.ResolveIssueIn, r *issueRow) error {
-			r.move(c, contract.IssueResolved)
+			r.setStatus(c, contract.IssueResolved)
 			r.Resolution = &in.Resolution
 			return nil
 		},
@@ -192,9 +192,9 @@ func (s *Service) resolveIssueHandler() executor.Handler[contract.ResolveIssueIn
 	})
 }
 
-// move puts the issue into a status, with what follows from it: work that begins
-// again takes back the resolution.
-func (r *issueRow) move(c *executor.Call, status string) {
+// setStatus sets the status. A final status sets the resolution time; any other status
+// clears the resolution.
+func (r *issueRow) setStatus(c *executor.Call, status string) {
 	r.Status = status
 	switch {
 	case status != contract.IssueResolved && status != contract.IssueClosed:
@@ -204,8 +204,8 @@ func (r *issueRow) move(c *executor.Call, status string) {
 	}
 }
 
-// differences names the fields in which r is not what old was.
-func (r *issueRow) differences(old *issueRow) []string {
+// changedFields returns the names of the fields that differ from old.
+func (r *issueRow) changedFields(old *issueRow) []string {
 	var names []string
 	for _, f := range []struct {
 		name string
@@ -226,20 +226,21 @@ func (r *issueRow) differences(old *issueRow) []string {
 	return names
 }
 
-// moves says of each code that changed what it was and is.
-func (r *issueRow) moves(old *issueRow) map[string]any {
-	moves := map[string]any{}
+// auditChanges returns the old and new values of the changed fields whose values are
+// codes or ids.
+func (r *issueRow) auditChanges(old *issueRow) map[string]any {
+	changes := map[string]any{}
 	for _, f := range []struct{ name, from, to string }{
 		{"severity", old.Severity, r.Severity},
 		{"status", old.Status, r.Status},
 		{"resolution", value(old.Resolution), value(r.Resolution)},
-		{"assignee", text(old.AssigneeID), text(r.AssigneeID)},
+		{"assignee", idText(old.AssigneeID), idText(r.AssigneeID)},
 	} {
 		if f.from != f.to {
-			moves[f.name] = map[string]*string{"from": optional(f.from), "to": optional(f.to)}
+			changes[f.name] = map[string]*string{"from": optional(f.from), "to": optional(f.to)}
 		}
 	}
-	return moves
+	return changes
 }
 
 func (s *Service) deleteIssueHandler() executor.Handler[contract.DeleteIssueIn, op.None, issueRow] {

@@ -12,19 +12,18 @@ import (
 	"parapet/internal/postgres"
 )
 
-// listIssues gives a page of the issues that the filter lets through, the newest
-// first: it walks an index backwards and stops when the page is full. The page's
-// cursor is the last one's moment of creation and id. Only the empty page of a
-// project asks a second question: whether there is nothing, or nothing for the
-// caller.
+// listIssues returns a page of the issues that match the policy filter, newest first.
+// It scans an index backwards and stops when the page is full. The cursor holds the
+// creation time and id of the page's last issue. If the result for a project is empty,
+// a second query checks whether the caller may read issues in the project.
 func (s *Service) listIssues(ctx context.Context, c *executor.Call, in *contract.ListIssuesIn, f authz.Filter) (*op.Page[contract.IssueSummary], error) {
-	before, err := parseInstant(in.Cursor, contract.ListIssues.Name, c.Tenant)
+	cursor, err := parseTimeCursor(in.Cursor, contract.ListIssues.Name, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.IssueSummary]{Items: []contract.IssueSummary{}}
 	if !f.None() {
-		st := issueListStatement(c, in, f, before)
+		st := issueListStatement(c, in, f, cursor)
 		rows, err := postgres.Collect[issueSummaryRow](ctx, c.DB, st.sql(), st.args...)
 		if err != nil {
 			return nil, err
@@ -35,23 +34,23 @@ func (s *Service) listIssues(ctx context.Context, c *executor.Call, in *contract
 			page.NextCursor = op.NewCursor(contract.ListIssues.Name, c.Tenant, op.CursorTime(last.CreatedAt), string(last.ID))
 		}
 		for i := range rows {
-			page.Items = append(page.Items, rows[i].summary(c.Now))
+			page.Items = append(page.Items, rows[i].toSummary(c.Now))
 		}
 	}
 	if len(page.Items) > 0 || in.ProjectID == "" {
 		return page, nil
 	}
-	return page, decideInProject(ctx, c, contract.PermIssuesRead, in.ProjectID)
+	return page, requireProjectPermission(ctx, c, contract.PermIssuesRead, in.ProjectID)
 }
 
-func issueListStatement(c *executor.Call, in *contract.ListIssuesIn, f authz.Filter, before *instant) *statement {
+func issueListStatement(c *executor.Call, in *contract.ListIssuesIn, f authz.Filter, cursor *timeCursor) *statement {
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(issueSummarySelect, `
-FROM projects.issues i`).projectOf("i", tenant).add(`
+FROM projects.issues i`).joinProject("i", tenant).add(`
 WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
-	if before != nil {
-		st.add(` AND (i.created_at, i.id) < (`, st.arg(before.at), `::timestamptz, `, st.arg(before.id), `::uuid)`)
+	if cursor != nil {
+		st.add(` AND (i.created_at, i.id) < (`, st.arg(cursor.at), `::timestamptz, `, st.arg(cursor.id), `::uuid)`)
 	}
 	for _, e := range []struct{ column, value string }{
 		{"i.project_id", string(in.ProjectID)}, {"i.severity", in.Severity}, {"i.status", in.Status}, {"i.assignee_id", string(in.Assignee)},
@@ -66,17 +65,17 @@ WHERE i.tenant_id = `, tenant, ` AND `).filter(f)
 	return st.add(` ORDER BY i.created_at DESC, i.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
 }
 
-// searchIssues adds the condition that the issue i answers to what was typed, or
-// has it as its key: as searchTasks, in one project or, without one, in the whole
-// tenant.
-func (s *statement) searchIssues(of op.UUID, tenant string, project op.UUID, typed string) {
-	query := termsOf(of).query(typed)
+// searchIssues adds the condition that the issue i matches the search text, or has it
+// as its key. It searches one project, or the whole tenant if project is empty.
+// searchTasks does the same for tasks.
+func (s *statement) searchIssues(tenantID op.UUID, tenant string, project op.UUID, search string) {
+	query := newTerms(tenantID).query(search)
 	if query == "" {
-		s.add(` AND i.title ILIKE `, s.arg(containsPattern(typed)))
+		s.add(` AND i.title ILIKE `, s.arg(containsPattern(search)))
 		return
 	}
 	s.add(` AND i.id IN (SELECT hit FROM projects.search_issues(`, tenant, `, `, s.arg(optional(project)), `, `, s.arg(query), `::text::tsquery) hit`)
-	if ref, ok := parseTaskKey(typed); ok {
+	if ref, ok := parseTaskKey(search); ok {
 		s.add(` UNION ALL
 SELECT k.id FROM projects.issues k
 WHERE k.tenant_id = `, tenant, ` AND k.prefix = `, s.arg(ref.prefix), ` AND k.number = `, s.arg(ref.number))
@@ -84,25 +83,26 @@ WHERE k.tenant_id = `, tenant, ` AND k.prefix = `, s.arg(ref.prefix), ` AND k.nu
 	s.add(`)`)
 }
 
-// projectOf joins the project p that a row belongs to, behind a fence: the rows
-// are walked in the list's order and each looks up its project. In a plain join
-// the planner, who does not know how large a tenant is, goes from the projects to
-// all of their rows and sorts them.
-func (s *statement) projectOf(alias, tenant string) *statement {
+// joinProject joins the project p of each row with a lateral subquery. OFFSET 0 keeps
+// the planner from changing the join order: it would otherwise start from the
+// projects, read all of their rows and sort them, because it does not know the size of
+// a tenant.
+func (s *statement) joinProject(alias, tenant string) *statement {
 	return s.add(`
 CROSS JOIN LATERAL (SELECT p.organisation_id, p.classification FROM projects.projects p
                     WHERE p.tenant_id = `, tenant, ` AND p.id = `, alias, `.project_id OFFSET 0) p`)
 }
 
-// instant is where a page by time begins: behind the record that was made then and
-// has this id.
-type instant struct {
+// timeCursor is the position of the last record of the previous page: its creation
+// time and id.
+type timeCursor struct {
 	at time.Time
 	id op.UUID
 }
 
-// parseInstant reads a cursor of a moment and an id; nil is the start.
-func parseInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
+// parseTimeCursor reads a cursor of a time and an id. It returns nil for an empty
+// cursor.
+func parseTimeCursor(cursor, operation string, tenant op.UUID) (*timeCursor, error) {
 	keys, err := op.ReadCursor(cursor, operation, tenant, 2)
 	if err != nil || keys == nil {
 		return nil, err
@@ -115,11 +115,12 @@ func parseInstant(cursor, operation string, tenant op.UUID) (*instant, error) {
 	if err != nil {
 		return nil, op.WrongCursor().WithCause(err)
 	}
-	return &instant{at, id}, nil
+	return &timeCursor{at, id}, nil
 }
 
-// decideInProject asks whether the caller has the permission in a project at all.
-func decideInProject(ctx context.Context, c *executor.Call, permission string, id op.UUID) error {
+// requireProjectPermission returns an error unless the caller has the permission in
+// the project.
+func requireProjectPermission(ctx context.Context, c *executor.Call, permission string, id op.UUID) error {
 	project, err := loadProject(ctx, c, loadProjectSQL, id)
 	if err != nil {
 		return err

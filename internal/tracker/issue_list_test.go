@@ -12,15 +12,15 @@ import (
 	"parapet/internal/op"
 )
 
-func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
+func TestListIssues_FiltersSearchesAndPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini", fields{"issuePrefix": "GEM"})
-	member := w.person(person{roles: []string{"Member"}})
-	w.issue(p, "Leak in the tank", fields{"severity": "CRITICAL"})
-	w.issue(p, "100% load", fields{"description": "Hay with a needle in it"})
-	w.issue(other, "Smoke", fields{"severity": "LOW"})
-	w.issue(p, "Noise")
+	p, other := w.createProject("Apollo"), w.createProject("Gemini", fields{"issuePrefix": "GEM"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	w.createIssue(p, "Leak in the tank", fields{"severity": "CRITICAL"})
+	w.createIssue(p, "100% load", fields{"description": "Hay with a needle in it"})
+	w.createIssue(other, "Smoke", fields{"severity": "LOW"})
+	w.createIssue(p, "Noise")
 	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": "ISS-2", "assignee": member.id})
 	do[contract.Issue](w, w.manager, "resolve-issue", fields{"issue": "ISS-3", "resolution": "FIXED"})
 	for _, c := range []struct {
@@ -53,10 +53,10 @@ func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
 		}
 	}
-	// A search finds what may be read, as it reads now.
-	hush := w.issue(w.project("Secret", fields{"classification": "SECRET"}), "Smoke signals")
-	stranger := w.person(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"})
-	for who, want := range map[*person]string{w.manager: hush.Key + " GEM-1", member: "GEM-1", stranger: ""} {
+	// Searches return only readable issues.
+	secret := w.createIssue(w.createProject("Secret", fields{"classification": "SECRET"}), "Smoke signals")
+	stranger := w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"})
+	for who, want := range map[*person]string{w.manager: secret.Key + " GEM-1", member: "GEM-1", stranger: ""} {
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{"search": "smoke"})); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -64,79 +64,78 @@ func TestIssuesAreListedFilteredAndSearched(t *testing.T) {
 	do[contract.Issue](w, w.manager, "update-issue", fields{"issue": "GEM-1", "title": "Fire"})
 	for search, want := range map[string]string{"smoke": "", "fire": "GEM-1"} {
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"search": search})); got != want {
-			t.Errorf("%s finds %q, want %q", search, got, want)
+			t.Errorf("search %s: got %q, want %q", search, got, want)
 		}
 	}
-	// Pages are full, in order, without doubles, though the moments are the same.
-	w.at(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
+	// Pages are full, ordered and without duplicates, also for issues with equal timestamps.
+	w.setTime(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC))
 	for i := range 7 {
-		w.issue(p, fmt.Sprint("Same ", i))
+		w.createIssue(p, fmt.Sprint("Same ", i))
 	}
-	whole := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{}))
+	all := issueKeys(do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{}))
 	for _, limit := range []int{1, 3, 4, 11} {
 		var got []string
 		cursor := ""
 		for {
-			ask := fields{"limit": limit}
+			in := fields{"limit": limit}
 			if cursor != "" {
-				ask["cursor"] = cursor
+				in["cursor"] = cursor
 			}
-			page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", ask)
+			page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", in)
 			got = append(got, strings.Fields(issueKeys(page))...)
 			if cursor = page.NextCursor; cursor == "" {
 				break
 			}
 			if len(page.Items) != limit {
-				t.Errorf("a page of %d that is not the last, want %d", len(page.Items), limit)
+				t.Errorf("got a page of %d items before the last page, want %d", len(page.Items), limit)
 			}
 		}
-		if strings.Join(got, " ") != whole {
-			t.Errorf("by %d: %v, want %s", limit, got, whole)
+		if strings.Join(got, " ") != all {
+			t.Errorf("limit %d: got %v, want %s", limit, got, all)
 		}
 	}
-	// A cursor belongs to its list and its tenant.
+	// A cursor of another list or another tenant is rejected.
 	page := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"limit": 1})
-	w.refused(fault.CodeValidation, stranger, "list-issues", fields{"cursor": page.NextCursor})
-	w.refused(fault.CodeValidation, member, "list-projects", fields{"cursor": page.NextCursor})
+	w.wantError(fault.CodeValidation, stranger, "list-issues", fields{"cursor": page.NextCursor})
+	w.wantError(fault.CodeValidation, member, "list-projects", fields{"cursor": page.NextCursor})
 	if got := do[op.Page[contract.IssueSummary]](w, stranger, "list-issues", fields{}); len(got.Items) != 0 {
-		t.Errorf("a stranger lists %s", issueKeys(got))
+		t.Errorf("caller of another tenant: got %s, want nothing", issueKeys(got))
 	}
 }
 
-// The list and the single read cannot disagree.
-func TestAListOfIssuesHoldsWhatItsReaderMayRead(t *testing.T) {
+func TestListIssues_AgreesWithGetIssue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tiers := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 	var projects []*contract.Project
 	var names []string
 	for i, tier := range tiers {
-		p := w.project("P"+tier, fields{"classification": tier, "organisationId": []op.UUID{w.orgA, w.orgB}[i%2]})
-		projects, names = append(projects, p), append(names, w.issue(p, tier).Key)
+		p := w.createProject("P"+tier, fields{"classification": tier, "organisationId": []op.UUID{w.orgA, w.orgB}[i%2]})
+		projects, names = append(projects, p), append(names, w.createIssue(p, tier).Key)
 	}
 	slices.Reverse(names)
-	readers := []*person{w.manager, w.person(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"}),
-		w.person(person{roles: []string{"Member"}, projects: []op.UUID{projects[0].ID, projects[1].ID}, clearance: "SECRET"}),
-		w.person(person{roles: []string{"Member"}, clearance: "SECRET", caveats: []string{"project:" + string(projects[2].ID)}})}
+	readers := []*person{w.manager, w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex, clearance: "SECRET"}),
+		w.addPerson(person{roles: []string{"Member"}, projects: []op.UUID{projects[0].ID, projects[1].ID}, clearance: "SECRET"}),
+		w.addPerson(person{roles: []string{"Member"}, clearance: "SECRET", caveats: []string{"project:" + string(projects[2].ID)}})}
 	for _, tier := range tiers {
-		readers = append(readers, w.person(person{roles: []string{"Auditor"}, clearance: tier}))
+		readers = append(readers, w.addPerson(person{roles: []string{"Auditor"}, clearance: tier}))
 	}
 	for i, who := range readers {
 		var want []string
 		for _, name := range names {
-			if _, err := w.try(who, "get-issue", fields{"issue": name}); err == nil {
+			if _, err := w.call(who, "get-issue", fields{"issue": name}); err == nil {
 				want = append(want, name)
 			}
 		}
 		if got := issueKeys(do[op.Page[contract.IssueSummary]](w, who, "list-issues", fields{})); got != strings.Join(want, " ") {
-			t.Errorf("reader %d lists %q, single reads give %q", i, got, want)
+			t.Errorf("reader %d: list-issues returned %q, get-issue allows %q", i, got, want)
 		}
 	}
 	if got := len(strings.Fields(issueKeys(do[op.Page[contract.IssueSummary]](w, readers[2], "list-issues", fields{})))); got != 2 {
-		t.Errorf("a member of two projects lists %d issues", got)
+		t.Errorf("member of two projects: got %d issues, want 2", got)
 	}
-	guest := w.person(person{roles: []string{"Guest Customer"}})
-	if f := w.refused(fault.CodeForbidden, guest, "list-issues", fields{}); f.Permission != "issues.read" {
-		t.Errorf("the refusal names %q", f.Permission)
+	guest := w.addPerson(person{roles: []string{"Guest Customer"}})
+	if f := w.wantError(fault.CodeForbidden, guest, "list-issues", fields{}); f.Permission != "issues.read" {
+		t.Errorf("got permission %q", f.Permission)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"parapet/internal/op"
 )
 
-// unplanned fills the tables with issues, comments and time entries of the crowd's
-// tenants; acme's project has more of each than any other.
+// addIssuesAndTimeEntries adds issues, comments and time entries to the projects of every
+// tenant: own issues to acme's project p and each issues to every other project.
 //
 //nolint:dupword // SQL
-func (w *world) unplanned(p *contract.Project, each, own int) {
+func (w *world) addIssuesAndTimeEntries(p *contract.Project, each, own int) {
 	w.t.Helper()
 	w.exec(`
 INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, description, severity, status, assignee_id,
@@ -39,33 +39,33 @@ FROM projects.tasks t`)
 	w.exec(`ANALYZE`)
 }
 
-func TestIssuesCommentsAndTimeWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	task := w.task(p, "Land")
-	issue := w.issue(p, "Leak")
+	p := w.createProject("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	task := w.createTask(p, "Land")
+	issue := w.createIssue(p, "Leak")
 	do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
-	w.crowd(p, 100, 10, 500)
-	w.unplanned(p, 5, 1500)
-	e := &ear{}
-	w.listening(e)
-	last := func(part string) heard {
-		for i := len(e.heard) - 1; i > 0; i-- {
-			if strings.Contains(e.heard[i].sql, part) {
-				return e.heard[i]
+	w.addManyTenants(p, 100, 10, 500)
+	w.addIssuesAndTimeEntries(p, 5, 1500)
+	e := &queryRecorder{}
+	w.recordQueries(e)
+	last := func(part string) recordedQuery {
+		for i := len(e.queries) - 1; i > 0; i-- {
+			if strings.Contains(e.queries[i].sql, part) {
+				return e.queries[i]
 			}
 		}
-		t.Fatalf("no statement holds %s", part)
-		return heard{}
+		t.Fatalf("no recorded statement contains %s", part)
+		return recordedQuery{}
 	}
 
 	do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
-	e.trips = 0
+	e.roundTrips = 0
 	first := do[op.Page[contract.IssueSummary]](w, w.manager, "list-issues", fields{})
-	if len(first.Items) != 50 || e.trips != 1 {
-		t.Errorf("a page of %d issues took %d round trips", len(first.Items), e.trips)
+	if len(first.Items) != 50 || e.roundTrips != 1 {
+		t.Errorf("got %d issues in %d round trips, want 50 in 1", len(first.Items), e.roundTrips)
 	}
 	for _, c := range []struct {
 		in    fields
@@ -87,10 +87,10 @@ func TestIssuesCommentsAndTimeWalkAnIndexHoweverManyTenantsThereAre(t *testing.T
 			do[op.Page[contract.IssueSummary]](w, who, "list-issues", c.in)
 			h := last("projects.issues i")
 			w.wantIndexed(fmt.Sprint("list-issues ", c.in), h)
-			// What is left behind a cursor may be few enough to be sorted.
+			// The planner may sort the rows after a cursor, if they are few.
 			sorted := c.index != "" && c.in["cursor"] == nil
-			if plan := w.plan(h, true); !strings.Contains(plan, c.index) || sorted && strings.Contains(plan, "Sort") {
-				t.Errorf("list-issues %v does not walk %s:\n%s", c.in, c.index, plan)
+			if plan := w.explain(h, true); !strings.Contains(plan, c.index) || sorted && strings.Contains(plan, "Sort") {
+				t.Errorf("list-issues %v does not scan the index %s:\n%s", c.in, c.index, plan)
 			}
 		}
 	}
@@ -102,8 +102,8 @@ func TestIssuesCommentsAndTimeWalkAnIndexHoweverManyTenantsThereAre(t *testing.T
 		do[op.Page[contract.Comment]](w, member, "list-comments", c.in)
 		h := last("projects.comments m")
 		w.wantIndexed(fmt.Sprint("list-comments ", c.in), h)
-		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
-			t.Errorf("list-comments %v does not walk %s:\n%s", c.in, c.index, plan)
+		if plan := w.explain(h, true); !strings.Contains(plan, c.index) {
+			t.Errorf("list-comments %v does not scan the index %s:\n%s", c.in, c.index, plan)
 		}
 	}
 	entries := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
@@ -122,17 +122,17 @@ func TestIssuesCommentsAndTimeWalkAnIndexHoweverManyTenantsThereAre(t *testing.T
 		do[contract.TimeEntryPage](w, w.manager, "list-time-entries", c.in)
 		h := last("projects.time_entries e")
 		w.wantIndexed(fmt.Sprint("list-time-entries ", c.in), h)
-		if plan := w.plan(h, true); !strings.Contains(plan, c.index) {
-			t.Errorf("list-time-entries %v does not walk %s:\n%s", c.in, c.index, plan)
+		if plan := w.explain(h, true); !strings.Contains(plan, c.index) {
+			t.Errorf("list-time-entries %v does not scan the index %s:\n%s", c.in, c.index, plan)
 		}
 	}
 	do[contract.TimeEntryPage](w, member, "list-time-entries", fields{"userId": member.id})
-	w.wantIndexed("list-time-entries of one's own", last("projects.time_entries e"))
+	w.wantIndexed("list-time-entries, own entries", last("projects.time_entries e"))
 
 	for name, in := range map[string]fields{
 		"get-issue": {"issue": issue.Key}, "update-issue": {"issue": issue.ID, "title": "x"},
 	} {
-		if _, err := w.try(w.manager, name, in); err != nil {
+		if _, err := w.call(w.manager, name, in); err != nil {
 			t.Fatal(err)
 		}
 		w.wantIndexed(name, last("projects.issues i"))

@@ -8,77 +8,76 @@ import (
 	"parapet/internal/op"
 )
 
-// The deadlines of the SLA by severity, in hours from the creation.
-func TestDeadlinesFollowFromTheSeverityAndTheCreation(t *testing.T) {
+func TestIssueSLA_DeadlinesFollowSeverityAndCreationTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	created := time.Date(2027, 3, 1, 9, 30, 0, 123456000, time.UTC)
 	for severity, hours := range map[string][2]int{"CRITICAL": {1, 8}, "HIGH": {4, 24}, "MEDIUM": {8, 72}, "LOW": {24, 168}} {
-		w.at(created)
-		issue := w.issue(p, severity, fields{"severity": severity})
+		w.setTime(created)
+		issue := w.createIssue(p, severity, fields{"severity": severity})
 		want := func(note string, i *contract.Issue) {
 			respond, resolve := created.Add(time.Duration(hours[0])*time.Hour), created.Add(time.Duration(hours[1])*time.Hour)
 			if !i.CreatedAt.Equal(created) || !i.FirstResponseDueAt.Equal(respond) || !i.ResolutionDueAt.Equal(resolve) {
-				t.Errorf("%s %s: created %s, due %s and %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt)
+				t.Errorf("%s %s: got created %s, response due %s, resolution due %s", severity, note, i.CreatedAt, i.FirstResponseDueAt, i.ResolutionDueAt)
 			}
 		}
 		want("created", issue)
-		// However late it becomes this severity: the clock runs from the creation.
+		// After an escalation the deadlines are still counted from the creation.
 		for _, other := range []string{"LOW", "CRITICAL", "MEDIUM", "HIGH"} {
 			if other == severity {
 				continue
 			}
-			w.at(created.Add(30 * time.Hour))
+			w.setTime(created.Add(30 * time.Hour))
 			do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": other})
 			back := do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
 			if back.Severity != severity {
-				t.Errorf("it is %s", back.Severity)
+				t.Errorf("got severity %s", back.Severity)
 			}
 			want("escalated from "+other, back)
 		}
 		want("read", do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}))
-		w.wantTrail(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
+		w.wantAuditAndEvents(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
 		do[contract.Issue](w, w.manager, "escalate-issue", fields{"issue": issue.Key, "severity": severity})
-		w.wantTrail(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
+		w.wantAuditAndEvents(6, "issue.escalated", contract.EventIssueEscalated, issue.ID)
 	}
 }
 
-func TestPastDeadlinesShow(t *testing.T) {
+func TestIssueSLA_OverdueFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
 	issue := func() *contract.Issue {
-		w.at(created)
-		return w.issue(p, "Leak", fields{"severity": "CRITICAL"})
+		w.setTime(created)
+		return w.createIssue(p, "Leak", fields{"severity": "CRITICAL"})
 	}
 	want := func(note string, i *contract.Issue, response, resolution bool) {
 		t.Helper()
-		for _, at := range []*contract.Issue{i, do[contract.Issue](w, member, "get-issue", fields{"issue": i.Key})} {
-			if at.FirstResponseOverdue != response || at.ResolutionOverdue != resolution {
-				t.Errorf("%s: the response is overdue: %v, the resolution %v", note, at.FirstResponseOverdue, at.ResolutionOverdue)
+		for _, got := range []*contract.Issue{i, do[contract.Issue](w, member, "get-issue", fields{"issue": i.Key})} {
+			if got.FirstResponseOverdue != response || got.ResolutionOverdue != resolution {
+				t.Errorf("%s: got response overdue %v, resolution overdue %v", note, got.FirstResponseOverdue, got.ResolutionOverdue)
 			}
 		}
 		list := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"projectId": p.ID, "limit": 200})
 		for _, item := range list.Items {
 			if item.ID == i.ID && (item.FirstResponseOverdue != response || item.ResolutionOverdue != resolution) {
-				t.Errorf("%s: the list says otherwise", note)
+				t.Errorf("%s: list-issues returned other overdue flags", note)
 			}
 		}
 	}
-	quiet := issue()
-	want("new", quiet, false, false)
+	unanswered := issue()
+	want("new", unanswered, false, false)
 	for _, c := range []struct {
 		after                time.Duration
 		response, resolution bool
 	}{{time.Hour, false, false}, {time.Hour + time.Microsecond, true, false}, {8 * time.Hour, true, false}, {8*time.Hour + time.Microsecond, true, true}} {
-		w.at(created.Add(c.after))
-		want(c.after.String(), do[contract.Issue](w, member, "get-issue", fields{"issue": quiet.Key}), c.response, c.resolution)
+		w.setTime(created.Add(c.after))
+		want(c.after.String(), do[contract.Issue](w, member, "get-issue", fields{"issue": unanswered.Key}), c.response, c.resolution)
 	}
 
-	// What was in time stays in time, and what was late stays late.
+	// The flags of resolved issues do not change later.
 	for _, c := range []struct {
 		note                     string
 		respondAfter, closeAfter time.Duration
@@ -89,68 +88,67 @@ func TestPastDeadlinesShow(t *testing.T) {
 		{"late to resolve", 30 * time.Minute, 9 * time.Hour, false, true},
 	} {
 		i := issue()
-		w.at(created.Add(c.respondAfter))
+		w.setTime(created.Add(c.respondAfter))
 		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "IN_PROGRESS"})
 		if i.FirstRespondedAt == nil || !i.FirstRespondedAt.Equal(created.Add(c.respondAfter)) {
 			t.Errorf("%s: responded at %v", c.note, i.FirstRespondedAt)
 		}
-		w.at(created.Add(c.closeAfter))
+		w.setTime(created.Add(c.closeAfter))
 		i = do[contract.Issue](w, member, "resolve-issue", fields{"issue": i.Key, "resolution": "FIXED"})
 		if i.ResolvedAt == nil || !i.ResolvedAt.Equal(created.Add(c.closeAfter)) {
 			t.Errorf("%s: resolved at %v", c.note, i.ResolvedAt)
 		}
-		w.at(created.Add(1000 * time.Hour))
+		w.setTime(created.Add(1000 * time.Hour))
 		want(c.note, i, c.response, c.resolution)
-		// Reopened, its clock runs on.
+		// The resolution of a reopened issue is overdue again.
 		i = do[contract.Issue](w, member, "transition-issue", fields{"issue": i.Key, "to": "REOPENED"})
 		want(c.note+", reopened", i, c.response, true)
 	}
-	// What its creator closed alone needs no response any more.
+	// An issue that its creator closed needs no response.
 	i := issue()
-	w.at(created.Add(time.Minute))
+	w.setTime(created.Add(time.Minute))
 	i = do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": i.Key, "to": "CLOSED"})
-	w.at(created.Add(1000 * time.Hour))
+	w.setTime(created.Add(1000 * time.Hour))
 	want("closed by its creator", i, false, false)
 }
 
-// The first response is that of another than the creator, and only the first.
-func TestTheFirstResponseIsAnothers(t *testing.T) {
+func TestIssueSLA_FirstResponseIsNotFromCreator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	created := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
 	for name, in := range map[string]fields{
 		"assign-issue": {"assignee": member.id}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"},
 	} {
-		w.at(created)
-		issue := w.issue(p, "Leak")
-		ask := merge(fields{"issue": issue.Key}, in)
-		if own := do[contract.Issue](w, w.manager, name, ask); own.FirstRespondedAt != nil {
-			t.Errorf("%s by the creator is a response", name)
+		w.setTime(created)
+		issue := w.createIssue(p, "Leak")
+		request := merge(fields{"issue": issue.Key}, in)
+		if got := do[contract.Issue](w, w.manager, name, request); got.FirstRespondedAt != nil {
+			t.Errorf("%s by the creator counts as a response", name)
 		}
 		do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"})
 		do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": ""})
-		w.at(created.Add(time.Hour))
+		w.setTime(created.Add(time.Hour))
 		for other, in := range map[string]fields{"escalate-issue": {"severity": "LOW"}, "update-issue": {"title": "x"}} {
 			if got := do[contract.Issue](w, member, other, merge(fields{"issue": issue.Key}, in)); got.FirstRespondedAt != nil {
-				t.Errorf("%s is a response", other)
+				t.Errorf("%s counts as a response", other)
 			}
 		}
-		// What changes nothing is none.
+		// A request that changes nothing is not a response.
 		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": ""}); got.FirstRespondedAt != nil {
-			t.Error("assigning an issue to whom it belongs is a response")
+			t.Error("an unchanged assignment counts as a response")
 		}
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "REOPENED"}); got.FirstRespondedAt != nil {
-			t.Error("a move to where an issue stands is a response")
+			t.Error("an unchanged status counts as a response")
 		}
-		w.at(created.Add(2 * time.Hour))
-		if got := do[contract.Issue](w, member, name, ask); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
-			t.Errorf("%s by another gives %v", name, got.FirstRespondedAt)
+		w.setTime(created.Add(2 * time.Hour))
+		if got := do[contract.Issue](w, member, name, request); got.FirstRespondedAt == nil || !got.FirstRespondedAt.Equal(created.Add(2*time.Hour)) {
+			t.Errorf("%s by another user: got first response at %v", name, got.FirstRespondedAt)
 		}
-		w.at(created.Add(3 * time.Hour))
+		w.setTime(created.Add(3 * time.Hour))
 		if got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": "OPEN"}); !got.FirstRespondedAt.Equal(created.Add(2 * time.Hour)) {
-			t.Errorf("a second response moves the first to %v", got.FirstRespondedAt)
+			t.Errorf("after a second response: got first response at %v", got.FirstRespondedAt)
 		}
 	}
 }

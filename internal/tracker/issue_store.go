@@ -12,15 +12,15 @@ import (
 	"parapet/internal/postgres"
 )
 
-// issueType says where the aliases i (issue) and p (its project) keep what the
-// policies ask of an issue.
+// issueType maps policy attributes to the columns of the aliases i (issue) and p (its
+// project).
 var issueType = authz.NewRecordType("issue", authz.Attributes[issueRow]{
 	Tenant:         authz.TenantColumn[issueRow]("i.tenant_id"),
 	ID:             authz.NewAttribute("i.id", func(r *issueRow) string { return string(r.ID) }),
 	Project:        authz.NewAttribute("i.project_id", func(r *issueRow) string { return string(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *issueRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *issueRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("i.created_by", func(r *issueRow) string { return string(r.CreatedBy) }),
-	Owner:          authz.NewAttribute("i.assignee_id", func(r *issueRow) string { return text(r.AssigneeID) }),
+	Owner:          authz.NewAttribute("i.assignee_id", func(r *issueRow) string { return idText(r.AssigneeID) }),
 	Classification: authz.NewAttribute("p.classification", func(r *issueRow) string { return r.Classification }),
 })
 
@@ -29,11 +29,11 @@ var issueColumns = issueType.Columns()
 func issueConstraints() postgres.Constraints {
 	return postgres.Constraints{
 		"issues_of_project":    fault.NotFound("project"),
-		"issues_promoted_task": fault.Conflict("The task was deleted meanwhile. Try again."),
+		"issues_promoted_task": fault.Conflict("The task was deleted concurrently. Try again."),
 	}
 }
 
-// issueSummaryRow is an issue as a list reads it.
+// issueSummaryRow holds the columns of an issue that a list returns.
 type issueSummaryRow struct {
 	ID                 op.UUID
 	ProjectID          op.UUID
@@ -55,8 +55,8 @@ type issueSummaryRow struct {
 	UpdatedAt          time.Time
 }
 
-// issueRow is an issue in full, with what its project and the task that it was
-// promoted to add to it.
+// issueRow is an issue with all of its columns, and the needed columns of its project
+// and of the task that it was promoted to.
 type issueRow struct {
 	issueSummaryRow
 	Description    string
@@ -79,11 +79,11 @@ LEFT JOIN projects.tasks t ON t.tenant_id = @tenant AND t.project_id = i.project
 WHERE i.tenant_id = @tenant`
 
 const (
-	issueByIDSQL  = issueSelect + ` AND i.id = @id`
-	issueByKeySQL = issueSelect + ` AND i.prefix = @prefix AND i.number = @number`
-	lockIssue     = ` FOR UPDATE OF i`
-	// The project is held before the issue, as before a task: see keepProjectSQL.
-	// Whose an issue is never changes.
+	issueByIDSQL    = issueSelect + ` AND i.id = @id`
+	issueByKeySQL   = issueSelect + ` AND i.prefix = @prefix AND i.number = @number`
+	lockIssueClause = ` FOR UPDATE OF i`
+	// The project is locked before the issue, as for tasks; see loadProjectKeyShareSQL.
+	// The project of an issue never changes.
 	lockProjectOfIssueSQL = `
 SELECT 1 FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = (SELECT i.project_id FROM projects.issues i WHERE i.tenant_id = @tenant AND i.id = @id)
@@ -95,22 +95,23 @@ WHERE p.tenant_id = @tenant AND p.id = (SELECT i.project_id FROM projects.issues
 FOR KEY SHARE`
 )
 
-// loadIssue reads an issue of the tenant, for a change when lock is set.
+// loadIssue reads an issue by key or id. If lock is set, it locks the project and the
+// issue for a change.
 func loadIssue(ctx context.Context, c *executor.Call, name string, lock bool) (issueRow, error) {
 	ref, err := parseIssueRef(name)
 	if err != nil {
 		return issueRow{}, err
 	}
-	sql, hold, args := issueByIDSQL, lockProjectOfIssueSQL, postgres.Args{"tenant": c.Tenant}
+	sql, lockSQL, args := issueByIDSQL, lockProjectOfIssueSQL, postgres.Args{"tenant": c.Tenant}
 	if ref.id != "" {
 		args["id"] = ref.id
 	} else {
-		sql, hold = issueByKeySQL, lockProjectOfIssueKeySQL
+		sql, lockSQL = issueByKeySQL, lockProjectOfIssueKeySQL
 		args["prefix"], args["number"] = ref.prefix, ref.number
 	}
 	var row issueRow
 	if lock {
-		row, err = lockAndRead[issueRow](ctx, c, query{hold, args}, query{sql + lockIssue, args})
+		row, err = lockAndRead[issueRow](ctx, c, query{lockSQL, args}, query{sql + lockIssueClause, args})
 	} else {
 		row, err = postgres.One[issueRow](ctx, c.DB, sql, args)
 	}
@@ -120,15 +121,16 @@ func loadIssue(ctx context.Context, c *executor.Call, name string, lock bool) (i
 	return row, err
 }
 
-// resource is the issue as the policies know it.
+// resource converts the issue to policy input.
 func (r *issueRow) resource(tenant op.UUID) authz.Resource {
 	return issueType.Resource(string(tenant), r)
 }
 
 func (r *issueSummaryRow) key() string { return taskKey(r.Prefix, r.Number) }
 
-// summary is the public form of a list, as of now.
-func (r *issueSummaryRow) summary(now time.Time) contract.IssueSummary {
+// toSummary returns the API object of a list. now is used to compute the overdue
+// flags.
+func (r *issueSummaryRow) toSummary(now time.Time) contract.IssueSummary {
 	s := contract.IssueSummary{
 		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Severity: r.Severity, Status: r.Status,
 		Resolution: value(r.Resolution), Assignee: value(r.AssigneeID), DueDate: value(r.DueDate),
@@ -136,32 +138,32 @@ func (r *issueSummaryRow) summary(now time.Time) contract.IssueSummary {
 		ResolutionDueAt: r.ResolutionDueAt.UTC(), ResolvedAt: inUTC(r.ResolvedAt), PromotedTaskID: value(r.PromotedTaskID),
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
-	ended := now
+	resolvedAt := now
 	if r.ResolvedAt != nil {
-		ended = *r.ResolvedAt
+		resolvedAt = *r.ResolvedAt
 	}
-	answered := ended
+	// An issue that its creator resolved needs no response after the resolution.
+	respondedAt := resolvedAt
 	if r.FirstRespondedAt != nil {
-		answered = *r.FirstRespondedAt
+		respondedAt = *r.FirstRespondedAt
 	}
-	s.ResolutionOverdue = ended.After(r.ResolutionDueAt)
-	// What its creator resolved alone waits for no response any more.
-	s.FirstResponseOverdue = answered.After(r.FirstResponseDueAt)
+	s.ResolutionOverdue = resolvedAt.After(r.ResolutionDueAt)
+	s.FirstResponseOverdue = respondedAt.After(r.FirstResponseDueAt)
 	return s
 }
 
-// issue is the public form, as of now.
-func (r *issueRow) issue(now time.Time) *contract.Issue {
-	i := &contract.Issue{IssueSummary: r.summary(now), Description: r.Description}
+// toIssue returns the API object. now is used to compute the overdue flags.
+func (r *issueRow) toIssue(now time.Time) *contract.Issue {
+	i := &contract.Issue{IssueSummary: r.toSummary(now), Description: r.Description}
 	if r.TaskNumber != nil {
 		i.PromotedTaskKey = taskKey(r.TaskPrefix, *r.TaskNumber)
 	}
 	return i
 }
 
-// A number is taken and the issue written in one statement; the counter's row is
-// held until the commit, so that the next creator under the prefix gets the next
-// number, and gives it back when the creation fails.
+// Increments the counter of the prefix and inserts the issue with that number. The
+// counter's row stays locked until the commit. If the creation fails, the number is
+// used again.
 const insertIssueSQL = `
 WITH taken AS (
     INSERT INTO projects.issue_counters AS n (tenant_id, prefix, last_number) VALUES (@tenant, @prefix, 1)
@@ -175,7 +177,8 @@ SELECT @tenant, @id, @project, @prefix, taken.last_number, @title, @description,
 FROM taken
 RETURNING number`
 
-// insertIssueRow writes the issue under the next number of its prefix.
+// insertIssueRow inserts the issue with the next number of its prefix and sets
+// r.Number.
 func insertIssueRow(ctx context.Context, c *executor.Call, r *issueRow) error {
 	err := c.DB.QueryRow(ctx, insertIssueSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "project": r.ProjectID, "prefix": r.Prefix, "title": r.Title, "description": r.Description,
@@ -203,8 +206,8 @@ func updateIssueRow(ctx context.Context, c *executor.Call, r *issueRow) error {
 
 const deleteIssueSQL = `DELETE FROM projects.issues i WHERE i.tenant_id = @tenant AND i.id = @id`
 
-// recordIssue adds the audit entry and the event of a change. Codes and ids go
-// into the entry; texts that people wrote do not.
+// recordIssue adds the audit entry and the event of a change. The audit entry contains
+// codes and ids, but no user-generated text.
 func recordIssue(c *executor.Call, r *issueRow, action, event string, changed []string, more map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
@@ -216,5 +219,5 @@ func recordIssue(c *executor.Call, r *issueRow, action, event string, changed []
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "issue", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "issue", AggregateID: r.ID, Payload: r.issue(c.Now), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "issue", AggregateID: r.ID, Payload: r.toIssue(c.Now), Changed: changed})
 }

@@ -11,7 +11,7 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) issue(p *contract.Project, title string, more ...fields) *contract.Issue {
+func (w *world) createIssue(p *contract.Project, title string, more ...fields) *contract.Issue {
 	w.t.Helper()
 	return do[contract.Issue](w, w.manager, "create-issue", merge(fields{"projectId": p.ID, "title": title}, more...))
 }
@@ -24,12 +24,12 @@ func issueKeys(page *op.Page[contract.IssueSummary]) string {
 	return strings.Join(names, " ")
 }
 
-func TestAnIssueIsCreatedReadAndChanged(t *testing.T) {
+func TestIssue_CreateGetUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
-	issue := w.issue(p, " Leak ", fields{"description": "Drips.", "severity": "HIGH", "dueDate": "2027-03-01"})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
+	issue := w.createIssue(p, " Leak ", fields{"description": "Drips.", "severity": "HIGH", "dueDate": "2027-03-01"})
 	switch {
 	case issue.Key != "ISS-1" || issue.Title != "Leak" || issue.Description != "Drips." || issue.ProjectID != p.ID || issue.CreatedBy != w.manager.id:
 		t.Errorf("got %+v", issue)
@@ -38,40 +38,40 @@ func TestAnIssueIsCreatedReadAndChanged(t *testing.T) {
 	case issue.FirstRespondedAt != nil || issue.ResolvedAt != nil || issue.PromotedTaskID != "" || issue.PromotedTaskKey != "":
 		t.Errorf("got %+v", issue)
 	}
-	w.wantTrail(1, "issue.created", contract.EventIssueCreated, issue.ID)
-	if plain := w.issue(p, "Plain"); plain.Severity != "MEDIUM" {
-		t.Errorf("without a severity it is %s", plain.Severity)
+	w.wantAuditAndEvents(1, "issue.created", contract.EventIssueCreated, issue.ID)
+	if plain := w.createIssue(p, "Plain"); plain.Severity != "MEDIUM" {
+		t.Errorf("default severity: got %s, want MEDIUM", plain.Severity)
 	}
 	for _, name := range []string{"ISS-1", "iss-1", string(issue.ID), strings.ToUpper(string(issue.ID))} {
 		if got := do[contract.Issue](w, member, "get-issue", fields{"issue": name}); got.ID != issue.ID || got.Description != "Drips." {
-			t.Errorf("%s is %+v", name, got)
+			t.Errorf("get-issue %s: got %+v", name, got)
 		}
 	}
 	changed := do[contract.Issue](w, member, "update-issue", fields{"issue": "ISS-1", "title": "Wet", "description": nil, "dueDate": nil})
 	if changed.Title != "Wet" || changed.Description != "" || changed.DueDate != "" || changed.Severity != "HIGH" || changed.Status != "OPEN" {
-		t.Errorf("changed, it is %+v", changed)
+		t.Errorf("update-issue: got %+v", changed)
 	}
-	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	w.wantAuditAndEvents(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	do[contract.Issue](w, member, "update-issue", fields{"issue": "ISS-1", "title": "Wet"})
-	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	w.wantAuditAndEvents(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	do[op.None](w, w.manager, "delete-issue", fields{"issue": "ISS-1"})
-	w.wantTrail(1, "issue.deleted", contract.EventIssueDeleted, issue.ID)
-	w.refused(fault.CodeNotFound, member, "get-issue", fields{"issue": "ISS-1"})
-	w.refused(fault.CodeNotFound, member, "update-issue", fields{"issue": "ISS-1", "title": "x"})
-	// Texts that people wrote are in no audit entry.
+	w.wantAuditAndEvents(1, "issue.deleted", contract.EventIssueDeleted, issue.ID)
+	w.wantError(fault.CodeNotFound, member, "get-issue", fields{"issue": "ISS-1"})
+	w.wantError(fault.CodeNotFound, member, "update-issue", fields{"issue": "ISS-1", "title": "x"})
+	// Audit entries contain no user-generated text.
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text ~ 'Leak|Drips|Wet'`); n != 0 {
-		t.Errorf("%d audit entries hold the text", n)
+		t.Errorf("got %d audit entries with user-generated text, want 0", n)
 	}
 }
 
-func TestAnIssueIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestIssueOperations_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"classification": "INTERNAL"})
-	issue := w.issue(p, "Leak")
-	guest := w.person(person{roles: []string{"Guest Customer"}, clearance: "SECRET"})
-	uncleared := w.person(person{roles: []string{"Member"}})
-	foreigner := w.person(person{roles: []string{"Member"}, tenant: w.globex, clearance: "SECRET"})
+	p := w.createProject("Apollo", fields{"classification": "INTERNAL"})
+	issue := w.createIssue(p, "Leak")
+	guest := w.addPerson(person{roles: []string{"Guest Customer"}, clearance: "SECRET"})
+	uncleared := w.addPerson(person{roles: []string{"Member"}})
+	foreigner := w.addPerson(person{roles: []string{"Member"}, tenant: w.globex, clearance: "SECRET"})
 	for _, c := range []struct {
 		operation, field string
 		in               fields
@@ -116,39 +116,39 @@ func TestAnIssueIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 		{"list-issues", "cursor", fields{"cursor": "x"}},
 		{"list-issues", "order", fields{"order": "asc"}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field || f.Message == "" {
-			t.Errorf("%s %.80s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+		if f := w.wantError(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field || f.Message == "" {
+			t.Errorf("%s %.80s: got an error for field %q, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
 		}
 	}
 	for _, name := range []string{"x", "ISS-", "ISS-0", "ISS-1x", "-1", "ISS-+1", "ISS-99999999999999999999"} {
-		if f := w.refused(fault.CodeValidation, w.manager, "get-issue", fields{"issue": name}); f.Field != "issue" {
-			t.Errorf("%s: the field %q is named", name, f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "get-issue", fields{"issue": name}); f.Field != "issue" {
+			t.Errorf("%s: got an error for field %q", name, f.Field)
 		}
 	}
 	for _, name := range []string{"ISS-2", "XYZ-1", string(w.acme)} {
-		w.refused(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": name})
+		w.wantError(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": name})
 	}
-	w.refused(fault.CodeNotFound, w.manager, "create-issue", fields{"projectId": w.acme, "title": "x"})
-	w.refused(fault.CodeNotFound, w.manager, "list-issues", fields{"projectId": w.acme})
+	w.wantError(fault.CodeNotFound, w.manager, "create-issue", fields{"projectId": w.acme, "title": "x"})
+	w.wantError(fault.CodeNotFound, w.manager, "list-issues", fields{"projectId": w.acme})
 	if again := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}); !again.UpdatedAt.Equal(issue.UpdatedAt) || w.count(`SELECT count(*) FROM projects.issues`) != 1 {
-		t.Error("refused requests left something")
+		t.Error("rejected requests changed the database")
 	}
-	// A refused creation gives its number back.
-	if next := w.issue(p, "Next"); next.Key != "ISS-2" {
-		t.Errorf("the next one is %s", next.Key)
+	// A rejected creation does not use up a number.
+	if next := w.createIssue(p, "Next"); next.Key != "ISS-2" {
+		t.Errorf("key of the next issue: got %s, want ISS-2", next.Key)
 	}
 }
 
-// Every row of the table of an issue's status: from each status to each of the
-// four, and to RESOLVED with each resolution.
-func TestAnIssueMovesFromAnyStatus(t *testing.T) {
+// Tries every transition: from each status to each of the four statuses, and to RESOLVED with
+// each resolution.
+func TestTransitionIssue_FromAnyStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	statuses := []string{"OPEN", "IN_PROGRESS", "CLOSED", "RESOLVED", "REOPENED"}
-	into := func(status string) *contract.Issue {
-		issue := w.issue(p, "From "+status)
+	inStatus := func(status string) *contract.Issue {
+		issue := w.createIssue(p, "From "+status)
 		switch status {
 		case "OPEN":
 			return issue
@@ -158,121 +158,121 @@ func TestAnIssueMovesFromAnyStatus(t *testing.T) {
 			return do[contract.Issue](w, w.manager, "transition-issue", fields{"issue": issue.Key, "to": status})
 		}
 	}
-	over := func(status string) bool { return status == "CLOSED" || status == "RESOLVED" }
+	isFinal := func(status string) bool { return status == "CLOSED" || status == "RESOLVED" }
 	for _, from := range statuses {
 		for _, to := range []string{"OPEN", "IN_PROGRESS", "CLOSED", "REOPENED"} {
-			issue := into(from)
+			issue := inStatus(from)
 			got := do[contract.Issue](w, member, "transition-issue", fields{"issue": issue.Key, "to": to})
 			resolution := ""
-			if over(from) && over(to) {
+			if isFinal(from) && isFinal(to) {
 				resolution = issue.Resolution
 			}
-			if got.Status != to || got.Resolution != resolution || (got.ResolvedAt != nil) != over(to) {
-				t.Errorf("from %s to %s: %s %q %v", from, to, got.Status, got.Resolution, got.ResolvedAt)
+			if got.Status != to || got.Resolution != resolution || (got.ResolvedAt != nil) != isFinal(to) {
+				t.Errorf("from %s to %s: got %s %q %v", from, to, got.Status, got.Resolution, got.ResolvedAt)
 			}
-			if over(from) && over(to) && !got.ResolvedAt.Equal(*issue.ResolvedAt) {
-				t.Errorf("from %s to %s it is resolved anew", from, to)
+			if isFinal(from) && isFinal(to) && !got.ResolvedAt.Equal(*issue.ResolvedAt) {
+				t.Errorf("from %s to %s: the resolution time changed", from, to)
 			}
 			times := 1
 			if to == from {
 				times = 0
 			}
-			if over(from) || from == "OPEN" {
-				w.wantTrail(times+w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.transitioned' AND resource_id = $1 AND actor_id = $2`, string(issue.ID), w.manager.id),
+			if isFinal(from) || from == "OPEN" {
+				w.wantAuditAndEvents(times+w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.transitioned' AND resource_id = $1 AND actor_id = $2`, string(issue.ID), w.manager.id),
 					"issue.transitioned", contract.EventIssueTransitioned, issue.ID)
 			}
 		}
 		for _, resolution := range []string{"FIXED", "WONT_FIX", "DUPLICATE", "DEFERRED"} {
-			issue := into(from)
+			issue := inStatus(from)
 			got := do[contract.Issue](w, member, "resolve-issue", fields{"issue": issue.Key, "resolution": resolution})
 			if got.Status != "RESOLVED" || got.Resolution != resolution || got.ResolvedAt == nil {
-				t.Errorf("from %s as %s: %s %q", from, resolution, got.Status, got.Resolution)
+				t.Errorf("from %s, resolved as %s: got %s %q", from, resolution, got.Status, got.Resolution)
 			}
 			if again := do[contract.Issue](w, member, "get-issue", fields{"issue": issue.Key}); again.Resolution != resolution {
-				t.Errorf("read, it is %+v", again)
+				t.Errorf("get-issue: got %+v", again)
 			}
 		}
 	}
 }
 
-func TestAnIssueIsAssignedAndUnassigned(t *testing.T) {
+func TestAssignIssue_AssignsAndUnassigns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	issue := w.issue(p, "Leak")
-	member := w.person(person{roles: []string{"Member"}})
+	p := w.createProject("Apollo")
+	issue := w.createIssue(p, "Leak")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": strings.ToUpper(string(member.id))})
 	if got.Assignee != member.id || got.Status != "OPEN" {
-		t.Errorf("assigned, it is %+v", got)
+		t.Errorf("assign-issue: got %+v", got)
 	}
 	do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
-	w.wantTrail(1, "issue.assigned", contract.EventIssueAssigned, issue.ID)
-	for _, nobody := range []any{"", nil} {
+	w.wantAuditAndEvents(1, "issue.assigned", contract.EventIssueAssigned, issue.ID)
+	for _, none := range []any{"", nil} {
 		do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
-		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": nobody}); got.Assignee != "" {
-			t.Errorf("%v leaves it with %s", nobody, got.Assignee)
+		if got := do[contract.Issue](w, member, "assign-issue", fields{"issue": issue.Key, "assignee": none}); got.Assignee != "" {
+			t.Errorf("assignee %v: got %s, want no assignee", none, got.Assignee)
 		}
 	}
-	w.wantTrail(4, "issue.assigned", contract.EventIssueAssigned, issue.ID)
+	w.wantAuditAndEvents(4, "issue.assigned", contract.EventIssueAssigned, issue.ID)
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.assigned' AND changes->'assignee'->>'to' = $1`, string(member.id)); n != 2 {
-		t.Errorf("%d entries name the new assignee", n)
+		t.Errorf("got %d audit entries with the new assignee, want 2", n)
 	}
 }
 
-func TestKeysAreTheTenantsByPrefix(t *testing.T) {
+func TestIssueKeys_AreUniqueInTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	own, other := w.project("Apollo", fields{"issuePrefix": "BUG"}), w.project("Gemini")
-	third := w.project("Vostok")
+	own, other := w.createProject("Apollo", fields{"issuePrefix": "BUG"}), w.createProject("Gemini")
+	third := w.createProject("Vostok")
 	for _, c := range []struct {
 		p    *contract.Project
 		want string
 	}{{own, "BUG-1"}, {other, "ISS-1"}, {third, "ISS-2"}, {own, "BUG-2"}, {other, "ISS-3"}} {
-		if got := w.issue(c.p, "x"); got.Key != c.want {
-			t.Errorf("%s gives %s, want %s", c.p.Name, got.Key, c.want)
+		if got := w.createIssue(c.p, "x"); got.Key != c.want {
+			t.Errorf("new issue of %s: got key %s, want %s", c.p.Name, got.Key, c.want)
 		}
 	}
-	// A changed prefix is for new issues; the keys that were given stay, and no
-	// other project gives one of them again.
+	// A changed prefix applies to new issues only. Existing keys stay, and no other project
+	// gets them again.
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": own.ID, "issuePrefix": "CRASH"})
-	if got := w.issue(own, "x"); got.Key != "CRASH-1" {
+	if got := w.createIssue(own, "x"); got.Key != "CRASH-1" {
 		t.Errorf("got %s", got.Key)
 	}
 	if got := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": "bug-2"}); got.ProjectID != own.ID {
-		t.Errorf("BUG-2 is in %s", got.ProjectID)
+		t.Errorf("project of BUG-2: got %s", got.ProjectID)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": other.ID, "issuePrefix": "BUG"})
-	if got := w.issue(other, "x"); got.Key != "BUG-3" {
+	if got := w.createIssue(other, "x"); got.Key != "BUG-3" {
 		t.Errorf("got %s", got.Key)
 	}
-	// A deleted project takes its issues along and leaves the numbers.
+	// Deleting a project deletes its issues, but their numbers are not reused.
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": other.ID})
-	w.refused(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": "BUG-3"})
+	w.wantError(fault.CodeNotFound, w.manager, "get-issue", fields{"issue": "BUG-3"})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": third.ID, "issuePrefix": "BUG"})
-	if got := w.issue(third, "x"); got.Key != "BUG-4" {
+	if got := w.createIssue(third, "x"); got.Key != "BUG-4" {
 		t.Errorf("got %s", got.Key)
 	}
-	// Another tenant counts for itself.
-	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	// Each tenant has its own numbers.
+	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
 	p := do[contract.Project](w, foreign, "create-project", fields{"name": "Mercury", "startDate": "2027-01-04"})
 	if got := do[contract.Issue](w, foreign, "create-issue", fields{"projectId": p.ID, "title": "x"}); got.Key != "ISS-1" {
 		t.Errorf("got %s", got.Key)
 	}
 }
 
-func TestSixtyFourCreatorsAtOnceNumberIssuesWithoutDoubleOrGap(t *testing.T) {
+func TestCreateIssue_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
 	const creators = 64
 	w := newWorldOf(t, 16)
-	// Several projects under the tenant's prefix, none of which has ever used it.
-	projects := []*contract.Project{w.project("Apollo"), w.project("Gemini"), w.project("Vostok")}
+	// All projects share the default prefix, and its counter does not exist yet.
+	projects := []*contract.Project{w.createProject("Apollo"), w.createProject("Gemini"), w.createProject("Vostok")}
 	issues, errs := make([]*contract.Issue, creators), make([]error, creators)
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range creators {
 		all.Go(func() {
 			<-start
-			out, err := w.try(w.manager, "create-issue", fields{"projectId": projects[i%3].ID, "title": fmt.Sprint("Issue ", i)})
+			out, err := w.call(w.manager, "create-issue", fields{"projectId": projects[i%3].ID, "title": fmt.Sprint("Issue ", i)})
 			issues[i], _ = out.(*contract.Issue)
 			errs[i] = err
 		})
@@ -293,17 +293,17 @@ func TestSixtyFourCreatorsAtOnceNumberIssuesWithoutDoubleOrGap(t *testing.T) {
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'issue.created'`); n != creators {
-		t.Errorf("%d audit entries", n)
+		t.Errorf("got %d audit entries, want 64", n)
 	}
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = 'projects.issue.created'`); n != creators {
-		t.Errorf("%d events", n)
+		t.Errorf("got %d events, want 64", n)
 	}
 }
 
-// addIssue puts an issue into the scene, with a comment and time spent on it.
+// addIssue adds an issue with a comment and a time entry to the scene.
 func (w *world) addIssue(p *contract.Project, s *scene) {
 	w.t.Helper()
-	s.issue = w.issue(p, "Leak").ID
+	s.issue = w.createIssue(p, "Leak").ID
 	s.comment = do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": s.issue, "body": "Drips."}).ID
 	s.timeEntry = do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"issueId": s.issue, "date": "2026-01-04", "minutes": 30}).ID
 }
@@ -333,39 +333,39 @@ func issueRequests(s scene) map[string]fields {
 	}
 }
 
-func TestOwnIssuesAreChangedAndNotPromoted(t *testing.T) {
+func TestPromoteIssue_DeniedWithUpdateOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.role("Own Issues", "issues.read", "issue.update.own", "task.create", "tasks.read")
-	own := w.person(person{roles: []string{"Own Issues"}})
-	mine, theirs := w.issue(p, "Mine"), w.issue(p, "Theirs")
-	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": mine.Key, "assignee": own.id})
+	p := w.createProject("Apollo")
+	w.addRole("Own Issues", "issues.read", "issue.update.own", "task.create", "tasks.read")
+	caller := w.addPerson(person{roles: []string{"Own Issues"}})
+	mine, theirs := w.createIssue(p, "Mine"), w.createIssue(p, "Theirs")
+	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": mine.Key, "assignee": caller.id})
 	for name, in := range map[string]fields{"update-issue": {"title": "x"}, "transition-issue": {"to": "IN_PROGRESS"}, "resolve-issue": {"resolution": "FIXED"}} {
-		do[contract.Issue](w, own, name, merge(fields{"issue": mine.Key}, in))
-		if f := w.refused(fault.CodeForbidden, own, name, merge(fields{"issue": theirs.Key}, in)); f.Permission != "issue.update" {
-			t.Errorf("%s: the refusal names %q", name, f.Permission)
+		do[contract.Issue](w, caller, name, merge(fields{"issue": mine.Key}, in))
+		if f := w.wantError(fault.CodeForbidden, caller, name, merge(fields{"issue": theirs.Key}, in)); f.Permission != "issue.update" {
+			t.Errorf("%s: got permission %q", name, f.Permission)
 		}
 	}
 	for name, permission := range map[string]string{"assign-issue": "issue.assign", "escalate-issue": "issue.escalate", "delete-issue": "issue.delete", "promote-issue": "issue.update"} {
-		if f := w.refused(fault.CodeForbidden, own, name, issueRequests(scene{issue: mine.ID})[name]); f.Permission != permission {
-			t.Errorf("%s: the refusal names %q, want %q", name, f.Permission, permission)
+		if f := w.wantError(fault.CodeForbidden, caller, name, issueRequests(scene{issue: mine.ID})[name]); f.Permission != permission {
+			t.Errorf("%s: got permission %q, want %q", name, f.Permission, permission)
 		}
 	}
 }
 
-// Whoever deletes a project, an issue or a task, and whoever works on them, wait
-// for each other and never crosswise.
-func TestDeletingUnderWorkOnIssuesIsClean(t *testing.T) {
+// Runs deletions of a project, an issue and a task concurrently with changes of them: no call
+// may deadlock.
+func TestDeleteIssue_ConcurrentUpdatesLeaveNoRows(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	var issues []*contract.Issue
 	for i := range 4 {
-		issues = append(issues, w.issue(p, fmt.Sprint("Issue ", i)))
+		issues = append(issues, w.createIssue(p, fmt.Sprint("Issue ", i)))
 	}
 	task := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issues[0].Key})
-	member := w.person(person{roles: []string{"Project Manager"}})
+	member := w.addPerson(person{roles: []string{"Project Manager"}})
 	var all sync.WaitGroup
 	errs := make(chan error, 96)
 	for i := range 96 {
@@ -374,27 +374,27 @@ func TestDeletingUnderWorkOnIssuesIsClean(t *testing.T) {
 			var err error
 			switch i % 8 {
 			case 0:
-				_, err = w.try(member, "create-issue", fields{"projectId": p.ID, "title": "x"})
+				_, err = w.call(member, "create-issue", fields{"projectId": p.ID, "title": "x"})
 			case 1:
-				_, err = w.try(member, "create-comment", fields{"issueId": issues[i/8%4].ID, "body": "x"})
+				_, err = w.call(member, "create-comment", fields{"issueId": issues[i/8%4].ID, "body": "x"})
 			case 2:
-				_, err = w.try(member, "promote-issue", issue)
+				_, err = w.call(member, "promote-issue", issue)
 			case 3:
-				_, err = w.try(member, "transition-issue", merge(issue, fields{"to": []string{"OPEN", "CLOSED"}[i/8%2]}))
+				_, err = w.call(member, "transition-issue", merge(issue, fields{"to": []string{"OPEN", "CLOSED"}[i/8%2]}))
 			case 4:
-				_, err = w.try(member, "create-time-entry", fields{"taskId": task.ID, "date": "2026-01-04", "minutes": 5})
+				_, err = w.call(member, "create-time-entry", fields{"taskId": task.ID, "date": "2026-01-04", "minutes": 5})
 			case 5:
-				_, err = w.try(member, "create-comment", fields{"taskId": task.ID, "body": "x"})
+				_, err = w.call(member, "create-comment", fields{"taskId": task.ID, "body": "x"})
 			case 6:
-				_, err = w.try(member, "assign-issue", merge(issue, fields{"assignee": member.id}))
+				_, err = w.call(member, "assign-issue", merge(issue, fields{"assignee": member.id}))
 			default:
 				switch i {
 				case 31:
-					_, err = w.try(w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
+					_, err = w.call(w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 				case 55:
-					_, err = w.try(w.manager, "delete-issue", issue)
+					_, err = w.call(w.manager, "delete-issue", issue)
 				case 79:
-					_, err = w.try(w.manager, "delete-project", fields{"projectId": p.ID})
+					_, err = w.call(w.manager, "delete-project", fields{"projectId": p.ID})
 				}
 			}
 			errs <- err
@@ -403,13 +403,13 @@ func TestDeletingUnderWorkOnIssuesIsClean(t *testing.T) {
 	all.Wait()
 	close(errs)
 	for err := range errs {
-		if err != nil && !gone(err) {
+		if err != nil && !isNotFoundOrInvalid(err) {
 			t.Errorf("got %v", err)
 		}
 	}
 	for _, table := range []string{"issues", "comments", "time_entries", "tasks", "issue_terms"} {
 		if n := w.count(`SELECT count(*) FROM projects.` + table); n != 0 {
-			t.Errorf("%d rows of %s are left", n, table)
+			t.Errorf("%d rows of %s left, want 0", n, table)
 		}
 	}
 }

@@ -13,19 +13,18 @@ func taskKey(prefix string, number int64) string {
 	return prefix + "-" + strconv.FormatInt(number, 10)
 }
 
-// taskRef is how a request names a task within a project: by id, or by number
-// with the prefix that the caller believes the project to have. An issue is named
-// likewise, within the tenant.
+// taskRef identifies a task of a project in a request: by id, or by number and project
+// prefix. It identifies an issue of the tenant in the same way.
 type taskRef struct {
 	id     op.UUID
 	prefix string
 	number int64
 }
 
-// parseTaskRef reads a task's key (in any case) or id.
+// parseTaskRef parses the key (in any case) or the id of a task.
 func parseTaskRef(text string) (taskRef, error) { return parseRef("task", "APOLLO-17", text) }
 
-// parseIssueRef reads an issue's key (in any case) or id.
+// parseIssueRef parses the key (in any case) or the id of an issue.
 func parseIssueRef(text string) (taskRef, error) { return parseRef("issue", "ISS-17", text) }
 
 func parseRef(noun, example, text string) (taskRef, error) {
@@ -35,16 +34,16 @@ func parseRef(noun, example, text string) (taskRef, error) {
 	if r, ok := parseTaskKey(text); ok {
 		return r, nil
 	}
-	return taskRef{}, fault.Validation(noun, "The "+noun+" must be named by its key, such as "+example+", or by its id.")
+	return taskRef{}, fault.Validation(noun, "The "+noun+" must be a key, such as "+example+", or an id.")
 }
 
 func parseTaskKey(text string) (taskRef, bool) {
 	prefix, digits, ok := strings.Cut(text, "-")
 	prefix = strings.ToUpper(prefix)
-	if !ok || !validPrefix(prefix) || digits == "" || digits[0] < '1' || digits[0] > '9' {
+	if !ok || !isValidPrefix(prefix) || digits == "" || digits[0] < '1' || digits[0] > '9' {
 		return taskRef{}, false
 	}
-	// ParseUint takes digits alone, no sign; 63 bits are what the column holds.
+	// ParseUint rejects a sign; 63 bits fit the bigint column.
 	n, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil {
 		return taskRef{}, false
@@ -52,12 +51,12 @@ func parseTaskKey(text string) (taskRef, bool) {
 	return taskRef{prefix: prefix, number: int64(n)}, true
 }
 
-// maxPrefix is the length of the longest prefix.
+// maxPrefix is the maximum length of a prefix.
 const maxPrefix = 10
 
-// validPrefix tells whether text, in upper case, is a prefix: a letter and one
-// to nine letters or digits.
-func validPrefix(text string) bool {
+// isValidPrefix reports whether text is an upper-case letter followed by one to nine
+// upper-case letters or digits.
+func isValidPrefix(text string) bool {
 	if len(text) < 2 || len(text) > maxPrefix || !isLetter(text[0]) {
 		return false
 	}
@@ -71,8 +70,8 @@ func validPrefix(text string) bool {
 
 func isLetter(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// derivePrefix makes a prefix of a project's name: the initials of its words, or
-// the first letters of its only word.
+// derivePrefix derives a prefix from a project's name: the initials of its words, or
+// the first letters if the name is one word.
 func derivePrefix(name string) string {
 	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < '0' || r > '9')
@@ -98,7 +97,8 @@ func derivePrefix(name string) string {
 	return prefix
 }
 
-// numberedPrefix is the nth choice (from 1) where the derived prefix is taken.
+// numberedPrefix returns the nth candidate for a prefix: base itself for n = 1, else
+// base with n appended, shortened to fit.
 func numberedPrefix(base string, n int) string {
 	if n == 1 {
 		return base

@@ -7,14 +7,14 @@ import (
 	"parapet/internal/op"
 )
 
-func TestPrefixesAreDerivedFromNames(t *testing.T) {
+func TestDerivePrefix(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Apollo": "APOL", "Lunar Lander": "LL", "one two three four five": "OTTF", "x": "XX", "9": "P9", "9 lives": "P9L",
 		"Ärger": "RGER", "项目": "PRJ", "--": "PRJ", "a.b": "AB",
 	} {
-		if got := derivePrefix(name); got != want || !validPrefix(got) {
-			t.Errorf("%q gives %q, want %q", name, got, want)
+		if got := derivePrefix(name); got != want || !isValidPrefix(got) {
+			t.Errorf("derivePrefix(%q): got %q, want %q", name, got, want)
 		}
 	}
 	for n, want := range map[int]string{1: "APOL", 2: "APOL2", 1000: "APOL1000"} {
@@ -27,15 +27,15 @@ func TestPrefixesAreDerivedFromNames(t *testing.T) {
 	}
 }
 
-func TestOpaqueIDsAreStableAndTheTenantsOwn(t *testing.T) {
+func TestOpaqueID_IsStableAndDiffersByTenant(t *testing.T) {
 	t.Parallel()
 	const a, b, id = op.UUID("00000000-0000-7000-8000-000000000001"), op.UUID("00000000-0000-7000-8000-000000000002"), op.UUID("00000000-0000-7000-8000-0000000000c1")
 	one := opaqueID(a, id)
 	if parsed, err := op.ParseUUID(string(one)); err != nil || parsed != one {
-		t.Errorf("%s is no UUID: %v", one, err)
+		t.Errorf("opaqueID returned %s, which is not a UUID: %v", one, err)
 	}
 	if one != opaqueID(a, id) || one == opaqueID(b, id) || one == opaqueID(a, b) || one == id {
-		t.Error("an opaque id must be stable, and differ by tenant and record")
+		t.Error("opaqueID must return the same id for the same tenant and record, and different ids otherwise")
 	}
 }
 
@@ -50,16 +50,16 @@ func FuzzTaskRef(f *testing.F) {
 		}
 		if ref.id != "" {
 			if len(text) != 36 {
-				t.Fatalf("%q was read as an id", text)
+				t.Fatalf("parseTaskRef(%q) returned an id", text)
 			}
 			return
 		}
-		if ref.number < 1 || !validPrefix(ref.prefix) || !utf8.ValidString(text) {
-			t.Fatalf("%q was read as %+v", text, ref)
+		if ref.number < 1 || !isValidPrefix(ref.prefix) || !utf8.ValidString(text) {
+			t.Fatalf("parseTaskRef(%q) returned the invalid key %+v", text, ref)
 		}
 		again, ok := parseTaskKey(taskKey(ref.prefix, ref.number))
 		if !ok || again != ref {
-			t.Fatalf("%q does not come back: %+v", text, again)
+			t.Fatalf("parsing the key of %q again: got %+v", text, again)
 		}
 	})
 }

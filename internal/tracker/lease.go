@@ -16,25 +16,25 @@ import (
 func (s *Service) claimNextReadyHandler() executor.Handler[contract.ClaimNextReadyIn, contract.ClaimNextReadyOut, projectRow] {
 	return executor.Handler[contract.ClaimNextReadyIn, contract.ClaimNextReadyOut, projectRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.ClaimNextReadyIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
 			return project, project.newTaskResource(c), err
 		},
 		Do: s.claimNextReady,
 	}
 }
 
-// claimNextReady takes the first task of the ready set for the caller, or for the agent
-// that it names, and begins it. What lapsed leases of the project held is back in
-// the set before it looks.
+// claimNextReady assigns the first task of the ready set to the caller, or to the
+// agent that the request names, and sets it in progress. Tasks with expired leases
+// return to the ready set first.
 func (s *Service) claimNextReady(ctx context.Context, c *executor.Call, in *contract.ClaimNextReadyIn, project projectRow) (*contract.ClaimNextReadyOut, error) {
 	if err := c.Decide(ctx, contract.PermTasksRead, project.newTaskResource(c)); err != nil {
 		return nil, err
 	}
-	begun := statusOf(project.statuses(), contract.CategoryInProgress, contract.CategoryInProgress)
-	if begun.Category != contract.CategoryInProgress {
-		return nil, fault.Conflict("The project has no status of the category IN_PROGRESS, so that nothing in it can be begun. Give it one with update-project.")
+	inProgress := preferredStatus(project.statuses(), contract.CategoryInProgress, contract.CategoryInProgress)
+	if inProgress.Category != contract.CategoryInProgress {
+		return nil, fault.Conflict("The project has no status of category IN_PROGRESS, so its tasks cannot be claimed. Add one with update-project.")
 	}
-	holder, err := s.leaseHolder(ctx, c, in, &project)
+	holder, err := s.resolveLeaseHolder(ctx, c, in, &project)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *Service) claimNextReady(ctx context.Context, c *executor.Call, in *cont
 	row := rows[id]
 	former := row.Status
 	row.AssigneeID = &holder
-	row.move(c, begun)
+	row.setStatus(c, inProgress)
 	if err := updateTaskRow(ctx, c, row); err != nil {
 		return nil, err
 	}
@@ -64,32 +64,33 @@ func (s *Service) claimNextReady(ctx context.Context, c *executor.Call, in *cont
 		if err := insertLeaseRow(ctx, c, row, &lease); err != nil {
 			return nil, err
 		}
-		out.Lease = lease.lease()
+		out.Lease = lease.toLease()
 		more["lease"], more["expiresAt"] = lease.ID, lease.ExpiresAt
 	}
 	now, err := recordLease(ctx, c, id, "task.claimed", contract.EventTaskClaimed, []string{"status", "assignee"}, more)
 	if err != nil {
 		return nil, err
 	}
-	out.Task = now.show(ctx, c)
+	out.Task = now.toTaskForCaller(ctx, c)
 	return out, nil
 }
 
-// leaseHolder is whom the task is taken for: the caller, who must be somebody that
-// work in the project can be given to, or the agent that it acts as.
-func (s *Service) leaseHolder(ctx context.Context, c *executor.Call, in *contract.ClaimNextReadyIn, project *projectRow) (op.UUID, error) {
+// resolveLeaseHolder returns the user who gets the task: the agent that the request
+// names, or else the caller, who must be assignable in the project.
+func (s *Service) resolveLeaseHolder(ctx context.Context, c *executor.Call, in *contract.ClaimNextReadyIn, project *projectRow) (op.UUID, error) {
 	if in.Agent == "" {
 		err := s.checkAssignable(ctx, c, "assignee", c.Actor.UserID, project.Classification)
 		if f := fault.From(err); fault.HasCode(err, fault.CodeValidation) {
-			// No field of the request is wrong: it is the caller who can't have work.
-			err = fault.ForbiddenBecause("You can't take a task of this project: work can't be given to you. " + f.Message).WithReason(f.Reason).WithReasons(f.Reasons)
+			// A validation error names a request field; here the caller is not assignable.
+			err = fault.ForbiddenBecause("You cannot claim tasks of this project, because you cannot be assigned to them. " + f.Message).WithReason(f.Reason).WithReasons(f.Reasons)
 		}
 		return c.Actor.UserID, err
 	}
 	return s.resolveActingAgent(ctx, c, in.Agent, project.newTaskResource(c))
 }
 
-// recordLease gives the task as it is now, and tells of what was done with it.
+// recordLease reads the task again, records the audit entry and the event of a claim,
+// and returns the task.
 func recordLease(ctx context.Context, c *executor.Call, id op.UUID, action, event string, changed []string, more map[string]any) (*taskRow, error) {
 	rows, err := loadTasks(ctx, c, []op.UUID{id})
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *Service) keepClaimHandler() executor.Handler[contract.KeepClaimIn, cont
 			}
 			_, err = recordLease(ctx, c, row.ID, "task.claim_renewed", contract.EventTaskClaimRenewed, nil,
 				map[string]any{"lease": lease.ID, "holder": lease.HolderID, "expiresAt": lease.ExpiresAt})
-			return lease.lease(), err
+			return lease.toLease(), err
 		},
 	}
 }
@@ -140,53 +141,54 @@ func (s *Service) releaseClaimHandler() executor.Handler[contract.ReleaseClaimIn
 			if err != nil {
 				return nil, err
 			}
-			return now.show(ctx, c), nil
+			return now.toTaskForCaller(ctx, c), nil
 		},
 	}
 }
 
-// requireLease is the claim of the task by this lease, which must be alive and the
-// caller's to deal with.
+// requireLease returns the active lease of the task if it has this id and the caller
+// may extend or release it.
 func requireLease(ctx context.Context, c *executor.Call, row *taskRow, lease op.UUID) (leaseRow, error) {
-	claim, err := postgres.One[leaseRow](ctx, c.DB, leaseOfTaskSQL, postgres.Args{"tenant": c.Tenant, "task": row.ID})
+	active, err := postgres.One[leaseRow](ctx, c.DB, leaseOfTaskSQL, postgres.Args{"tenant": c.Tenant, "task": row.ID})
 	if err != nil && !postgres.IsNoRows(err) {
-		return claim, err
+		return active, err
 	}
-	if err != nil || claim.ID != lease || !claim.ExpiresAt.After(c.Now) {
-		return claim, fault.Conflict("The lease has ended: it lapsed, it was given back, or the task left progress or changed hands. Take another task with claim-next-ready.")
+	if err != nil || active.ID != lease || !active.ExpiresAt.After(c.Now) {
+		return active, fault.Conflict("The lease is no longer active: it expired or was released, or the task was reassigned or is no longer in progress. Claim another task with claim-next-ready.")
 	}
-	return claim, requireCanReleaseLease(ctx, c, claim.HolderID, row.resource(c.Tenant))
+	return active, requireCanReleaseLease(ctx, c, active.HolderID, row.resource(c.Tenant))
 }
 
-// returnTask returns a claimed task to the ready set: the status that it was taken
-// from, or one like it where the project no longer has that, and nobody's name.
-func returnTask(ctx context.Context, c *executor.Call, row *taskRow, claim *leaseRow, action, event string) (*taskRow, error) {
+// returnTask returns a claimed task to the ready set: it clears the assignee and
+// restores the status before the claim. If the project no longer has that status, it
+// uses another one for tasks to do.
+func returnTask(ctx context.Context, c *executor.Call, row *taskRow, lease *leaseRow, action, event string) (*taskRow, error) {
 	from := row.Status
 	row.AssigneeID = nil
-	row.move(c, statusOf(row.statuses(), claim.FormerStatus, contract.CategoryTodo))
-	// The claim ends with that: see the trigger tasks_end_claim.
+	row.setStatus(c, preferredStatus(row.statuses(), lease.FormerStatus, contract.CategoryTodo))
+	// The trigger tasks_end_claim deletes the lease.
 	if err := updateTaskRow(ctx, c, row); err != nil {
 		return nil, err
 	}
 	return recordLease(ctx, c, row.ID, action, event, []string{"status", "assignee"}, map[string]any{
-		"lease": claim.ID, "holder": claim.HolderID, "status": map[string]string{"from": from, "to": row.Status},
+		"lease": lease.ID, "holder": lease.HolderID, "status": map[string]string{"from": from, "to": row.Status},
 	})
 }
 
-// expiredLeaseBatchSize bounds one transaction that gives back what lapsed leases held.
+// expiredLeaseBatchSize is the maximum number of tasks that one transaction returns.
 const expiredLeaseBatchSize = 100
 
-// returnExpiredLeases gives back the tasks of a project whose leases have lapsed, or of
-// the whole tenant where none is named, and says how many those are. Whoever is
-// at one of them right now has it: it is passed over.
+// returnExpiredLeases returns the tasks with expired leases of a project, or of the
+// whole tenant if project is empty, and returns their number. It skips tasks that
+// another transaction has locked.
 func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID) (int, error) {
 	args := postgres.Args{"tenant": c.Tenant, "project": optional(project), "now": c.Now, "most": expiredLeaseBatchSize}
 	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, expiredLeaseTasksSQL, args)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	// A claim that ended before the task was ours is not there any more.
-	claims, err := postgres.Collect[leaseRow](ctx, c.DB, expiredLeasesSQL, postgres.Args{"tenant": c.Tenant, "ids": ids, "now": c.Now})
+	// A lease that ended before its task was locked is not selected again.
+	leases, err := postgres.Collect[leaseRow](ctx, c.DB, expiredLeasesSQL, postgres.Args{"tenant": c.Tenant, "ids": ids, "now": c.Now})
 	if err != nil {
 		return 0, err
 	}
@@ -194,35 +196,35 @@ func returnExpiredLeases(ctx context.Context, c *executor.Call, project op.UUID)
 	if err != nil {
 		return 0, err
 	}
-	for i := range claims {
-		if _, err := returnTask(ctx, c, rows[claims[i].TaskID], &claims[i], "task.claim_lapsed", contract.EventTaskClaimLapsed); err != nil {
+	for i := range leases {
+		if _, err := returnTask(ctx, c, rows[leases[i].TaskID], &leases[i], "task.claim_lapsed", contract.EventTaskClaimLapsed); err != nil {
 			return 0, err
 		}
 	}
-	return len(claims), nil
+	return len(leases), nil
 }
 
-// returnLeasesExpiredBefore does so ahead of a read, in a transaction of the module's
-// own: a read writes nothing itself.
-func (s *Service) returnLeasesExpiredBefore(ctx context.Context, c *executor.Call, project op.UUID) error {
-	lapsed, err := queryExists(ctx, c, anyExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": project, "now": c.Now})
-	if err != nil || !lapsed {
+// returnExpiredLeasesBeforeRead returns tasks with expired leases before a list of the
+// ready set, in a separate transaction, because a list runs in a read-only one.
+func (s *Service) returnExpiredLeasesBeforeRead(ctx context.Context, c *executor.Call, project op.UUID) error {
+	hasExpired, err := queryExists(ctx, c, hasExpiredLeaseSQL, postgres.Args{"tenant": c.Tenant, "project": project, "now": c.Now})
+	if err != nil || !hasExpired {
 		return err
 	}
-	return s.executor.RunAsSystem(ctx, c.Tenant, func(ctx context.Context, own *executor.Call) error {
-		_, err := returnExpiredLeases(ctx, own, project)
+	return s.executor.RunAsSystem(ctx, c.Tenant, func(ctx context.Context, system *executor.Call) error {
+		_, err := returnExpiredLeases(ctx, system, project)
 		return err
 	})
 }
 
-// ReturnExpiredLeases gives back what lapsed leases hold, in every tenant, and says how
-// many tasks those are.
+// ReturnExpiredLeases returns the tasks with expired leases of all tenants to the
+// ready set. It returns the number of tasks.
 func (s *Service) ReturnExpiredLeases(ctx context.Context, now time.Time) (int64, error) {
 	tenants, err := postgres.CollectScalars[op.UUID](ctx, s.jobs, expiredLeaseTenantsSQL, postgres.Args{"now": now})
 	if err != nil {
 		return 0, postgres.MapError(err)
 	}
-	var all int64
+	var total int64
 	for _, tenant := range tenants {
 		for n := expiredLeaseBatchSize; n == expiredLeaseBatchSize; {
 			err := s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) (err error) {
@@ -230,10 +232,10 @@ func (s *Service) ReturnExpiredLeases(ctx context.Context, now time.Time) (int64
 				return err
 			})
 			if err != nil {
-				return all, err
+				return total, err
 			}
-			all += int64(n)
+			total += int64(n)
 		}
 	}
-	return all, nil
+	return total, nil
 }

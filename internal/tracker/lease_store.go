@@ -10,7 +10,7 @@ import (
 	"parapet/internal/postgres"
 )
 
-// leaseRow is a claim with a lease.
+// leaseRow is a lease on a task. The table is named claims.
 type leaseRow struct {
 	ID           op.UUID
 	TaskID       op.UUID
@@ -20,35 +20,34 @@ type leaseRow struct {
 	ExpiresAt    time.Time
 }
 
-// extend lets the lease run for so long from now.
+// extend makes the lease expire the given number of seconds from now.
 func (r *leaseRow) extend(c *executor.Call, seconds int) {
 	r.Seconds, r.ExpiresAt = seconds, c.Now.Add(time.Duration(seconds)*time.Second).UTC().Truncate(time.Microsecond)
 }
 
-// lease is the public form for the holder.
-func (r *leaseRow) lease() *contract.Lease {
+func (r *leaseRow) toLease() *contract.Lease {
 	return &contract.Lease{ID: r.ID, ExpiresAt: r.ExpiresAt}
 }
 
-// findNextReady gives the first task of the ready set and holds it, or the empty id.
-// It walks the index of the set's order past the tasks that others are taking at
-// this moment, so that claimers do not wait for each other. Only who finds
-// nothing free waits for those: an empty answer says that nothing was left, and
-// not that all of it was being looked at.
-func findNextReady(ctx context.Context, c *executor.Call, project, who op.UUID) (op.UUID, error) {
+// findNextReady locks the first task of the ready set and returns its id, or "" if
+// there is none. It scans the index in urgency order and skips tasks that others have
+// locked, so concurrent claimers do not block each other. If it finds no unlocked
+// task, it runs again and waits for locked ones, so "" means that the ready set is
+// empty.
+func findNextReady(ctx context.Context, c *executor.Call, project, user op.UUID) (op.UUID, error) {
 	f, err := c.Filter(ctx, contract.PermTasksRead, taskColumns)
 	if err != nil || f.None() {
 		return "", err
 	}
 	for _, wait := range []string{` SKIP LOCKED`, ``} {
 		st := &statement{}
-		tenant, of := st.arg(c.Tenant), st.arg(project)
+		tenant, projectArg := st.arg(c.Tenant), st.arg(project)
 		st.add(`
 SELECT t.id FROM projects.tasks t, projects.projects p
-WHERE p.tenant_id = `, tenant, ` AND p.id = `, of, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, of, ` AND `).filter(f)
-		ready(st, tenant, st.arg(who))
-		// Not FOR UPDATE: a comment that is being written holds a task's key, and
-		// must not keep the task from being taken.
+WHERE p.tenant_id = `, tenant, `AND p.id = `, projectArg, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, projectArg, ` AND `).filter(f)
+		addReadyFilter(st, tenant, st.arg(user))
+		// FOR NO KEY UPDATE does not conflict with the key share lock that inserting a
+		// comment on the task takes.
 		st.add(` ORDER BY `, urgencyColumns, ` LIMIT 1 FOR NO KEY UPDATE OF t`, wait)
 		ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
 		if err != nil {
@@ -82,7 +81,7 @@ func updateLeaseRow(ctx context.Context, c *executor.Call, r *leaseRow) error {
 	return err
 }
 
-// The task is held by then: who changes a claim holds its task first.
+// The caller must have locked the task: a lease is only changed under its task's lock.
 const leaseOfTaskSQL = `
 SELECT c.id, c.task_id, c.holder_id, c.former_status, c.seconds, c.expires_at FROM projects.claims c
 WHERE c.tenant_id = @tenant AND c.task_id = @task`
@@ -99,9 +98,10 @@ SELECT c.id, c.task_id, c.holder_id, c.former_status, c.seconds, c.expires_at FR
 WHERE c.tenant_id = @tenant AND c.task_id = ANY(@ids::uuid[]) AND c.expires_at <= @now
 ORDER BY c.expires_at, c.id`
 
-const anyExpiredLeaseSQL = `
+const hasExpiredLeaseSQL = `
 SELECT EXISTS (SELECT 1 FROM projects.claims c
                WHERE c.tenant_id = @tenant AND c.project_id = @project AND c.expires_at <= @now)`
 
-// All tenants, by parapet_jobs, which reads nothing else of a claim.
+// Runs as the role parapet_jobs, which can select only the tenant and the expiry of
+// claims, of all tenants.
 const expiredLeaseTenantsSQL = `SELECT DISTINCT c.tenant_id FROM projects.claims c WHERE c.expires_at <= @now ORDER BY c.tenant_id`

@@ -12,14 +12,13 @@ import (
 	"parapet/internal/postgres"
 )
 
-// getProjectOverview shows of a project what the caller may see: its stages by
-// stages.read, the rest by projects.read. One of the two is enough; the answer says
-// what was left out. Only a denial leaves a part out: any other failure is returned
-// as it is.
+// getProjectOverview returns the parts of a project that the caller may see: the
+// stages require stages.read, the rest requires projects.read. One of the two is
+// enough; the response says which part was omitted. Only a denial omits a part; any
+// other error is returned.
 func (s *Service) getProjectOverview(ctx context.Context, c *executor.Call, in *contract.GetProjectIn) (*contract.ProjectOverview, error) {
 	if !c.Actor.Subject.Holds(contract.PermStagesRead) && !c.Actor.Subject.Holds(contract.PermProjectsRead) {
-		// Decided before the project is looked for, so the answer does not tell
-		// whether it exists.
+		// Deny before reading the project, so that the error does not reveal whether it exists.
 		err := c.Decide(ctx, contract.PermStagesRead, authz.Resource{Type: "any", Tenant: string(c.Tenant), Classification: "UNCLASSIFIED"})
 		if err == nil {
 			err = fault.Forbidden(contract.PermStagesRead)
@@ -30,46 +29,46 @@ func (s *Service) getProjectOverview(ctx context.Context, c *executor.Call, in *
 	if err != nil {
 		return nil, err
 	}
-	noStages := c.Decide(ctx, contract.PermStagesRead, row.resource(c.Tenant))
-	if noStages != nil && !refused(noStages) {
-		return nil, noStages
+	stagesErr := c.Decide(ctx, contract.PermStagesRead, row.resource(c.Tenant))
+	if stagesErr != nil && !isDenial(stagesErr) {
+		return nil, stagesErr
 	}
-	noProject := c.Decide(ctx, contract.PermProjectsRead, row.resource(c.Tenant))
-	if noProject != nil && !refused(noProject) {
-		return nil, noProject
+	projectErr := c.Decide(ctx, contract.PermProjectsRead, row.resource(c.Tenant))
+	if projectErr != nil && !isDenial(projectErr) {
+		return nil, projectErr
 	}
-	if noStages != nil && noProject != nil {
-		return nil, noStages
+	if stagesErr != nil && projectErr != nil {
+		return nil, stagesErr
 	}
 	out := &contract.ProjectOverview{
 		ID: row.ID, Name: row.Name, StoryPointScale: row.StoryPoints, Stages: []contract.Stage{},
-		StagesOmitted: noStages != nil, Reduced: noProject != nil,
+		StagesOmitted: stagesErr != nil, Reduced: projectErr != nil,
 	}
-	if noStages == nil {
+	if stagesErr == nil {
 		p, err := loadPipeline(ctx, c, row)
 		if err != nil {
 			return nil, err
 		}
-		out.Stages = p.public()
+		out.Stages = p.toStages()
 	}
-	if noProject == nil {
-		summary := row.summary()
+	if projectErr == nil {
+		summary := row.toSummary()
 		out.Project, out.Description, out.CustomStatuses = &summary, row.Description, row.statuses()
 		if err := redactInitiatives(ctx, c, &summary.InitiativeID); err != nil {
 			return nil, err
 		}
-		out.Stats, err = projectStats(ctx, c, &row)
+		out.Stats, err = loadProjectStats(ctx, c, &row)
 	}
 	return out, err
 }
 
-// refused tells a plain refusal from a decision that could not be made, which
-// hides its cause.
-func refused(err error) bool {
+// isDenial reports whether the policies denied the request. If the decision failed,
+// the error is also FORBIDDEN but wraps the cause, and isDenial returns false.
+func isDenial(err error) bool {
 	return fault.HasCode(err, fault.CodeForbidden) && errors.Unwrap(fault.From(err)) == nil
 }
 
-// Both counts walk an index: by status all of them, the overdue ones by the day.
+// The counts are index-only scans: by status, and by due date for overdue tasks.
 const countByStatusSQL = `
 SELECT t.status AS name, count(*) AS count FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.project_id = @project
@@ -84,38 +83,39 @@ const countOpenIssuesSQL = `
 SELECT count(*) FROM projects.issues i
 WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.status = ANY(@open::text[])`
 
-// projectStats counts what the caller may read. A day ends in UTC.
-func projectStats(ctx context.Context, c *executor.Call, row *projectRow) (*contract.ProjectStats, error) {
+// loadProjectStats returns the task and issue counts that the caller may see. A task
+// is overdue from the day after its due date, in UTC.
+func loadProjectStats(ctx context.Context, c *executor.Call, row *projectRow) (*contract.ProjectStats, error) {
 	stats := &contract.ProjectStats{}
-	of := func() postgres.Args { return postgres.Args{"tenant": c.Tenant, "project": row.ID} }
-	count := func(permission string) error {
+	projectArgs := func() postgres.Args { return postgres.Args{"tenant": c.Tenant, "project": row.ID} }
+	authorizeCount := func(permission string) error {
 		return evaluateCustomDecision(ctx, c, "project", authz.CountRecords{Actor: c.Actor.Subject, Permission: permission, Resource: row.resource(c.Tenant)})
 	}
-	err := count(contract.PermTasksRead)
+	err := authorizeCount(contract.PermTasksRead)
 	switch {
-	case refused(err):
+	case isDenial(err):
 	case err != nil:
 		return nil, err
 	default:
-		counts, err := postgres.Collect[statusCount](ctx, c.DB, countByStatusSQL, of())
+		counts, err := postgres.Collect[statusCount](ctx, c.DB, countByStatusSQL, projectArgs())
 		if err != nil {
 			return nil, err
 		}
 		stats.Tasks = row.taskStats(counts)
-		args := of()
+		args := projectArgs()
 		args["today"] = op.Date(c.Now.UTC().Format("2006-01-02"))
 		if err := c.DB.QueryRow(ctx, countOverdueSQL, args).Scan(&stats.Tasks.Overdue); err != nil {
 			return nil, err
 		}
 	}
-	err = count(contract.PermIssuesRead)
+	err = authorizeCount(contract.PermIssuesRead)
 	switch {
-	case refused(err):
+	case isDenial(err):
 	case err != nil:
 		return nil, err
 	default:
 		stats.Issues = &contract.IssueStats{}
-		args := of()
+		args := projectArgs()
 		args["open"] = []string{"OPEN", "IN_PROGRESS", "REOPENED"}
 		if err := c.DB.QueryRow(ctx, countOpenIssuesSQL, args).Scan(&stats.Issues.Open); err != nil {
 			return nil, err
@@ -129,8 +129,7 @@ type statusCount struct {
 	Count int
 }
 
-// taskStats puts the counts into the order of the project's statuses and sums
-// them up by category.
+// taskStats orders the counts by the project's statuses and sums them by category.
 func (r *projectRow) taskStats(counts []statusCount) *contract.TaskStats {
 	byName := map[string]int{}
 	for _, n := range counts {

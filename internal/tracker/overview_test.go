@@ -17,17 +17,17 @@ func overviewRequests(s scene) map[string]fields {
 	return map[string]fields{"get-project-overview": {"projectId": s.project}}
 }
 
-func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
+func TestProjectOverview_ReturnsStagesAndCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."})
-	stage := w.stage(p.ID, "Design")
+	p := w.createProject("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."})
+	stage := w.createStage(p.ID, "Design")
 	w.createGateAfter(p.ID, stage.ID, "Review")
 	for i, more := range []fields{
 		{"dueDate": "2020-01-01"}, {"dueDate": "2020-01-01", "status": "DONE"}, {"dueDate": "2020-01-01", "status": "CANCELLED"},
 		{"dueDate": "2999-01-01", "status": "IN_PROGRESS"}, {"status": "BACKLOG"}, {"issueType": "EPIC"},
 	} {
-		w.task(p, fmt.Sprintf("%c%c%c", 'a'+i, 'k'+i, 'p'+i), more)
+		w.createTask(p, fmt.Sprintf("%c%c%c", 'a'+i, 'k'+i, 'p'+i), more)
 	}
 	for i, status := range []string{"OPEN", "REOPENED", "IN_PROGRESS", "CLOSED"} {
 		w.exec(`INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, resolved_at, first_response_due_at, resolution_due_at, created_by, created_at, updated_at)
@@ -52,26 +52,26 @@ func TestAnOverviewShowsAProjectAtAGlance(t *testing.T) {
 	if n := len(got.Stats.Tasks.ByStatus); n != 6 || got.Stats.Tasks.ByStatus[0] != (contract.StatusCount{Status: "BACKLOG", Category: "TODO", Count: 1}) {
 		t.Errorf("got %v", got.Stats.Tasks.ByStatus)
 	}
-	// No default scale is ever assumed: the field is absent.
-	bare := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": w.project("Bare").ID})
+	// A project without a scale has no field storyPointScale.
+	bare := do[contract.ProjectOverview](w, w.manager, "get-project-overview", fields{"projectId": w.createProject("Bare").ID})
 	if text, err := json.Marshal(bare); err != nil || strings.Contains(string(text), "storyPointScale") || strings.Contains(string(text), "reduced") {
 		t.Errorf("got %s (%v)", text, err)
 	}
-	// A count is for those who may read what it counts.
-	guest := w.person(person{roles: []string{"Guest Customer"}})
+	// Counts require the permission to read the counted records.
+	guest := w.addPerson(person{roles: []string{"Guest Customer"}})
 	if got := do[contract.ProjectOverview](w, guest, "get-project-overview", fields{"projectId": p.ID}); got.Stats.Issues != nil || got.Stats.Tasks == nil {
 		t.Errorf("got %+v", got.Stats)
 	}
 }
 
-// TestCountsAreNoOnesOwn: whoever was lent the reading of what is the delegator's own
-// learns of no others by counting them, in a project of the delegator's either.
-func TestCountsAreNoOnesOwn(t *testing.T) {
+// Delegated permissions for own records must not reveal the number of other records, also in
+// a project that the delegator owns.
+func TestProjectOverview_NoCountsWithOwnPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Somebody else's")
-	delegate := w.person(person{})
+	p := w.createProject("Apollo")
+	w.createTask(p, "Somebody else's")
+	delegate := w.addPerson(person{})
 	w.createDelegation(w.manager, delegate, []string{"projects.read", "stages.read", "tasks.read.own", "issues.read.own"})
 	got := do[contract.ProjectOverview](w, delegate, "get-project-overview", fields{"projectId": p.ID})
 	if got.Stats == nil || got.Stats.Tasks != nil || got.Stats.Issues != nil {
@@ -79,12 +79,12 @@ func TestCountsAreNoOnesOwn(t *testing.T) {
 	}
 }
 
-func TestARefusedFullReadReducesTheOverview(t *testing.T) {
+func TestProjectOverview_ReducedWithoutProjectsRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, secret := w.project("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."}), w.project("Secret", fields{"classification": "SECRET"})
-	w.stage(p.ID, "Design")
-	watcher := w.person(person{roles: []string{"Stage Watcher"}})
+	p, secret := w.createProject("Apollo", fields{"storyPointScale": []float64{1, 2}, "description": "Land."}), w.createProject("Secret", fields{"classification": "SECRET"})
+	w.createStage(p.ID, "Design")
+	watcher := w.addPerson(person{roles: []string{"Stage Watcher"}})
 	got := do[contract.ProjectOverview](w, watcher, "get-project-overview", fields{"projectId": p.ID})
 	text, err := json.Marshal(got)
 	if err != nil {
@@ -102,15 +102,15 @@ func TestARefusedFullReadReducesTheOverview(t *testing.T) {
 	if !got.Reduced || got.Name != "Apollo" || len(got.Stages) != 1 || !slices.Equal(names, []string{"id", "name", "reduced", "stages", "storyPointScale"}) {
 		t.Errorf("got %s", text)
 	}
-	// What is hidden is not there, reduced or not.
-	w.refused(fault.CodeNotFound, watcher, "get-project-overview", fields{"projectId": secret.ID})
-	// A failure is not a refusal: it is reported as itself.
+	// A hidden project is not found.
+	w.wantError(fault.CodeNotFound, watcher, "get-project-overview", fields{"projectId": secret.ID})
+	// A database error or a cancelled request is not reported as a denial.
 	w.exec(`ALTER TABLE projects.stages RENAME TO stages_away`)
-	if _, err := w.try(watcher, "get-project-overview", fields{"projectId": p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
+	if _, err := w.call(watcher, "get-project-overview", fields{"projectId": p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
 		t.Errorf("got %v", err)
 	}
 	w.exec(`ALTER TABLE projects.stages_away RENAME TO stages`)
-	ctx, cancel := context.WithCancel(w.as(watcher))
+	ctx, cancel := context.WithCancel(w.requestContext(watcher))
 	cancel()
 	o := w.operations["get-project-overview"]
 	if _, err := o.Call(ctx, &contract.GetProjectIn{ProjectID: p.ID}); err == nil || fault.HasCode(err, fault.CodeForbidden) {
@@ -118,26 +118,26 @@ func TestARefusedFullReadReducesTheOverview(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceShowsWhatADayBeginsWith(t *testing.T) {
+func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.initiative("Moon")
-	w.initiative("Secret", fields{"classification": "SECRET"})
+	w.createInitiative("Moon")
+	w.createInitiative("Secret", fields{"classification": "SECRET"})
 	projects := make([]*contract.Project, 12)
 	for i := range projects {
-		projects[i] = w.project(fmt.Sprintf("%c project", 'a'+i))
+		projects[i] = w.createProject(fmt.Sprintf("%c project", 'a'+i))
 	}
-	hidden := w.project("aa hidden", fields{"classification": "SECRET"})
-	w.task(hidden, "Hidden", fields{"status": "IN_PROGRESS"})
+	hidden := w.createProject("aa hidden", fields{"classification": "SECRET"})
+	w.createTask(hidden, "Hidden", fields{"status": "IN_PROGRESS"})
 	p := projects[0]
-	hush := w.task(hidden, "Hush", fields{"issueType": "EPIC"})
-	low := w.task(p, "Low", fields{"status": "IN_PROGRESS", "priority": "LOW"})
-	late := w.task(p, "Medium late", fields{"status": "IN_PROGRESS", "dueDate": "2027-09-01"})
-	soon := w.task(p, "Medium soon", fields{"status": "IN_PROGRESS", "dueDate": "2027-03-01", "epicId": hush.ID})
-	urgent := w.task(p, "Urgent", fields{"status": "IN_PROGRESS", "priority": "URGENT"})
-	w.task(p, "Waiting", fields{"priority": "URGENT"})
-	w.task(projects[11], "Too far down", fields{"status": "IN_PROGRESS"})
-	member := w.person(person{roles: []string{"Member"}})
+	hiddenEpic := w.createTask(hidden, "Hidden epic", fields{"issueType": "EPIC"})
+	low := w.createTask(p, "Low", fields{"status": "IN_PROGRESS", "priority": "LOW"})
+	late := w.createTask(p, "Medium late", fields{"status": "IN_PROGRESS", "dueDate": "2027-09-01"})
+	soon := w.createTask(p, "Medium soon", fields{"status": "IN_PROGRESS", "dueDate": "2027-03-01", "epicId": hiddenEpic.ID})
+	urgent := w.createTask(p, "Urgent", fields{"status": "IN_PROGRESS", "priority": "URGENT"})
+	w.createTask(p, "Waiting", fields{"priority": "URGENT"})
+	w.createTask(projects[11], "Too far down", fields{"status": "IN_PROGRESS"})
+	member := w.addPerson(person{roles: []string{"Member"}})
 	got := do[contract.Workspace](w, member, "workspace", fields{})
 	if got.User.ID != member.id || got.User.TenantID != w.acme || got.User.OrganisationID != w.orgA || got.User.PrincipalKind != "HUMAN" {
 		t.Errorf("got %+v", got.User)
@@ -146,47 +146,47 @@ func TestAWorkspaceShowsWhatADayBeginsWith(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if k := keys(got.Projects[0].InProgress); k != strings.Join([]string{urgent.Key, soon.Key, late.Key}, " ") {
-		t.Errorf("the first project shows %s, want its three most pressing and not %s", k, low.Key)
+		t.Errorf("first project: got tasks %s, want the three most urgent, without %s", k, low.Key)
 	}
-	if s := got.Projects[0].InProgress[1]; s.EpicID == hush.ID || s.EpicID == "" || s.ProjectID != p.ID {
-		t.Errorf("the hidden epic shows: %+v", s)
+	if s := got.Projects[0].InProgress[1]; s.EpicID == hiddenEpic.ID || s.EpicID == "" || s.ProjectID != p.ID {
+		t.Errorf("the hidden epic is not redacted: %+v", s)
 	}
 	if got.Projects[11].InProgress != nil {
-		t.Errorf("the twelfth project shows %v", got.Projects[11].InProgress)
+		t.Errorf("twelfth project: got tasks %v, want none", got.Projects[11].InProgress)
 	}
-	// Each part is held against its own permission.
+	// Each part requires its own permission.
 	for _, c := range []struct {
 		who      *person
 		withheld []string
 		projects int
 	}{
-		{w.person(person{}), []string{"initiatives", "projects", "tasks"}, 0},
-		{w.person(person{roles: []string{"Initiative Reader"}}), []string{"projects", "tasks"}, 0},
-		{w.person(person{roles: []string{"Own Reader"}}), []string{"initiatives"}, 12},
-		{w.person(person{roles: []string{"Member"}, caveats: []string{"project:" + string(p.ID)}}), []string{}, 1},
-		{w.person(person{roles: []string{"Member"}, tenant: w.globex}), []string{}, 0},
+		{w.addPerson(person{}), []string{"initiatives", "projects", "tasks"}, 0},
+		{w.addPerson(person{roles: []string{"Initiative Reader"}}), []string{"projects", "tasks"}, 0},
+		{w.addPerson(person{roles: []string{"Own Reader"}}), []string{"initiatives"}, 12},
+		{w.addPerson(person{roles: []string{"Member"}, caveats: []string{"project:" + string(p.ID)}}), []string{}, 1},
+		{w.addPerson(person{roles: []string{"Member"}, tenant: w.globex}), []string{}, 0},
 	} {
 		got := do[contract.Workspace](w, c.who, "workspace", fields{})
 		if !slices.Equal(got.Withheld, c.withheld) || len(got.Projects) != c.projects || got.Initiatives == nil || got.Projects == nil {
-			t.Errorf("%v: withheld %v, %d projects; want %v, %d", c.who.roles, got.Withheld, len(got.Projects), c.withheld, c.projects)
+			t.Errorf("roles %v: got withheld %v and %d projects, want %v and %d", c.who.roles, got.Withheld, len(got.Projects), c.withheld, c.projects)
 		}
 	}
-	w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Member"}, caveats: []string{"moon-phase:full"}}), "workspace", fields{})
+	w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Member"}, caveats: []string{"moon-phase:full"}}), "workspace", fields{})
 }
 
-func TestAWorkspaceIsBounded(t *testing.T) {
+func TestWorkspace_LimitsProjectsAndTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.crowd(w.project("Apollo"), 1, 10, 10)
+	w.addManyTenants(w.createProject("Apollo"), 1, 10, 10)
 	w.exec(`INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'More ' || n, '2027-01-04', 'MORE' || n, 'UNCLASSIFIED', $1, now(), now() FROM generate_series(1, 150) n`, w.acme)
 	got := do[contract.Workspace](w, w.manager, "workspace", fields{})
 	if len(got.Projects) != contract.WorkspaceItems || !slices.Equal(got.Cut, []string{"projects"}) {
-		t.Errorf("%d projects, cut %v", len(got.Projects), got.Cut)
+		t.Errorf("got %d projects, cut %v", len(got.Projects), got.Cut)
 	}
 	for i, p := range got.Projects {
 		if n := len(p.InProgress); n > contract.WorkspaceTasks || (i >= contract.WorkspaceProjects && n > 0) {
-			t.Errorf("project %d shows %d tasks", i, n)
+			t.Errorf("project %d: got %d tasks, which exceeds the limit", i, n)
 		}
 	}
 }

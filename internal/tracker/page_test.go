@@ -13,22 +13,21 @@ import (
 	"parapet/internal/op"
 )
 
-// walk reads a list page by page and checks that every page but the last is
-// full.
-func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, limit int) []Item {
+// readAllPages reads all pages of a list and checks that every page except the last is full.
+func readAllPages[Item any](t *rapid.T, w *world, who *person, name string, in fields, limit int) []Item {
 	var all []Item
 	cursor := ""
 	for pages := 0; ; pages++ {
 		if pages > 1000 {
 			t.Fatalf("%s %v: the list does not end", name, in)
 		}
-		ask := merge(fields{"limit": limit}, in)
+		request := merge(fields{"limit": limit}, in)
 		if cursor != "" {
-			ask["cursor"] = cursor
+			request["cursor"] = cursor
 		}
-		out, err := w.try(who, name, ask)
+		out, err := w.call(who, name, request)
 		if err != nil {
-			t.Fatalf("%s %v: %v", name, ask, err)
+			t.Fatalf("%s %v: %v", name, request, err)
 		}
 		page := out.(*op.Page[Item])
 		all = append(all, page.Items...)
@@ -36,19 +35,18 @@ func walk[Item any](t *rapid.T, w *world, who *person, name string, in fields, l
 			return all
 		}
 		if len(page.Items) != limit {
-			t.Fatalf("%s %v: a page of %d that is not the last, want %d", name, ask, len(page.Items), limit)
+			t.Fatalf("%s %v: got a page of %d items before the last page, want %d", name, request, len(page.Items), limit)
 		}
 		cursor = page.NextCursor
 	}
 }
 
-// Whatever is asked for, the pages together give every task that fits, once and
-// in order: the same that a look at each task gives.
-func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
+// For random filters, the pages together contain every matching task once, in order.
+func TestListTasks_PagesContainEachTaskOnceInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	people := []*person{w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})}
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	people := []*person{w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})}
 	var epics []op.UUID
 	var tasks []*contract.Task
 	for i := range 90 {
@@ -64,7 +62,7 @@ func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
 		if i%3 == 0 {
 			more["assignee"] = people[i%2].id
 		}
-		task := w.task(p, []string{"Alpha", "beta", "100%"}[i%3]+fmt.Sprint(" ", i), more)
+		task := w.createTask(p, []string{"Alpha", "beta", "100%"}[i%3]+fmt.Sprint(" ", i), more)
 		if task.IssueType == "EPIC" {
 			epics = append(epics, task.ID)
 		}
@@ -90,79 +88,79 @@ func TestPagesGiveEveryTaskOnceAndInOrder(t *testing.T) {
 		for _, task := range tasks {
 			if (status == "" || task.Status == status) && (priority == "" || task.Priority == priority) &&
 				(assignee == "" || string(task.Assignee) == assignee) && (epic == "" || string(task.EpicID) == epic) &&
-				(search == "" || answers(task.Title, search)) {
+				(search == "" || matchesSearch(task.Title, search)) {
 				want = append(want, task.TaskSummary)
 			}
 		}
 		limit := rapid.SampledFrom([]int{1, 2, 7, 30, 200}).Draw(t, "limit")
-		got := walk[contract.TaskSummary](t, w, people[0], "list-tasks", in, limit)
+		got := readAllPages[contract.TaskSummary](t, w, people[0], "list-tasks", in, limit)
 		if keys(got) != keys(want) {
-			t.Fatalf("%v by %d: got %s, want %s", in, limit, keys(got), keys(want))
+			t.Fatalf("%v, limit %d: got %s, want %s", in, limit, keys(got), keys(want))
 		}
 	})
 }
 
-// A status that the project does not have is told, whatever the list; one that no
-// task has is an empty list. Who may not read the tasks is not told of statuses.
-func TestAStatusThatTheProjectDoesNotHaveIsTold(t *testing.T) {
+// A status that the project does not have is an error in every list; a status without tasks is
+// an empty list. Callers who may not read the tasks do not learn the statuses.
+func TestListTasks_UnknownStatusIsValidationError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Land")
-	stranger := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
-	nobody := w.person(person{roles: []string{"PLATFORM_ADMIN"}})
+	p := w.createProject("Apollo")
+	w.createTask(p, "Land")
+	stranger := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	nobody := w.addPerson(person{roles: []string{"PLATFORM_ADMIN"}})
 	for _, queue := range []string{"", "ready", "review", "awaitingDecision"} {
 		in := fields{"projectId": p.ID, "status": "Landed"}
 		if queue != "" {
 			in[queue] = true
 		}
-		f := w.refused(fault.CodeValidation, w.manager, "list-tasks", in)
-		if f.Field != "status" || !strings.Contains(f.Message, "It has: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
-			t.Errorf("%s: %s %q", queue, f.Field, f.Message)
+		f := w.wantError(fault.CodeValidation, w.manager, "list-tasks", in)
+		if f.Field != "status" || !strings.Contains(f.Message, "Its statuses are: BACKLOG, TODO, IN_PROGRESS, IN_REVIEW, DONE, CANCELLED.") {
+			t.Errorf("queue %q: got field %s, message %q", queue, f.Field, f.Message)
 		}
-		w.refused(fault.CodeNotFound, stranger, "list-tasks", in)
-		w.refused(fault.CodeForbidden, nobody, "list-tasks", in)
+		w.wantError(fault.CodeNotFound, stranger, "list-tasks", in)
+		w.wantError(fault.CodeForbidden, nobody, "list-tasks", in)
 	}
 	if page := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": p.ID, "status": "DONE"}); len(page.Items) != 0 {
 		t.Errorf("got %v", page.Items)
 	}
 }
 
-// answers says plainly whether a title answers to one of the searches above.
-func answers(title, search string) bool {
+// matchesSearch is a simple reference implementation for the searches of the test
+// above.
+func matchesSearch(title, search string) bool {
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return r == ' ' || r == '%' })
-	begins := func(part string) bool {
+	hasPrefix := func(part string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, part) })
 	}
-	has := func(part string) bool { return strings.Contains(strings.ToLower(title), part) }
+	contains := func(part string) bool { return strings.Contains(strings.ToLower(title), part) }
 	switch search {
 	case "%":
-		return has("%")
+		return contains("%")
 	case "beta 2":
-		return has("beta") && begins("2")
+		return contains("beta") && hasPrefix("2")
 	case "-1 alpha":
-		return has("alpha") && !slices.Contains(words, "1")
+		return contains("alpha") && !slices.Contains(words, "1")
 	case "alpha OR beta":
-		return has("alpha") || has("beta")
+		return contains("alpha") || contains("beta")
 	case "et", "1", "10":
-		return begins(search)
+		return hasPrefix(search)
 	default:
-		return has(strings.ToLower(search))
+		return contains(strings.ToLower(search))
 	}
 }
 
-// The list and the single read cannot disagree: whoever asks, the list holds
-// what a read would give and nothing else.
-func TestAListHoldsWhatItsReaderMayRead(t *testing.T) {
+// For each reader, the list contains exactly the projects that a single read returns.
+func TestListProjects_AgreesWithGetProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tiers := []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 	var projects []*contract.Project
 	for i := range 15 {
 		more := fields{"classification": tiers[i%5], "organisationId": []op.UUID{w.orgA, w.orgB}[i%2]}
-		p := w.project(fmt.Sprintf("%c project %d", "abABz"[i*3%5], i), more)
+		p := w.createProject(fmt.Sprintf("%c project %d", "abABz"[i*3%5], i), more)
 		projects = append(projects, p)
-		w.task(p, "One")
+		w.createTask(p, "One")
 	}
 	slices.SortFunc(projects, func(a, b *contract.Project) int {
 		if c := strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)); c != 0 {
@@ -170,38 +168,38 @@ func TestAListHoldsWhatItsReaderMayRead(t *testing.T) {
 		}
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
-	readers := []*person{w.manager, w.person(person{tenant: w.globex, roles: []string{"Admin"}, clearance: "SECRET"}), w.person(person{})}
+	readers := []*person{w.manager, w.addPerson(person{tenant: w.globex, roles: []string{"Admin"}, clearance: "SECRET"}), w.addPerson(person{})}
 	for i, tier := range tiers {
 		readers = append(readers,
-			w.person(person{roles: []string{"Member"}, clearance: tier}),
-			w.person(person{roles: []string{"Guest Customer"}, clearance: tier, projects: []op.UUID{projects[i].ID, projects[2*i+5].ID}}),
-			w.person(person{roles: []string{"Member"}, clearance: tier, caveats: []string{"project:" + string(projects[3*i].ID)}}))
+			w.addPerson(person{roles: []string{"Member"}, clearance: tier}),
+			w.addPerson(person{roles: []string{"Guest Customer"}, clearance: tier, projects: []op.UUID{projects[i].ID, projects[2*i+5].ID}}),
+			w.addPerson(person{roles: []string{"Member"}, clearance: tier, caveats: []string{"project:" + string(projects[3*i].ID)}}))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		who := rapid.SampledFrom(readers).Draw(t, "who")
 		limit := rapid.SampledFrom([]int{1, 3, 200}).Draw(t, "limit")
 		var want []string
 		for _, p := range projects {
-			_, err := w.try(who, "get-project", fields{"projectId": p.ID})
+			_, err := w.call(who, "get-project", fields{"projectId": p.ID})
 			if err == nil {
 				want = append(want, p.Prefix)
 			}
-			if _, listed := w.try(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
-				t.Fatalf("%s: reading the project gives %v, listing its tasks %v", p.Name, err, listed)
+			if _, listed := w.call(who, "list-tasks", fields{"projectId": p.ID}); (err == nil) != (listed == nil) {
+				t.Fatalf("%s: get-project returned %v, list-tasks returned %v", p.Name, err, listed)
 			}
 		}
 		if len(who.roles) == 0 {
-			if _, err := w.try(who, "list-projects", fields{}); !fault.HasCode(err, fault.CodeForbidden) {
-				t.Fatalf("one without a role gets %v", err)
+			if _, err := w.call(who, "list-projects", fields{}); !fault.HasCode(err, fault.CodeForbidden) {
+				t.Fatalf("caller without a role: got %v, want FORBIDDEN", err)
 			}
 			return
 		}
 		var got []string
-		for _, p := range walk[contract.ProjectSummary](t, w, who, "list-projects", fields{}, limit) {
+		for _, p := range readAllPages[contract.ProjectSummary](t, w, who, "list-projects", fields{}, limit) {
 			got = append(got, p.Prefix)
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("the list holds %v, single reads give %v", got, want)
+			t.Fatalf("list-projects returned %v, get-project allows %v", got, want)
 		}
 	})
 }

@@ -20,45 +20,46 @@ import (
 	"parapet/internal/tracker"
 )
 
-// ear hears every statement and counts round trips: a batch is one.
-type ear struct {
-	mu    sync.Mutex
-	trips int
-	heard []heard
+// queryRecorder is a query tracer that records every statement and counts round trips; a batch
+// is one round trip.
+type queryRecorder struct {
+	mu         sync.Mutex
+	roundTrips int
+	queries    []recordedQuery
 }
 
-type heard struct {
+type recordedQuery struct {
 	sql  string
 	args []any
 }
 
-func (e *ear) add(trip bool, sql string, args []any) {
+func (e *queryRecorder) add(isRoundTrip bool, sql string, args []any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if trip {
-		e.trips++
+	if isRoundTrip {
+		e.roundTrips++
 	}
 	if sql != "" {
-		e.heard = append(e.heard, heard{sql, args})
+		e.queries = append(e.queries, recordedQuery{sql, args})
 	}
 }
 
-func (e *ear) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+func (e *queryRecorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	e.add(true, d.SQL, d.Args)
 	return ctx
 }
-func (e *ear) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-func (e *ear) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+func (e *queryRecorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (e *queryRecorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	e.add(true, "", nil)
 	return ctx
 }
-func (e *ear) TraceBatchQuery(_ context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
+func (e *queryRecorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
 	e.add(false, d.SQL, d.Args)
 }
-func (e *ear) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+func (e *queryRecorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// listening binds the module anew on a pool that the ear hears.
-func (w *world) listening(e *ear) {
+// recordQueries rebinds the operations to a pool with the tracer.
+func (w *world) recordQueries(e *queryRecorder) {
 	w.t.Helper()
 	module := executor.New(executor.Config{
 		Module: contract.Module, Engine: w.engine, Delegations: tracker.Delegations{}, Principals: w, Clock: w, Log: slog.New(slog.DiscardHandler),
@@ -69,9 +70,9 @@ func (w *world) listening(e *ear) {
 	}
 }
 
-// crowd fills the tables with tasks of many tenants, acme's project among them:
-// ten projects a tenant, and a project of acme that is larger than any other.
-func (w *world) crowd(p *contract.Project, tenants, each, own int) {
+// addManyTenants fills the tables with projects and tasks of many tenants: ten projects per
+// tenant, and own tasks in acme's project p, which is larger than all others.
+func (w *world) addManyTenants(p *contract.Project, tenants, each, own int) {
 	w.t.Helper()
 	w.exec(`
 WITH t AS (SELECT gen_random_uuid() AS tenant FROM generate_series(1, $1::int) UNION ALL SELECT $2::uuid),
@@ -87,7 +88,7 @@ SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repe
        100, CASE WHEN n % 10 = 0 THEN p.created_by END, p.created_by, now(), now()
 FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n,
      LATERAL (SELECT c AS name, c AS category FROM (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3]) x (c)) s`, each, p.ID, own)
-	// A third of the tasks had a decision request once, and some of these have one that is open.
+	// A third of the tasks have a decision request; some of them are open.
 	w.exec(`
 INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, status, answer, raised_by, created_at, resolved_at, resolved_by)
 SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s WHEN 'answered' THEN 'Answer' END, t.created_by,
@@ -124,9 +125,9 @@ FROM projects.initiatives i WHERE i.name LIKE 'Crowd %'`)
 	w.exec(`ANALYZE`)
 }
 
-// plan explains a statement as the tracker's role sees it: with these values, or
-// as the plan that is kept for any values.
-func (w *world) plan(h heard, generic bool) string {
+// explain returns the query plan of a statement for the tracker's role, with these
+// argument values or, if generic is set, the generic plan.
+func (w *world) explain(h recordedQuery, generic bool) string {
 	w.t.Helper()
 	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), string(w.acme), nil)
 	if err != nil {
@@ -137,7 +138,7 @@ func (w *world) plan(h heard, generic bool) string {
 	if generic {
 		values := make([]string, len(h.args))
 		for i, a := range h.args {
-			values[i] = literal(a)
+			values[i] = sqlLiteral(a)
 		}
 		for _, sql := range []string{`SET LOCAL plan_cache_mode = force_generic_plan`, `DEALLOCATE ALL`, `PREPARE kept AS ` + h.sql} {
 			if _, err := tx.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
@@ -158,7 +159,7 @@ func (w *world) plan(h heard, generic bool) string {
 	return strings.Join(lines, "\n")
 }
 
-func literal(v any) string {
+func sqlLiteral(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "NULL"
@@ -175,34 +176,34 @@ func literal(v any) string {
 		case (p.Kind() == reflect.Pointer || p.Kind() == reflect.Slice) && p.IsNil():
 			return "NULL"
 		case p.Kind() == reflect.Pointer:
-			return literal(p.Elem().Interface())
+			return sqlLiteral(p.Elem().Interface())
 		}
 		return "'" + strings.ReplaceAll(fmt.Sprint(v), "'", "''") + "'"
 	}
 }
 
-func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
-	w.task(p, "Child", fields{"epicId": epic.ID})
-	w.crowd(p, 100, 25, 2000)
-	e := &ear{}
-	w.listening(e)
-	// The first call prepares; the second is what every further one costs.
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC"})
+	w.createTask(p, "Child", fields{"epicId": epic.ID})
+	w.addManyTenants(p, 100, 25, 2000)
+	e := &queryRecorder{}
+	w.recordQueries(e)
+	// The first call prepares the statements; the second one is measured.
 	do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 50})
-	e.trips, e.heard = 0, nil
+	e.roundTrips, e.queries = 0, nil
 	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 50})
-	if len(page.Items) != 50 || e.trips != 1 || len(e.heard) != 3 {
-		t.Errorf("a page of %d tasks took %d round trips of %d statements, want 50 in one of 3", len(page.Items), e.trips, len(e.heard))
+	if len(page.Items) != 50 || e.roundTrips != 1 || len(e.queries) != 3 {
+		t.Errorf("got %d tasks in %d round trips with %d statements, want 50 in 1 with 3", len(page.Items), e.roundTrips, len(e.queries))
 	}
-	last := func() heard { return e.heard[len(e.heard)-1] }
-	plan := w.plan(last(), true)
+	last := func() recordedQuery { return e.queries[len(e.queries)-1] }
+	plan := w.explain(last(), true)
 	t.Logf("list-tasks:\n%s", plan)
 	if !strings.Contains(plan, "Index Scan Backward using tasks_number_once on tasks t") || strings.Contains(plan, "Sort") {
-		t.Errorf("the page is not read from the index of numbers, backwards and unsorted:\n%s", plan)
+		t.Errorf("list-tasks does not scan the index of task numbers backwards without sorting:\n%s", plan)
 	}
 	for _, in := range []fields{
 		{}, {"status": "DONE"}, {"assignee": w.acme}, {"epicId": epic.ID}, {"cursor": page.NextCursor},
@@ -210,22 +211,22 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	} {
 		do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", merge(fields{"projectId": p.ID, "limit": 50}, in))
 		h := last()
-		for i := len(e.heard) - 1; !strings.Contains(h.sql, "tasks t"); i-- {
-			h = e.heard[i]
+		for i := len(e.queries) - 1; !strings.Contains(h.sql, "tasks t"); i-- {
+			h = e.queries[i]
 		}
 		w.wantIndexed(fmt.Sprint("list-tasks ", in), h)
 		if in["awaitingDecision"] != nil {
-			if plan := w.plan(h, true); !strings.Contains(plan, "decision_requests_awaiting") || strings.Count(plan, "Sort Key") > 1 {
-				t.Errorf("the page is not read from the index of open requests, in its order:\n%s", plan)
+			if plan := w.explain(h, true); !strings.Contains(plan, "decision_requests_awaiting") || strings.Count(plan, "Sort Key") > 1 {
+				t.Errorf("list-tasks does not scan the index of open decision requests in order:\n%s", plan)
 			}
 		}
 	}
 	for name, in := range map[string]fields{
 		"list-projects": {"limit": 50}, "find-project": {"hint": "APO"}, "get-project": {"projectId": p.ID},
 		"get-task": {"projectId": p.ID, "task": epic.Key}, "list-decision-requests": {"projectId": p.ID, "task": epic.Key},
-		"get-run": {"runId": w.runs(fields{"projectId": p.ID, "limit": 1})[0].ID},
+		"get-run": {"runId": w.listRuns(fields{"projectId": p.ID, "limit": 1})[0].ID},
 	} {
-		if _, err := w.try(member, name, in); err != nil {
+		if _, err := w.call(member, name, in); err != nil {
 			t.Fatal(err)
 		}
 		w.wantIndexed(name, last())
@@ -233,35 +234,34 @@ func TestListsWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 	for index, in := range map[string]fields{
 		"agent_runs_by_age": {}, "agent_runs_by_project": {"projectId": p.ID}, "agent_runs_by_task": {"taskId": epic.ID}, "agent_runs_by_agent": {"agent": w.acme},
 	} {
-		e.heard = nil
-		w.runs(in, fields{"limit": 50})
-		for _, h := range e.heard {
+		e.queries = nil
+		w.listRuns(in, fields{"limit": 50})
+		for _, h := range e.queries {
 			if strings.Contains(h.sql, "agent_runs") {
 				w.wantIndexed(fmt.Sprint("list-runs ", in), h)
 			}
 			if strings.Contains(h.sql, "ORDER BY r.created_at DESC") {
-				if plan := w.plan(h, true); !strings.Contains(plan, "Backward using "+index) || strings.Contains(plan, "Sort") {
-					t.Errorf("list-runs %v does not walk %s:\n%s", in, index, plan)
+				if plan := w.explain(h, true); !strings.Contains(plan, "Backward using "+index) || strings.Contains(plan, "Sort") {
+					t.Errorf("list-runs %v does not scan the index %s:\n%s", in, index, plan)
 				}
 			}
 		}
 	}
 }
 
-// What projects are planned by is read by indexes too, every statement of it.
-func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
+func TestQueryPlans_InitiativesStagesReposUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	moon, mars := w.initiative("Moon"), w.initiative("Mars")
-	stage := w.stage(p.ID, "Design")
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	moon, mars := w.createInitiative("Moon"), w.createInitiative("Mars")
+	stage := w.createStage(p.ID, "Design")
 	gate := w.createGateAfter(p.ID, stage.ID, "Review")
-	repo := w.bind(p.ID, "/src/apollo")
+	repo := w.bindRepo(p.ID, "/src/apollo")
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
-	w.crowd(p, 200, 25, 2000)
-	e := &ear{}
-	w.listening(e)
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
+	w.addManyTenants(p, 200, 25, 2000)
+	e := &queryRecorder{}
+	w.recordQueries(e)
 	for _, call := range []struct {
 		name string
 		in   fields
@@ -278,12 +278,12 @@ func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
 		{"update-project", fields{"projectId": p.ID, "initiativeId": mars.ID}},
 		{"delete-initiative", fields{"initiativeId": moon.ID}},
 	} {
-		e.heard = nil
-		if _, err := w.try(w.manager, call.name, call.in); err != nil {
+		e.queries = nil
+		if _, err := w.call(w.manager, call.name, call.in); err != nil {
 			t.Fatal(err)
 		}
-		for _, h := range e.heard {
-			// The check that travels with each, and a task in full, are other tests' matter.
+		for _, h := range e.queries {
+			// The tenant check of every request and the full task query have their own tests.
 			if strings.Contains(h.sql, "projects.") && !strings.Contains(h.sql, "tenant_context") && !strings.Contains(h.sql, "epic_number") {
 				w.wantIndexed(call.name, h)
 			}
@@ -294,18 +294,18 @@ func TestPlanningWalksIndexesHoweverManyTenantsThereAre(t *testing.T) {
 	}
 }
 
-func (w *world) wantIndexed(name string, h heard) {
+func (w *world) wantIndexed(name string, h recordedQuery) {
 	w.t.Helper()
-	h = positional(w.t, h)
+	h = toPositional(w.t, h)
 	for _, generic := range []bool{false, true} {
-		if plan := w.plan(h, generic); strings.Contains(plan, "Seq Scan on") {
-			w.t.Errorf("%s (generic: %v) scans a table:\n%s", name, generic, plan)
+		if plan := w.explain(h, generic); strings.Contains(plan, "Seq Scan on") {
+			w.t.Errorf("%s (generic plan: %v) uses a sequential scan:\n%s", name, generic, plan)
 		}
 	}
 }
 
-// positional is the statement with its arguments numbered, as the server gets it.
-func positional(t testing.TB, h heard) heard {
+// toPositional rewrites named arguments to positional ones, as pgx sends them.
+func toPositional(t testing.TB, h recordedQuery) recordedQuery {
 	t.Helper()
 	if len(h.args) != 1 {
 		return h
@@ -318,5 +318,5 @@ func positional(t testing.TB, h heard) heard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return heard{sql, args}
+	return recordedQuery{sql, args}
 }

@@ -15,7 +15,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// createProjectHandler checks the project to be where it is to belong.
+// createProjectHandler authorizes the new project in the organisation it will belong
+// to.
 func (s *Service) createProjectHandler() executor.Handler[contract.CreateProjectIn, contract.Project, op.UUID] {
 	return executor.Handler[contract.CreateProjectIn, contract.Project, op.UUID]{
 		Load: func(_ context.Context, c *executor.Call, in *contract.CreateProjectIn) (op.UUID, authz.Resource, error) {
@@ -52,16 +53,16 @@ func (s *Service) createProject(ctx context.Context, c *executor.Call, in *contr
 			OrganisationID: optional(organisation), OwnerID: &owner, InitiativeID: optional(in.InitiativeID),
 			CreatedBy: c.Actor.UserID, CreatedAt: c.Now, UpdatedAt: c.Now,
 		},
-		Description: in.Description, IssuePrefix: issuePrefix(in.IssuePrefix), StoryPoints: in.StoryPointScale,
+		Description: in.Description, IssuePrefix: customIssuePrefix(in.IssuePrefix), StoryPoints: in.StoryPointScale,
 	}
 	if len(row.StoryPoints) == 0 {
 		row.StoryPoints = nil
 	}
 	row.setStatuses(statuses)
-	if err := checkStatuses(statuses); err != nil {
+	if err := validateStatuses(statuses); err != nil {
 		return nil, err
 	}
-	if err := row.check(); err != nil {
+	if err := row.validate(); err != nil {
 		return nil, err
 	}
 	if in.OrganisationID != "" {
@@ -74,32 +75,32 @@ func (s *Service) createProject(ctx context.Context, c *executor.Call, in *contr
 			return nil, err
 		}
 	}
-	if err := joinInitiative(ctx, c, row.InitiativeID); err != nil {
+	if err := authorizeJoinInitiative(ctx, c, row.InitiativeID); err != nil {
 		return nil, err
 	}
-	if err := reservePrefix(ctx, c, &row); err != nil {
+	if err := insertWithFreePrefix(ctx, c, &row); err != nil {
 		return nil, err
 	}
-	if err := insertProjectParts(ctx, c, &row); err != nil {
+	if err := insertStatusesAndCounter(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	c.Record(executor.AuditEntry{
 		Action: "project.created", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification,
-		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": opaqueRef(c.Tenant, row.InitiativeID)},
+		Changes: map[string]any{"prefix": row.Prefix, "organisationId": organisation, "classification": row.Classification, "initiativeId": optionalOpaqueID(c.Tenant, row.InitiativeID)},
 	})
-	c.Emit(executor.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
-	if err := emitInitiativeEvents(ctx, c, row.ID, row.InitiativeID); err != nil {
+	c.Emit(executor.Event{Type: contract.EventProjectCreated, AggregateType: "project", AggregateID: row.ID, Payload: row.toProjectForEvent(c.Tenant)})
+	if err := recordInitiativeProjects(ctx, c, row.ID, row.InitiativeID); err != nil {
 		return nil, err
 	}
-	return row.show(ctx, c)
+	return row.toProjectForCaller(ctx, c)
 }
 
-// prefixAttempts bounds the search for a free derived prefix.
+// prefixAttempts is the maximum number of derived prefixes that are tried.
 const prefixAttempts = 1000
 
-// reservePrefix inserts the project under the prefix that was asked for, or under
-// the first free one that is derived from its name.
-func reservePrefix(ctx context.Context, c *executor.Call, row *projectRow) error {
+// insertWithFreePrefix inserts the project with the requested prefix, or with the
+// first free prefix derived from its name.
+func insertWithFreePrefix(ctx context.Context, c *executor.Call, row *projectRow) error {
 	if row.Prefix != "" {
 		free, err := insertProjectRow(ctx, c, row)
 		if err == nil && !free {
@@ -115,7 +116,7 @@ func reservePrefix(ctx context.Context, c *executor.Call, row *projectRow) error
 			return err
 		}
 	}
-	return fault.Conflict("No prefix that is derived from the name is free. Choose one.")
+	return fault.Conflict("No prefix derived from the name is free. Give a prefix in the request.")
 }
 
 func (s *Service) getProjectHandler() executor.Handler[contract.GetProjectIn, contract.Project, projectRow] {
@@ -125,7 +126,7 @@ func (s *Service) getProjectHandler() executor.Handler[contract.GetProjectIn, co
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *executor.Call, _ *contract.GetProjectIn, row projectRow) (*contract.Project, error) {
-			return row.show(ctx, c)
+			return row.toProjectForCaller(ctx, c)
 		},
 	}
 }
@@ -146,23 +147,23 @@ func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contr
 	if err != nil {
 		return nil, err
 	}
-	if err := row.check(); err != nil {
+	if err := row.validate(); err != nil {
 		return nil, err
 	}
-	changed := row.differences(&old)
+	changed := row.changedFields(&old)
 	if len(renames) > 0 && !slices.Contains(changed, "customStatuses") {
-		// A set that undoes the renaming is not the one that is there.
+		// customStatuses that undo the renames look unchanged, but the rows have been renamed.
 		changed = append(changed, "customStatuses")
 	}
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermProjectsRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return old.show(ctx, c)
+		return old.toProjectForCaller(ctx, c)
 	}
-	// What the project becomes has to be the caller's to change as well: nobody
-	// moves it out of its own reach, or into what is not its own.
-	if row.Classification != old.Classification || text(row.OrganisationID) != text(old.OrganisationID) {
+	// The caller needs the permission for the new classification and organisation, too, and
+	// cannot move the project out of its own access.
+	if row.Classification != old.Classification || idText(row.OrganisationID) != idText(old.OrganisationID) {
 		if err := c.Decide(ctx, contract.PermProjectUpdate, row.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
@@ -177,9 +178,9 @@ func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contr
 			return nil, err
 		}
 	}
-	moved := slices.Contains(changed, "initiativeId")
-	if moved {
-		if err := joinInitiative(ctx, c, row.InitiativeID); err != nil {
+	initiativeChanged := slices.Contains(changed, "initiativeId")
+	if initiativeChanged {
+		if err := authorizeJoinInitiative(ctx, c, row.InitiativeID); err != nil {
 			return nil, err
 		}
 	}
@@ -191,7 +192,7 @@ func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contr
 		if err := renameStatuses(ctx, c, row.ID, renames); err != nil {
 			return nil, err
 		}
-		if err := replaceStatuses(ctx, c, row.ID, renamed(old.statuses(), renames), row.statuses(), renames); err != nil {
+		if err := replaceStatuses(ctx, c, row.ID, applyRenames(old.statuses(), renames), row.statuses(), renames); err != nil {
 			return nil, err
 		}
 	}
@@ -199,20 +200,20 @@ func (s *Service) updateProject(ctx context.Context, c *executor.Call, in *contr
 	if row.Classification != old.Classification {
 		more["classification"] = map[string]string{"from": old.Classification, "to": row.Classification}
 	}
-	if moved {
-		more["initiative"] = map[string]*op.UUID{"from": opaqueRef(c.Tenant, old.InitiativeID), "to": opaqueRef(c.Tenant, row.InitiativeID)}
+	if initiativeChanged {
+		more["initiative"] = map[string]*op.UUID{"from": optionalOpaqueID(c.Tenant, old.InitiativeID), "to": optionalOpaqueID(c.Tenant, row.InitiativeID)}
 	}
 	recordProject(c, &row, changed, more)
-	if moved {
-		if err := emitInitiativeEvents(ctx, c, row.ID, old.InitiativeID, row.InitiativeID); err != nil {
+	if initiativeChanged {
+		if err := recordInitiativeProjects(ctx, c, row.ID, old.InitiativeID, row.InitiativeID); err != nil {
 			return nil, err
 		}
 	}
-	return row.show(ctx, c)
+	return row.toProjectForCaller(ctx, c)
 }
 
-// recordProject adds the audit entry and the event of a change. A change of tier
-// is a critical one.
+// recordProject adds the audit entry and the event of an update. The entry is critical
+// if the classification changed.
 func recordProject(c *executor.Call, r *projectRow, changed []string, more map[string]any) {
 	changes := map[string]any{"fields": changed}
 	for name, v := range more {
@@ -222,11 +223,11 @@ func recordProject(c *executor.Call, r *projectRow, changed []string, more map[s
 		Action: "project.updated", ResourceType: "project", ResourceID: string(r.ID), Classification: r.Classification,
 		Changes: changes, Critical: slices.Contains(changed, "classification"),
 	})
-	c.Emit(executor.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
+	c.Emit(executor.Event{Type: contract.EventProjectUpdated, AggregateType: "project", AggregateID: r.ID, Payload: r.toProjectForEvent(c.Tenant), Changed: changed})
 }
 
-// apply sets the fields that were given, and gives the renamings of statuses that
-// tasks are to follow.
+// apply copies the fields that are set in the request. It returns the status renames
+// that tasks must follow.
 func (r *projectRow) apply(in *contract.UpdateProjectIn) ([]contract.StatusRename, error) {
 	for _, f := range []struct {
 		name string
@@ -236,7 +237,7 @@ func (r *projectRow) apply(in *contract.UpdateProjectIn) ([]contract.StatusRenam
 		{"classification", in.Classification.Null}, {"customStatuses", in.CustomStatuses.Null},
 	} {
 		if f.null {
-			return nil, cannotClear(f.name)
+			return nil, nullFieldError(f.name)
 		}
 	}
 	r.Name = strings.TrimSpace(in.Name.Or(r.Name))
@@ -245,12 +246,12 @@ func (r *projectRow) apply(in *contract.UpdateProjectIn) ([]contract.StatusRenam
 	r.StartDate = in.StartDate.Or(r.StartDate)
 	r.Prefix = strings.ToUpper(in.Prefix.Or(r.Prefix))
 	r.Classification = in.Classification.Or(r.Classification)
-	r.EndDate = change(in.EndDate, r.EndDate)
-	r.OrganisationID = change(in.OrganisationID, r.OrganisationID)
-	r.OwnerID = change(in.OwnerID, r.OwnerID)
-	r.InitiativeID = change(in.InitiativeID, r.InitiativeID)
+	r.EndDate = changedValue(in.EndDate, r.EndDate)
+	r.OrganisationID = changedValue(in.OrganisationID, r.OrganisationID)
+	r.OwnerID = changedValue(in.OwnerID, r.OwnerID)
+	r.InitiativeID = changedValue(in.InitiativeID, r.InitiativeID)
 	if in.IssuePrefix.Set {
-		r.IssuePrefix = issuePrefix(in.IssuePrefix.Value)
+		r.IssuePrefix = customIssuePrefix(in.IssuePrefix.Value)
 	}
 	if in.StoryPointScale.Set {
 		r.StoryPoints = in.StoryPointScale.Or(nil)
@@ -258,20 +259,20 @@ func (r *projectRow) apply(in *contract.UpdateProjectIn) ([]contract.StatusRenam
 			r.StoryPoints = nil
 		}
 	}
-	renames, err := checkRenames(r.statuses(), in.RenameStatuses)
+	renames, err := validateRenames(r.statuses(), in.RenameStatuses)
 	if err != nil {
 		return nil, err
 	}
-	r.setStatuses(renamed(r.statuses(), renames))
+	r.setStatuses(applyRenames(r.statuses(), renames))
 	if in.CustomStatuses.Set {
 		r.setStatuses(in.CustomStatuses.Value)
-		return renames, checkStatuses(in.CustomStatuses.Value)
+		return renames, validateStatuses(in.CustomStatuses.Value)
 	}
 	return renames, nil
 }
 
-// differences names the fields in which r is not what old was.
-func (r *projectRow) differences(old *projectRow) []string {
+// changedFields returns the names of the fields that differ from old.
+func (r *projectRow) changedFields(old *projectRow) []string {
 	var names []string
 	for _, f := range []struct {
 		name string
@@ -298,25 +299,25 @@ func (r *projectRow) differences(old *projectRow) []string {
 	return names
 }
 
-// check holds the row against the rules that no tag says.
-func (r *projectRow) check() error {
+// validate checks the rules that the request's field tags cannot express.
+func (r *projectRow) validate() error {
 	if r.Name == "" {
-		return fault.Validation("name", "The field name is required and can't be blank.")
+		return fault.Validation("name", "The field name is required and cannot be blank.")
 	}
 	if r.EndDate != nil && *r.EndDate < r.StartDate {
-		return fault.Validation("endDate", "The project can't end before it starts.")
+		return fault.Validation("endDate", "endDate cannot be before startDate.")
 	}
 	seen := map[float64]bool{}
 	for i, p := range r.StoryPoints {
 		if math.IsNaN(p) || p < 0 || p > maxPoints || seen[p] {
-			return fault.Validation(fmt.Sprintf("storyPointScale.%d", i), fmt.Sprintf("The scale must consist of different numbers from 0 to %d.", maxPoints))
+			return fault.Validation(fmt.Sprintf("storyPointScale.%d", i), fmt.Sprintf("The values of the scale must be distinct numbers from 0 to %d.", maxPoints))
 		}
 		seen[p] = true
 	}
 	return nil
 }
 
-// maxPoints is the greatest value of a story-point scale.
+// maxPoints is the maximum value in a story-point scale.
 const maxPoints = 10000
 
 func (r *projectRow) setStatuses(statuses []contract.Status) {
@@ -327,8 +328,9 @@ func (r *projectRow) setStatuses(statuses []contract.Status) {
 	}
 }
 
-// issuePrefix is nil for the default, which belongs to the tenant.
-func issuePrefix(given string) *string {
+// customIssuePrefix returns the issue prefix in upper case, or nil for the default
+// prefix, which all projects of the tenant share.
+func customIssuePrefix(given string) *string {
 	given = strings.ToUpper(given)
 	if given == contract.DefaultIssuePrefix {
 		return nil
@@ -336,22 +338,23 @@ func issuePrefix(given string) *string {
 	return optional(given)
 }
 
-// change is the stored form of an optional field after the change.
-func change[T comparable](o op.Opt[T], old *T) *T {
+// changedValue returns the new value of an optional column: old if o is not set, nil
+// if o is null or the zero value.
+func changedValue[T comparable](o op.Opt[T], old *T) *T {
 	if !o.Set {
 		return old
 	}
 	return optional(o.Or(value(old)))
 }
 
-func cannotClear(field string) error {
-	return fault.Validation(field, fmt.Sprintf("The field %s can't be null.", field))
+func nullFieldError(field string) error {
+	return fault.Validation(field, fmt.Sprintf("The field %s cannot be null.", field))
 }
 
 func (s *Service) checkOrganisation(ctx context.Context, c *executor.Call, organisation op.UUID) error {
-	there, err := s.directory.OrganisationExists(ctx, c.Tenant, organisation)
-	if err == nil && !there {
-		err = fault.Validation("organisationId", "The tenant has no such organisation.")
+	exists, err := s.directory.OrganisationExists(ctx, c.Tenant, organisation)
+	if err == nil && !exists {
+		err = fault.Validation("organisationId", "The organisation does not exist in the tenant.")
 	}
 	return err
 }

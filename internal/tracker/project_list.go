@@ -14,8 +14,8 @@ import (
 	"parapet/internal/postgres"
 )
 
-// listProjects gives a page of the projects that the filter lets through, by
-// name. The page's cursor is the last one's sort name and id.
+// listProjects returns a page of the projects that match the policy filter, ordered by
+// name. The cursor holds the sort name and the id of the page's last project.
 func (s *Service) listProjects(ctx context.Context, c *executor.Call, in *contract.ListProjectsIn, f authz.Filter) (*op.Page[contract.ProjectSummary], error) {
 	after, err := op.ReadCursor(in.Cursor, contract.ListProjects.Name, c.Tenant, 2)
 	if err != nil {
@@ -33,9 +33,9 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 		st.add(` AND p.status = `, st.arg(in.Status))
 	}
 	if in.InitiativeID != "" {
-		// Of an initiative that the caller may not read no project shows, as of one
-		// that does not exist.
-		visible, err := toInitiative.visible(ctx, c, []op.UUID{in.InitiativeID})
+		// An initiative that the caller may not read lists no projects, like one that does
+		// not exist.
+		visible, err := initiativeTarget.readableIDs(ctx, c, []op.UUID{in.InitiativeID})
 		if err != nil || len(visible) == 0 {
 			return page, err
 		}
@@ -69,7 +69,7 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	}
 	refs := make([]*op.UUID, len(rows))
 	for i := range rows {
-		page.Items = append(page.Items, rows[i].summary())
+		page.Items = append(page.Items, rows[i].toSummary())
 	}
 	for i := range page.Items {
 		refs[i] = &page.Items[i].InitiativeID
@@ -77,18 +77,19 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND `).filter(f)
 	return page, redactInitiatives(ctx, c, refs...)
 }
 
-// maxCandidates bounds how many projects an ambiguous hint lists.
+// maxCandidates is the maximum number of candidates in the conflict for an ambiguous
+// hint.
 const maxCandidates = 20
 
-// findProject resolves a hint: a bound repository path, an id, or else what fits
-// the prefix or the whole name, or else a part of the name. The ranks go into one query, and only the
-// best rank that anything fits counts.
+// findProject returns the project that matches a hint: by bound repository path, by
+// id, else by prefix or full name, else by part of the name. It returns a conflict
+// with the candidates if several projects match equally well.
 func (s *Service) findProject(ctx context.Context, c *executor.Call, in *contract.FindProjectIn, f authz.Filter) (*contract.Project, error) {
 	if f.None() {
 		return nil, fault.NotFound("project")
 	}
-	if normal, ok := normalRepo(in.Hint); ok {
-		if found, err := findByRepo(ctx, c, normal, f); found != nil || err != nil {
+	if path, ok := normalizeRepo(in.Hint); ok {
+		if found, err := findProjectByRepo(ctx, c, path, f); found != nil || err != nil {
 			return found, err
 		}
 	}
@@ -125,10 +126,10 @@ WHERE p.tenant_id = `, st.arg(c.Tenant), ` AND r.rank IS NOT NULL AND `).filter(
 		}
 	}
 	if len(candidates) > 1 {
-		return nil, fault.Conflict(fmt.Sprintf("The hint fits %d projects or more. Name one by its prefix or id.", len(candidates))).
+		return nil, fault.Conflict(fmt.Sprintf("The hint matches at least %d projects. Use the prefix or the id.", len(candidates))).
 			WithDetails(map[string]any{"candidates": candidates})
 	}
-	return rows[0].show(ctx, c)
+	return rows[0].toProjectForCaller(ctx, c)
 }
 
 func (s *Service) deleteProjectHandler() executor.Handler[contract.DeleteProjectIn, op.None, projectRow] {
@@ -141,16 +142,17 @@ func (s *Service) deleteProjectHandler() executor.Handler[contract.DeleteProject
 	}
 }
 
-// deleteProject deletes the project with all that is in it. Children of its
-// epics in other projects stay: they lose the epic, and say so.
+// deleteProject deletes the project with all of its records. Tasks of other projects
+// that belong to its epics stay: each loses its epic and gets an audit entry and an
+// event.
 func (s *Service) deleteProject(ctx context.Context, c *executor.Call, _ *contract.DeleteProjectIn, row projectRow) (*op.None, error) {
-	of := postgres.Args{"tenant": c.Tenant, "project": row.ID}
-	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, foreignChildrenSQL, of)
+	args := postgres.Args{"tenant": c.Tenant, "project": row.ID}
+	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, childrenInOtherProjectsSQL, args)
 	if err != nil {
 		return nil, err
 	}
-	// The graph is held, so that no task of another project begins to wait for one
-	// of these after it was counted.
+	// Lock the graph, so that no dependency on a task of this project is added after
+	// authorizeCascade has counted them.
 	if err := lockGraph(ctx, c, row.ID); err != nil {
 		return nil, err
 	}
@@ -162,8 +164,8 @@ func (s *Service) deleteProject(ctx context.Context, c *executor.Call, _ *contra
 	}
 	var tasks int64
 	batch := &pgx.Batch{}
-	batch.Queue(countTasksSQL, of).QueryRow(func(r pgx.Row) error { return r.Scan(&tasks) })
-	batch.Queue(deleteProjectSQL, of)
+	batch.Queue(countTasksSQL, args).QueryRow(func(r pgx.Row) error { return r.Scan(&tasks) })
+	batch.Queue(deleteProjectSQL, args)
 	if err := c.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, postgres.MapError(err, projectConstraints())
 	}
@@ -171,6 +173,6 @@ func (s *Service) deleteProject(ctx context.Context, c *executor.Call, _ *contra
 		Action: "project.deleted", ResourceType: "project", ResourceID: string(row.ID), Classification: row.Classification, Critical: true,
 		Changes: map[string]any{"prefix": row.Prefix, "tasks": tasks},
 	})
-	c.Emit(executor.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.published(c.Tenant)})
-	return &op.None{}, emitInitiativeEvents(ctx, c, row.ID, row.InitiativeID)
+	c.Emit(executor.Event{Type: contract.EventProjectDeleted, AggregateType: "project", AggregateID: row.ID, Payload: row.toProjectForEvent(c.Tenant)})
+	return &op.None{}, recordInitiativeProjects(ctx, c, row.ID, row.InitiativeID)
 }

@@ -14,31 +14,31 @@ import (
 	"parapet/internal/postgres"
 )
 
-// projectType says where the alias p keeps what the policies ask of a project.
+// projectType maps policy attributes to the columns of alias p.
 var projectType = authz.NewRecordType("project", authz.Attributes[projectRow]{
 	Tenant:         authz.TenantColumn[projectRow]("p.tenant_id"),
 	ID:             authz.NewAttribute("p.id", func(r *projectRow) string { return string(r.ID) }),
 	Project:        authz.NewAttribute("p.id", func(r *projectRow) string { return string(r.ID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *projectRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *projectRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("p.created_by", func(r *projectRow) string { return string(r.CreatedBy) }),
-	Owner:          authz.NewAttribute("p.owner_id", func(r *projectRow) string { return text(r.OwnerID) }),
+	Owner:          authz.NewAttribute("p.owner_id", func(r *projectRow) string { return idText(r.OwnerID) }),
 	Classification: authz.NewAttribute("p.classification", func(r *projectRow) string { return r.Classification }),
 })
 
 var projectColumns = projectType.Columns()
 
-// projectConstraints say what a broken constraint means to a caller.
+// projectConstraints maps violated database constraints to errors for the caller.
 func projectConstraints() postgres.Constraints {
 	return postgres.Constraints{
 		"projects_prefix_once":       fault.Conflict("Another project of the tenant has this prefix."),
 		"projects_issue_prefix_once": fault.Conflict("Another project of the tenant has this issue prefix."),
-		"projects_dates_in_order":    fault.Validation("endDate", "The project can't end before it starts."),
-		"tasks_status_of_project":    fault.Conflict("Tasks still have a status that would go. Move them first."),
-		"tasks_epic":                 fault.Conflict("Tasks of another project were put under an epic of this one meanwhile. Try again."),
+		"projects_dates_in_order":    fault.Validation("endDate", "endDate cannot be before startDate."),
+		"tasks_status_of_project":    fault.Conflict("Tasks still use a status that would be deleted. Move them to another status first."),
+		"tasks_epic":                 fault.Conflict("A task of another project was added to an epic of this project concurrently. Try again."),
 	}
 }
 
-// projectSummaryRow is a project as a list reads it.
+// projectSummaryRow holds the columns of a project that a list returns.
 type projectSummaryRow struct {
 	ID             op.UUID
 	Name           string
@@ -55,7 +55,8 @@ type projectSummaryRow struct {
 	UpdatedAt      time.Time
 }
 
-// projectRow is a project in full.
+// projectRow is a project with all of its columns, its statuses and its repository
+// paths.
 type projectRow struct {
 	projectSummaryRow
 	Description      string
@@ -86,14 +87,14 @@ const loadProjectSQL = projectSelect + `
 FROM projects.projects p
 WHERE p.tenant_id = @tenant AND p.id = @project`
 
-// Whoever changes a project holds it alone; whoever changes what is in it holds
-// it against that, and before anything else, so that nobody waits crosswise.
+// A change of a project locks its row FOR UPDATE. A change of a record in the project locks
+// it FOR KEY SHARE, before any other row: a fixed lock order prevents deadlocks.
 const (
-	lockProjectSQL = loadProjectSQL + ` FOR UPDATE OF p`
-	keepProjectSQL = loadProjectSQL + ` FOR KEY SHARE OF p`
+	lockProjectSQL         = loadProjectSQL + ` FOR UPDATE OF p`
+	loadProjectKeyShareSQL = loadProjectSQL + ` FOR KEY SHARE OF p`
 )
 
-// loadProject reads a project by one of the three statements above.
+// loadProject reads a project with one of the three statements above.
 func loadProject(ctx context.Context, c *executor.Call, sql string, project op.UUID) (projectRow, error) {
 	row, err := postgres.One[projectRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "project": project})
 	if postgres.IsNoRows(err) {
@@ -102,7 +103,7 @@ func loadProject(ctx context.Context, c *executor.Call, sql string, project op.U
 	return row, err
 }
 
-// resource is the project as the policies know it.
+// resource converts the project to policy input.
 func (r *projectRow) resource(tenant op.UUID) authz.Resource {
 	return projectType.Resource(string(tenant), r)
 }
@@ -115,7 +116,7 @@ func (r *projectRow) statuses() []contract.Status {
 	return statuses
 }
 
-func (r *projectSummaryRow) summary() contract.ProjectSummary {
+func (r *projectSummaryRow) toSummary() contract.ProjectSummary {
 	return contract.ProjectSummary{
 		ID: r.ID, Name: r.Name, Prefix: r.Prefix, Status: r.Status, Classification: r.Classification,
 		StartDate: r.StartDate, EndDate: value(r.EndDate), OrganisationID: value(r.OrganisationID),
@@ -124,10 +125,10 @@ func (r *projectSummaryRow) summary() contract.ProjectSummary {
 	}
 }
 
-// project is the public form.
-func (r *projectRow) project() *contract.Project {
+// toProject returns the API object with nothing redacted.
+func (r *projectRow) toProject() *contract.Project {
 	p := &contract.Project{
-		ProjectSummary: r.summary(), Description: r.Description, IssuePrefix: contract.DefaultIssuePrefix,
+		ProjectSummary: r.toSummary(), Description: r.Description, IssuePrefix: contract.DefaultIssuePrefix,
 		CustomStatuses: r.statuses(), StoryPointScale: r.StoryPoints,
 	}
 	if r.IssuePrefix != nil {
@@ -146,7 +147,7 @@ VALUES (@tenant, @id, @name, @description, @status, @start, @end, @prefix, @issu
         @story_points, @organisation, @classification, @owner, @initiative, @creator, @now, @now)
 ON CONFLICT ON CONSTRAINT projects_prefix_once DO NOTHING`
 
-// insertProjectRow tells whether the prefix was free.
+// insertProjectRow inserts the project and reports whether its prefix was free.
 func insertProjectRow(ctx context.Context, c *executor.Call, r *projectRow) (bool, error) {
 	tag, err := c.DB.Exec(ctx, insertProjectSQL, postgres.Args{
 		"tenant": c.Tenant, "id": r.ID, "name": r.Name, "description": r.Description, "status": r.Status,
@@ -168,8 +169,8 @@ ON CONFLICT (tenant_id, project_id, name) DO UPDATE SET category = excluded.cate
 
 const insertCounterSQL = `INSERT INTO projects.counters (tenant_id, project_id) VALUES (@tenant, @project)`
 
-// insertProjectParts writes what belongs to a new project.
-func insertProjectParts(ctx context.Context, c *executor.Call, r *projectRow) error {
+// insertStatusesAndCounter inserts the statuses and the task counter of a new project.
+func insertStatusesAndCounter(ctx context.Context, c *executor.Call, r *projectRow) error {
 	batch := &pgx.Batch{}
 	batch.Queue(insertStatusesSQL, postgres.Args{
 		"tenant": c.Tenant, "project": r.ID, "names": r.StatusNames, "categories": r.StatusCategories,
@@ -197,17 +198,17 @@ func updateProjectRow(ctx context.Context, c *executor.Call, r *projectRow) erro
 
 const countTasksSQL = `SELECT count(*) FROM projects.tasks t WHERE t.tenant_id = @tenant AND t.project_id = @project`
 
-const foreignChildrenSQL = `
+const childrenInOtherProjectsSQL = `
 SELECT t.id FROM projects.tasks t
 WHERE t.tenant_id = @tenant AND t.epic_project_id = @project
 ORDER BY t.id FOR UPDATE`
 
 const deleteProjectSQL = `DELETE FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project`
 
-// text gives an optional id as a text, empty where there is none.
-func text(id *op.UUID) string { return string(value(id)) }
+// idText returns an optional id as a string; "" for nil.
+func idText(id *op.UUID) string { return string(value(id)) }
 
-// value gives what p points to, or the zero value.
+// value returns *p, or the zero value for nil.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -216,7 +217,7 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// optional is nil for the zero value: how an absent value is stored.
+// optional returns a pointer to v, or nil for the zero value, which is stored as NULL.
 func optional[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -12,7 +12,7 @@ import (
 	"parapet/internal/op"
 )
 
-func TestAProjectIsCreatedWithWhatFollows(t *testing.T) {
+func TestCreateProject_SetsDefaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := do[contract.Project](w, w.manager, "create-project", fields{
@@ -29,43 +29,43 @@ func TestAProjectIsCreatedWithWhatFollows(t *testing.T) {
 	case p.StartDate != "2027-01-04" || p.EndDate != "2027-12-31":
 		t.Errorf("got %+v", p)
 	}
-	w.wantTrail(1, "project.created", contract.EventProjectCreated, p.ID)
+	w.wantAuditAndEvents(1, "project.created", contract.EventProjectCreated, p.ID)
 	got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": p.ID})
 	if got.Name != p.Name || got.Description != "Touch down." || !got.CreatedAt.Equal(p.CreatedAt) || !slices.Equal(got.CustomStatuses, p.CustomStatuses) {
-		t.Errorf("read back %+v", got)
+		t.Errorf("get-project: got %+v", got)
 	}
-	if bare := w.project("Bare"); bare.StoryPointScale != nil {
-		t.Errorf("a scale came from nowhere: %v", bare.StoryPointScale)
+	if bare := w.createProject("Bare"); bare.StoryPointScale != nil {
+		t.Errorf("default storyPointScale: got %v, want none", bare.StoryPointScale)
 	}
 }
 
-func TestPrefixesAreOnceInATenant(t *testing.T) {
+func TestProjectPrefix_IsUniqueInTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i, want := range []string{"APOL", "APOL2", "APOL3"} {
-		if p := w.project("Apollo"); p.Prefix != want {
-			t.Errorf("project %d has the prefix %s, want %s", i, p.Prefix, want)
+		if p := w.createProject("Apollo"); p.Prefix != want {
+			t.Errorf("project %d: got prefix %s, want %s", i, p.Prefix, want)
 		}
 	}
-	if p := w.project("Gemini", fields{"prefix": "gem"}); p.Prefix != "GEM" {
+	if p := w.createProject("Gemini", fields{"prefix": "gem"}); p.Prefix != "GEM" {
 		t.Errorf("got %s", p.Prefix)
 	}
-	w.refused(fault.CodeConflict, w.manager, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"})
-	// Another tenant has prefixes of its own.
-	stranger := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	w.wantError(fault.CodeConflict, w.manager, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"})
+	// Another tenant can use the same prefix.
+	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	if p := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04", "prefix": "GEM"}); p.Prefix != "GEM" {
 		t.Errorf("got %s", p.Prefix)
 	}
-	w.project("A", fields{"issuePrefix": "BUG"})
-	w.refused(fault.CodeConflict, w.manager, "create-project", fields{"name": "B", "startDate": "2027-01-04", "issuePrefix": "bug"})
-	w.project("C", fields{"issuePrefix": "ISS"})
-	w.project("D", fields{"issuePrefix": "iss"})
+	w.createProject("A", fields{"issuePrefix": "BUG"})
+	w.wantError(fault.CodeConflict, w.manager, "create-project", fields{"name": "B", "startDate": "2027-01-04", "issuePrefix": "bug"})
+	w.createProject("C", fields{"issuePrefix": "ISS"})
+	w.createProject("D", fields{"issuePrefix": "iss"})
 }
 
-func TestAProjectIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestCreateProject_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	guest := w.person(person{roles: []string{"Guest Customer"}})
+	guest := w.addPerson(person{roles: []string{"Guest Customer"}})
 	for field, in := range map[string]fields{
 		"name":                      {"name": "  "},
 		"startDate":                 {"startDate": "tomorrow"},
@@ -80,72 +80,72 @@ func TestAProjectIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 		"customStatuses":            {"customStatuses": []fields{{"name": "a", "category": "TODO"}}},
 		"tenantId":                  {"tenantId": w.globex},
 	} {
-		f := w.refused(fault.CodeValidation, w.manager, "create-project", merge(fields{"name": "x", "startDate": "2027-01-04"}, in))
+		f := w.wantError(fault.CodeValidation, w.manager, "create-project", merge(fields{"name": "x", "startDate": "2027-01-04"}, in))
 		if f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", in, f.Field, field)
+			t.Errorf("%v: got an error for field %q, want %q", in, f.Field, field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.projects`); n != 0 {
-		t.Errorf("%d projects came of refused requests", n)
+		t.Errorf("got %d projects after rejected requests, want 0", n)
 	}
 }
 
-func TestAProjectChangesOnlyWhatIsGiven(t *testing.T) {
+func TestUpdateProject_ChangesOnlyGivenFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"description": "d", "endDate": "2027-12-31"})
+	p := w.createProject("Apollo", fields{"description": "d", "endDate": "2027-12-31"})
 	got := do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "status": "COMPLETED", "endDate": nil, "prefix": "moon", "organisationId": w.orgB, "ownerId": nil})
 	if got.Status != "COMPLETED" || got.EndDate != "" || got.Prefix != "MOON" || got.Description != "d" || got.Name != "Apollo" || got.OrganisationID != w.orgB || got.OwnerID != "" {
 		t.Errorf("got %+v", got)
 	}
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'changed' @> '["status","endDate","prefix"]'`, contract.EventProjectUpdated); n != 1 {
-		t.Error("the event does not name the changed fields")
+		t.Error("the event payload does not list the changed fields")
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "status": "COMPLETED"})
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
 	for _, in := range []fields{{"name": nil}, {"name": ""}, {"startDate": nil}, {"status": "DONE"}, {"startDate": "2028-01-01", "endDate": "2027-01-01"}, {"id": w.acme}} {
-		w.refused(fault.CodeValidation, w.manager, "update-project", merge(fields{"projectId": p.ID}, in))
+		w.wantError(fault.CodeValidation, w.manager, "update-project", merge(fields{"projectId": p.ID}, in))
 	}
-	w.project("Gemini", fields{"prefix": "GEM"})
-	w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "prefix": "GEM"})
-	// A key follows the prefix.
-	task := w.task(got, "Land")
+	w.createProject("Gemini", fields{"prefix": "GEM"})
+	w.wantError(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "prefix": "GEM"})
+	// Task keys use the new prefix.
+	task := w.createTask(got, "Land")
 	if task.Key != "MOON-1" {
 		t.Errorf("got %s", task.Key)
 	}
 }
 
-func TestAProjectIsNotMovedOutOfReach(t *testing.T) {
+func TestUpdateProject_CannotRaiseClassificationAboveClearance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	low := w.person(person{roles: []string{"Project Manager"}, clearance: "INTERNAL"})
-	w.refused(fault.CodeNotFound, low, "update-project", fields{"projectId": p.ID, "classification": "SECRET"})
-	w.refused(fault.CodeNotFound, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "classification": "SECRET"})
+	p := w.createProject("Apollo")
+	low := w.addPerson(person{roles: []string{"Project Manager"}, clearance: "INTERNAL"})
+	w.wantError(fault.CodeNotFound, low, "update-project", fields{"projectId": p.ID, "classification": "SECRET"})
+	w.wantError(fault.CodeNotFound, low, "create-project", fields{"name": "x", "startDate": "2027-01-04", "classification": "SECRET"})
 	do[contract.Project](w, low, "update-project", fields{"projectId": p.ID, "classification": "INTERNAL"})
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = 'audit.entry.created'`); n != 1 {
-		t.Errorf("%d critical entries, want one for the change of tier", n)
+		t.Errorf("got %d critical audit entries, want 1 for the changed classification", n)
 	}
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "classification": "SECRET"})
-	w.refused(fault.CodeNotFound, low, "get-project", fields{"projectId": p.ID})
-	w.refused(fault.CodeNotFound, low, "list-tasks", fields{"projectId": p.ID})
+	w.wantError(fault.CodeNotFound, low, "get-project", fields{"projectId": p.ID})
+	w.wantError(fault.CodeNotFound, low, "list-tasks", fields{"projectId": p.ID})
 }
 
-func TestStatusesOfAProjectAreItsOwn(t *testing.T) {
+func TestUpdateProject_ReplacesCustomStatuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Doing", "category": "IN_PROGRESS"}, {"name": "Shipped", "category": "DONE"}}})
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo", fields{"customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Doing", "category": "IN_PROGRESS"}, {"name": "Shipped", "category": "DONE"}}})
+	task := w.createTask(p, "Land")
 	if task.Status != "New" || task.StatusCategory != "TODO" {
 		t.Errorf("got %s %s", task.Status, task.StatusCategory)
 	}
-	doing := w.task(p, "Orbit", fields{"status": "Doing"})
-	f := w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Shipped", "category": "DONE"}}})
+	doing := w.createTask(p, "Orbit", fields{"status": "Doing"})
+	f := w.wantError(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "New", "category": "TODO"}, {"name": "Shipped", "category": "DONE"}}})
 	if names, ok := f.Details["statuses"].([]string); !ok || !slices.Equal(names, []string{"Doing"}) {
-		t.Errorf("the statuses in use are not named: %v", f.Details)
+		t.Errorf("got details %v, want the status Doing, which is in use", f.Details)
 	}
-	// A status that changes its category takes its tasks along.
+	// Changing the category of a status updates its tasks.
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "customStatuses": []fields{{"name": "Shipped", "category": "DONE"}, {"name": "Doing", "category": "DONE"}, {"name": "New", "category": "TODO"}}})
 	got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": doing.Key})
 	if got.StatusCategory != "DONE" || got.Progress != 100 || got.CompletedAt == nil {
@@ -158,53 +158,53 @@ func TestStatusesOfAProjectAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestAHintFindsExactlyOneProjectOrNone(t *testing.T) {
+func TestFindProject_ResolvesHint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	apollo := w.project("Apollo Programme", fields{"prefix": "APO"})
-	w.project("Apollo Legacy", fields{"prefix": "LEG"})
-	soyuz := w.project("Soyuz", fields{"prefix": "SOY"})
-	w.project("leg", fields{"prefix": "XYZ"})
-	secret := w.project("Soyuz Secret", fields{"prefix": "SSS", "classification": "SECRET"})
-	reader := w.person(person{roles: []string{"Member"}})
+	apollo := w.createProject("Apollo Programme", fields{"prefix": "APO"})
+	w.createProject("Apollo Legacy", fields{"prefix": "LEG"})
+	soyuz := w.createProject("Soyuz", fields{"prefix": "SOY"})
+	w.createProject("leg", fields{"prefix": "XYZ"})
+	secret := w.createProject("Soyuz Secret", fields{"prefix": "SSS", "classification": "SECRET"})
+	reader := w.addPerson(person{roles: []string{"Member"}})
 	for hint, want := range map[string]op.UUID{
 		string(apollo.ID): apollo.ID, strings.ToUpper(string(apollo.ID)): apollo.ID, "apo": apollo.ID, "apollo programme": apollo.ID,
 		"PROGRAMME": apollo.ID, "soyuz": soyuz.ID, "oyu": soyuz.ID,
 	} {
 		if got := do[contract.Project](w, reader, "find-project", fields{"hint": hint}); got.ID != want {
-			t.Errorf("%q found %s", hint, got.Name)
+			t.Errorf("hint %q: found %s", hint, got.Name)
 		}
 	}
 	for _, hint := range []string{"Apollo", "LEG"} {
-		f := w.refused(fault.CodeConflict, reader, "find-project", fields{"hint": hint})
+		f := w.wantError(fault.CodeConflict, reader, "find-project", fields{"hint": hint})
 		if c, ok := f.Details["candidates"].([]contract.ProjectCandidate); !ok || len(c) != 2 {
-			t.Errorf("%q: candidates %v", hint, f.Details)
+			t.Errorf("hint %q: got candidates %v, want 2", hint, f.Details)
 		}
 	}
 	for _, hint := range []string{"%", "_", "Mir", string(secret.ID), "SSS", "Soyuz Secret", string(w.acme)} {
-		w.refused(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})
+		w.wantError(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})
 	}
-	w.refused(fault.CodeValidation, reader, "find-project", fields{"hint": " "})
+	w.wantError(fault.CodeValidation, reader, "find-project", fields{"hint": " "})
 }
 
-func TestDeletingAProjectTakesAllWithItAndLeavesOthersWhole(t *testing.T) {
+func TestDeleteProject_DeletesAllItsRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
-	parent := w.task(p, "Parent", fields{"epicId": epic.ID})
-	w.task(p, "Child", fields{"parentTaskId": parent.ID})
-	foreign := w.task(other, "Foreign child", fields{"epicId": epic.ID})
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC"})
+	parent := w.createTask(p, "Parent", fields{"epicId": epic.ID})
+	w.createTask(p, "Child", fields{"parentTaskId": parent.ID})
+	foreign := w.createTask(other, "Foreign child", fields{"epicId": epic.ID})
 	if foreign.Epic == nil || !foreign.Epic.IsCrossProject || foreign.Epic.Key != epic.Key {
 		t.Errorf("got %+v", foreign.Epic)
 	}
 	do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": "b"}}})
-	issue := w.issue(p, "Leak")
-	w.stage(p.ID, "Design")
+	issue := w.createIssue(p, "Leak")
+	w.createStage(p.ID, "Design")
 	do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": issue.ID, "body": "Pumping."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": parent.ID, "body": "Begun."})
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"taskId": parent.ID, "date": "2026-01-01", "minutes": 5})
-	// Every table that knows projects, those that are yet to come among them.
+	// Check every table with a project_id column, including future ones.
 	rows, err := w.owner.Query(t.Context(), `SELECT c.table_name::text FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
 WHERE c.table_schema = 'projects' AND c.column_name = 'project_id' AND t.table_type = 'BASE TABLE' ORDER BY 1`)
 	if err != nil {
@@ -216,21 +216,21 @@ WHERE c.table_schema = 'projects' AND c.column_name = 'project_id' AND t.table_t
 	}
 	for _, table := range []string{"tasks", "issues", "stages", "comments", "time_entries", "statuses", "import_items"} {
 		if !slices.Contains(tables, table) || w.count(`SELECT count(*) FROM projects.`+table+` WHERE project_id = $1`, p.ID) == 0 {
-			t.Errorf("nothing in projects.%s", table)
+			t.Errorf("projects.%s has no row of the project before the deletion", table)
 		}
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
-	w.wantTrail(1, "project.deleted", contract.EventProjectDeleted, p.ID)
-	w.refused(fault.CodeNotFound, w.manager, "get-project", fields{"projectId": p.ID})
+	w.wantAuditAndEvents(1, "project.deleted", contract.EventProjectDeleted, p.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "get-project", fields{"projectId": p.ID})
 	for _, table := range tables {
 		if n := w.count(`SELECT count(*) FROM projects.`+table+` WHERE project_id = $1`, p.ID); n != 0 {
-			t.Errorf("%d rows of projects.%s are left", n, table)
+			t.Errorf("%d rows of projects.%s left, want 0", n, table)
 		}
 	}
 	got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": other.ID, "task": foreign.Key})
 	if got.EpicID != "" || got.Epic != nil {
-		t.Errorf("the child keeps an epic that is gone: %+v", got.Epic)
+		t.Errorf("child in another project: got epic %+v, want none", got.Epic)
 	}
-	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, foreign.ID)
-	w.refused(fault.CodeNotFound, w.manager, "delete-project", fields{"projectId": p.ID})
+	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, foreign.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "delete-project", fields{"projectId": p.ID})
 }

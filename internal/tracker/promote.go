@@ -12,8 +12,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// promoteIssueHandler makes a task of an issue. The policies decide about both: the
-// issue, for which issue.update.own is not enough, and the new task.
+// promoteIssueHandler creates a task from an issue. The policies authorize both: the
+// issue, which requires issue.update (issue.update.own is not enough), and the new
+// task.
 func (s *Service) promoteIssueHandler() executor.Handler[contract.PromoteIssueIn, contract.Task, issueRow] {
 	return executor.Handler[contract.PromoteIssueIn, contract.Task, issueRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.PromoteIssueIn) (issueRow, authz.Resource, error) {
@@ -43,17 +44,17 @@ func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contrac
 		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, task.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return task.show(ctx, c), nil
+		return task.toTaskForCaller(ctx, c), nil
 	}
 	row := taskRow{
 		ID: uid.New(), ProjectID: issue.ProjectID, Title: issue.Title, Description: issue.Description, IssueType: contract.TypeBug,
-		Priority: priorityOf(issue.Severity), AssigneeID: issue.AssigneeID, DueDate: issue.DueDate, Labels: []string{},
+		Priority: priorityForSeverity(issue.Severity), AssigneeID: issue.AssigneeID, DueDate: issue.DueDate, Labels: []string{},
 		CreatedBy: c.Actor.UserID,
 	}
-	row.move(c, initialStatus(project.statuses()))
+	row.setStatus(c, initialStatus(project.statuses()))
 	var assignee *authz.Candidate
 	if row.AssigneeID != nil {
-		// Who had the issue may have left, or lost its clearance, since.
+		// The issue's assignee may no longer be assignable; the task is then unassigned.
 		assignee, err = s.loadAssignable(ctx, c, "assignee", *row.AssigneeID, project.Classification)
 		if fault.HasCode(err, fault.CodeValidation) {
 			row.AssigneeID, err = nil, nil
@@ -78,14 +79,15 @@ func (s *Service) promoteIssue(ctx context.Context, c *executor.Call, _ *contrac
 		"issueType": task.IssueType, "priority": task.Priority, "status": task.Status, "assignee": task.AssigneeID, "issueId": issue.ID,
 	})
 	recordIssue(c, &issue, "issue.promoted", contract.EventIssuePromoted, []string{"promotedTaskId"}, map[string]any{"taskId": task.ID})
-	if err := assigned(ctx, c, task, assignee); err != nil {
+	if err := queueRunOnAssignment(ctx, c, task, assignee); err != nil {
 		return nil, err
 	}
-	return task.show(ctx, c), nil
+	return task.toTaskForCaller(ctx, c), nil
 }
 
-// priorityOf is how pressing a task is that was an issue of this severity.
-func priorityOf(severity string) string {
+// priorityForSeverity returns the priority of a task created from an issue of this
+// severity.
+func priorityForSeverity(severity string) string {
 	switch severity {
 	case contract.SeverityCritical:
 		return contract.PriorityUrgent
@@ -98,15 +100,15 @@ func priorityOf(severity string) string {
 	}
 }
 
-const promotedIssuesSQL = `
+const clearPromotedTasksSQL = `
 UPDATE projects.issues i SET promoted_task_id = NULL, updated_at = @now
 WHERE i.tenant_id = @tenant AND i.project_id = @project AND i.promoted_task_id = ANY(@tasks::uuid[])
 RETURNING i.id`
 
-// forgetPromotions takes the link from the issues whose task is about to go, and
-// says so: they can be promoted again.
-func forgetPromotions(ctx context.Context, c *executor.Call, project op.UUID, tasks []op.UUID) error {
-	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, promotedIssuesSQL, postgres.Args{
+// clearPromotedTasks removes the link to the tasks from the issues that were promoted
+// to them, and records the change. The issues can be promoted again.
+func clearPromotedTasks(ctx context.Context, c *executor.Call, project op.UUID, tasks []op.UUID) error {
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, clearPromotedTasksSQL, postgres.Args{
 		"tenant": c.Tenant, "project": project, "tasks": tasks, "now": c.Now,
 	})
 	if err != nil {

@@ -9,90 +9,90 @@ import (
 	"parapet/internal/op"
 )
 
-func TestAnIssueIsPromotedToATask(t *testing.T) {
+func TestPromoteIssue_CreatesTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	// A task of the same title: the duplicate guard is not asked.
-	w.task(p, "CRITICAL")
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	// A task with the same title exists: promote-issue does not check for duplicates.
+	w.createTask(p, "CRITICAL")
 	for i, c := range []struct{ severity, priority string }{{"CRITICAL", "URGENT"}, {"HIGH", "HIGH"}, {"MEDIUM", "MEDIUM"}, {"LOW", "LOW"}} {
-		issue := w.issue(p, c.severity, fields{"severity": c.severity, "description": "Drips.", "dueDate": "2027-03-01"})
+		issue := w.createIssue(p, c.severity, fields{"severity": c.severity, "description": "Drips.", "dueDate": "2027-03-01"})
 		do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
 		task := do[contract.Task](w, member, "promote-issue", fields{"issue": issue.Key})
 		switch {
 		case task.Title != c.severity || task.Description != "Drips." || task.DueDate != "2027-03-01" || task.Assignee != member.id:
-			t.Errorf("the task is %+v", task)
+			t.Errorf("promoted task: got %+v", task)
 		case task.Priority != c.priority || task.IssueType != "BUG" || task.Status != "TODO" || task.ProjectID != p.ID || task.CreatedBy != member.id:
-			t.Errorf("the task is %+v", task.TaskSummary)
+			t.Errorf("promoted task: got %+v", task.TaskSummary)
 		case task.Issue == nil || task.Issue.ID != issue.ID || task.Issue.Key != issue.Key:
-			t.Errorf("the task names %+v", task.Issue)
+			t.Errorf("issue of the task: got %+v", task.Issue)
 		}
-		w.wantTrail(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
-		w.wantTrail(1, "task.created", contract.EventTaskCreated, task.ID)
+		w.wantAuditAndEvents(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
+		w.wantAuditAndEvents(1, "task.created", contract.EventTaskCreated, task.ID)
 		got := do[contract.Issue](w, member, "get-issue", fields{"issue": issue.Key})
 		if got.PromotedTaskID != task.ID || got.PromotedTaskKey != task.Key || got.Status != "OPEN" {
-			t.Errorf("the issue is %+v", got)
+			t.Errorf("promoted issue: got %+v", got)
 		}
 		list := do[op.Page[contract.IssueSummary]](w, member, "list-issues", fields{"search": issue.Key})
 		if len(list.Items) != 1 || list.Items[0].PromotedTaskID != task.ID {
-			t.Errorf("the list gives %+v", list.Items)
+			t.Errorf("list-issues: got %+v", list.Items)
 		}
 		if read := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": task.Key}); read.Issue == nil || read.Issue.Key != issue.Key {
-			t.Errorf("read, the task names %+v", read.Issue)
+			t.Errorf("get-task: got issue %+v", read.Issue)
 		}
-		// Twice is once.
+		// Promoting again returns the same task.
 		if again := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": string(issue.ID)}); again.ID != task.ID || again.Issue == nil {
-			t.Errorf("promoted again, it is %+v", again)
+			t.Errorf("promote-issue again: got %+v", again)
 		}
-		w.wantTrail(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
+		w.wantAuditAndEvents(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
 		if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 2+i {
-			t.Errorf("%d tasks", n)
+			t.Errorf("got %d tasks, want %d", n, 2+i)
 		}
 	}
 }
 
-func TestPromotionIsNoWayRoundTheRules(t *testing.T) {
+func TestPromoteIssue_RequiresTaskCreate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	issue := w.issue(p, "Leak")
-	w.role("Mover", "issues.read", "issue.update", "tasks.read")
-	if f := w.refused(fault.CodeForbidden, w.person(person{roles: []string{"Mover"}}), "promote-issue", fields{"issue": issue.Key}); f.Permission != "task.create" {
-		t.Errorf("the refusal names %q", f.Permission)
+	p := w.createProject("Apollo")
+	issue := w.createIssue(p, "Leak")
+	w.addRole("Mover", "issues.read", "issue.update", "tasks.read")
+	if f := w.wantError(fault.CodeForbidden, w.addPerson(person{roles: []string{"Mover"}}), "promote-issue", fields{"issue": issue.Key}); f.Permission != "task.create" {
+		t.Errorf("got permission %q", f.Permission)
 	}
-	// Who can't be given work any more is not given the task.
-	member := w.person(person{roles: []string{"Member"}})
+	// If the issue's assignee is no longer assignable, the task is unassigned.
+	member := w.addPerson(person{roles: []string{"Member"}})
 	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": member.id})
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "classification": "SECRET"})
 	if task := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key}); task.Assignee != "" {
-		t.Errorf("the task is %s's", task.Assignee)
+		t.Errorf("assignee of the task: got %s, want none", task.Assignee)
 	}
 }
 
-func TestPromotingAnAgentsIssueGivesTheAgentWork(t *testing.T) {
+func TestPromoteIssue_AssignedToAgentQueuesRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	agent, issue := w.robot(), w.issue(p, "Leak")
+	p := w.createProject("Apollo")
+	agent, issue := w.addAgent(), w.createIssue(p, "Leak")
 	do[contract.Issue](w, w.manager, "assign-issue", fields{"issue": issue.Key, "assignee": agent.id})
 	task := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
-	if run := w.oneRun(); run.TaskID != task.ID || run.Agent != agent.id {
-		t.Errorf("the run is %+v", run)
+	if run := w.requireOneRun(); run.TaskID != task.ID || run.Agent != agent.id {
+		t.Errorf("queued run: got %+v", run)
 	}
 }
 
-func TestOfManyPromotionsOneMakesTheTask(t *testing.T) {
+func TestPromoteIssue_ConcurrentCallsCreateOneTask(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo")
-	issue := w.issue(p, "Leak")
+	p := w.createProject("Apollo")
+	issue := w.createIssue(p, "Leak")
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	seen := map[op.UUID]bool{}
 	for range 16 {
 		all.Go(func() {
-			out, err := w.try(w.manager, "promote-issue", fields{"issue": issue.Key})
+			out, err := w.call(w.manager, "promote-issue", fields{"issue": issue.Key})
 			if err != nil {
 				t.Error(err)
 				return
@@ -104,29 +104,29 @@ func TestOfManyPromotionsOneMakesTheTask(t *testing.T) {
 	}
 	all.Wait()
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 1 || len(seen) != 1 {
-		t.Errorf("%d tasks, %d of them answered", n, len(seen))
+		t.Errorf("got %d tasks and %d distinct responses, want 1 and 1", n, len(seen))
 	}
-	w.wantTrail(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
+	w.wantAuditAndEvents(1, "issue.promoted", contract.EventIssuePromoted, issue.ID)
 }
 
-func TestALostTaskCanBePromotedToAgain(t *testing.T) {
+func TestPromoteIssue_AgainAfterTaskDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	issue := w.issue(p, "Leak")
+	p := w.createProject("Apollo")
+	issue := w.createIssue(p, "Leak")
 	task := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	if got := do[contract.Issue](w, w.manager, "get-issue", fields{"issue": issue.Key}); got.PromotedTaskID != "" || got.PromotedTaskKey != "" {
-		t.Errorf("the issue keeps %q", got.PromotedTaskKey)
+		t.Errorf("promoted task of the issue: got %q, want none", got.PromotedTaskKey)
 	}
-	w.wantTrail(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
+	w.wantAuditAndEvents(1, "issue.updated", contract.EventIssueUpdated, issue.ID)
 	next := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
 	if next.ID == task.ID || next.Key == task.Key {
-		t.Errorf("it is %s again", next.Key)
+		t.Errorf("task after the second promotion: got %s again", next.Key)
 	}
-	// The task outlives its issue.
+	// Deleting the issue keeps the task.
 	do[op.None](w, w.manager, "delete-issue", fields{"issue": issue.Key})
 	if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": p.ID, "task": next.Key}); got.Issue != nil {
-		t.Errorf("the task names %+v", got.Issue)
+		t.Errorf("issue of the task: got %+v", got.Issue)
 	}
 }

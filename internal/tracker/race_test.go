@@ -8,11 +8,11 @@ import (
 	contract "parapet/internal/contract/tracker"
 )
 
-func TestSixtyFourCreatorsAtOnceNumberWithoutDoubleOrGap(t *testing.T) {
+func TestCreateTask_ConcurrentCreatorsGetConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
 	const creators = 64
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo", fields{"prefix": "APO"})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	tasks := make([]*contract.Task, creators)
 	errs := make([]error, creators)
 	start := make(chan struct{})
@@ -20,7 +20,7 @@ func TestSixtyFourCreatorsAtOnceNumberWithoutDoubleOrGap(t *testing.T) {
 	for i := range creators {
 		all.Go(func() {
 			<-start
-			out, err := w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Task ", i), "allowDuplicate": true})
+			out, err := w.call(w.manager, "create-task", fields{"projectId": p.ID, "title": fmt.Sprint("Task ", i), "allowDuplicate": true})
 			tasks[i], _ = out.(*contract.Task)
 			errs[i] = err
 		})
@@ -41,17 +41,17 @@ func TestSixtyFourCreatorsAtOnceNumberWithoutDoubleOrGap(t *testing.T) {
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE action = 'task.created'`); n != creators {
-		t.Errorf("%d audit entries", n)
+		t.Errorf("got %d audit entries, want 64", n)
 	}
 }
 
-// Whoever deletes a project and whoever works in it wait for each other and
-// never crosswise: each call is done or is told that the project is gone.
-func TestDeletingAProjectUnderWorkIsClean(t *testing.T) {
+// Runs the deletion of a project concurrently with changes in it: no call may deadlock. Each
+// succeeds or reports that the project does not exist.
+func TestDeleteProject_ConcurrentUpdatesLeaveNoTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	task := w.task(p, "Land")
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	task := w.createTask(p, "Land")
 	var all sync.WaitGroup
 	errs := make(chan error, 64)
 	for i := range 30 {
@@ -59,13 +59,13 @@ func TestDeletingAProjectUnderWorkIsClean(t *testing.T) {
 			var err error
 			switch {
 			case i == 15:
-				_, err = w.try(w.manager, "delete-project", fields{"projectId": p.ID})
+				_, err = w.call(w.manager, "delete-project", fields{"projectId": p.ID})
 			case i%3 == 0:
-				_, err = w.try(w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "parentTaskId": task.ID})
+				_, err = w.call(w.manager, "create-task", fields{"projectId": p.ID, "title": "x", "parentTaskId": task.ID})
 			case i%3 == 1:
-				_, err = w.try(w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "progress": i})
+				_, err = w.call(w.manager, "update-task", fields{"projectId": p.ID, "task": task.Key, "progress": i})
 			default:
-				_, err = w.try(w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": fmt.Sprint(i)}}})
+				_, err = w.call(w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "a", "title": fmt.Sprint(i)}}})
 			}
 			errs <- err
 		})
@@ -73,11 +73,11 @@ func TestDeletingAProjectUnderWorkIsClean(t *testing.T) {
 	all.Wait()
 	close(errs)
 	for err := range errs {
-		if err != nil && !gone(err) {
+		if err != nil && !isNotFoundOrInvalid(err) {
 			t.Errorf("got %v", err)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks`); n != 0 {
-		t.Errorf("%d tasks are left", n)
+		t.Errorf("%d tasks left, want 0", n)
 	}
 }

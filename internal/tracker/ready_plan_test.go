@@ -9,9 +9,9 @@ import (
 	"parapet/internal/op"
 )
 
-// tie lets tasks of every tenant wait for others, half of them for work that is
-// over; and gives some to holders of leases, and some an item that they came from.
-func (w *world) tie() {
+// addDependenciesAndLeases adds dependencies to tasks of every tenant, half of them on finished tasks, and
+// leases and import items to some.
+func (w *world) addDependenciesAndLeases() {
 	w.t.Helper()
 	w.exec(`
 INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
@@ -32,36 +32,36 @@ SELECT i.tenant_id, i.project_id, i.source_id, 'nowhere-' || i.source_id, 'block
 	w.exec(`ANALYZE`)
 }
 
-// The queues are read in their order from the index that has it, and a page or a
-// claim ends the walk: nothing is sorted, and no table is gone through.
-func TestQueuesWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
+// The queues are read in index order, and the scan stops after a page or a claimed task: plans
+// contain neither a sort nor a sequential scan.
+func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	hub, far := w.task(p, "Hub"), w.task(p, "Far")
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	hub, far := w.createTask(p, "Hub"), w.createTask(p, "Far")
 	w.addDependency(hub, far)
-	w.crowd(p, 100, 20, 4000)
-	w.tie()
-	e := &ear{}
-	w.listening(e)
-	walks := func(name, part, index string, in fields, op string) {
+	w.addManyTenants(p, 100, 20, 4000)
+	w.addDependenciesAndLeases()
+	e := &queryRecorder{}
+	w.recordQueries(e)
+	wantIndexScan := func(name, part, index string, in fields, op string) {
 		t.Helper()
-		e.heard = nil
-		if _, err := w.try(member, op, in); err != nil {
+		e.queries = nil
+		if _, err := w.call(member, op, in); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		found := false
-		for _, h := range e.heard {
+		for _, h := range e.queries {
 			if !strings.Contains(h.sql, part) {
 				continue
 			}
 			found = true
 			w.wantIndexed(name, h)
 			for _, generic := range []bool{false, true} {
-				plan := w.plan(positional(t, h), generic)
+				plan := w.explain(toPositional(t, h), generic)
 				if !strings.Contains(plan, index) || strings.Contains(plan, "Sort") {
-					t.Errorf("%s (generic: %v) does not walk %s:\n%s", name, generic, index, plan)
+					t.Errorf("%s (generic plan: %v) does not scan the index %s:\n%s", name, generic, index, plan)
 				}
 				if generic && name == "ready" {
 					t.Logf("%s:\n%s", name, plan)
@@ -69,36 +69,36 @@ func TestQueuesWalkAnIndexHoweverManyTenantsThereAre(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s: no statement has %q", name, part)
+			t.Errorf("%s: no recorded statement contains %q", name, part)
 		}
 	}
 	const pressure = "using tasks_by_pressure on tasks t"
 	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "ready": true, "limit": 50})
 	if len(page.Items) != 50 || page.NextCursor == "" {
-		t.Fatalf("the ready set is %d tasks", len(page.Items))
+		t.Fatalf("list-tasks: got %d ready tasks, want a full page of 50", len(page.Items))
 	}
 	for name, in := range map[string]fields{
-		"ready": {"ready": true}, "ready, further": {"ready": true, "cursor": page.NextCursor}, "ready and high": {"ready": true, "priority": "HIGH"},
+		"ready": {"ready": true}, "ready, second page": {"ready": true, "cursor": page.NextCursor}, "ready and high": {"ready": true, "priority": "HIGH"},
 		"review": {"review": true},
 	} {
-		walks(name, "FROM projects.tasks t", pressure, merge(fields{"projectId": p.ID, "limit": 50}, in), "list-tasks")
+		wantIndexScan(name, "FROM projects.tasks t", pressure, merge(fields{"projectId": p.ID, "limit": 50}, in), "list-tasks")
 	}
-	walks("claim", "SELECT t.id FROM projects.tasks t, projects.projects p", pressure, fields{"projectId": p.ID}, "claim-next-ready")
-	walks("dependencies", "po.prefix", "dependencies_of_task on dependencies d", fields{"projectId": p.ID, "task": hub.Key, "direction": "BLOCKED_BY"}, "list-dependencies")
-	walks("dependents", "po.prefix", "dependencies_by_target on dependencies d", fields{"projectId": p.ID, "task": far.Key, "direction": "BLOCKS"}, "list-dependencies")
-	walks("export", "t.number >", "Index Scan using tasks_number_once on tasks t", fields{"projectId": p.ID, "limit": 50}, "export-items")
-	// Everything else that these operations ask.
+	wantIndexScan("claim", "SELECT t.id FROM projects.tasks t, projects.projects p", pressure, fields{"projectId": p.ID}, "claim-next-ready")
+	wantIndexScan("dependencies", "po.prefix", "dependencies_of_task on dependencies d", fields{"projectId": p.ID, "task": hub.Key, "direction": "BLOCKED_BY"}, "list-dependencies")
+	wantIndexScan("dependents", "po.prefix", "dependencies_by_target on dependencies d", fields{"projectId": p.ID, "task": far.Key, "direction": "BLOCKS"}, "list-dependencies")
+	wantIndexScan("export", "t.number >", "Index Scan using tasks_number_once on tasks t", fields{"projectId": p.ID, "limit": 50}, "export-items")
+	// All other statements of these operations.
 	for name, in := range map[string]fields{
-		"claim-next-ready": {"projectId": p.ID, "leaseSeconds": 60}, "add-dependency": {"projectId": p.ID, "task": far.Key, "dependsOn": w.task(p, "Third").Key},
+		"claim-next-ready": {"projectId": p.ID, "leaseSeconds": 60}, "add-dependency": {"projectId": p.ID, "task": far.Key, "dependsOn": w.createTask(p, "Third").Key},
 		"export-items": {"projectId": p.ID, "limit": 200},
 		"import-items": {"projectId": p.ID, "items": []fields{{"id": "a", "title": "A", "dependencies": link("b", "blocks")}, {"id": "b", "title": "B"}}},
 	} {
-		e.heard = nil
-		if _, err := w.try(w.manager, name, in); err != nil {
+		e.queries = nil
+		if _, err := w.call(w.manager, name, in); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, h := range e.heard {
-			// What the gate asks before all else is another test's matter.
+		for _, h := range e.queries {
+			// The tenant check of every request has its own test.
 			if sql := strings.TrimSpace(h.sql); !strings.Contains(sql, "tenant_context") && (strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH RECURSIVE")) && strings.Contains(sql, "projects.") {
 				w.wantIndexed(fmt.Sprint(name, ": ", sql), h)
 			}

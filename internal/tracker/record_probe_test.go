@@ -12,22 +12,22 @@ import (
 	"parapet/internal/postgres"
 )
 
-// RecordsIn selects the rows of one type, and the permission that is asked about.
+// RecordsIn selects a record type and the permission to decide about.
 type RecordsIn struct {
 	Type       string `query:"type" doc:"The type."`
 	Permission string `query:"permission" doc:"The permission."`
 }
 
-// Records are all rows of a type, those that its filter selects, and those that the
-// decision about the one loaded row allows.
+// Records holds the ids of all rows of a type, of those that the policy filter selects, and of
+// those that a decision on each loaded row allows.
 type Records struct{ All, Filtered, Decided []op.UUID }
 
 var probeRecords = op.New[RecordsIn, Records](op.Spec{
 	Name: "probe-records", Module: contract.Module, Method: "GET", Path: "/probe", Permission: contract.PermTasksRead, Effect: op.Read, Summary: "For tests.",
 })
 
-// ProbeRecords binds an operation that only tests have: it compares, for the caller,
-// the filter of a type with the decisions about its loaded rows.
+// ProbeRecords binds an operation for tests. For the caller, it compares the policy
+// filter of a record type with the decisions on its loaded rows.
 func (s *Service) ProbeRecords() op.Bound {
 	return executor.CustomDecision(s.executor, probeRecords, func(ctx context.Context, c *executor.Call, in *RecordsIn) (*Records, error) {
 		probe, ok := recordProbes[in.Type]
@@ -40,7 +40,7 @@ func (s *Service) ProbeRecords() op.Bound {
 
 type recordProbe func(ctx context.Context, c *executor.Call, permission string) (*Records, error)
 
-// probeOf reads the rows of a type by a statement that ends in its WHERE clause.
+// probeOf returns a probe for a type. sql selects its rows and ends in a WHERE clause.
 func probeOf[Row any](t *authz.RecordType[Row], sql string, id func(*Row) op.UUID) recordProbe {
 	return func(ctx context.Context, c *executor.Call, permission string) (*Records, error) {
 		rows, err := postgres.Collect[Row](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant})
@@ -92,7 +92,8 @@ WHERE e.tenant_id = @tenant`, func(r *timeEntryRow) op.UUID { return r.ID }),
 	"criterion":  probeCriteria,
 }
 
-// probeCriteria loads each criterion with the deliverable or the task that bears it.
+// probeCriteria is the probe for criteria, which are decided with their deliverable or
+// task.
 func probeCriteria(ctx context.Context, c *executor.Call, permission string) (*Records, error) {
 	const from = criterionSelect + `
 JOIN projects.projects p ON p.tenant_id = k.tenant_id AND p.id = k.project_id

@@ -15,33 +15,33 @@ import (
 	"parapet/internal/tracker"
 )
 
-// gallery is a world with one of everything in projects of several tiers and
-// organisations, the members who made and own the records, and some more.
-type gallery struct {
+// permissionWorld is a world with records of every type in projects of several classifications
+// and organisations, and with subjects who have different permissions on them.
+type permissionWorld struct {
 	*world
 	projects []op.UUID
 	subjects map[string]*person
-	// asked are the lists that were asked for.
-	asked map[string]bool
+	// calledLists are the list operations that the test has called.
+	calledLists map[string]bool
 }
 
-// reads are the permissions that the tracker's lists need.
-var reads = []string{
+// listPermissions are the permissions that the tracker's list operations require.
+var listPermissions = []string{
 	"projects.read", "tasks.read", "initiatives.read", "issues.read", "deliverables.read", "comments.read", "time_entries.read", "runs.read",
 	"delegations.read",
 }
 
-func newGallery(t *testing.T) *gallery {
+func newPermissionWorld(t *testing.T) *permissionWorld {
 	t.Helper()
 	w := newWorld(t)
-	w.role("Reader", append([]string{"delegation.create.own"}, reads...)...)
+	w.addRole("Reader", append([]string{"delegation.create.own"}, listPermissions...)...)
 	own := []string{"delegation.create.own", "project.update.own", "task.update.own", "issue.update.own", "deliverable.update.own", "time_entry.update.own"}
-	for _, permission := range reads {
+	for _, permission := range listPermissions {
 		own = append(own, permission+".own")
-		w.role(permission, permission)
+		w.addRole(permission, permission)
 	}
-	w.role("Own", own...)
-	g := &gallery{world: w, asked: map[string]bool{}, subjects: map[string]*person{"manager": w.manager}}
+	w.addRole("Own", own...)
+	g := &permissionWorld{world: w, calledLists: map[string]bool{}, subjects: map[string]*person{"manager": w.manager}}
 	organisations := []any{w.orgA, w.orgB, nil, w.orgA}
 	for i, tier := range []string{"UNCLASSIFIED", "UNCLASSIFIED", "CONFIDENTIAL", "SECRET"} {
 		s := w.createScene(fmt.Sprintf("P%d", i), tier)
@@ -65,14 +65,14 @@ func newGallery(t *testing.T) *gallery {
 		"delegate":                     {clearance: "CONFIDENTIAL"},
 		"delegate of an owner":         {clearance: "CONFIDENTIAL"},
 		"delegate with a role already": {roles: []string{"Own"}, clearance: "CONFIDENTIAL", projects: both},
-		"nobody":                       {},
+		"no permissions":               {},
 	} {
-		g.subjects[name] = w.person(p)
+		g.subjects[name] = w.addPerson(p)
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 3 {
 		p := person{clearance: []string{"UNCLASSIFIED", "CONFIDENTIAL", "SECRET"}[rnd.IntN(3)]}
-		for _, permission := range reads {
+		for _, permission := range listPermissions {
 			if rnd.IntN(4) > 0 {
 				p.roles = append(p.roles, permission)
 			}
@@ -80,20 +80,20 @@ func newGallery(t *testing.T) *gallery {
 		if rnd.IntN(2) == 0 {
 			p.projects = []op.UUID{g.projects[rnd.IntN(len(g.projects))]}
 		}
-		g.subjects[fmt.Sprintf("drawn %d", i)] = w.person(p)
+		g.subjects[fmt.Sprintf("drawn %d", i)] = w.addPerson(p)
 	}
-	g.spread()
-	lender := g.subjects["reader of two projects"]
+	g.assignOwners()
+	delegator := g.subjects["reader of two projects"]
 	project := fields{"scope": "PROJECT", "projectId": g.projects[0]}
-	w.createDelegation(lender, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
+	w.createDelegation(delegator, g.subjects["delegate"], []string{"tasks.read", "issues.read", "projects.read"}, project)
 	w.createDelegation(g.subjects["owner"], g.subjects["delegate of an owner"], []string{"time_entries.read.own", "task.update.own", "deliverable.update.own"})
 	w.createDelegation(w.manager, g.subjects["delegate with a role already"], []string{"runs.read", "time_entries.read"}, project)
 	w.principals = map[op.UUID]*principal.Principal{}
 	return g
 }
 
-// spread gives every record another creator and owner among the subjects, in turns.
-func (g *gallery) spread() {
+// assignOwners assigns the creators and owners of all records to the subjects in turn.
+func (g *permissionWorld) assignOwners() {
 	g.t.Helper()
 	var ids []op.UUID
 	for _, name := range slices.Sorted(maps.Keys(g.subjects)) {
@@ -114,18 +114,18 @@ WHERE n.id = r.id`, ids, i)
 	}
 }
 
-// records compares, for the subject, the filter of a type with the decisions about
-// its rows.
-func (g *gallery) records(who *person, of, permission string) *tracker.Records {
+// probeRecords returns, for the subject, the result of the filter of a type and of the
+// decisions on its rows.
+func (g *permissionWorld) probeRecords(who *person, of, permission string) *tracker.Records {
 	g.t.Helper()
 	return do[tracker.Records](g.world, who, "probe-records", fields{"type": of, "permission": permission})
 }
 
-// Of every type, the filter selects the rows that the decision about the loaded row
-// allows, for permissions to read and to change, and for those that are held as .own.
+// For every record type, the filter selects exactly the rows that a decision on the loaded row
+// allows: for read and write permissions, and for .own permissions.
 func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 	t.Parallel()
-	g := newGallery(t)
+	g := newPermissionWorld(t)
 	probe := g.service.ProbeRecords()
 	g.operations[probe.Name] = probe
 	types := map[string]string{
@@ -139,11 +139,11 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 		for permission := range strings.FieldsSeq(permissions) {
 			allowed, denied := 0, 0
 			for name, who := range g.subjects {
-				r := g.records(who, of, permission)
+				r := g.probeRecords(who, of, permission)
 				for _, id := range r.All {
 					filtered, decided := slices.Contains(r.Filtered, id), slices.Contains(r.Decided, id)
 					if filtered != decided {
-						t.Errorf("%s, %s, %s: filter %t, decision %t", of, permission, name, filtered, decided)
+						t.Errorf("%s, %s, %s: filter selects: %t, decision allows: %t", of, permission, name, filtered, decided)
 					}
 					if decided {
 						allowed++
@@ -153,36 +153,36 @@ func TestRecordTypes_FilterAndDecisionAgree(t *testing.T) {
 				}
 			}
 			if allowed == 0 || denied == 0 {
-				t.Errorf("%s, %s: %d allowed, %d denied: the subjects show no difference", of, permission, allowed, denied)
+				t.Errorf("%s, %s: got %d allowed and %d denied, want some of both", of, permission, allowed, denied)
 			}
 		}
 	}
 }
 
-// Every list shows each subject the records that the operation on one record shows
-// it. Of types that have no such operation, it shows those that the decision allows.
-func TestListAndGetAgree(t *testing.T) {
+// For each subject, every list returns the records that the get operation of the type returns,
+// or, for types without one, the records that the decision allows.
+func TestLists_AgreeWithSingleReads(t *testing.T) {
 	t.Parallel()
-	g := newGallery(t)
+	g := newPermissionWorld(t)
 	probe := g.service.ProbeRecords()
 	g.operations[probe.Name] = probe
 	admin := g.subjects["admin"]
 	all := map[string][]op.UUID{}
 	for _, of := range []string{"project", "initiative", "issue", "delegation", "run", "task", "deliverable", "comment", "criterion", "time entry"} {
-		all[of] = g.records(admin, of, "tasks.read").All
+		all[of] = g.probeRecords(admin, of, "tasks.read").All
 	}
-	// each asks for a list once for every record of another type.
+	// each calls a list once for every record of another type.
 	each := func(list, of, field string) func(*person) []op.UUID {
 		return func(who *person) []op.UUID {
 			var ids []op.UUID
 			for _, id := range all[of] {
-				ids = append(ids, g.listed(who, list, fields{field: id})...)
+				ids = append(ids, g.listIDs(who, list, fields{field: id})...)
 			}
 			return ids
 		}
 	}
 	anywhere := func(list string) func(*person) []op.UUID {
-		return func(who *person) []op.UUID { return g.listed(who, list, fields{}) }
+		return func(who *person) []op.UUID { return g.listIDs(who, list, fields{}) }
 	}
 	get := func(name, field string) func(*person, op.UUID) bool {
 		return func(who *person, id op.UUID) bool { return g.isAllowed(who, name, fields{field: id}) }
@@ -195,7 +195,7 @@ func TestListAndGetAgree(t *testing.T) {
 	types := []struct {
 		name, permission string
 		list             func(*person) []op.UUID
-		// get is nil where no operation shows one record.
+		// get is nil for types without a get operation.
 		get func(*person, op.UUID) bool
 	}{
 		{"project", "projects.read", anywhere("list-projects"), get("get-project", "projectId")},
@@ -212,14 +212,14 @@ func TestListAndGetAgree(t *testing.T) {
 	for _, of := range types {
 		shown, hidden := 0, 0
 		for name, who := range g.subjects {
-			list, decided := of.list(who), g.records(who, of.name, of.permission).Decided
+			list, decided := of.list(who), g.probeRecords(who, of.name, of.permission).Decided
 			for _, id := range all[of.name] {
 				can := slices.Contains(decided, id)
 				if listed := slices.Contains(list, id); listed != can {
-					t.Errorf("%s, %s: list %t, decision %t", of.name, name, listed, can)
+					t.Errorf("%s, %s: in list: %t, decision allows: %t", of.name, name, listed, can)
 				}
 				if of.get != nil && of.get(who, id) != can {
-					t.Errorf("%s, %s: get %t, decision %t", of.name, name, !can, can)
+					t.Errorf("%s, %s: get allows: %t, decision allows: %t", of.name, name, !can, can)
 				}
 				if can {
 					shown++
@@ -229,43 +229,44 @@ func TestListAndGetAgree(t *testing.T) {
 			}
 		}
 		if shown == 0 || hidden == 0 {
-			t.Errorf("%s: %d shown, %d hidden: the subjects show no difference", of.name, shown, hidden)
+			t.Errorf("%s: got %d shown and %d hidden, want some of both", of.name, shown, hidden)
 		}
 	}
-	// What belongs to a project as a whole shows to whoever reads the project.
+	// These operations require the permission to read the project or the initiative.
 	for name, who := range g.subjects {
 		for _, p := range g.projects {
 			can := g.isAllowed(who, "get-project", fields{"projectId": p})
 			if found := g.isAllowed(who, "find-project", fields{"hint": p}); found != can {
-				t.Errorf("find-project, %s: %t, get-project %t", name, found, can)
+				t.Errorf("%s: find-project allows: %t, get-project allows: %t", name, found, can)
 			}
-			if listed := len(g.listed(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
-				t.Errorf("list-custom-fields, %s: %t, get-project %t", name, listed, can)
+			if listed := len(g.listIDs(who, "list-custom-fields", fields{"projectId": p})) > 0; listed != can {
+				t.Errorf("%s: list-custom-fields allows: %t, get-project allows: %t", name, listed, can)
 			}
 		}
 		for _, i := range all["initiative"] {
 			if can, found := g.isAllowed(who, "get-initiative", fields{"initiativeId": i}), g.isAllowed(who, "initiative", fields{"hint": i}); found != can {
-				t.Errorf("initiative, %s: %t, get-initiative %t", name, found, can)
+				t.Errorf("%s: initiative allows: %t, get-initiative allows: %t", name, found, can)
 			}
 		}
 	}
-	// These decide about the one record that they belong to, or mask what is hidden.
+	// These lists authorize their parent record, or redact hidden records.
 	for _, name := range []string{"list-stages", "list-dependencies", "list-decision-requests", "list-epic-children"} {
-		g.asked[name] = true
+		g.calledLists[name] = true
 	}
 	for name := range g.operations {
-		if strings.HasPrefix(name, "list-") && !g.asked[name] {
-			t.Errorf("%s is not compared", name)
+		if strings.HasPrefix(name, "list-") && !g.calledLists[name] {
+			t.Errorf("the test does not compare %s", name)
 		}
 	}
 }
 
-// listed gives the ids of a list, none where the caller may not ask.
-func (g *gallery) listed(who *person, name string, in fields) []op.UUID {
+// listIDs returns the ids that a list operation returns; nil if the caller may not call
+// it.
+func (g *permissionWorld) listIDs(who *person, name string, in fields) []op.UUID {
 	g.t.Helper()
-	g.asked[name] = true
+	g.calledLists[name] = true
 	in["limit"] = 200
-	out, err := g.try(who, name, in)
+	out, err := g.call(who, name, in)
 	if fault.HasCode(err, fault.CodeForbidden) || fault.HasCode(err, fault.CodeNotFound) {
 		return nil
 	}

@@ -11,33 +11,32 @@ import (
 	contract "parapet/internal/contract/tracker"
 )
 
-// A record names another record of its project only to a caller who may read that
-// one: without the permission to read tasks, issues or initiatives, an opaque id
-// stands in every answer, and REDACTED for the key.
+// Without the permission to read tasks, issues or initiatives, every response contains an opaque
+// id instead of the id of such a related record, and REDACTED instead of its key.
 func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	moon := w.initiative("Moon")
-	p := w.project("Apollo", fields{"initiativeId": moon.ID})
+	moon := w.createInitiative("Moon")
+	p := w.createProject("Apollo", fields{"initiativeId": moon.ID})
 	issue := w.createIssueIn(p, "Leak")
 	promoted := do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
-	agent := w.robot()
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "IN_PROGRESS"})
-	task := w.task(p, "Land", fields{"assignee": agent.id})
+	agent := w.addAgent()
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID, "status": "IN_PROGRESS"})
+	task := w.createTask(p, "Land", fields{"assignee": agent.id})
 	deliverable := w.createDeliverableIn(p, fields{"taskId": task.ID})
 	criterion := do[contract.Criterion](w, w.manager, "create-criterion", fields{"projectId": p.ID, "taskId": task.ID, "text": "It works."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"taskId": task.ID, "body": "Hm."})
 	do[contract.Comment](w, w.manager, "create-comment", fields{"issueId": issue.ID, "body": "Hm."})
 	do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"taskId": task.ID, "minutes": 5, "date": "2026-01-05"})
 	spent := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"issueId": issue.ID, "minutes": 5, "date": "2026-01-05"})
-	run := w.runs(fields{"taskId": task.ID})[0]
-	lent := w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
-	w.bind(p.ID, "/src/apollo")
+	run := w.listRuns(fields{"taskId": task.ID})[0]
+	delegation := w.createDelegation(w.manager, w.addPerson(person{}), []string{"tasks.read"}, fields{"scope": "INITIATIVE", "initiativeId": moon.ID})
+	w.bindRepo(p.ID, "/src/apollo")
 	at := func(more fields) fields { return merge(fields{"projectId": p.ID}, more) }
 	taskRef, issueRef, initiativeRef := []string{string(task.ID), task.Key}, []string{string(issue.ID), issue.Key}, []string{string(moon.ID)}
 	promotedRef := []string{string(promoted.ID), promoted.Key}
 	for i, r := range []struct {
-		// grants are all that the caller holds; lacks is the permission that it does not.
+		// grants are the caller's permissions; lacks is the one needed to see the reference.
 		grants, lacks, name string
 		in                  fields
 		ids                 []string
@@ -51,7 +50,7 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		{"tasks.read", "initiatives.read", "get-task", at(fields{"task": epic.Key}), initiativeRef},
 		{"tasks.read", "initiatives.read", "list-tasks", at(nil), initiativeRef},
 		{"tasks.read task.update", "initiatives.read", "update-task", at(fields{"task": epic.Key, "description": "x"}), initiativeRef},
-		{"delegations.read", "initiatives.read", "get-delegation", fields{"delegationId": lent.ID}, initiativeRef},
+		{"delegations.read", "initiatives.read", "get-delegation", fields{"delegationId": delegation.ID}, initiativeRef},
 		{"delegations.read", "initiatives.read", "list-delegations", fields{}, initiativeRef},
 
 		{"tasks.read", "issues.read", "get-task", at(fields{"task": promoted.Key}), issueRef},
@@ -77,10 +76,10 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		{"runs.read", "tasks.read", "get-run", fields{"runId": run.ID}, taskRef},
 	} {
 		role := "Reference " + string(rune('A'+i))
-		w.role(role, strings.Fields(r.grants)...)
-		w.role(role+"+", append(strings.Fields(r.grants), r.lacks)...)
+		w.addRole(role, strings.Fields(r.grants)...)
+		w.addRole(role+"+", append(strings.Fields(r.grants), r.lacks)...)
 		show := func(role string) string {
-			out, err := w.try(w.person(person{roles: []string{role}}), r.name, r.in)
+			out, err := w.call(w.addPerson(person{roles: []string{role}}), r.name, r.in)
 			if err != nil {
 				t.Fatalf("%s with %s: %v", r.name, role, err)
 			}
@@ -93,27 +92,27 @@ func TestReferences_AreRedactedWithoutTheReadPermission(t *testing.T) {
 		without, with := show(role), show(role+"+")
 		for _, id := range r.ids {
 			if strings.Contains(without, `"`+id+`"`) {
-				t.Errorf("%s with %s and without %s names %s: %.400s", r.name, r.grants, r.lacks, id, without)
+				t.Errorf("%s with %s, without %s: the response contains %s: %.400s", r.name, r.grants, r.lacks, id, without)
 			}
 		}
 		if !strings.Contains(with, `"`+r.ids[0]+`"`) {
-			t.Errorf("%s with %s as well does not name %s: %.400s", r.name, r.lacks, r.ids[0], with)
+			t.Errorf("%s with %s: the response does not contain %s: %.400s", r.name, r.lacks, r.ids[0], with)
 		}
-		// What is redacted still shows that something is there.
-		if r.name != "workspace" && len(missing(with, without)) > 0 {
-			t.Errorf("%s without %s lacks the fields %v", r.name, r.lacks, missing(with, without))
+		// Redacted fields are still present.
+		if r.name != "workspace" && len(missingFields(with, without)) > 0 {
+			t.Errorf("%s without %s: the response lacks the fields %v", r.name, r.lacks, missingFields(with, without))
 		}
 	}
-	// The answer alone is redacted, not the event of the change.
+	// Only the response is redacted, not the event.
 	for _, event := range []string{contract.EventCriterionUpdated, contract.EventDeliverableUpdated} {
 		if n := w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND payload->'resource'->>'taskId' = $2`, event, string(task.ID)); n == 0 {
-			t.Errorf("no %s names the task", event)
+			t.Errorf("no event %s contains the task", event)
 		}
 	}
 }
 
-// missing gives the JSON names of one text that the other does not have.
-func missing(of, in string) []string {
+// missingFields returns the JSON field names in text of that are not in text in.
+func missingFields(of, in string) []string {
 	names := func(text string) map[string]bool {
 		found := map[string]bool{}
 		for part := range strings.SplitSeq(text, `":`) {
@@ -123,19 +122,19 @@ func missing(of, in string) []string {
 		}
 		return found
 	}
-	there := names(in)
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(names(of))), func(n string) bool { return there[n] })
+	present := names(in)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(names(of))), func(n string) bool { return present[n] })
 }
 
-// Every field of an answer that names a task, an issue or an initiative beside the
-// record itself is listed here with what protects it. A new one needs a decision.
-func TestReferences_EveryFieldIsKnown(t *testing.T) {
+// Lists every response field that identifies a related task, issue or initiative, with the
+// reason why it reveals nothing hidden. New fields must be added here.
+func TestReferences_EveryFieldIsListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const (
 		redacted = "redacted by redactReferences or where it is read"
-		inTasks  = "names a task of the same project, which whoever reads the record may read too"
-		byCaller = "the request named it"
+		inTasks  = "a task of the same project, which every reader of the record may read"
+		byCaller = "given in the request"
 	)
 	known := map[string]string{
 		"ProjectSummary.InitiativeID": redacted, "TaskSummary.InitiativeID": redacted, "TaskSummary.EpicID": redacted, "IssueRef.ID": redacted,
@@ -169,12 +168,12 @@ func TestReferences_EveryFieldIsKnown(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if known[name] == "" {
-			t.Errorf("%s is not known: redact it, or say here why it needs no redaction", name)
+			t.Errorf("%s is not listed: redact it, or list it with the reason why it needs no redaction", name)
 		}
 	}
 	for name := range known {
 		if !found[name] {
-			t.Errorf("no answer has %s", name)
+			t.Errorf("no response has the listed field %s", name)
 		}
 	}
 }

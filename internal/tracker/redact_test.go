@@ -10,26 +10,26 @@ import (
 	"parapet/internal/op"
 )
 
-// The id of an initiative above the caller's clearance appears in no answer about
-// the projects and epics that belong to it, and in no audit entry or event that the
-// caller may be shown: an opaque id stands for it, the same everywhere.
+// The id of an initiative above the caller's clearance is in no response about its projects and
+// epics, and in no audit entry or event that the caller may see. All of them contain the same
+// opaque id instead.
 func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	secret := w.initiative("Secret", fields{"classification": "SECRET"})
-	p := w.project("Apollo", fields{"initiativeId": secret.ID, "prefix": "APO"})
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC", "initiativeId": secret.ID, "status": "IN_PROGRESS"})
-	w.bind(p.ID, "/src/apollo")
-	uncleared := w.person(person{roles: []string{"Project Manager"}})
+	secret := w.createInitiative("Secret", fields{"classification": "SECRET"})
+	p := w.createProject("Apollo", fields{"initiativeId": secret.ID, "prefix": "APO"})
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": secret.ID, "status": "IN_PROGRESS"})
+	w.bindRepo(p.ID, "/src/apollo")
+	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
 	at, task := fields{"projectId": p.ID}, fields{"projectId": p.ID, "task": epic.Key}
 	opaque := do[contract.Project](w, uncleared, "get-project", at).InitiativeID
 	if opaque == "" || opaque == secret.ID {
-		t.Fatalf("the project shows the initiative %q", opaque)
+		t.Fatalf("get-project: got initiative %q, want an opaque id", opaque)
 	}
 	for _, r := range []struct {
 		name string
 		in   fields
-		// shows tells that the answer names the initiative at all.
+		// shows is set if the response contains the initiative.
 		shows bool
 	}{
 		{"get-project", at, true}, {"list-projects", fields{}, true}, {"find-project", fields{"hint": "APO"}, true},
@@ -38,7 +38,7 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 		{"get-task", task, true}, {"list-tasks", at, true}, {"update-task", merge(fields{"title": "Epic"}, task), true},
 		{"update-task", merge(fields{"title": "Epos"}, task), true}, {"export-items", at, false},
 	} {
-		out, err := w.try(uncleared, r.name, r.in)
+		out, err := w.call(uncleared, r.name, r.in)
 		if err != nil {
 			t.Errorf("%s: %v", r.name, err)
 			continue
@@ -48,24 +48,24 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), string(secret.ID)) {
-			t.Errorf("%s %v names the hidden initiative: %s", r.name, r.in, text)
+			t.Errorf("%s %v: the response contains the hidden initiative: %s", r.name, r.in, text)
 		}
 		if r.shows && !strings.Contains(string(text), string(opaque)) {
-			t.Errorf("%s %v does not show that there is an initiative: %s", r.name, r.in, text)
+			t.Errorf("%s %v: the response does not contain the opaque id: %s", r.name, r.in, text)
 		}
 	}
-	// Asking for the projects of it is answered as for one that does not exist.
+	// Listing its projects gives the same result as for a missing initiative.
 	for _, id := range []op.UUID{secret.ID, w.acme} {
 		if got := do[op.Page[contract.ProjectSummary]](w, uncleared, "list-projects", fields{"initiativeId": id}); len(got.Items) != 0 {
-			t.Errorf("the projects of %s: %+v", id, got.Items)
+			t.Errorf("projects of %s: got %+v, want none", id, got.Items)
 		}
 	}
-	// Whoever may read it sees it.
+	// A caller who may read the initiative gets its id.
 	if got := do[contract.Task](w, w.manager, "get-task", task); got.InitiativeID != secret.ID {
-		t.Errorf("the manager sees %q", got.InitiativeID)
+		t.Errorf("get-task by the manager: got initiative %q", got.InitiativeID)
 	}
 	if got := do[op.Page[contract.ProjectSummary]](w, w.manager, "list-projects", fields{"initiativeId": secret.ID}); len(got.Items) != 1 || got.Items[0].InitiativeID != secret.ID {
-		t.Errorf("the manager lists %+v", got.Items)
+		t.Errorf("list-projects by the manager: got %+v", got.Items)
 	}
 
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"initiativeId": nil}, task))
@@ -73,47 +73,47 @@ func TestHiddenInitiative_IsRedactedEverywhere(t *testing.T) {
 	do[contract.Project](w, w.manager, "update-project", merge(fields{"initiativeId": nil}, at))
 	do[contract.Project](w, w.manager, "update-project", merge(fields{"initiativeId": secret.ID}, at))
 	do[op.None](w, w.manager, "delete-initiative", fields{"initiativeId": secret.ID})
-	w.wantNowhere(secret.ID, "initiative")
+	w.wantIDHidden(secret.ID, "initiative")
 }
 
-// A task of a hidden project that another one waits for is not named by the entry
-// and the event of the other.
+// Audit entries and events of a task do not contain the ids of its dependency and its epic in a
+// hidden project.
 func TestHiddenTask_IsRedactedInAuditAndEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
-	hidden := w.task(secret, "Hidden")
-	hiddenEpic := w.task(secret, "Epic", fields{"issueType": "EPIC"})
-	waits := w.task(open, "Waits", fields{"epicId": hiddenEpic.ID})
+	open, secret := w.createProject("Open"), w.createProject("Secret", fields{"classification": "SECRET"})
+	hidden := w.createTask(secret, "Hidden")
+	hiddenEpic := w.createTask(secret, "Epic", fields{"issueType": "EPIC"})
+	waits := w.createTask(open, "Waits", fields{"epicId": hiddenEpic.ID})
 	of := fields{"projectId": open.ID, "task": waits.Key}
 	do[contract.Dependency](w, w.manager, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of))
 	do[op.None](w, w.manager, "remove-dependency", merge(fields{"dependsOnId": hidden.ID}, of))
 	do[contract.Task](w, w.manager, "update-task", merge(fields{"title": "Still waits"}, of))
 	for tier, want := range map[string]bool{"SECRET": true, "UNCLASSIFIED": true} {
 		if n := w.count(`SELECT count(*) FROM events.outbox WHERE payload->>'classification' = $1`, tier); (n > 0) != want {
-			t.Errorf("%d events have the classification %s", n, tier)
+			t.Errorf("got %d events with classification %s, want at least one", n, tier)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM events.outbox WHERE coalesce(payload->>'classification', '') <> 'SECRET' AND aggregate_id IN ($1, $2, $3)`,
 		string(secret.ID), string(hidden.ID), string(hiddenEpic.ID)); n != 0 {
-		t.Errorf("%d events of secret records are not classified as such", n)
+		t.Errorf("got %d events of SECRET records with another classification, want 0", n)
 	}
-	w.wantNowhere(hidden.ID, "task")
-	w.wantNowhere(hiddenEpic.ID, "task")
-	uncleared := w.person(person{roles: []string{"Project Manager"}})
-	if f := w.refused(fault.CodeValidation, uncleared, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of)); strings.Contains(f.Error(), hidden.Key) {
+	w.wantIDHidden(hidden.ID, "task")
+	w.wantIDHidden(hiddenEpic.ID, "task")
+	uncleared := w.addPerson(person{roles: []string{"Project Manager"}})
+	if f := w.wantError(fault.CodeValidation, uncleared, "add-dependency", merge(fields{"dependsOn": hidden.ID}, of)); strings.Contains(f.Error(), hidden.Key) {
 		t.Errorf("got %v", f)
 	}
 }
 
-// wantNowhere looks for an id in the audit entries and events about other records.
-func (w *world) wantNowhere(id op.UUID, noun string) {
+// wantIDHidden checks that the id is not in audit entries and events of other records.
+func (w *world) wantIDHidden(id op.UUID, noun string) {
 	w.t.Helper()
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%' || $1 || '%' AND resource_id <> $1 AND classification = 'UNCLASSIFIED'`, string(id)); n != 0 {
-		w.t.Errorf("%d audit entries of other records name the hidden %s", n, noun)
+		w.t.Errorf("got %d audit entries of other records with the hidden %s, want 0", n, noun)
 	}
 	if n := w.count(`SELECT count(*) FROM events.outbox e WHERE e.payload::text LIKE '%' || $1 || '%' AND e.aggregate_id <> $1
 		AND e.payload->'resource'->>'projectId' IS DISTINCT FROM (SELECT t.project_id::text FROM projects.tasks t WHERE t.id::text = $1)`, string(id)); n != 0 {
-		w.t.Errorf("%d events of other records name the hidden %s", n, noun)
+		w.t.Errorf("got %d events of other records with the hidden %s, want 0", n, noun)
 	}
 }

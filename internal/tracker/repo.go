@@ -28,10 +28,11 @@ INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, cr
 VALUES (@tenant, @id, @project, @path, @creator, @now)
 ON CONFLICT ON CONSTRAINT repo_paths_once DO NOTHING`
 
-// bindRepo binds a path. To bind it again is no change; to bind what is another
-// project's is refused without naming that project, which may be a hidden one.
+// bindRepo binds a repository path to the project. If the project already has the
+// path, nothing changes. If another project has it, the error does not name that
+// project, because the caller may not be allowed to see it.
 func bindRepo(ctx context.Context, c *executor.Call, in *contract.BindRepoIn, row projectRow) (*contract.RepoPath, error) {
-	path, err := repoPathOf(in.Path)
+	path, err := requireRepoPath(in.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +55,9 @@ func bindRepo(ctx context.Context, c *executor.Call, in *contract.BindRepoIn, ro
 		return nil, err
 	}
 	if tag.RowsAffected() == 0 {
-		return nil, fault.Conflict("The path is bound to another project of the tenant. Unbind it there first.")
+		return nil, fault.Conflict("The path is bound to another project of the tenant. Unbind it from that project first.")
 	}
-	return &repo, emitRepoEvents(ctx, c, row.ID, map[string]any{"bound": repo.ID})
+	return &repo, recordRepoChange(ctx, c, row.ID, map[string]any{"bound": repo.ID})
 }
 
 func (s *Service) unbindRepoHandler() executor.Handler[contract.UnbindRepoIn, op.None, projectRow] {
@@ -81,11 +82,11 @@ func unbindRepo(ctx context.Context, c *executor.Call, in *contract.UnbindRepoIn
 	if tag.RowsAffected() == 0 {
 		return nil, fault.NotFound("repository path")
 	}
-	return &op.None{}, emitRepoEvents(ctx, c, row.ID, map[string]any{"unbound": in.BindingID})
+	return &op.None{}, recordRepoChange(ctx, c, row.ID, map[string]any{"unbound": in.BindingID})
 }
 
-// emitRepoEvents says that the project's repository paths have changed.
-func emitRepoEvents(ctx context.Context, c *executor.Call, project op.UUID, changes map[string]any) error {
+// recordRepoChange records that the project's repository paths changed.
+func recordRepoChange(ctx context.Context, c *executor.Call, project op.UUID, changes map[string]any) error {
 	row, err := loadProject(ctx, c, loadProjectSQL, project)
 	if err != nil {
 		return err
@@ -94,19 +95,19 @@ func emitRepoEvents(ctx context.Context, c *executor.Call, project op.UUID, chan
 	return nil
 }
 
-// findByRepo gives the project that the longest bound path above or at this one
-// leads to; nil where none of those that the caller may read does.
-func findByRepo(ctx context.Context, c *executor.Call, normal string, f authz.Filter) (*contract.Project, error) {
+// findProjectByRepo returns the project whose bound path is the longest prefix of the
+// path, among the projects that match the filter. It returns nil if there is none.
+func findProjectByRepo(ctx context.Context, c *executor.Call, path string, f authz.Filter) (*contract.Project, error) {
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
 	st.add(projectSelect, `
 FROM projects.repo_paths rp
 JOIN projects.projects p ON p.tenant_id = `, tenant, ` AND p.id = rp.project_id
-WHERE rp.tenant_id = `, tenant, ` AND rp.path = ANY(`, st.arg(repoPrefixes(normal)), `::text[]) AND `).filter(f)
+WHERE rp.tenant_id = `, tenant, ` AND rp.path = ANY(`, st.arg(repoPrefixes(path)), `::text[]) AND `).filter(f)
 	st.add(` ORDER BY length(rp.path) DESC LIMIT 1`)
 	rows, err := postgres.Collect[projectRow](ctx, c.DB, st.sql(), st.args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	return rows[0].show(ctx, c)
+	return rows[0].toProjectForCaller(ctx, c)
 }

@@ -9,24 +9,24 @@ import (
 	"parapet/internal/fault"
 )
 
-// maxRepoPath is the length in bytes of the longest path in its normal form.
+// maxRepoPath is the maximum length of a normalized path, in bytes.
 const maxRepoPath = 1000
 
-// normalRepo gives the one form in which a repository path is kept and compared:
-// an absolute path cleaned of dots and doubled slashes, or a git remote, whatever
-// the form of its address, as host/owner/name. It tells whether text is either.
-func normalRepo(text string) (string, bool) {
-	normal, ok := repoForm(strings.TrimSpace(text))
-	// An address can hide what a text can't keep behind percent signs.
-	return normal, ok && utf8.ValidString(normal) && !hasControl(normal) && strings.TrimSpace(normal) == normal
+// normalizeRepo returns the normalized form of a repository path, in which it is
+// stored and compared: a cleaned absolute path, or host/owner/name for a git remote
+// URL of any form. It reports whether text is valid.
+func normalizeRepo(text string) (string, bool) {
+	normal, ok := normalizeRepoForm(strings.TrimSpace(text))
+	// Percent-encoding in a URL can produce invalid UTF-8 and control characters.
+	return normal, ok && utf8.ValidString(normal) && !hasControlCharacter(normal) && strings.TrimSpace(normal) == normal
 }
 
-func repoForm(text string) (string, bool) {
+func normalizeRepoForm(text string) (string, bool) {
 	if drive := strings.ReplaceAll(text, `\`, "/"); len(drive) > 2 && drive[1:3] == ":/" && isLetter(drive[0]&^0x20) {
-		return absolutePath(strings.ToUpper(drive[:1]) + ":" + path.Clean(drive[2:]))
+		return validAbsolutePath(strings.ToUpper(drive[:1]) + ":" + path.Clean(drive[2:]))
 	}
 	if strings.HasPrefix(text, "/") {
-		return absolutePath(path.Clean(text))
+		return validAbsolutePath(path.Clean(text))
 	}
 	if scheme, _, ok := strings.Cut(text, "://"); ok {
 		u, err := url.Parse(text)
@@ -35,37 +35,38 @@ func repoForm(text string) (string, bool) {
 		}
 		switch strings.ToLower(scheme) {
 		case "file":
-			return absolutePath(path.Clean("/" + u.Path))
+			return validAbsolutePath(path.Clean("/" + u.Path))
 		case "ssh", "git", "http", "https", "git+ssh", "git+https", "git+http":
-			return remote(u.Hostname(), u.Path)
+			return normalizeRemote(u.Hostname(), u.Path)
 		}
 		return "", false
 	}
-	// As scp writes it: user@host:owner/name. No slash stands before its colon.
+	// The scp form, user@host:owner/name, has no slash before the colon.
 	if before, rest, ok := strings.Cut(text, ":"); ok && !strings.Contains(before, "/") {
 		_, host, found := strings.Cut(before, "@")
 		if !found {
 			host = before
 		}
-		return remote(host, rest)
+		return normalizeRemote(host, rest)
 	}
-	// The normal form of a remote itself.
+	// A remote that is already normalized.
 	if host, rest, ok := strings.Cut(text, "/"); ok && strings.Contains(host, ".") && strings.Trim(host, ".") != "" {
-		return remote(host, rest)
+		return normalizeRemote(host, rest)
 	}
 	return "", false
 }
 
-// absolutePath refuses the root: everything is below it.
-func absolutePath(clean string) (string, bool) {
+// validAbsolutePath returns the cleaned path and reports whether it is valid. The root
+// directory is not, because every path is below it.
+func validAbsolutePath(clean string) (string, bool) {
 	return clean, len(clean) <= maxRepoPath && strings.TrimRight(clean, "/") != "" && !strings.HasSuffix(clean, ":/") && !strings.HasPrefix(clean, "/../")
 }
 
-// remote is a git remote without scheme, user, port and ending. Hosts know no
-// case; the rest is kept as it is.
-func remote(host, rest string) (string, bool) {
+// normalizeRemote returns a git remote as host/path, without scheme, user, port and
+// .git suffix. The host is lower-cased; the path keeps its case.
+func normalizeRemote(host, rest string) (string, bool) {
 	rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
-	// Repeated endings go too, so the normal form is its own normal form.
+	// Remove repeated suffixes, so that normalizing twice gives the same result.
 	for strings.HasSuffix(rest, ".git") {
 		rest = strings.TrimPrefix(path.Clean("/"+strings.TrimSuffix(rest, ".git")), "/")
 	}
@@ -77,19 +78,20 @@ func remote(host, rest string) (string, bool) {
 	return normal, len(normal) <= maxRepoPath
 }
 
-// repoPathOf is normalRepo for a request that has to name a repository.
-func repoPathOf(text string) (string, error) {
-	normal, ok := normalRepo(text)
+// requireRepoPath returns the normalized path, or a validation error for the field
+// path.
+func requireRepoPath(text string) (string, error) {
+	normal, ok := normalizeRepo(text)
 	if !ok {
-		return "", fault.Validation("path", "The path must be that of a folder, from the root, or the address of a git remote such as git@github.com:acme/lander.git.")
+		return "", fault.Validation("path", "The path must be an absolute path of a directory or the URL of a git remote, such as git@github.com:acme/lander.git.")
 	}
 	return normal, nil
 }
 
-// repoPrefixes gives the path and every folder above it, the longest first.
-func repoPrefixes(normal string) []string {
+// repoPrefixes returns the path and all of its parent directories, longest first.
+func repoPrefixes(normalized string) []string {
 	var prefixes []string
-	for p := normal; p != "" && p != "/"; {
+	for p := normalized; p != "" && p != "/"; {
 		prefixes = append(prefixes, p)
 		i := strings.LastIndexByte(p, '/')
 		if i <= 0 {

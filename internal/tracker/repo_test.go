@@ -10,7 +10,7 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) bind(p op.UUID, path string) *contract.RepoPath {
+func (w *world) bindRepo(p op.UUID, path string) *contract.RepoPath {
 	w.t.Helper()
 	return do[contract.RepoPath](w, w.manager, "bind-repo", fields{"projectId": p, "path": path})
 }
@@ -22,10 +22,10 @@ func repoRequests(s scene) map[string]fields {
 	}
 }
 
-func TestARepositoryPathIsKeptInItsNormalForm(t *testing.T) {
+func TestBindRepo_NormalizesPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	for form, want := range map[string]string{
 		"/home/work//lander/./src/../":                  "/home/work/lander",
 		"file:///home/work/other/":                      "/home/work/other",
@@ -38,88 +38,88 @@ func TestARepositoryPathIsKeptInItsNormalForm(t *testing.T) {
 		"github.com/Acme/Lander":                        "github.com/Acme/Lander",
 		"https://git.acme.example:8443/a/b/c.git?x=1#y": "git.acme.example/a/b/c",
 	} {
-		if got := w.bind(p.ID, form); got.Path != want {
-			t.Errorf("%q is kept as %q, want %q", form, got.Path, want)
+		if got := w.bindRepo(p.ID, form); got.Path != want {
+			t.Errorf("bind-repo %q: got %q, want %q", form, got.Path, want)
 		}
 	}
 	for _, path := range []string{
 		"/", "///", "relative/path", "./x", "~/x", "lander", "c:\\", "https://github.com", "https://github.com/", "gopher://x.example/y", "git@:x",
 		"https://x.example/%00", "https://x.example/%ff", "/a\x1bb", "/" + strings.Repeat("é", 600), "http://[", "..//x", "",
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "bind-repo", fields{"projectId": p.ID, "path": path}); f.Field != "path" {
-			t.Errorf("%q: the field %q is named", path, f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "bind-repo", fields{"projectId": p.ID, "path": path}); f.Field != "path" {
+			t.Errorf("%q: got an error for field %q", path, f.Field)
 		}
 	}
 }
 
-func TestAPathBelongsToOneProject(t *testing.T) {
+func TestBindRepo_PathIsUniqueInTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	first := w.bind(p.ID, "/src/lander")
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
-	if again := w.bind(p.ID, "/src/lander/"); again.ID != first.ID {
-		t.Errorf("bound twice: %s, %s", first.ID, again.ID)
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	first := w.bindRepo(p.ID, "/src/lander")
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	if again := w.bindRepo(p.ID, "/src/lander/"); again.ID != first.ID {
+		t.Errorf("binding the path again: got ids %s and %s, want the same", first.ID, again.ID)
 	}
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
-	f := w.refused(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": other.ID, "path": "/src/lander"})
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	f := w.wantError(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": other.ID, "path": "/src/lander"})
 	if strings.Contains(f.Message, "Apollo") {
-		t.Errorf("the refusal tells of another project: %s", f.Message)
+		t.Errorf("the error names the other project: %s", f.Message)
 	}
-	// Another tenant has paths of its own.
-	stranger := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	// Another tenant can bind the same path.
+	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
 	theirs := do[contract.Project](w, stranger, "create-project", fields{"name": "x", "startDate": "2027-01-04"})
 	do[contract.RepoPath](w, stranger, "bind-repo", fields{"projectId": theirs.ID, "path": "/src/lander"})
 	if got := do[contract.Project](w, w.manager, "get-project", fields{"projectId": p.ID}); len(got.RepoPaths) != 1 || got.RepoPaths[0] != *first {
 		t.Errorf("got %+v", got.RepoPaths)
 	}
-	w.refused(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": other.ID, "bindingId": first.ID})
+	w.wantError(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": other.ID, "bindingId": first.ID})
 	do[op.None](w, w.manager, "unbind-repo", fields{"projectId": p.ID, "bindingId": first.ID})
-	w.wantTrail(2, "project.updated", contract.EventProjectUpdated, p.ID)
-	w.refused(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": p.ID, "bindingId": first.ID})
-	w.bind(other.ID, "/src/lander")
+	w.wantAuditAndEvents(2, "project.updated", contract.EventProjectUpdated, p.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "unbind-repo", fields{"projectId": p.ID, "bindingId": first.ID})
+	w.bindRepo(other.ID, "/src/lander")
 	if n := w.count(`SELECT count(*) FROM audit.entries WHERE changes::text LIKE '%lander%'`); n != 0 {
-		t.Error("the log holds what people wrote")
+		t.Error("an audit entry contains the path, which is user-generated text")
 	}
 	for i := range contract.MaxRepoPaths {
-		w.bind(p.ID, fmt.Sprint("/src/", i))
+		w.bindRepo(p.ID, fmt.Sprint("/src/", i))
 	}
-	w.refused(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": p.ID, "path": "/src/more"})
+	w.wantError(fault.CodeConflict, w.manager, "bind-repo", fields{"projectId": p.ID, "path": "/src/more"})
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.repo_paths WHERE project_id = $1`, p.ID); n != 0 {
-		t.Errorf("%d paths are left", n)
+		t.Errorf("%d paths left, want 0", n)
 	}
 }
 
-func TestARepositoryPathFindsItsProject(t *testing.T) {
+func TestFindProject_ByRepositoryPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	mono, part := w.project("Mono"), w.project("Part")
-	secret := w.project("Secret", fields{"classification": "SECRET"})
-	named := w.project("A/B testing")
-	w.bind(mono.ID, "/src/mono")
-	w.bind(mono.ID, "git@github.com:acme/mono.git")
-	w.bind(part.ID, "/src/mono/part")
-	w.bind(secret.ID, "/src/mono/part/secret")
-	reader := w.person(person{roles: []string{"Member"}})
+	mono, part := w.createProject("Mono"), w.createProject("Part")
+	secret := w.createProject("Secret", fields{"classification": "SECRET"})
+	named := w.createProject("A/B testing")
+	w.bindRepo(mono.ID, "/src/mono")
+	w.bindRepo(mono.ID, "git@github.com:acme/mono.git")
+	w.bindRepo(part.ID, "/src/mono/part")
+	w.bindRepo(secret.ID, "/src/mono/part/secret")
+	reader := w.addPerson(person{roles: []string{"Member"}})
 	for hint, want := range map[string]op.UUID{
 		"/src/mono": mono.ID, "/src/mono/": mono.ID, "/src/mono/lib/x.go": mono.ID, "/src/mono/part": part.ID, "/src/mono/part/a/b": part.ID,
 		"/src/mono/particle": mono.ID, "https://github.com/acme/mono": mono.ID, "ssh://git@github.com/acme/mono.git": mono.ID, "github.com/acme/mono/sub": mono.ID,
-		// What the reader may not know of does not stand in the way.
+		// A longer path of a hidden project is ignored.
 		"/src/mono/part/secret/x": part.ID,
-		// And what leads nowhere may still be a part of a name.
+		// A hint that matches no path can still match a name.
 		"A/B": named.ID, string(mono.ID): mono.ID,
 	} {
 		if got := do[contract.Project](w, reader, "find-project", fields{"hint": hint}); got.ID != want {
-			t.Errorf("%q found %s", hint, got.Name)
+			t.Errorf("hint %q: found %s", hint, got.Name)
 		}
 	}
 	if got := do[contract.Project](w, w.manager, "find-project", fields{"hint": "/src/mono/part/secret"}); got.ID != secret.ID {
-		t.Errorf("the manager finds %s", got.Name)
+		t.Errorf("find-project by the manager: found %s", got.Name)
 	}
 	for _, hint := range []string{"/src/mon", "/src", "github.com/acme", "https://github.com/acme/monolith", "/elsewhere", "/src/" + strings.Repeat("x/", 490)} {
-		w.refused(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})
+		w.wantError(fault.CodeNotFound, reader, "find-project", fields{"hint": hint})
 	}
-	stranger := w.person(person{tenant: w.globex, roles: []string{"Project Manager"}})
-	w.refused(fault.CodeNotFound, stranger, "find-project", fields{"hint": "/src/mono"})
+	stranger := w.addPerson(person{tenant: w.globex, roles: []string{"Project Manager"}})
+	w.wantError(fault.CodeNotFound, stranger, "find-project", fields{"hint": "/src/mono"})
 }

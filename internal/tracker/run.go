@@ -19,52 +19,52 @@ import (
 	"parapet/internal/uid"
 )
 
-// AgentCommand carries out what agents are given: it takes the task as JSON and
-// gives the outcome as JSON, or one of the errors of agentcmd.
+// AgentCommand executes agent runs. The input is the task as JSON and the output is
+// the outcome as JSON; errors are those of package agentcmd.
 type AgentCommand interface {
-	// run is the run's id, of which only one attempt is under way at a time.
+	// Run executes one attempt. run is the id of the run; attempts of a run do not overlap.
 	Run(ctx context.Context, run string, input []byte) ([]byte, error)
-	// Timeout is the time that Run takes at most.
+	// Timeout is the maximum duration of Run.
 	Timeout() time.Duration
 }
 
 const (
-	// runAttempts is how often the command is started for one run at most.
+	// runAttempts is the maximum number of attempts for a run.
 	runAttempts = 3
-	// runRetryDelay is the wait before the next attempt, times the attempts so far.
+	// runRetryDelay, multiplied by the attempts so far, is the delay before the next attempt.
 	runRetryDelay = 30 * time.Second
-	// runMargin is how much longer than its command an attempt has the run for
-	// itself: the time to begin and to write down the end.
-	runMargin = 30 * time.Second
+	// attemptMargin is added to the command's timeout to get the time for which an attempt
+	// holds the run. It covers starting the command and storing its result.
+	attemptMargin = 30 * time.Second
 )
 
-// Why a run, or an attempt, failed or was cancelled.
+// Error codes of failed and cancelled runs and attempts.
 const (
-	runExit       = "EXIT"
-	runStart      = "START"
-	runTimeout    = "TIMEOUT"
-	runOutput     = "OUTPUT"
-	runLost       = "PROCESS_LOST"
-	runReported   = "REPORTED"
-	runReassigned = "REASSIGNED"
-	runOver       = "TASK_OVER"
-	runNoAgent    = "AGENT_NOT_ACTIVE"
-	runUncleared  = "AGENT_NOT_CLEARED"
+	runExit            = "EXIT"
+	runStart           = "START"
+	runTimeout         = "TIMEOUT"
+	runOutput          = "OUTPUT"
+	runProcessLost     = "PROCESS_LOST"
+	runReported        = "REPORTED"
+	runReassigned      = "REASSIGNED"
+	runTaskOver        = "TASK_OVER"
+	runAgentNotActive  = "AGENT_NOT_ACTIVE"
+	runAgentNotCleared = "AGENT_NOT_CLEARED"
 )
 
-// noCommandMessage is what a run that waits says where this process can't carry it out.
-const noCommandMessage = "No command is set for agent runs (PT_AGENT_COMMAND): the run waits until a process has one."
+// noCommandMessage is the note of queued runs if this process has no agent command.
+const noCommandMessage = "No agent command is configured (PT_AGENT_COMMAND). The run stays queued until a process has one."
 
-// assigned records a run when a task has been given to a synthetic agent, with
-// the change itself. Whoever takes a task for itself works on it already, and
-// work that is over is not begun. who is nil where the task changed no hands.
-func assigned(ctx context.Context, c *executor.Call, task *taskRow, who *authz.Candidate) error {
-	if who == nil || who.Kind != authz.KindAgent || op.UUID(who.ID) == c.Actor.UserID || isOver(task.StatusCategory) {
+// queueRunOnAssignment queues a run in the same transaction when a task is assigned to
+// an agent. It does nothing if the agent assigned the task to itself or the task is in
+// a final status. assignee is nil if the assignee did not change.
+func queueRunOnAssignment(ctx context.Context, c *executor.Call, task *taskRow, assignee *authz.Candidate) error {
+	if assignee == nil || assignee.Kind != authz.KindAgent || op.UUID(assignee.ID) == c.Actor.UserID || isFinalCategory(task.StatusCategory) {
 		return nil
 	}
 	id := uid.New()
 	tag, err := c.DB.Exec(ctx, insertRunSQL, postgres.Args{
-		"tenant": c.Tenant, "id": id, "project": task.ProjectID, "task": task.ID, "agent": who.ID, "by": c.Actor.UserID, "now": c.Now,
+		"tenant": c.Tenant, "id": id, "project": task.ProjectID, "task": task.ID, "agent": assignee.ID, "by": c.Actor.UserID, "now": c.Now,
 	})
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
@@ -77,34 +77,35 @@ func assigned(ctx context.Context, c *executor.Call, task *taskRow, who *authz.C
 	return nil
 }
 
-// ExecuteRun makes one attempt at a run, unless it is over or under way. A wait
-// that is not zero asks to be called again after it. Two calls at once, in
-// whatever processes, never start the command twice: an attempt has the run for
-// itself until its command must have ended.
+// ExecuteRun makes one attempt at a run, unless the run is finished or another attempt
+// is in progress. If it returns a non-zero duration, call it again after that time.
+// Concurrent calls, in any process, never start the command twice: an attempt holds
+// the run until its command has timed out.
 func (s *Service) ExecuteRun(ctx context.Context, tenant, id op.UUID) (time.Duration, error) {
 	if s.agent == nil {
 		return 0, errors.New("tracker: no command for agent runs")
 	}
-	run, input, again, err := s.takeRun(ctx, tenant, id)
+	run, input, retryAfter, err := s.prepareAttempt(ctx, tenant, id)
 	if err != nil || input == nil {
-		return again, ignoreNotFound(err)
+		return retryAfter, ignoreNotFound(err)
 	}
 	output, failure := s.agent.Run(ctx, string(id), input)
 	if failure != nil {
-		s.log.WarnContext(ctx, "agent run: the command gave no answer", slog.String("run", string(id)), slog.Any("error", failure))
+		s.log.WarnContext(ctx, "agent run: command failed", slog.String("run", string(id)), slog.Any("error", failure))
 	}
-	// What became of it is written down also when the process is about to stop.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), runMargin/2)
+	// Store the result even if the process is shutting down.
+	resultCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptMargin/2)
 	defer cancel()
-	again, err = s.concludeRun(end, tenant, run, output, failure)
+	retryAfter, err = s.saveAttemptResult(resultCtx, tenant, run, output, failure)
 	if fault.HasCode(err, fault.CodeValidation) {
-		// JSON, but none that can be kept: a NUL in it, say.
-		again, err = s.concludeRun(end, tenant, run, nil, fmt.Errorf("%w: %w", agentcmd.ErrOutput, err))
+		// The output is JSON that PostgreSQL cannot store, for example with a NUL character.
+		retryAfter, err = s.saveAttemptResult(resultCtx, tenant, run, nil, fmt.Errorf("%w: %w", agentcmd.ErrOutput, err))
 	}
-	return again, ignoreNotFound(err)
+	return retryAfter, ignoreNotFound(err)
 }
 
-// ignoreNotFound makes nothing of a run that is not there: it went with its task.
+// ignoreNotFound returns nil if the run no longer exists, because its task was
+// deleted.
 func ignoreNotFound(err error) error {
 	if fault.HasCode(err, fault.CodeNotFound) {
 		return nil
@@ -112,46 +113,46 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// takeRun begins an attempt, if there is one to make now, and gives what its
-// command reads.
-func (s *Service) takeRun(ctx context.Context, tenant, id op.UUID) (run runRow, input []byte, again time.Duration, err error) {
+// prepareAttempt starts an attempt if one is due and returns the input of its command;
+// a nil input means that there is nothing to execute.
+func (s *Service) prepareAttempt(ctx context.Context, tenant, id op.UUID) (run runRow, input []byte, retryAfter time.Duration, err error) {
 	err = s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
 		var err error
-		input, again = nil, 0
+		input, retryAfter = nil, 0
 		if run, err = loadRun(ctx, c, lockRunSQL, id); err != nil {
 			return err
 		}
 		switch {
 		case run.Status == contract.RunRunning && run.HeldUntil.After(c.Now):
-			again = max(run.HeldUntil.Sub(c.Now), time.Second)
+			retryAfter = max(run.HeldUntil.Sub(c.Now), time.Second)
 			return nil
 		case run.Status == contract.RunRunning && run.Attempts >= runAttempts:
-			return run.end(ctx, c, contract.RunFailed, runLost)
+			return run.finish(ctx, c, contract.RunFailed, runProcessLost)
 		case run.Status != contract.RunQueued && run.Status != contract.RunRunning:
 			return nil
 		}
-		input, err = s.beginAsSystem(ctx, c, &run)
+		input, err = s.startAttempt(ctx, c, &run)
 		return err
 	})
-	return run, input, again, err
+	return run, input, retryAfter, err
 }
 
-// concludeRun writes down how the attempt ended. One that took longer than it had
-// has lost the run to another.
-func (s *Service) concludeRun(ctx context.Context, tenant op.UUID, run runRow, output []byte, failure error) (again time.Duration, err error) {
+// saveAttemptResult stores the result of the attempt. It does nothing if the attempt
+// exceeded its time and another attempt has started.
+func (s *Service) saveAttemptResult(ctx context.Context, tenant op.UUID, run runRow, output []byte, failure error) (retryAfter time.Duration, err error) {
 	err = s.executor.RunAsSystem(ctx, tenant, func(ctx context.Context, c *executor.Call) error {
-		again = 0
-		now, err := loadRun(ctx, c, lockRunSQL, run.ID)
-		if err != nil || now.Status != contract.RunRunning || now.Attempts != run.Attempts {
+		retryAfter = 0
+		current, err := loadRun(ctx, c, lockRunSQL, run.ID)
+		if err != nil || current.Status != contract.RunRunning || current.Attempts != run.Attempts {
 			return err
 		}
-		again, err = now.conclude(ctx, c, output, failure)
+		retryAfter, err = current.applyAttemptResult(ctx, c, output, failure)
 		return err
 	})
-	return again, err
+	return retryAfter, err
 }
 
-// runInput is what the command reads.
+// runInput is the JSON input of the agent command.
 type runInput struct {
 	RunID    op.UUID        `json:"runId"`
 	TenantID op.UUID        `json:"tenantId"`
@@ -161,17 +162,18 @@ type runInput struct {
 	Lessons  runLessons     `json:"lessons"`
 }
 
-// runLessons are what the wiki has to say on the task: nothing, while nobody asks
-// it.
+// runLessons are the wiki's lessons for the task. They are always empty, because the
+// wiki is not queried yet.
 type runLessons struct {
 	Found   bool     `json:"found"`
 	Lessons []string `json:"lessons"`
 }
 
-// beginAsSystem starts an attempt and gives what its command reads; nil when there is no
-// more to do, because the task is over or somebody else's, or the policies no longer
-// let the agent have it: it may have lost its clearance since the assignment.
-func (s *Service) beginAsSystem(ctx context.Context, c *executor.Call, run *runRow) ([]byte, error) {
+// startAttempt starts an attempt and returns the input of its command. It cancels the
+// run and returns nil if the task is in a final status or has another assignee, or if
+// the policies no longer allow the agent to work on it, for example after a loss of
+// clearance.
+func (s *Service) startAttempt(ctx context.Context, c *executor.Call, run *runRow) ([]byte, error) {
 	rows, err := loadTasks(ctx, c, []op.UUID{run.TaskID})
 	if err != nil {
 		return nil, err
@@ -181,9 +183,9 @@ func (s *Service) beginAsSystem(ctx context.Context, c *executor.Call, run *runR
 	case task == nil:
 		return nil, fault.NotFound("task")
 	case value(task.AssigneeID) != run.AgentID:
-		return nil, run.end(ctx, c, contract.RunCancelled, runReassigned)
-	case isOver(task.StatusCategory):
-		return nil, run.end(ctx, c, contract.RunCancelled, runOver)
+		return nil, run.finish(ctx, c, contract.RunCancelled, runReassigned)
+	case isFinalCategory(task.StatusCategory):
+		return nil, run.finish(ctx, c, contract.RunCancelled, runTaskOver)
 	}
 	agent, err := s.loadCandidate(ctx, c, string(run.AgentID))
 	if err != nil {
@@ -194,9 +196,9 @@ func (s *Service) beginAsSystem(ctx context.Context, c *executor.Call, run *runR
 	case err != nil:
 		return nil, fault.Unavailable(err)
 	case !v.Allow:
-		return nil, run.end(ctx, c, contract.RunCancelled, runDenialReason(v))
+		return nil, run.finish(ctx, c, contract.RunCancelled, runDenialReason(v))
 	}
-	held := c.Now.Add(s.agent.Timeout() + runMargin)
+	held := c.Now.Add(s.agent.Timeout() + attemptMargin)
 	run.Status, run.HeldUntil, run.StartedAt, run.Error = contract.RunRunning, &held, &c.Now, nil
 	run.Attempts++
 	if err := updateRunRow(ctx, c, run); err != nil {
@@ -204,42 +206,43 @@ func (s *Service) beginAsSystem(ctx context.Context, c *executor.Call, run *runR
 	}
 	recordRun(c, run, "started", contract.EventRunStarted)
 	return json.Marshal(runInput{
-		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.published(c.Tenant), Lessons: runLessons{Lessons: []string{}},
+		RunID: run.ID, TenantID: c.Tenant, Agent: run.AgentID, Attempt: run.Attempts, Task: task.toTaskForEvent(c.Tenant), Lessons: runLessons{Lessons: []string{}},
 	})
 }
 
-// runDenialReason is the code of a run that the policies did not let start.
+// runDenialReason returns the error code of a run that the policies did not allow to
+// start.
 func runDenialReason(v authz.Verdict) string {
 	if len(v.Reasons) == 0 {
-		return runNoAgent
+		return runAgentNotActive
 	}
 	switch reason := v.Reasons[0]; reason {
 	case "not_an_agent", "agent_not_active":
-		return runNoAgent
+		return runAgentNotActive
 	case "clearance":
-		return runUncleared
+		return runAgentNotCleared
 	default:
 		return strings.ToUpper(reason)
 	}
 }
 
-// conclude writes down how an attempt ended. A command that gave no answer is
-// asked again, a few times; one that was called off has not been asked.
-func (r *runRow) conclude(ctx context.Context, c *executor.Call, output []byte, failure error) (again time.Duration, err error) {
+// applyAttemptResult stores the result of an attempt. A failed attempt is retried up
+// to runAttempts times. A cancelled attempt does not count.
+func (r *runRow) applyAttemptResult(ctx context.Context, c *executor.Call, output []byte, failure error) (retryAfter time.Duration, err error) {
 	if failure == nil {
-		failure = r.read(output)
+		failure = r.parseOutcome(output)
 	}
 	switch {
 	case failure == nil:
-		return 0, r.end(ctx, c, r.Status, value(r.Error))
+		return 0, r.finish(ctx, c, r.Status, value(r.Error))
 	case errors.Is(failure, context.Canceled), errors.Is(failure, agentcmd.ErrOverlap):
 		r.Status, r.HeldUntil = contract.RunQueued, nil
 		r.Attempts--
 		return time.Second, updateRunRow(ctx, c, r)
 	}
-	code := runCode(failure)
+	code := failureCode(failure)
 	if r.Attempts >= runAttempts {
-		return 0, r.end(ctx, c, contract.RunFailed, code)
+		return 0, r.finish(ctx, c, contract.RunFailed, code)
 	}
 	r.Status, r.HeldUntil, r.Error = contract.RunQueued, nil, &code
 	if err := updateRunRow(ctx, c, r); err != nil {
@@ -249,21 +252,21 @@ func (r *runRow) conclude(ctx context.Context, c *executor.Call, output []byte, 
 	return runRetryDelay * time.Duration(r.Attempts), nil
 }
 
-// runCode is the code of what kept a command from an answer.
-func runCode(failure error) string {
-	for _, known := range []struct {
+// failureCode returns the error code for a failure of the agent command.
+func failureCode(failure error) string {
+	for _, e := range []struct {
 		err  error
 		code string
 	}{{agentcmd.ErrTimeout, runTimeout}, {agentcmd.ErrOutput, runOutput}, {agentcmd.ErrStart, runStart}} {
-		if errors.Is(failure, known.err) {
-			return known.code
+		if errors.Is(failure, e.err) {
+			return e.code
 		}
 	}
 	return runExit
 }
 
-// end writes down that the run is over.
-func (r *runRow) end(ctx context.Context, c *executor.Call, status, code string) error {
+// finish stores that the run is finished or cancelled.
+func (r *runRow) finish(ctx context.Context, c *executor.Call, status, code string) error {
 	r.Status, r.HeldUntil, r.FinishedAt, r.Error = status, nil, &c.Now, optional(code)
 	if err := updateRunRow(ctx, c, r); err != nil {
 		return err
@@ -276,26 +279,26 @@ func (r *runRow) end(ctx context.Context, c *executor.Call, status, code string)
 	return nil
 }
 
-// maxRunSummary is the length in characters of the longest summary that is kept.
+// maxRunSummary is the maximum length of a stored summary, in characters.
 const maxRunSummary = 2000
 
-// read takes what the command answered: one JSON object. Its member status,
-// SUCCEEDED unless told, says how the work went, and summary tells of it.
-func (r *runRow) read(output []byte) error {
-	wrong := func(err error) error { return fmt.Errorf("%w: it is no outcome: %w", agentcmd.ErrOutput, err) }
-	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(output, &whole); err != nil {
-		return wrong(err)
+// parseOutcome reads the command's output, one JSON object: status is SUCCEEDED (the
+// default) or FAILED, and summary is optional text.
+func (r *runRow) parseOutcome(output []byte) error {
+	invalid := func(err error) error { return fmt.Errorf("%w: invalid outcome: %w", agentcmd.ErrOutput, err) }
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(output, &object); err != nil {
+		return invalid(err)
 	}
 	outcome := struct {
 		Status  string `json:"status"`
 		Summary string `json:"summary"`
 	}{Status: contract.RunSucceeded}
 	if err := json.Unmarshal(output, &outcome); err != nil {
-		return wrong(err)
+		return invalid(err)
 	}
-	if whole == nil || (outcome.Status != contract.RunSucceeded && outcome.Status != contract.RunFailed) {
-		return wrong(errors.New("it must be an object, and its status SUCCEEDED or FAILED"))
+	if object == nil || (outcome.Status != contract.RunSucceeded && outcome.Status != contract.RunFailed) {
+		return invalid(errors.New("the output must be a JSON object with status SUCCEEDED or FAILED"))
 	}
 	r.Status, r.Outcome, r.Error = outcome.Status, output, nil
 	if outcome.Status == contract.RunFailed {

@@ -18,19 +18,19 @@ SELECT r.id
 FROM projects.agent_runs r
 WHERE r.tenant_id = `
 
-// listRuns gives a page of the runs that the caller may see, the latest first.
-// The page is chosen by ids, along the index that fits the question, and then
-// read whole.
+// listRuns returns a page of the runs that the caller may see, latest first. It first
+// selects the page's ids with the index for the requested filter, and then reads the
+// rows.
 func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.ListRunsIn, f authz.Filter) (*op.Page[contract.AgentRunSummary], error) {
 	page := &op.Page[contract.AgentRunSummary]{Items: []contract.AgentRunSummary{}}
-	before, err := readDecisionCursor(c, contract.ListRuns.Operation, in.Cursor)
+	cursor, err := readDecisionCursor(c, contract.ListRuns.Operation, in.Cursor)
 	if err != nil || f.None() {
 		return page, err
 	}
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
-	// Whether a run shows is asked for one run after the other: in a join the
-	// planner would collect and sort all runs of all the projects.
+	// Filter with a subquery per run: with a join, the planner would read and sort all runs
+	// of all projects.
 	st.add(runPageSelect, tenant, ` AND (SELECT `).filter(f).add(` FROM projects.projects p WHERE p.tenant_id = `, tenant, ` AND p.id = r.project_id)`)
 	for _, e := range []struct{ column, value string }{
 		{"r.project_id", string(in.ProjectID)}, {"r.task_id", string(in.TaskID)}, {"r.agent_id", string(in.Agent)}, {"r.status", in.Status},
@@ -39,8 +39,8 @@ func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.L
 			st.add(` AND `, e.column, ` = `, st.arg(e.value))
 		}
 	}
-	if before != nil {
-		st.add(` AND (r.created_at, r.id) < (`, st.arg(before.at), `, `, st.arg(before.id), `)`)
+	if cursor != nil {
+		st.add(` AND (r.created_at, r.id) < (`, st.arg(cursor.at), `, `, st.arg(cursor.id), `)`)
 	}
 	st.add(` ORDER BY r.created_at DESC, r.id DESC LIMIT `, strconv.Itoa(in.Limit+1))
 	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, st.sql(), st.args...)
@@ -58,9 +58,9 @@ func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.L
 		byID[rows[i].ID] = &rows[i]
 	}
 	for _, id := range ids {
-		// One that went with its task between the two reads is left out.
+		// A run that was deleted between the two queries is skipped.
 		if row := byID[id]; row != nil {
-			page.Items = append(page.Items, s.showRun(row))
+			page.Items = append(page.Items, s.toRunSummary(row))
 			if more {
 				page.NextCursor = op.NewCursor(contract.ListRuns.Name, c.Tenant, op.CursorTime(row.CreatedAt), string(row.ID))
 			}
@@ -69,13 +69,14 @@ func (s *Service) listRuns(ctx context.Context, c *executor.Call, in *contract.L
 	return page, nil
 }
 
-// showRun is the public form for an answer: with a word on why it waits.
-func (s *Service) showRun(r *runRow) contract.AgentRunSummary {
-	shown := r.summary()
+// toRunSummary returns the API object, with a note if the run cannot start in this
+// process.
+func (s *Service) toRunSummary(r *runRow) contract.AgentRunSummary {
+	summary := r.toSummary()
 	if r.Status == contract.RunQueued && s.agent == nil {
-		shown.Note = noCommandMessage
+		summary.Note = noCommandMessage
 	}
-	return shown
+	return summary
 }
 
 func (s *Service) getRunHandler() executor.Handler[contract.GetRunIn, contract.AgentRun, runRow] {
@@ -85,7 +86,7 @@ func (s *Service) getRunHandler() executor.Handler[contract.GetRunIn, contract.A
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(_ context.Context, _ *executor.Call, _ *contract.GetRunIn, row runRow) (*contract.AgentRun, error) {
-			run := &contract.AgentRun{AgentRunSummary: s.showRun(&row)}
+			run := &contract.AgentRun{AgentRunSummary: s.toRunSummary(&row)}
 			if len(row.Outcome) > 0 {
 				if err := json.Unmarshal(row.Outcome, &run.Outcome); err != nil {
 					return nil, fault.Internal(err)

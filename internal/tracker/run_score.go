@@ -15,11 +15,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-// scoreBatchSize bounds one transaction of scoring.
+// scoreBatchSize is the maximum number of runs that one transaction scores.
 const scoreBatchSize = 100
 
-// Whoever scores at the same time takes other runs.
-const unscoredSQL = `
+// Concurrent scorers skip each other's locked runs.
+const lockUnscoredRunsSQL = `
 SELECT r.id FROM projects.agent_runs r
 WHERE r.tenant_id = @tenant AND r.scoring IS NULL AND r.status IN ('SUCCEEDED', 'FAILED')
 ORDER BY r.finished_at, r.id
@@ -31,9 +31,9 @@ UPDATE projects.agent_runs r
 SET scoring = @scoring, score = @score, score_components = @components, scored_at = @now
 WHERE r.tenant_id = @tenant AND r.id = @id`
 
-// ScoreRuns scores a sample of the finished runs that were not looked at yet, in
-// every tenant that has scoring. Whether a run is in the sample depends on its id
-// and the rate alone, so that it does not matter who asks, or how often.
+// ScoreRuns scores a sample of the finished runs that have not been scored, in every
+// tenant with a scoring rate. Whether a run is in the sample depends only on its id
+// and the rate, so the result does not depend on how often or where it runs.
 func (s *Service) ScoreRuns(ctx context.Context) (contract.ScoreReport, error) {
 	var report contract.ScoreReport
 	for _, tenant := range slices.Sorted(maps.Keys(s.scoring)) {
@@ -55,7 +55,7 @@ func (s *Service) ScoreRuns(ctx context.Context) (contract.ScoreReport, error) {
 }
 
 func scoreBatch(ctx context.Context, c *executor.Call, rate float64) (scored, skipped int, err error) {
-	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, unscoredSQL, postgres.Args{"tenant": c.Tenant, "most": scoreBatchSize})
+	ids, err := postgres.CollectScalars[op.UUID](ctx, c.DB, lockUnscoredRunsSQL, postgres.Args{"tenant": c.Tenant, "most": scoreBatchSize})
 	if err != nil || len(ids) == 0 {
 		return 0, 0, err
 	}
@@ -66,9 +66,9 @@ func scoreBatch(ctx context.Context, c *executor.Call, rate float64) (scored, sk
 	for i := range rows {
 		r := &rows[i]
 		args := postgres.Args{"tenant": c.Tenant, "id": r.ID, "scoring": "SKIPPED", "score": nil, "components": nil, "now": c.Now}
-		if sampled(r.ID, rate) {
+		if isSampled(r.ID, rate) {
 			r.ScoreComponents = scoreComponents(r)
-			score := scoreOf(r.ScoreComponents)
+			score := weightedScore(r.ScoreComponents)
 			r.Score, r.ScoredAt = &score, &c.Now
 			args["scoring"], args["score"], args["components"] = "SCORED", score, r.ScoreComponents
 		}
@@ -76,7 +76,7 @@ func scoreBatch(ctx context.Context, c *executor.Call, rate float64) (scored, sk
 			return 0, 0, err
 		}
 		if r.Score == nil {
-			// That a run is not in the sample is no news to anybody.
+			// Runs outside the sample get no audit entry and no event.
 			skipped++
 			continue
 		}
@@ -86,18 +86,18 @@ func scoreBatch(ctx context.Context, c *executor.Call, rate float64) (scored, sk
 	return scored, skipped, nil
 }
 
-// sampled tells whether a run is in a sample of this rate. A higher rate's sample
-// holds a lower one's.
-func sampled(id op.UUID, rate float64) bool {
+// isSampled reports whether the run is in the sample of this rate. The sample of a
+// higher rate includes that of a lower one.
+func isSampled(id op.UUID, rate float64) bool {
 	sum := sha256.Sum256([]byte("parapet run sample\x00" + string(id)))
 	return float64(binary.BigEndian.Uint64(sum[:8]))/math.Exp2(64) < rate
 }
 
-// scoreParts are what a score is made of, and how much each counts.
+// scoreParts returns the components of a score with their weights.
 func scoreParts() []scorePart {
 	return []scorePart{
-		{"completed", 0.4, func(r *runRow) float64 { return truth(r.Status == contract.RunSucceeded) }},
-		// How far the task is by now: what the agent calls done may have come back.
+		{"completed", 0.4, func(r *runRow) float64 { return boolToFloat(r.Status == contract.RunSucceeded) }},
+		// The task's current status: work that the agent finished may have been reopened.
 		{"landed", 0.3, func(r *runRow) float64 {
 			switch r.StatusCategory {
 			case contract.CategoryDone:
@@ -109,9 +109,9 @@ func scoreParts() []scorePart {
 			}
 			return 0
 		}},
-		{"reported", 0.1, func(r *runRow) float64 { return truth(r.Summary != nil) }},
+		{"reported", 0.1, func(r *runRow) float64 { return boolToFloat(r.Summary != nil) }},
 		{"steady", 0.1, func(r *runRow) float64 { return 1 / float64(max(r.Attempts, 1)) }},
-		// Half at ten minutes.
+		// The value is 0.5 after promptMinutes.
 		{"prompt", 0.1, func(r *runRow) float64 {
 			if r.StartedAt == nil || r.FinishedAt == nil {
 				return 0
@@ -121,38 +121,39 @@ func scoreParts() []scorePart {
 	}
 }
 
-// promptMinutes is the length of an attempt that counts half.
+// promptMinutes is the duration of an attempt, in minutes, whose "prompt" component is
+// 0.5.
 const promptMinutes = float64(10*time.Minute) / float64(time.Minute)
 
 type scorePart struct {
-	name   string
-	weight float64
-	of     func(r *runRow) float64
+	name    string
+	weight  float64
+	measure func(r *runRow) float64
 }
 
-func truth(b bool) float64 {
+func boolToFloat(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// scoreComponents are the parts of a run's score, each 0 to 1.
+// scoreComponents returns the components of a run's score, each from 0 to 1.
 func scoreComponents(r *runRow) map[string]float64 {
 	components := map[string]float64{}
 	for _, p := range scoreParts() {
-		components[p.name] = rounded(p.of(r))
+		components[p.name] = roundScore(p.measure(r))
 	}
 	return components
 }
 
-// scoreOf is the score that the components make.
-func scoreOf(components map[string]float64) float64 {
+// weightedScore returns the weighted sum of the components.
+func weightedScore(components map[string]float64) float64 {
 	sum := 0.0
 	for _, p := range scoreParts() {
 		sum += p.weight * components[p.name]
 	}
-	return min(rounded(sum), 1)
+	return min(roundScore(sum), 1)
 }
 
-func rounded(v float64) float64 { return math.Round(v*1e4) / 1e4 }
+func roundScore(v float64) float64 { return math.Round(v*1e4) / 1e4 }

@@ -13,13 +13,13 @@ import (
 	"parapet/internal/postgres"
 )
 
-// runType says where the aliases r (agent run) and p (its project) keep what
-// the policies ask of a run.
+// runType maps policy attributes to the columns of the aliases r (agent run) and p
+// (its project).
 var runType = authz.NewRecordType("agent run", authz.Attributes[runRow]{
 	Tenant:         authz.TenantColumn[runRow]("r.tenant_id"),
 	ID:             authz.NewAttribute("r.id", func(r *runRow) string { return string(r.ID) }),
 	Project:        authz.NewAttribute("r.project_id", func(r *runRow) string { return string(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *runRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *runRow) string { return idText(r.OrganisationID) }),
 	Creator:        authz.NewAttribute("r.created_by", func(r *runRow) string { return string(r.CreatedBy) }),
 	Owner:          authz.NewAttribute("r.agent_id", func(r *runRow) string { return string(r.AgentID) }),
 	Classification: authz.NewAttribute("p.classification", func(r *runRow) string { return r.Classification }),
@@ -27,7 +27,7 @@ var runType = authz.NewRecordType("agent run", authz.Attributes[runRow]{
 
 var runColumns = runType.Columns()
 
-// runRow is an agent run with what its task and project add to it.
+// runRow is an agent run with the needed columns of its task and project.
 type runRow struct {
 	ID              op.UUID
 	ProjectID       op.UUID
@@ -69,7 +69,7 @@ const (
 	runsByIDsSQL = runSelect + ` AND r.id = ANY(@ids::uuid[])`
 )
 
-// loadRun reads a run by one of the first two statements above.
+// loadRun reads a run with runByIDSQL or lockRunSQL.
 func loadRun(ctx context.Context, c *executor.Call, sql string, id op.UUID) (runRow, error) {
 	row, err := postgres.One[runRow](ctx, c.DB, sql, postgres.Args{"tenant": c.Tenant, "id": id})
 	if postgres.IsNoRows(err) {
@@ -78,19 +78,18 @@ func loadRun(ctx context.Context, c *executor.Call, sql string, id op.UUID) (run
 	return row, err
 }
 
-// resource is the run as the policies know it.
+// resource converts the run to policy input.
 func (r *runRow) resource(tenant op.UUID) authz.Resource { return runType.Resource(string(tenant), r) }
 
-// summary is the public form of a list.
-func (r *runRow) summary() contract.AgentRunSummary {
+func (r *runRow) toSummary() contract.AgentRunSummary {
 	return contract.AgentRunSummary{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: r.TaskID, TaskKey: taskKey(r.Prefix, r.Number), Agent: r.AgentID, Status: r.Status,
-		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), FinishedAt: utc(r.FinishedAt),
-		Error: value(r.Error), Summary: value(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: utc(r.ScoredAt),
+		Attempts: r.Attempts, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), StartedAt: inUTC(r.StartedAt), FinishedAt: inUTC(r.FinishedAt),
+		Error: value(r.Error), Summary: value(r.Summary), Score: r.Score, ScoreComponents: r.ScoreComponents, ScoredAt: inUTC(r.ScoredAt),
 	}
 }
 
-// An agent that has the task already, waiting or at work, is not given it twice.
+// Inserts nothing if the agent already has a queued or running run for the task.
 const insertRunSQL = `
 INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, created_by, created_at)
 VALUES (@tenant, @id, @project, @task, @agent, @by, @now)
@@ -115,8 +114,8 @@ func updateRunRow(ctx context.Context, c *executor.Call, r *runRow) error {
 	return err
 }
 
-// recordRun adds the audit entry and the event of a change. The agent's words go
-// into neither.
+// recordRun adds the audit entry and the event of a change, without the agent's
+// summary and outcome.
 func recordRun(c *executor.Call, r *runRow, verb, event string) {
 	changes := map[string]any{"taskId": r.TaskID, "projectId": r.ProjectID, "agent": r.AgentID, "status": r.Status, "attempts": r.Attempts}
 	if r.Error != nil {
@@ -125,7 +124,7 @@ func recordRun(c *executor.Call, r *runRow, verb, event string) {
 	c.Record(executor.AuditEntry{
 		Action: "agent_run." + verb, ResourceType: "agent_run", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	told := r.summary()
-	told.Summary = ""
-	c.Emit(executor.Event{Type: event, AggregateType: "agent_run", AggregateID: r.ID, Payload: told})
+	payload := r.toSummary()
+	payload.Summary = ""
+	c.Emit(executor.Event{Type: event, AggregateType: "agent_run", AggregateID: r.ID, Payload: payload})
 }

@@ -9,12 +9,12 @@ import (
 	"parapet/internal/op"
 )
 
-// The search index of tasks holds terms, each of which begins with its kind and
-// a part of the tenant's id: what they are made of is written in the migration
-// that makes the index, and searchWords and trigrams are the same rules in Go.
+// The search index stores terms. A term starts with its type (w for a word, t for a
+// trigram) and a part of the tenant's id. The migration that creates the index documents
+// the rules; searchWords and trigrams implement the same rules in Go.
 
-// searchWords gives the words of a text in lower case: runs of letters and
-// digits. Beyond ASCII everything but punctuation counts as a letter.
+// searchWords returns the words of a text in lower case: sequences of letters and digits.
+// Outside ASCII, every character except punctuation counts as a letter.
 func searchWords(text string) []string { return splitWords(strings.ToLower(text)) }
 
 func splitWords(text string) []string {
@@ -28,7 +28,8 @@ func splitWords(text string) []string {
 	})
 }
 
-// lowerASCII is what lower makes of a text in a database whose locale is C.
+// lowerASCII lower-cases the letters A to Z, as the SQL function lower does in a
+// database with locale C.
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -38,10 +39,9 @@ func lowerASCII(text string) string {
 	}, text)
 }
 
-// keySpellings gives the forms in which a word can be in the index: in lower case,
-// and where the database's locale knows the case of ASCII alone, as it was typed
-// or with a capital.
-func keySpellings(word string) []string {
+// indexForms returns the forms in which the index can contain a word: in lower case
+// and, if the database's locale lower-cases only ASCII, as typed or with a capital.
+func indexForms(word string) []string {
 	lower := strings.ToLower(word)
 	first, size := utf8.DecodeRuneInString(lower)
 	forms := []string{lower, lowerASCII(word), lowerASCII(string(unicode.ToUpper(first)) + lower[size:])}
@@ -49,8 +49,8 @@ func keySpellings(word string) []string {
 	return slices.Compact(forms)
 }
 
-// trigrams gives the trigrams of words, sorted and each once. A word has
-// two spaces before and one behind it.
+// trigrams returns the distinct trigrams of the words, sorted. Each word is padded
+// with two leading spaces and one trailing space.
 func trigrams(words []string) []string {
 	var all []string
 	for _, word := range words {
@@ -63,57 +63,58 @@ func trigrams(words []string) []string {
 	return slices.Compact(all)
 }
 
-// terms writes queries to the search index for one tenant.
+// terms builds search queries (tsquery) for one tenant.
 type terms struct{ scope string }
 
-// termsOf begins every term with the end of the tenant's id.
-func termsOf(tenant op.UUID) terms { return terms{scope: string(tenant[len(tenant)-8:])} }
+// newTerms returns a query builder whose terms contain the last 8 characters of the
+// tenant's id.
+func newTerms(tenant op.UUID) terms { return terms{scope: string(tenant[len(tenant)-8:])} }
 
-// term quotes a term of a kind. Words and trigrams hold neither a quote nor a
-// backslash: both are punctuation.
+// term returns a quoted term of a type. It needs no escaping: words and trigrams
+// contain no quotes or backslashes.
 func (t terms) term(kind, text string) string { return "'" + kind + t.scope + text + "'" }
 
-// word matches what has a word that begins with the given one, or is it where
-// whole is set; and, from three characters on, what has it anywhere in its title.
+// word returns a query for tasks with a word that starts with the given one, or equals
+// it if whole is set. A word of three or more characters also matches anywhere in the
+// title, by its trigrams.
 func (t terms) word(word string, whole bool) string {
 	if whole {
 		return t.term("w", word)
 	}
-	begins := t.term("w", word) + ":*"
+	prefix := t.term("w", word) + ":*"
 	runes := []rune(word)
 	if len(runes) < 3 {
-		return begins
+		return prefix
 	}
 	var parts []string
 	for i := range len(runes) - 2 {
 		parts = append(parts, t.term("t", string(runes[i:i+3])))
 	}
-	return "(" + begins + " | (" + strings.Join(parts, " & ") + "))"
+	return "(" + prefix + " | (" + strings.Join(parts, " & ") + "))"
 }
 
-// query is the tsquery for what a person typed, or empty where that holds no
-// word to look for. All words count; OR between words and a minus before one mean
-// what they mean in a web search; in quotes words stand for themselves and not
-// for their beginnings.
-func (t terms) query(typed string) string {
+// query returns the tsquery for a search text, or "" if the text contains no word to
+// search for. All words must match; OR and a leading minus work as in a web search.
+// Words in quotes match whole words only.
+func (t terms) query(search string) string {
 	var groups, all []string
-	found := false
+	hasPositive := false
 	flush := func() {
-		if len(all) > 0 && found {
+		if len(all) > 0 && hasPositive {
 			groups = append(groups, "("+strings.Join(all, " & ")+")")
 		}
-		all, found = nil, false
+		all, hasPositive = nil, false
 	}
-	for _, token := range searchTokens(typed) {
-		if token.text == "OR" && !token.quoted && !token.not {
+	for _, token := range searchTokens(search) {
+		if token.text == "OR" && !token.quoted && !token.negated {
 			flush()
 			continue
 		}
 		var one []string
 		for _, word := range splitWords(token.text) {
 			var forms []string
-			for _, form := range keySpellings(word) {
-				forms = append(forms, t.word(form, token.quoted || token.not))
+			for _, form := range indexForms(word) {
+				forms = append(forms, t.word(form, token.quoted || token.negated))
 			}
 			one = append(one, "("+strings.Join(forms, " | ")+")")
 		}
@@ -121,10 +122,10 @@ func (t terms) query(typed string) string {
 			continue
 		}
 		condition := strings.Join(one, " & ")
-		if token.not {
+		if token.negated {
 			condition = "!(" + condition + ")"
 		} else {
-			found = true
+			hasPositive = true
 		}
 		all = append(all, condition)
 	}
@@ -132,20 +133,20 @@ func (t terms) query(typed string) string {
 	return strings.Join(groups, " | ")
 }
 
-// searchToken is a word of a search as it was typed, or all within quotes.
+// searchToken is a word or a quoted phrase of a search text.
 type searchToken struct {
-	text        string
-	quoted, not bool
+	text            string
+	quoted, negated bool
 }
 
-// searchTokens cuts a search at spaces outside of quotes. A quote that is not
-// closed reaches to the end.
-func searchTokens(typed string) []searchToken {
+// searchTokens splits a search text at spaces outside of quotes. An unclosed quote
+// extends to the end.
+func searchTokens(search string) []searchToken {
 	var tokens []searchToken
-	for rest := strings.TrimSpace(typed); rest != ""; rest = strings.TrimSpace(rest) {
+	for rest := strings.TrimSpace(search); rest != ""; rest = strings.TrimSpace(rest) {
 		var token searchToken
 		if len(rest) > 1 && rest[0] == '-' && rest[1] != ' ' {
-			token.not, rest = true, rest[1:]
+			token.negated, rest = true, rest[1:]
 		}
 		if strings.HasPrefix(rest, `"`) {
 			token.quoted = true
@@ -160,17 +161,17 @@ func searchTokens(typed string) []searchToken {
 	return tokens
 }
 
-// searchTasks adds the condition that the task t of the project answers to what
-// was typed, or has it as its key. What holds no word at all, such as a lone %, is
-// looked for in the titles, within the project.
-func (s *statement) searchTasks(of op.UUID, tenant, project, typed string) {
-	query := termsOf(of).query(typed)
+// searchTasks adds the condition that the task t of the project matches the search
+// text, or has it as its key. A text without any word, such as "%", is searched for in
+// the titles.
+func (s *statement) searchTasks(tenantID op.UUID, tenant, project, search string) {
+	query := newTerms(tenantID).query(search)
 	if query == "" {
-		s.add(` AND t.title ILIKE `, s.arg(containsPattern(typed)))
+		s.add(` AND t.title ILIKE `, s.arg(containsPattern(search)))
 		return
 	}
 	s.add(` AND t.id IN (SELECT hit FROM projects.search_tasks(`, tenant, `, `, project, `, `, s.arg(query), `::text::tsquery) hit`)
-	if ref, ok := parseTaskKey(typed); ok {
+	if ref, ok := parseTaskKey(search); ok {
 		s.add(` UNION ALL
 SELECT k.id FROM projects.tasks k JOIN projects.projects kp ON kp.tenant_id = `, tenant, ` AND kp.id = `, project, `
 WHERE k.tenant_id = `, tenant, ` AND k.project_id = `, project, ` AND k.number = `, s.arg(ref.number), ` AND kp.prefix = `, s.arg(ref.prefix))

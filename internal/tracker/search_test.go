@@ -14,11 +14,11 @@ import (
 	"parapet/internal/postgres"
 )
 
-func TestSearchFindsWordsAndParts(t *testing.T) {
+func TestSearchTasks_FindsWordsAndParts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini")
-	member := w.person(person{roles: []string{"Member"}})
+	p, other := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini")
+	member := w.addPerson(person{roles: []string{"Member"}})
 	for title, description := range map[string]string{
 		"Configuration is read twice":        "The loader opens config.yaml in v1.2.3 of foo-bar.",
 		"Deployment fails on Mondays":        "Nobody knows why.",
@@ -27,9 +27,9 @@ func TestSearchFindsWordsAndParts(t *testing.T) {
 		"План полёта":                        "计划 飞行",
 		"Plain":                              strings.Repeat("lorem ", 2000) + strings.Repeat("y", 3000),
 	} {
-		w.task(p, title, fields{"description": description})
+		w.createTask(p, title, fields{"description": description})
 	}
-	w.task(other, "Configuration elsewhere")
+	w.createTask(other, "Configuration elsewhere")
 	all := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID})
 	names := map[string]string{}
 	for _, item := range all.Items {
@@ -57,45 +57,44 @@ func TestSearchFindsWordsAndParts(t *testing.T) {
 	} {
 		if c.typed == "APO-1" {
 			if got := search(c.typed); len(got) != 1 || got[0] != strings.Fields(c.want)[0] {
-				t.Errorf("%q finds %v, want %s", c.typed, got, c.want)
+				t.Errorf("search %q: got %v, want %s", c.typed, got, c.want)
 			}
 			continue
 		}
 		if c.typed == "y" {
-			continue // in the list below
+			continue // checked below
 		}
 		if got := strings.Join(search(c.typed), " "); got != c.want {
-			t.Errorf("%q finds %q, want %q", c.typed, got, c.want)
+			t.Errorf("search %q: got %q, want %q", c.typed, got, c.want)
 		}
 	}
 	if got := strings.Join(search("y"), " "); got != "Configuration It's" && got != "Configuration It's Plain" {
-		t.Errorf("one letter finds %q", got)
+		t.Errorf("search of one letter: got %q", got)
 	}
-	// The index follows the texts.
+	// The index is updated with the task.
 	key := all.Items[slices.IndexFunc(all.Items, func(i contract.TaskSummary) bool { return i.Title == "Plain" })].Key
 	do[contract.Task](w, w.manager, "update-task", fields{"projectId": p.ID, "task": key, "title": "Fancy", "description": "ipsum"})
 	names[key] = "Fancy"
 	for typed, want := range map[string]string{"lorem": "", "plain": "", "fancy": "Fancy", "ipsum": "Fancy"} {
 		if got := strings.Join(search(typed), " "); got != want {
-			t.Errorf("after the change %q finds %q, want %q", typed, got, want)
+			t.Errorf("search %q after the update: got %q, want %q", typed, got, want)
 		}
 	}
 	do[contract.ImportItemsOut](w, w.manager, "import-items", fields{"projectId": p.ID, "items": []fields{{"id": "i", "title": "Imported thing"}}})
 	if got := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "search": "import"}); len(got.Items) != 1 {
-		t.Errorf("of the import %d tasks are found", len(got.Items))
+		t.Errorf("search for imported tasks: got %d tasks, want 1", len(got.Items))
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.search_terms WHERE project_id = $1`, p.ID); n != 0 {
-		t.Errorf("%d tasks stay in the index", n)
+		t.Errorf("got %d index rows of the deleted project, want 0", n)
 	}
 }
 
-// A text of the greatest length that a task takes fits the index, whatever it is
-// made of.
-func TestTheIndexTakesTheLongestTexts(t *testing.T) {
+// Texts of the maximum length fit the index, whatever characters they contain.
+func TestSearchIndex_AcceptsLongestTexts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
+	p := w.createProject("Apollo")
 	var wide, pairs strings.Builder
 	for i := range 50000 {
 		wide.WriteRune(rune(0x20000 + i))
@@ -106,13 +105,14 @@ func TestTheIndexTakesTheLongestTexts(t *testing.T) {
 		pairs.WriteString("😀 ")
 	}
 	for i, text := range []string{wide.String(), pairs.String(), strings.Repeat("x", 100000), strings.Repeat("\U0001F600", 100000)} {
-		w.task(p, strings.Repeat("\U0001F680 ", 250)[:1000], fields{"description": text})
-		w.task(p, fmt.Sprint("Long ", i), fields{"description": text})
+		w.createTask(p, strings.Repeat("\U0001F680 ", 250)[:1000], fields{"description": text})
+		w.createTask(p, fmt.Sprint("Long ", i), fields{"description": text})
 	}
 }
 
-// lookUp calls the function that looks terms up, as the tracker's role.
-func (w *world) lookUp(setting string, tenant, project any, query string) ([]op.UUID, error) {
+// callSearchFunction calls the search function as the tracker's role. setting is the tenant of the
+// transaction.
+func (w *world) callSearchFunction(setting string, tenant, project any, query string) ([]op.UUID, error) {
 	w.t.Helper()
 	tx, err := w.db.Pool(w.t, postgres.RoleTracker).Begin(context.Background(), setting, nil)
 	if err != nil {
@@ -122,15 +122,14 @@ func (w *world) lookUp(setting string, tenant, project any, query string) ([]op.
 	return postgres.CollectScalars[op.UUID](context.Background(), tx, `SELECT projects.search_tasks($1, $2, $3::text::tsquery)`, tenant, project, query)
 }
 
-// The function that looks terms up runs with rights that its caller does not
-// have. Whatever it is asked, it answers with ids of the tenant that the
-// transaction works in.
-func TestTheSearchFunctionTellsNothingOfAnotherTenant(t *testing.T) {
+// The search function is SECURITY DEFINER and can read all rows. For any arguments it must
+// return only ids of the transaction's tenant.
+func TestSearchFunction_ReturnsNothingOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	mine := w.task(p, "Needle")
-	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	p := w.createProject("Apollo")
+	mine := w.createTask(p, "Needle")
+	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
 	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
 	hidden := do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
 	scope := func(tenant op.UUID) string { return string(tenant[28:]) }
@@ -142,51 +141,52 @@ func TestTheSearchFunctionTellsNothingOfAnotherTenant(t *testing.T) {
 		query           string
 		want            []op.UUID
 	}{
-		{"its own", w.acme, w.acme, p.ID, own, []op.UUID{mine.ID}},
-		{"another's, as itself", w.globex, w.globex, theirs.ID, other, []op.UUID{hidden.ID}},
+		{"own tenant", w.acme, w.acme, p.ID, own, []op.UUID{mine.ID}},
+		{"other tenant, in its own transaction", w.globex, w.globex, theirs.ID, other, []op.UUID{hidden.ID}},
 		{"another tenant as the argument", w.acme, w.globex, theirs.ID, other, nil},
 		{"another tenant's project", w.acme, w.acme, theirs.ID, other, nil},
 		{"another tenant's terms", w.acme, w.acme, theirs.ID, own + " | " + other, nil},
-		{"another tenant's terms in one's own project", w.acme, w.acme, p.ID, other, nil},
-		{"all that lacks a term", w.acme, w.acme, theirs.ID, "!'x'", nil},
-		{"all that lacks a term, at home", w.acme, w.acme, p.ID, "!'x'", []op.UUID{mine.ID}},
-		{"everything that begins with w", w.acme, w.acme, theirs.ID, "'w':*", nil},
-		{"another's project term", w.acme, w.acme, p.ID, "'p" + scope(w.globex) + string(theirs.ID) + "'", nil},
-		{"no setting", "", w.globex, theirs.ID, other, nil},
-		{"no setting, no tenant", "", nil, theirs.ID, other, nil},
-		{"no tenant", w.globex, nil, theirs.ID, other, nil},
-		{"no project", w.globex, w.globex, nil, other, nil},
-		{"an empty query", w.acme, w.acme, theirs.ID, "", nil},
-		{"no query", w.acme, w.acme, p.ID, "", []op.UUID{mine.ID}},
+		{"another tenant's terms in own project", w.acme, w.acme, p.ID, other, nil},
+		{"negated term in another tenant's project", w.acme, w.acme, theirs.ID, "!'x'", nil},
+		{"negated term in own project", w.acme, w.acme, p.ID, "!'x'", []op.UUID{mine.ID}},
+		{"prefix of all word terms", w.acme, w.acme, theirs.ID, "'w':*", nil},
+		{"another tenant's project term", w.acme, w.acme, p.ID, "'p" + scope(w.globex) + string(theirs.ID) + "'", nil},
+		{"no tenant setting", "", w.globex, theirs.ID, other, nil},
+		{"no setting and no tenant argument", "", nil, theirs.ID, other, nil},
+		{"no tenant argument", w.globex, nil, theirs.ID, other, nil},
+		{"no project argument", w.globex, w.globex, nil, other, nil},
+		{"empty query in another tenant's project", w.acme, w.acme, theirs.ID, "", nil},
+		{"empty query in own project", w.acme, w.acme, p.ID, "", []op.UUID{mine.ID}},
 	} {
-		got, err := w.lookUp(string(c.setting), c.tenant, c.project, c.query)
+		got, err := w.callSearchFunction(string(c.setting), c.tenant, c.project, c.query)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v %v, want %v", c.note, got, err, c.want)
 		}
 	}
-	// Two tenants whose terms begin alike are kept apart by the rows.
+	// If the ids of two tenants end in the same 8 characters, their terms start alike; the rows'
+	// tenant_id separates them.
 	alike := op.UUID("0190a000-0000-7000-8000-0001" + scope(w.acme))
 	w.exec(`INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
 		VALUES ($1, $2, 'Twin', '2027-01-04', 'TWIN', 'UNCLASSIFIED', $1, now(), now())`, alike, p.ID)
 	w.exec(`INSERT INTO projects.statuses (tenant_id, project_id, name, category, position) VALUES ($1, $2, 'TODO', 'TODO', 1)`, alike, p.ID)
 	w.exec(`INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, status, status_category, issue_type, priority, created_by, created_at, updated_at)
 		VALUES ($1, $2, $3, 1, 'Needle', 'TODO', 'TODO', 'TASK', 'LOW', $1, now(), now())`, alike, w.globex, p.ID)
-	if got, err := w.lookUp(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{mine.ID}) {
-		t.Errorf("beside a twin: %v %v", got, err)
+	if got, err := w.callSearchFunction(string(w.acme), w.acme, p.ID, own); err != nil || !slices.Equal(got, []op.UUID{mine.ID}) {
+		t.Errorf("tenant with an equal id ending: got %v %v", got, err)
 	}
 }
 
-// Who calls cannot lend the function's names another meaning, nor come by its
-// owner's rights.
-func TestTheSearchFunctionMindsItsOwnNames(t *testing.T) {
+// A caller cannot shadow the functions and operators that the search function uses, and cannot
+// get the privileges of its owner.
+func TestSearchFunction_ResistsNameShadowing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Needle")
-	foreign := w.person(person{roles: []string{"Project Manager"}, tenant: w.globex})
+	p := w.createProject("Apollo")
+	w.createTask(p, "Needle")
+	foreign := w.addPerson(person{roles: []string{"Project Manager"}, tenant: w.globex})
 	theirs := do[contract.Project](w, foreign, "create-project", fields{"name": "Labs", "startDate": "2027-01-04"})
 	do[contract.Task](w, foreign, "create-task", fields{"projectId": theirs.ID, "title": "Needle"})
-	// The worst case: a role that may make temporary objects.
+	// The worst case: a role that may create temporary objects.
 	w.exec(`DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO parapet_tracker', current_database()); END $$`)
 	conn, err := pgx.Connect(t.Context(), w.db.RoleURL(postgres.RoleTracker))
 	if err != nil {
@@ -214,7 +214,7 @@ func TestTheSearchFunctionMindsItsOwnNames(t *testing.T) {
 		var n int
 		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM projects.search_tasks($1, $2, $3::text::tsquery)`, c.tenant, c.project, "'w"+string(c.tenant[28:])+"needle'").Scan(&n)
 		if err != nil || n != c.want {
-			t.Errorf("%s %s: %d found (%v), want %d", c.tenant, c.project, n, err, c.want)
+			t.Errorf("search_tasks(%s, %s): got %d rows (%v), want %d", c.tenant, c.project, n, err, c.want)
 		}
 	}
 	for _, sql := range []string{
@@ -223,26 +223,26 @@ func TestTheSearchFunctionMindsItsOwnNames(t *testing.T) {
 		`CREATE FUNCTION projects.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`, `DELETE FROM projects.search_terms`,
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err == nil {
-			t.Errorf("%s: it is allowed", sql)
+			t.Errorf("%s: got no error, want permission denied", sql)
 		}
 	}
 	var n int
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM projects.search_terms WHERE tenant_id <> $1`, w.acme).Scan(&n); err != nil || n != 0 {
-		t.Errorf("the tracker reads %d foreign rows of the index (%v)", n, err)
+		t.Errorf("got %d index rows of other tenants (%v), want 0", n, err)
 	}
-	// The function's owner has no other right in the schema.
+	// The function's owner has no other privilege in the schema.
 	if n := w.count(`SELECT count(*) FROM information_schema.role_table_grants WHERE grantee = 'parapet_search' AND (table_name NOT IN ('search_terms', 'issue_terms') OR privilege_type <> 'SELECT')`); n != 0 {
-		t.Errorf("parapet_search has %d other privileges", n)
+		t.Errorf("parapet_search: got %d other privileges, want 0", n)
 	}
 }
 
-// What the function reads does not grow with what other tenants have: it comes by
-// the index of terms, and by the tenant's own entries.
-func TestASearchReadsItsOwnTenantsEntries(t *testing.T) {
+// The function scans the index of terms for the tenant's entries, so the number of index pages
+// that it reads does not grow with the data of other tenants.
+func TestSearchFunction_CostIsIndependentOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	w.task(p, "Needle in it")
+	p := w.createProject("Apollo")
+	w.createTask(p, "Needle in it")
 	pages := func() (terms int) {
 		w.t.Helper()
 		tx, err := w.owner.Begin(context.Background(), string(w.acme), nil)
@@ -255,7 +255,7 @@ func TestASearchReadsItsOwnTenantsEntries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The statement of the function, which EXPLAIN does not look into.
+		// A copy of the function's statement, because EXPLAIN does not show plans inside functions.
 		lines, err := postgres.CollectScalars[string](context.Background(), tx, fmt.Sprintf(`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)
 			SELECT found.task_id FROM (SELECT s.tenant_id, s.project_id, s.task_id FROM projects.search_terms s
 			WHERE s.terms @@ ('''p%[1]s%[2]s'''::tsquery && '''w%[1]snum'':*'::tsquery) OFFSET 0) found
@@ -265,7 +265,7 @@ func TestASearchReadsItsOwnTenantsEntries(t *testing.T) {
 		}
 		plan := strings.Join(lines, "\n")
 		if !strings.Contains(plan, "Bitmap Index Scan on search_terms_by_term") || strings.Contains(plan, "Seq Scan") {
-			t.Errorf("it is not the index of terms that is read:\n%s", plan)
+			t.Errorf("the statement does not scan the index of terms:\n%s", plan)
 		}
 		_, after, _ := strings.Cut(plan, "Bitmap Index Scan")
 		_, after, _ = strings.Cut(after, "Buffers: shared hit=")
@@ -277,12 +277,12 @@ func TestASearchReadsItsOwnTenantsEntries(t *testing.T) {
 	w.exec(`VACUUM ANALYZE projects.search_terms`)
 	pages()
 	few := pages()
-	w.crowd(p, 60, 20, 0)
+	w.addManyTenants(p, 60, 20, 0)
 	w.exec(`VACUUM ANALYZE projects.search_terms`)
 	pages()
 	many := pages()
-	t.Logf("pages of the index: %d with the tasks of few tenants, %d with those of many", few, many)
+	t.Logf("index pages read: %d with few tenants, %d with many", few, many)
 	if few == 0 || many > few+10 {
-		t.Errorf("the index's pages that a search reads went from %d to %d", few, many)
+		t.Errorf("index pages read by a search: got %d with few tenants and %d with many, want at most 10 more", few, many)
 	}
 }

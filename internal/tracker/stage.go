@@ -13,9 +13,8 @@ import (
 	"parapet/internal/uid"
 )
 
-// A stage and a gate are their project's to the policies: whoever holds the
-// permission where the project lies may do it. What is not a stage of the project
-// is looked for after the decision only, so that nobody learns of one by asking.
+// Operations on stages and gates are authorized on their project. A stage or gate is looked
+// up after the decision, so that an error does not reveal whether it exists.
 
 func (s *Service) listStagesHandler() executor.Handler[contract.ListStagesIn, contract.Pipeline, projectRow] {
 	return executor.Handler[contract.ListStagesIn, contract.Pipeline, projectRow]{
@@ -28,13 +27,14 @@ func (s *Service) listStagesHandler() executor.Handler[contract.ListStagesIn, co
 			if err != nil {
 				return nil, err
 			}
-			return &contract.Pipeline{ProjectID: row.ID, Stages: p.public()}, nil
+			return &contract.Pipeline{ProjectID: row.ID, Stages: p.toStages()}, nil
 		},
 	}
 }
 
-// pipelineHandler is a change of a project's pipeline: the project is held and the
-// whole pipeline read, so that the change sees nothing but what is there.
+// pipelineHandler returns the handler of an operation that changes a project's
+// pipeline (its stages and gates). It locks the project and reads the whole pipeline
+// before do runs.
 func pipelineHandler[In, Out any](project func(*In) op.UUID, do func(ctx context.Context, c *executor.Call, in *In, p *pipeline) (*Out, error)) executor.Handler[In, Out, projectRow] {
 	return executor.Handler[In, Out, projectRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *In) (projectRow, authz.Resource, error) {
@@ -51,11 +51,12 @@ func pipelineHandler[In, Out any](project func(*In) op.UUID, do func(ctx context
 	}
 }
 
-// stageHandler is pipelineHandler for what names a stage of it.
+// stageHandler is pipelineHandler for operations on one existing stage. i is the
+// stage's index in p.stages.
 func stageHandler[Out any](do func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*Out, error)) executor.Handler[contract.StageIn, Out, projectRow] {
 	return pipelineHandler(func(in *contract.StageIn) op.UUID { return in.ProjectID },
 		func(ctx context.Context, c *executor.Call, in *contract.StageIn, p *pipeline) (*Out, error) {
-			i, err := p.at(in.StageID)
+			i, err := p.indexOfStage(in.StageID)
 			if err != nil {
 				return nil, err
 			}
@@ -64,10 +65,10 @@ func stageHandler[Out any](do func(ctx context.Context, c *executor.Call, p *pip
 }
 
 func (s *Service) createStageHandler() executor.Handler[contract.CreateStageIn, contract.Stage, projectRow] {
-	return pipelineHandler(func(in *contract.CreateStageIn) op.UUID { return in.ProjectID }, addStage)
+	return pipelineHandler(func(in *contract.CreateStageIn) op.UUID { return in.ProjectID }, createStage)
 }
 
-func addStage(ctx context.Context, c *executor.Call, in *contract.CreateStageIn, p *pipeline) (*contract.Stage, error) {
+func createStage(ctx context.Context, c *executor.Call, in *contract.CreateStageIn, p *pipeline) (*contract.Stage, error) {
 	if len(p.stages) >= contract.MaxStages {
 		return nil, fault.Conflict(fmt.Sprintf("A project has at most %d stages. Delete one first.", contract.MaxStages))
 	}
@@ -79,22 +80,22 @@ func addStage(ctx context.Context, c *executor.Call, in *contract.CreateStageIn,
 	if row.Position == 0 {
 		row.Position = len(p.stages) + 1
 	}
-	if err := row.check(len(p.stages) + 1); err != nil {
+	if err := row.validate(len(p.stages) + 1); err != nil {
 		return nil, err
 	}
 	if err := insertStageRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	p.recordStage(c, &row, "stage.created", contract.EventStageCreated, nil, map[string]any{"position": row.Position})
-	return p.stage(&row), nil
+	return p.toStage(&row), nil
 }
 
 func (s *Service) updateStageHandler() executor.Handler[contract.UpdateStageIn, contract.Stage, projectRow] {
-	return pipelineHandler(func(in *contract.UpdateStageIn) op.UUID { return in.ProjectID }, changeStage)
+	return pipelineHandler(func(in *contract.UpdateStageIn) op.UUID { return in.ProjectID }, updateStage)
 }
 
-func changeStage(ctx context.Context, c *executor.Call, in *contract.UpdateStageIn, p *pipeline) (*contract.Stage, error) {
-	i, err := p.at(in.StageID)
+func updateStage(ctx context.Context, c *executor.Call, in *contract.UpdateStageIn, p *pipeline) (*contract.Stage, error) {
+	i, err := p.indexOfStage(in.StageID)
 	if err != nil {
 		return nil, err
 	}
@@ -102,24 +103,24 @@ func changeStage(ctx context.Context, c *executor.Call, in *contract.UpdateStage
 	row := old
 	switch {
 	case in.Name.Null:
-		return nil, cannotClear("name")
+		return nil, nullFieldError("name")
 	case in.Position.Null:
-		return nil, cannotClear("position")
+		return nil, nullFieldError("position")
 	}
 	row.Name = strings.TrimSpace(in.Name.Or(row.Name))
 	row.Description = in.Description.Or(row.Description)
 	row.Position = in.Position.Or(row.Position)
-	row.StartDate = change(in.StartDate, row.StartDate)
-	row.EndDate = change(in.EndDate, row.EndDate)
-	if err := row.check(len(p.stages)); err != nil {
+	row.StartDate = changedValue(in.StartDate, row.StartDate)
+	row.EndDate = changedValue(in.EndDate, row.EndDate)
+	if err := row.validate(len(p.stages)); err != nil {
 		return nil, err
 	}
-	changed := row.differences(&old)
+	changed := row.changedFields(&old)
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermStagesRead, p.project.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return p.stage(&old), nil
+		return p.toStage(&old), nil
 	}
 	switch {
 	case row.Position < old.Position:
@@ -139,11 +140,11 @@ func changeStage(ctx context.Context, c *executor.Call, in *contract.UpdateStage
 		more["position"] = map[string]int{"from": old.Position, "to": row.Position}
 	}
 	p.recordStage(c, &row, "stage.updated", contract.EventStageUpdated, changed, more)
-	return p.stage(&row), nil
+	return p.toStage(&row), nil
 }
 
-// differences names the fields in which r is not what old was.
-func (r *stageRow) differences(old *stageRow) []string {
+// changedFields returns the names of the fields that differ from old.
+func (r *stageRow) changedFields(old *stageRow) []string {
 	var names []string
 	for _, f := range []struct {
 		name string
@@ -162,14 +163,14 @@ func (r *stageRow) differences(old *stageRow) []string {
 	return names
 }
 
-// check holds the row against the rules that no tag says; last is the last place
-// that it could have.
-func (r *stageRow) check(last int) error {
+// validate checks the rules that the request's field tags cannot express. last is the
+// highest allowed position.
+func (r *stageRow) validate(last int) error {
 	switch {
 	case r.Name == "":
-		return fault.Validation("name", "The field name is required and can't be blank.")
+		return fault.Validation("name", "The field name is required and cannot be blank.")
 	case r.Position > last:
-		return fault.Validation("position", fmt.Sprintf("The position must be from 1 to %d here.", last))
+		return fault.Validation("position", fmt.Sprintf("The position must be from 1 to %d.", last))
 	case r.StartDate != nil && r.EndDate != nil && *r.EndDate < *r.StartDate:
 		return stageConstraints()["stages_dates_in_order"]
 	}
@@ -180,15 +181,15 @@ func (s *Service) startStageHandler() executor.Handler[contract.StageIn, contrac
 	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
 		stage := &p.stages[i]
 		if stage.Status != contract.StagePlanned {
-			return nil, wrongStageError(stage, contract.StagePlanned, "started")
+			return nil, stageStatusError(stage, contract.StagePlanned, "started")
 		}
 		if i > 0 {
 			if g := p.gateAfter(p.stages[i-1].ID); g != nil && g.Status != contract.GatePassed {
-				return nil, fault.Conflict("The gate before this stage is not passed. Review the gate first, or delete it.").
+				return nil, fault.Conflict("The gate before this stage has not passed. Review or delete the gate first.").
 					WithDetails(map[string]any{"gateId": g.ID, "gateStatus": g.Status})
 			}
 		}
-		return p.progress(ctx, c, stage, nil)
+		return p.advanceStage(ctx, c, stage, nil)
 	})
 }
 
@@ -196,28 +197,29 @@ func (s *Service) completeStageHandler() executor.Handler[contract.StageIn, cont
 	return stageHandler(func(ctx context.Context, c *executor.Call, p *pipeline, i int) (*contract.Stage, error) {
 		stage := &p.stages[i]
 		if stage.Status != contract.StageInProgress {
-			return nil, wrongStageError(stage, contract.StageInProgress, "completed")
+			return nil, stageStatusError(stage, contract.StageInProgress, "completed")
 		}
-		return p.progress(ctx, c, stage, nil)
+		return p.advanceStage(ctx, c, stage, nil)
 	})
 }
 
-// wrongStageError says why a stage can't make a move, and what it can do.
-func wrongStageError(stage *stageRow, wanted, move string) error {
-	remedy := "A completed stage makes no further move."
+// stageStatusError returns the conflict for a stage that is not in the required
+// status, with the next possible step.
+func stageStatusError(stage *stageRow, required, action string) error {
+	remedy := "A completed stage cannot change its status."
 	switch stage.Status {
 	case contract.StagePlanned:
 		remedy = "Start it first."
 	case contract.StageInProgress:
 		remedy = "Complete it."
 	}
-	return fault.Conflict(fmt.Sprintf("Only a stage that is %s can be %s; this one is %s. %s", wanted, move, stage.Status, remedy)).
+	return fault.Conflict(fmt.Sprintf("Only a stage that is %s can be %s; this one is %s. %s", required, action, stage.Status, remedy)).
 		WithDetails(map[string]any{"status": stage.Status})
 }
 
-// progress moves a stage to its next status and records the change. by is the gate
-// whose vote moves it, or nil.
-func (p *pipeline) progress(ctx context.Context, c *executor.Call, stage *stageRow, by *gateRow) (*contract.Stage, error) {
+// advanceStage moves a stage to its next status and records the change. by is the gate
+// whose vote caused it, or nil.
+func (p *pipeline) advanceStage(ctx context.Context, c *executor.Call, stage *stageRow, by *gateRow) (*contract.Stage, error) {
 	from := stage.Status
 	if from == contract.StagePlanned {
 		stage.Status, stage.StartedAt = contract.StageInProgress, &c.Now
@@ -233,7 +235,7 @@ func (p *pipeline) progress(ctx context.Context, c *executor.Call, stage *stageR
 		more["gateId"] = by.ID
 	}
 	p.recordStage(c, stage, "stage.progressed", contract.EventStageProgressed, []string{"status"}, more)
-	return p.stage(stage), nil
+	return p.toStage(stage), nil
 }
 
 func (s *Service) deleteStageHandler() executor.Handler[contract.StageIn, op.None, projectRow] {
@@ -253,7 +255,6 @@ func (s *Service) deleteStageHandler() executor.Handler[contract.StageIn, op.Non
 	})
 }
 
-// recordStage adds the audit entry and the event of a change.
 func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action, event string, changed []string, changes map[string]any) {
 	changes["projectId"] = p.project.ID
 	if changed != nil {
@@ -262,5 +263,5 @@ func (p *pipeline) recordStage(c *executor.Call, r *stageRow, action, event stri
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "stage", ResourceID: string(r.ID), Changes: changes, Classification: p.project.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "stage", AggregateID: r.ID, Payload: p.stage(r), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "stage", AggregateID: r.ID, Payload: p.toStage(r), Changed: changed})
 }

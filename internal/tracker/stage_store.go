@@ -11,14 +11,14 @@ import (
 	"parapet/internal/postgres"
 )
 
-// Whoever changes a pipeline holds the project against others who do, and not
-// against those who work in it.
+// A change of a pipeline locks the project against other pipeline changes. Changes of tasks
+// and issues in the project are not blocked.
 const lockPipelineSQL = loadProjectSQL + ` FOR NO KEY UPDATE OF p`
 
 func stageConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"stages_dates_in_order": fault.Validation("endDate", "The stage can't end before it starts."),
-		"gates_stage_once":      fault.Conflict("The stage has a gate already. Change that one, or delete it first."),
+		"stages_dates_in_order": fault.Validation("endDate", "endDate cannot be before startDate."),
+		"gates_stage_once":      fault.Conflict("The stage already has a gate. Update that gate, or delete it first."),
 	}
 }
 
@@ -38,8 +38,7 @@ type stageRow struct {
 	UpdatedAt   time.Time
 }
 
-// A pipeline is read whole: it is bounded, and a change of one stage may move
-// others.
+// Reads all stages of a project: their number is limited, and a change of one can move others.
 const stagesSQL = `
 SELECT s.id, s.project_id, s.position, s.name, s.description, s.status, s.start_date::text AS start_date, s.end_date::text AS end_date,
        s.started_at, s.completed_at, s.created_by, s.created_at, s.updated_at
@@ -47,7 +46,7 @@ FROM projects.stages s
 WHERE s.tenant_id = @tenant AND s.project_id = @project
 ORDER BY s.position, s.id`
 
-// pipeline is the stages of a project in their order, with their gates.
+// pipeline holds the stages of a project in order, with their gates and reviews.
 type pipeline struct {
 	project projectRow
 	stages  []stageRow
@@ -56,21 +55,21 @@ type pipeline struct {
 }
 
 func loadPipeline(ctx context.Context, c *executor.Call, project projectRow) (*pipeline, error) {
-	of := postgres.Args{"tenant": c.Tenant, "project": project.ID}
+	args := postgres.Args{"tenant": c.Tenant, "project": project.ID}
 	p := &pipeline{project: project}
 	var err error
-	if p.stages, err = postgres.Collect[stageRow](ctx, c.DB, stagesSQL, of); err != nil || len(p.stages) == 0 {
+	if p.stages, err = postgres.Collect[stageRow](ctx, c.DB, stagesSQL, args); err != nil || len(p.stages) == 0 {
 		return p, err
 	}
-	if p.gates, err = postgres.Collect[gateRow](ctx, c.DB, gatesSQL, of); err != nil || len(p.gates) == 0 {
+	if p.gates, err = postgres.Collect[gateRow](ctx, c.DB, gatesSQL, args); err != nil || len(p.gates) == 0 {
 		return p, err
 	}
-	p.reviews, err = postgres.Collect[reviewRow](ctx, c.DB, reviewsSQL, of)
+	p.reviews, err = postgres.Collect[reviewRow](ctx, c.DB, reviewsSQL, args)
 	return p, err
 }
 
-// at gives the place of a stage in the slice, or that there is none.
-func (p *pipeline) at(stage op.UUID) (int, error) {
+// indexOfStage returns the index of the stage in p.stages.
+func (p *pipeline) indexOfStage(stage op.UUID) (int, error) {
 	for i := range p.stages {
 		if p.stages[i].ID == stage {
 			return i, nil
@@ -79,7 +78,7 @@ func (p *pipeline) at(stage op.UUID) (int, error) {
 	return 0, fault.NotFound("stage")
 }
 
-// gateAfter gives the gate after a stage; nil where there is none.
+// gateAfter returns the gate after the stage, or nil.
 func (p *pipeline) gateAfter(stage op.UUID) *gateRow {
 	for i := range p.gates {
 		if p.gates[i].StageID == stage {
@@ -89,8 +88,7 @@ func (p *pipeline) gateAfter(stage op.UUID) *gateRow {
 	return nil
 }
 
-// gateOf gives a gate by its id.
-func (p *pipeline) gateOf(id op.UUID) (*gateRow, error) {
+func (p *pipeline) findGate(id op.UUID) (*gateRow, error) {
 	for i := range p.gates {
 		if p.gates[i].ID == id {
 			return &p.gates[i], nil
@@ -99,35 +97,26 @@ func (p *pipeline) gateOf(id op.UUID) (*gateRow, error) {
 	return nil, fault.NotFound("gate")
 }
 
-// public is the pipeline's public form; never nil.
-func (p *pipeline) public() []contract.Stage {
+// toStages returns the API objects of all stages; never nil.
+func (p *pipeline) toStages() []contract.Stage {
 	stages := make([]contract.Stage, len(p.stages))
 	for i := range p.stages {
-		stages[i] = *p.stage(&p.stages[i])
+		stages[i] = *p.toStage(&p.stages[i])
 	}
 	return stages
 }
 
-// stage is a stage's public form, with its gate.
-func (p *pipeline) stage(r *stageRow) *contract.Stage {
+// toStage returns the API object of a stage with its gate.
+func (p *pipeline) toStage(r *stageRow) *contract.Stage {
 	s := &contract.Stage{
 		ID: r.ID, ProjectID: r.ProjectID, Position: r.Position, Name: r.Name, Description: r.Description, Status: r.Status,
-		StartDate: value(r.StartDate), EndDate: value(r.EndDate), StartedAt: utc(r.StartedAt), CompletedAt: utc(r.CompletedAt),
+		StartDate: value(r.StartDate), EndDate: value(r.EndDate), StartedAt: inUTC(r.StartedAt), CompletedAt: inUTC(r.CompletedAt),
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if g := p.gateAfter(r.ID); g != nil {
 		s.Gate = p.toGate(g)
 	}
 	return s
-}
-
-// utc gives an optional moment in UTC.
-func utc(at *time.Time) *time.Time {
-	if at == nil {
-		return nil
-	}
-	u := at.UTC()
-	return &u
 }
 
 const insertStageSQL = `
@@ -141,14 +130,14 @@ SET position = @position, name = @name, description = @description, status = @st
     started_at = @started, completed_at = @completed, updated_at = @now
 WHERE s.tenant_id = @tenant AND s.id = @id`
 
-// The stages from a place to a place move by so many.
+// Adds @by to the positions from @from to @to.
 const shiftStagesSQL = `
 UPDATE projects.stages s SET position = s.position + @by, updated_at = @now
 WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.position BETWEEN @from AND @to`
 
 const deleteStageSQL = `DELETE FROM projects.stages s WHERE s.tenant_id = @tenant AND s.id = @id`
 
-// insertStageRow makes room for the stage and writes it.
+// insertStageRow shifts the following stages and inserts the stage at its position.
 func insertStageRow(ctx context.Context, c *executor.Call, r *stageRow) error {
 	if err := shiftStages(ctx, c, r.ProjectID, r.Position, contract.MaxStages, 1); err != nil {
 		return err
@@ -175,7 +164,7 @@ func shiftStages(ctx context.Context, c *executor.Call, project op.UUID, from, t
 	return err
 }
 
-// deleteStageRow deletes a stage with its gate and closes the place it leaves.
+// deleteStageRow deletes a stage with its gate and shifts the following stages.
 func deleteStageRow(ctx context.Context, c *executor.Call, r *stageRow) error {
 	if _, err := c.DB.Exec(ctx, deleteStageSQL, postgres.Args{"tenant": c.Tenant, "id": r.ID}); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) stage(p op.UUID, name string, more ...fields) *contract.Stage {
+func (w *world) createStage(p op.UUID, name string, more ...fields) *contract.Stage {
 	w.t.Helper()
 	return do[contract.Stage](w, w.manager, "create-stage", merge(fields{"projectId": p, "name": name}, more...))
 }
@@ -28,84 +28,84 @@ func stageRequests(s scene) map[string]fields {
 	}
 }
 
-// names gives the stages of a project in their order, each with its place.
-func (w *world) names(p op.UUID) []string {
+// stageNames returns the names of a project's stages in order and checks their positions.
+func (w *world) stageNames(p op.UUID) []string {
 	w.t.Helper()
 	var names []string
 	for i, s := range do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages {
 		names = append(names, s.Name)
 		if s.Position != i+1 {
-			w.t.Errorf("%s is at %d, want %d", s.Name, s.Position, i+1)
+			w.t.Errorf("position of %s: got %d, want %d", s.Name, s.Position, i+1)
 		}
 	}
 	return names
 }
 
-func TestStagesKeepTheirOrderWithoutGap(t *testing.T) {
+func TestStages_PositionsStayConsecutive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	if got := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}); got.Stages == nil || len(got.Stages) != 0 || got.ProjectID != p {
 		t.Errorf("got %+v", got)
 	}
-	design := w.stage(p, " Design ", fields{"startDate": "2027-01-04", "endDate": "2027-02-01", "description": "Draw."})
+	design := w.createStage(p, " Design ", fields{"startDate": "2027-01-04", "endDate": "2027-02-01", "description": "Draw."})
 	if design.Name != "Design" || design.Position != 1 || design.Status != "planned" || design.StartDate != "2027-01-04" || design.EndDate != "2027-02-01" ||
 		design.Description != "Draw." || design.Gate != nil || design.StartedAt != nil || design.CreatedBy != w.manager.id {
 		t.Errorf("got %+v", design)
 	}
-	w.wantTrail(1, "stage.created", contract.EventStageCreated, design.ID)
-	launch := w.stage(p, "Launch")
-	build := w.stage(p, "Build", fields{"position": 2})
-	w.stage(p, "Plan", fields{"position": 1})
-	if got := w.names(p); !slices.Equal(got, []string{"Plan", "Design", "Build", "Launch"}) {
+	w.wantAuditAndEvents(1, "stage.created", contract.EventStageCreated, design.ID)
+	launch := w.createStage(p, "Launch")
+	build := w.createStage(p, "Build", fields{"position": 2})
+	w.createStage(p, "Plan", fields{"position": 1})
+	if got := w.stageNames(p); !slices.Equal(got, []string{"Plan", "Design", "Build", "Launch"}) {
 		t.Errorf("got %v", got)
 	}
 	do[contract.Stage](w, w.manager, "update-stage", fields{"projectId": p, "stageId": launch.ID, "position": 1})
-	if got := w.names(p); !slices.Equal(got, []string{"Launch", "Plan", "Design", "Build"}) {
+	if got := w.stageNames(p); !slices.Equal(got, []string{"Launch", "Plan", "Design", "Build"}) {
 		t.Errorf("got %v", got)
 	}
 	do[contract.Stage](w, w.manager, "update-stage", fields{"projectId": p, "stageId": launch.ID, "position": 3, "name": "Lift off", "endDate": "2027-05-01"})
-	if got := w.names(p); !slices.Equal(got, []string{"Plan", "Design", "Lift off", "Build"}) {
+	if got := w.stageNames(p); !slices.Equal(got, []string{"Plan", "Design", "Lift off", "Build"}) {
 		t.Errorf("got %v", got)
 	}
-	w.wantTrail(2, "stage.updated", contract.EventStageUpdated, launch.ID)
+	w.wantAuditAndEvents(2, "stage.updated", contract.EventStageUpdated, launch.ID)
 	do[contract.Stage](w, w.manager, "update-stage", fields{"projectId": p, "stageId": launch.ID, "name": "Lift off"})
-	w.wantTrail(2, "stage.updated", contract.EventStageUpdated, launch.ID)
+	w.wantAuditAndEvents(2, "stage.updated", contract.EventStageUpdated, launch.ID)
 	do[op.None](w, w.manager, "delete-stage", fields{"projectId": p, "stageId": design.ID})
-	w.wantTrail(1, "stage.deleted", contract.EventStageDeleted, design.ID)
-	if got := w.names(p); !slices.Equal(got, []string{"Plan", "Lift off", "Build"}) {
+	w.wantAuditAndEvents(1, "stage.deleted", contract.EventStageDeleted, design.ID)
+	if got := w.stageNames(p); !slices.Equal(got, []string{"Plan", "Lift off", "Build"}) {
 		t.Errorf("got %v", got)
 	}
-	w.refused(fault.CodeNotFound, w.manager, "delete-stage", fields{"projectId": p, "stageId": design.ID})
-	// A stage of another project is not one of this.
-	other := w.project("Gemini").ID
+	w.wantError(fault.CodeNotFound, w.manager, "delete-stage", fields{"projectId": p, "stageId": design.ID})
+	// A stage of another project is not found.
+	other := w.createProject("Gemini").ID
 	for _, name := range []string{"update-stage", "start-stage", "complete-stage", "delete-stage"} {
-		w.refused(fault.CodeNotFound, w.manager, name, fields{"projectId": other, "stageId": build.ID})
+		w.wantError(fault.CodeNotFound, w.manager, name, fields{"projectId": other, "stageId": build.ID})
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": " "}, "position": {"position": 5}, "endDate": {"startDate": "2027-02-01", "endDate": "2027-01-01"}, "status": {"status": "completed"},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "create-stage", merge(fields{"projectId": p, "name": "x"}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named", in, f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "create-stage", merge(fields{"projectId": p, "name": "x"}, in)); f.Field != field {
+			t.Errorf("%v: got an error for field %q", in, f.Field)
 		}
 	}
 	for field, in := range map[string]fields{
 		"name": {"name": nil}, "position": {"position": 4}, "endDate": {"startDate": "2027-02-01", "endDate": "2027-01-01"}, "status": {"status": "completed"},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-stage", merge(fields{"projectId": p, "stageId": build.ID}, in)); f.Field != field {
-			t.Errorf("%v: the field %q is named", in, f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-stage", merge(fields{"projectId": p, "stageId": build.ID}, in)); f.Field != field {
+			t.Errorf("%v: got an error for field %q", in, f.Field)
 		}
 	}
-	w.refused(fault.CodeValidation, w.manager, "update-stage", fields{"projectId": p, "stageId": build.ID, "position": nil})
+	w.wantError(fault.CodeValidation, w.manager, "update-stage", fields{"projectId": p, "stageId": build.ID, "position": nil})
 }
 
-func TestAStageGoesFromPlannedToCompleted(t *testing.T) {
+func TestStage_StartsAndCompletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
-	s := w.stage(p, "Design")
+	p := w.createProject("Apollo").ID
+	s := w.createStage(p, "Design")
 	in := fields{"projectId": p, "stageId": s.ID}
-	f := w.refused(fault.CodeConflict, w.manager, "complete-stage", in)
+	f := w.wantError(fault.CodeConflict, w.manager, "complete-stage", in)
 	if f.Details["status"] != "planned" {
 		t.Errorf("got %v", f.Details)
 	}
@@ -113,49 +113,48 @@ func TestAStageGoesFromPlannedToCompleted(t *testing.T) {
 	if got.Status != "in-progress" || got.StartedAt == nil || got.CompletedAt != nil {
 		t.Errorf("got %+v", got)
 	}
-	w.refused(fault.CodeConflict, w.manager, "start-stage", in)
+	w.wantError(fault.CodeConflict, w.manager, "start-stage", in)
 	got = do[contract.Stage](w, w.manager, "complete-stage", in)
 	if got.Status != "completed" || got.StartedAt == nil || got.CompletedAt == nil {
 		t.Errorf("got %+v", got)
 	}
-	w.refused(fault.CodeConflict, w.manager, "start-stage", in)
-	w.refused(fault.CodeConflict, w.manager, "complete-stage", in)
-	w.wantTrail(2, "stage.progressed", contract.EventStageProgressed, s.ID)
-	// It is changed as before.
+	w.wantError(fault.CodeConflict, w.manager, "start-stage", in)
+	w.wantError(fault.CodeConflict, w.manager, "complete-stage", in)
+	w.wantAuditAndEvents(2, "stage.progressed", contract.EventStageProgressed, s.ID)
+	// A completed stage can still be updated.
 	do[contract.Stage](w, w.manager, "update-stage", merge(fields{"name": "Drawn"}, in))
 	if again := do[contract.Pipeline](w, w.manager, "list-stages", fields{"projectId": p}).Stages[0]; again.Status != "completed" || again.Name != "Drawn" {
 		t.Errorf("got %+v", again)
 	}
 }
 
-func TestAPipelineIsBounded(t *testing.T) {
+func TestCreateStage_RejectsMoreThanMaxStages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo").ID
+	p := w.createProject("Apollo").ID
 	w.exec(`INSERT INTO projects.stages (tenant_id, id, project_id, position, name, status, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), $2, n, 'Stage ' || n, 'planned', $1, now(), now() FROM generate_series(1, $3::int) n`, w.acme, p, contract.MaxStages)
-	w.refused(fault.CodeConflict, w.manager, "create-stage", fields{"projectId": p, "name": "x"})
+	w.wantError(fault.CodeConflict, w.manager, "create-stage", fields{"projectId": p, "name": "x"})
 }
 
-// However many change a pipeline at once, its places stay without gap or double.
-func TestManyChangeAPipelineAtOnce(t *testing.T) {
+func TestStages_ConcurrentChangesKeepPositionsConsecutive(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 16)
-	p := w.project("Apollo").ID
-	first := w.stage(p, "First")
+	p := w.createProject("Apollo").ID
+	first := w.createStage(p, "First")
 	var all sync.WaitGroup
 	errs := make(chan error, 100)
 	for i := range 20 {
 		all.Go(func() {
-			_, err := w.try(w.manager, "create-stage", fields{"projectId": p, "name": fmt.Sprint("Stage ", i), "position": i % 2})
+			_, err := w.call(w.manager, "create-stage", fields{"projectId": p, "name": fmt.Sprint("Stage ", i), "position": i % 2})
 			errs <- err
 		})
 		all.Go(func() {
-			_, err := w.try(w.manager, "update-stage", fields{"projectId": p, "stageId": first.ID, "position": 1, "name": fmt.Sprint("First ", i)})
+			_, err := w.call(w.manager, "update-stage", fields{"projectId": p, "stageId": first.ID, "position": 1, "name": fmt.Sprint("First ", i)})
 			errs <- err
 		})
 		all.Go(func() {
-			_, err := w.try(w.manager, "create-task", fields{"projectId": p, "title": fmt.Sprint("Task ", i), "allowDuplicate": true})
+			_, err := w.call(w.manager, "create-task", fields{"projectId": p, "title": fmt.Sprint("Task ", i), "allowDuplicate": true})
 			errs <- err
 		})
 	}
@@ -166,22 +165,22 @@ func TestManyChangeAPipelineAtOnce(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if got := w.names(p); len(got) != 21 {
-		t.Errorf("%d stages: %v", len(got), got)
+	if got := w.stageNames(p); len(got) != 21 {
+		t.Errorf("got %d stages, want 21: %v", len(got), got)
 	}
 }
 
-func TestDeletingAProjectTakesItsPipelineWithIt(t *testing.T) {
+func TestDeleteProject_DeletesStagesAndGates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	s := w.stage(p.ID, "Design")
+	p := w.createProject("Apollo")
+	s := w.createStage(p.ID, "Design")
 	g := w.createGateAfter(p.ID, s.ID, "Review")
 	do[contract.GateReviewOutcome](w, w.manager, "review-gate", fields{"projectId": p.ID, "gateId": g.ID, "vote": "HOLD"})
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	for _, table := range []string{"stages", "gates", "gate_reviews"} {
 		if n := w.count(`SELECT count(*) FROM projects.` + table); n != 0 {
-			t.Errorf("%d rows of projects.%s are left", n, table)
+			t.Errorf("%d rows of projects.%s left, want 0", n, table)
 		}
 	}
 }

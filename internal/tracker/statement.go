@@ -7,15 +7,15 @@ import (
 	"parapet/internal/authz"
 )
 
-// statement builds the text of a list: its conditions depend on what was asked
-// for, and two policy filters can stand in one text, so that its arguments are
-// numbered. Text is the program's own; a value gets in as an argument only.
+// statement builds the SQL text of a list query. Arguments are positional ($1, $2,
+// ...), because one query can contain two policy filters. The text must come from the
+// program; values from a request are added with arg.
 type statement struct {
 	text strings.Builder
 	args []any
 }
 
-// add appends the program's text.
+// add appends SQL text.
 func (s *statement) add(text ...string) *statement {
 	for _, t := range text {
 		s.text.WriteString(t)
@@ -23,24 +23,23 @@ func (s *statement) add(text ...string) *statement {
 	return s
 }
 
-// arg adds a value and gives its place.
+// arg adds an argument and returns its placeholder.
 func (s *statement) arg(value any) string {
 	s.args = append(s.args, value)
 	return "$" + strconv.Itoa(len(s.args))
 }
 
-// filter appends a policy filter, in parentheses.
+// filter appends a policy filter in parentheses.
 func (s *statement) filter(f authz.Filter) *statement {
 	text, args := f.Positional(len(s.args))
 	s.args = append(s.args, args...)
 	return s.add(text)
 }
 
-// sql is the whole text.
 func (s *statement) sql() string { return s.text.String() }
 
-// containsPattern is the pattern of ILIKE for texts that contain part, whose own
-// wildcards stand for themselves.
+// containsPattern returns the ILIKE pattern for texts that contain part. Wildcards in
+// part are escaped.
 func containsPattern(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }

@@ -11,64 +11,64 @@ import (
 	"parapet/internal/fault"
 )
 
-// checkStatuses holds a set of statuses against the rules: names of 1 to 50
-// visible characters, distinct whatever their case, known categories, and at
-// least one status to begin with and one to end with.
-func checkStatuses(statuses []contract.Status) error {
+// validateStatuses checks the statuses of a project: each has a valid, distinct name
+// (ignoring case) and a known category, and there is at least one to start with and
+// one for done tasks.
+func validateStatuses(statuses []contract.Status) error {
 	const field = "customStatuses"
 	seen := map[string]bool{}
 	categories := map[string]bool{}
 	for i, s := range statuses {
 		at := fmt.Sprintf("%s.%d", field, i)
 		switch {
-		case !validStatusName(s.Name):
-			return fault.Validation(at+".name", statusNameRule)
+		case !isValidStatusName(s.Name):
+			return fault.Validation(at+".name", statusNameMessage)
 		case seen[strings.ToLower(s.Name)]:
-			return fault.Validation(at+".name", fmt.Sprintf("The status %s is named twice.", s.Name))
+			return fault.Validation(at+".name", fmt.Sprintf("Duplicate status %s.", s.Name))
 		case !slices.Contains(statusCategories(), s.Category):
-			return fault.Validation(at+".category", fmt.Sprintf("The category must be one of %s.", strings.Join(statusCategories(), ", ")))
+			return fault.Validation(at+".category", fmt.Sprintf("category must be one of %s.", strings.Join(statusCategories(), ", ")))
 		}
 		seen[strings.ToLower(s.Name)] = true
 		categories[s.Category] = true
 	}
 	if !categories[contract.CategoryTodo] || !categories[contract.CategoryDone] {
-		return fault.Validation(field, "A project needs at least one status of the category TODO and one of the category DONE.")
+		return fault.Validation(field, "A project needs at least one status of category TODO and one of category DONE.")
 	}
 	return nil
 }
 
-// checkRenames holds renamings against the statuses that there are, and gives
-// those that change something.
-func checkRenames(statuses []contract.Status, renames []contract.StatusRename) ([]contract.StatusRename, error) {
-	var real []contract.StatusRename
-	given := map[string]bool{}
+// validateRenames checks renames against the project's statuses and returns those that
+// change a name.
+func validateRenames(statuses []contract.Status, renames []contract.StatusRename) ([]contract.StatusRename, error) {
+	var effective []contract.StatusRename
+	seenFrom := map[string]bool{}
 	for i, r := range renames {
 		at := fmt.Sprintf("renameStatuses.%d", i)
 		switch {
 		case !slices.ContainsFunc(statuses, func(s contract.Status) bool { return s.Name == r.From }):
-			return nil, fault.Validation(at+".from", "The project has no status of this name.")
-		case given[r.From]:
-			return nil, fault.Validation(at+".from", "The status is renamed twice.")
-		case !validStatusName(r.To):
-			return nil, fault.Validation(at+".to", statusNameRule)
+			return nil, fault.Validation(at+".from", "The project has no status with this name.")
+		case seenFrom[r.From]:
+			return nil, fault.Validation(at+".from", "The status has more than one rename.")
+		case !isValidStatusName(r.To):
+			return nil, fault.Validation(at+".to", statusNameMessage)
 		}
-		given[r.From] = true
+		seenFrom[r.From] = true
 		if r.From != r.To {
-			real = append(real, r)
+			effective = append(effective, r)
 		}
 	}
 	seen := map[string]bool{}
-	for _, s := range renamed(statuses, real) {
+	for _, s := range applyRenames(statuses, effective) {
 		if seen[strings.ToLower(s.Name)] {
-			return nil, fault.Validation("renameStatuses", fmt.Sprintf("Two statuses would have the name %s.", s.Name))
+			return nil, fault.Validation("renameStatuses", fmt.Sprintf("After the renames, two statuses would be named %s.", s.Name))
 		}
 		seen[strings.ToLower(s.Name)] = true
 	}
-	return real, nil
+	return effective, nil
 }
 
-// renamed gives the statuses under their new names.
-func renamed(statuses []contract.Status, renames []contract.StatusRename) []contract.Status {
+// applyRenames returns a copy of the statuses with their new names.
+func applyRenames(statuses []contract.Status, renames []contract.StatusRename) []contract.Status {
 	out := slices.Clone(statuses)
 	for i := range out {
 		for _, r := range renames {
@@ -80,19 +80,19 @@ func renamed(statuses []contract.Status, renames []contract.StatusRename) []cont
 	return out
 }
 
-const statusNameRule = "A status needs a name of 1 to 50 characters, with no space around it and no control character in it."
+const statusNameMessage = "A status name must have 1 to 50 characters, no leading or trailing space and no control characters."
 
-func validStatusName(name string) bool {
-	return name != "" && utf8.RuneCountInString(name) <= 50 && name == strings.TrimSpace(name) && !hasControl(name)
+func isValidStatusName(name string) bool {
+	return name != "" && utf8.RuneCountInString(name) <= 50 && name == strings.TrimSpace(name) && !hasControlCharacter(name)
 }
 
 func statusCategories() []string {
 	return []string{contract.CategoryTodo, contract.CategoryInProgress, contract.CategoryReview, contract.CategoryDone, contract.CategoryCancelled}
 }
 
-func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+func hasControlCharacter(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// findStatus gives the project's status of this exact name.
+// findStatus returns the project's status with exactly this name.
 func findStatus(statuses []contract.Status, name string) (contract.Status, error) {
 	for _, s := range statuses {
 		if s.Name == name {
@@ -103,18 +103,18 @@ func findStatus(statuses []contract.Status, name string) (contract.Status, error
 	for i, s := range statuses {
 		names[i] = s.Name
 	}
-	return contract.Status{}, fault.Validation("status", fmt.Sprintf("The project has no such status. It has: %s.", strings.Join(names, ", ")))
+	return contract.Status{}, fault.Validation("status", fmt.Sprintf("The project has no such status. Its statuses are: %s.", strings.Join(names, ", ")))
 }
 
-// initialStatus is that of a task whose creator names none.
+// initialStatus returns the default status of new tasks.
 func initialStatus(statuses []contract.Status) contract.Status {
-	return statusOf(statuses, contract.DefaultStatus, contract.CategoryTodo)
+	return preferredStatus(statuses, contract.DefaultStatus, contract.CategoryTodo)
 }
 
-// statusOf gives the status of this name in this category, or else the first
-// one of the category, or else of the set.
-func statusOf(statuses []contract.Status, name, category string) contract.Status {
-	best := -1
+// preferredStatus returns the status with this name in this category, else the first
+// status of the category, else the first status of all.
+func preferredStatus(statuses []contract.Status, name, category string) contract.Status {
+	first := -1
 	for i, s := range statuses {
 		if s.Category != category {
 			continue
@@ -122,14 +122,15 @@ func statusOf(statuses []contract.Status, name, category string) contract.Status
 		if s.Name == name {
 			return s
 		}
-		if best < 0 {
-			best = i
+		if first < 0 {
+			first = i
 		}
 	}
-	return statuses[max(best, 0)]
+	return statuses[max(first, 0)]
 }
 
-// isOver tells whether work in this category is done with.
-func isOver(category string) bool {
+// isFinalCategory reports whether tasks with a status of this category are done or
+// cancelled.
+func isFinalCategory(category string) bool {
 	return category == contract.CategoryDone || category == contract.CategoryCancelled
 }

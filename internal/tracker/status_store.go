@@ -25,8 +25,8 @@ const deleteStatusesSQL = `
 DELETE FROM projects.statuses s
 WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = ANY(@gone::text[])`
 
-// Done work is whole: before a status becomes one of the category DONE, because
-// the tasks follow the status's category at once.
+// Sets the progress of done tasks to 100. It must run before a status changes to category
+// DONE, because the tasks' status_category is updated with the status by foreign key.
 const finishTasksSQL = `
 UPDATE projects.tasks t SET progress = 100, updated_at = @now
 WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@done::text[]) AND t.progress <> 100`
@@ -36,12 +36,12 @@ UPDATE projects.tasks t
 SET completed_at = CASE WHEN t.status_category IN ('DONE', 'CANCELLED') THEN coalesce(t.completed_at, @now) END, updated_at = @now
 WHERE t.tenant_id = @tenant AND t.project_id = @project AND t.status = ANY(@moved::text[])`
 
-// replaceStatuses puts the new set in the place of the old one. Tasks of a status
-// that has just been renamed are stamped like those of one whose category changes.
+// replaceStatuses replaces the project's statuses. It updates the completion time of
+// tasks whose status changed its category or was just renamed.
 func replaceStatuses(ctx context.Context, c *executor.Call, project op.UUID, old, statuses []contract.Status, renames []contract.StatusRename) error {
-	was := map[string]string{}
+	oldCategories := map[string]string{}
 	for _, s := range old {
-		was[s.Name] = s.Category
+		oldCategories[s.Name] = s.Category
 	}
 	var names, categories, done, moved []string
 	for _, r := range renames {
@@ -49,77 +49,77 @@ func replaceStatuses(ctx context.Context, c *executor.Call, project op.UUID, old
 	}
 	for _, s := range statuses {
 		names, categories = append(names, s.Name), append(categories, s.Category)
-		if category, ok := was[s.Name]; ok && category != s.Category {
+		if category, ok := oldCategories[s.Name]; ok && category != s.Category {
 			moved = append(moved, s.Name)
 			if s.Category == contract.CategoryDone {
 				done = append(done, s.Name)
 			}
 		}
-		delete(was, s.Name)
+		delete(oldCategories, s.Name)
 	}
-	gone := make([]string, 0, len(was))
-	for name := range was {
-		gone = append(gone, name)
+	removed := make([]string, 0, len(oldCategories))
+	for name := range oldCategories {
+		removed = append(removed, name)
 	}
-	of := func(name string, value any) postgres.Args {
+	argsWith := func(name string, value any) postgres.Args {
 		return postgres.Args{"tenant": c.Tenant, "project": project, name: value}
 	}
-	used, err := postgres.CollectScalars[string](ctx, c.DB, usedStatusesSQL, of("gone", gone))
+	used, err := postgres.CollectScalars[string](ctx, c.DB, usedStatusesSQL, argsWith("gone", removed))
 	if err != nil {
 		return err
 	}
 	if len(used) > 0 {
-		return fault.Conflict("Tasks still have a status that would go. Move them first.").
+		return fault.Conflict("Tasks still use a status that would be deleted. Move them to another status first.").
 			WithDetails(map[string]any{"statuses": used})
 	}
-	timed := func(name string, value any) postgres.Args {
-		a := of(name, value)
+	argsWithNow := func(name string, value any) postgres.Args {
+		a := argsWith(name, value)
 		a["now"] = c.Now
 		return a
 	}
-	set := of("names", names)
-	set["categories"] = categories
+	insertArgs := argsWith("names", names)
+	insertArgs["categories"] = categories
 	batch := &pgx.Batch{}
-	batch.Queue(deleteStatusesSQL, of("gone", gone))
-	batch.Queue(finishTasksSQL, timed("done", done))
-	batch.Queue(insertStatusesSQL, set)
-	batch.Queue(updateStatusCategoriesSQL, timed("moved", moved))
+	batch.Queue(deleteStatusesSQL, argsWith("gone", removed))
+	batch.Queue(finishTasksSQL, argsWithNow("done", done))
+	batch.Queue(insertStatusesSQL, insertArgs)
+	batch.Queue(updateStatusCategoriesSQL, argsWithNow("moved", moved))
 	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), projectConstraints())
 }
 
-// The tasks follow by their foreign key.
+// The tasks' status is updated by foreign key (ON UPDATE CASCADE).
 const renameStatusesSQL = `
 UPDATE projects.statuses s SET name = r.new
 FROM unnest(@from::text[], @to::text[]) AS r (old, new)
 WHERE s.tenant_id = @tenant AND s.project_id = @project AND s.name = r.old`
 
-// renameStatuses gives statuses their new names. Where a new name is still that
-// of another status, all go by names of nobody first: names are held apart row by
+// renameStatuses renames statuses. If a new name is still the name of another status,
+// all get temporary names first, because PostgreSQL checks the unique name after each
 // row.
 func renameStatuses(ctx context.Context, c *executor.Call, project op.UUID, renames []contract.StatusRename) error {
 	if len(renames) == 0 {
 		return nil
 	}
-	var from, to, between []string
-	taken := map[string]string{}
+	var from, to, temporary []string
+	fromNames := map[string]string{}
 	for _, r := range renames {
-		from, to, between = append(from, r.From), append(to, r.To), append(between, string(uid.New()))
-		taken[strings.ToLower(r.From)] = r.From
+		from, to, temporary = append(from, r.From), append(to, r.To), append(temporary, string(uid.New()))
+		fromNames[strings.ToLower(r.From)] = r.From
 	}
-	crossing := false
+	needsTemporary := false
 	for _, r := range renames {
-		if other, ok := taken[strings.ToLower(r.To)]; ok && other != r.From {
-			crossing = true
+		if other, ok := fromNames[strings.ToLower(r.To)]; ok && other != r.From {
+			needsTemporary = true
 		}
 	}
-	of := func(from, to []string) postgres.Args {
+	renameArgs := func(from, to []string) postgres.Args {
 		return postgres.Args{"tenant": c.Tenant, "project": project, "from": from, "to": to}
 	}
 	batch := &pgx.Batch{}
-	if crossing {
-		batch.Queue(renameStatusesSQL, of(from, between))
-		from = between
+	if needsTemporary {
+		batch.Queue(renameStatusesSQL, renameArgs(from, temporary))
+		from = temporary
 	}
-	batch.Queue(renameStatusesSQL, of(from, to))
+	batch.Queue(renameStatusesSQL, renameArgs(from, to))
 	return postgres.MapError(c.Tx.SendBatch(ctx, batch).Close(), projectConstraints())
 }

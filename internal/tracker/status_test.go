@@ -8,11 +8,11 @@ import (
 	"parapet/internal/fault"
 )
 
-func TestAStatusIsRenamedInPlace(t *testing.T) {
+func TestRenameStatuses_TasksFollow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	todo, doing := w.task(p, "Land"), w.task(p, "Orbit", fields{"status": "IN_PROGRESS"})
+	p := w.createProject("Apollo")
+	todo, doing := w.createTask(p, "Land"), w.createTask(p, "Orbit", fields{"status": "IN_PROGRESS"})
 	rename := func(more fields, renames ...string) *contract.Project {
 		var list []fields
 		for i := 0; i < len(renames); i += 2 {
@@ -29,32 +29,32 @@ func TestAStatusIsRenamedInPlace(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if s := status(doing); s != "Doing IN_PROGRESS" {
-		t.Errorf("the task has %s", s)
+		t.Errorf("status of the task: got %s", s)
 	}
-	w.wantTrail(1, "project.updated", contract.EventProjectUpdated, p.ID)
-	// A name in another case is another name, and the same one is no change.
+	w.wantAuditAndEvents(1, "project.updated", contract.EventProjectUpdated, p.ID)
+	// Changing the case of a name is a rename; renaming to the same name is no change.
 	rename(nil, "Doing", "DOING")
 	rename(nil, "DOING", "DOING")
 	if s := status(doing); s != "DOING IN_PROGRESS" {
-		t.Errorf("the task has %s", s)
+		t.Errorf("status of the task: got %s", s)
 	}
-	w.wantTrail(2, "project.updated", contract.EventProjectUpdated, p.ID)
-	// All happen at once: two can swap, and a chain moves on by one.
+	w.wantAuditAndEvents(2, "project.updated", contract.EventProjectUpdated, p.ID)
+	// Renames apply simultaneously: names can be swapped, and one rename can reuse a freed name.
 	rename(nil, "TODO", "DOING", "DOING", "TODO")
 	if a, b := status(todo), status(doing); a != "DOING TODO" || b != "TODO IN_PROGRESS" {
-		t.Errorf("the tasks have %s and %s", a, b)
+		t.Errorf("status of the tasks: got %s and %s", a, b)
 	}
 	rename(nil, "DOING", "New", "BACKLOG", "DOING")
 	if s := status(todo); s != "New TODO" {
-		t.Errorf("the task has %s", s)
+		t.Errorf("status of the task: got %s", s)
 	}
-	// Together with a new set, which speaks of the new names.
+	// A request can combine renames with new statuses, which use the new names.
 	rename(fields{"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}}, "New", "Fresh")
 	if a, b := status(todo), status(doing); a != "Fresh TODO" || b != "TODO REVIEW" {
-		t.Errorf("the tasks have %s and %s", a, b)
+		t.Errorf("status of the tasks: got %s and %s", a, b)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.statuses WHERE project_id = $1`, p.ID); n != 3 {
-		t.Errorf("%d statuses", n)
+		t.Errorf("got %d statuses, want 3", n)
 	}
 	for field, list := range map[string][]fields{
 		"renameStatuses.0.from": {{"from": "Nothing", "to": "x"}},
@@ -62,14 +62,14 @@ func TestAStatusIsRenamedInPlace(t *testing.T) {
 		"renameStatuses.0.to":   {{"from": "Fresh", "to": " x"}},
 		"renameStatuses":        {{"from": "Fresh", "to": "done"}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": list}); f.Field != field {
-			t.Errorf("%v: the field %q is named, want %q", list, f.Field, field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": list}); f.Field != field {
+			t.Errorf("%v: got an error for field %q, want %q", list, f.Field, field)
 		}
 	}
-	// A set that knows the old name only leaves out one that tasks still have.
-	w.refused(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": []fields{{"from": "Fresh", "to": "Newer"}},
+	// Statuses that use the old name would delete the renamed status, which tasks still have.
+	w.wantError(fault.CodeConflict, w.manager, "update-project", fields{"projectId": p.ID, "renameStatuses": []fields{{"from": "Fresh", "to": "Newer"}},
 		"customStatuses": []fields{{"name": "Fresh", "category": "TODO"}, {"name": "TODO", "category": "REVIEW"}, {"name": "DONE", "category": "DONE"}}})
 	if s := status(todo); s != "Fresh TODO" {
-		t.Errorf("a refused change left %s", s)
+		t.Errorf("status after a rejected update: got %s", s)
 	}
 }

@@ -19,30 +19,31 @@ import (
 func (s *Service) createTaskHandler() executor.Handler[contract.CreateTaskIn, contract.Task, projectRow] {
 	return executor.Handler[contract.CreateTaskIn, contract.Task, projectRow]{
 		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn) (projectRow, authz.Resource, error) {
-			project, err := loadProject(ctx, c, keepProjectSQL, in.ProjectID)
+			project, err := loadProject(ctx, c, loadProjectKeyShareSQL, in.ProjectID)
 			return project, project.newTaskResource(c), err
 		},
 		Do: s.createTask, Returned: loadReturnedTask,
 	}
 }
 
-// loadReturnedTask is the task of an answer as it is now.
+// loadReturnedTask returns the policy input for the current state of a returned task.
 func loadReturnedTask(ctx context.Context, c *executor.Call, out *contract.Task) (authz.Resource, error) {
 	row, err := loadTask(ctx, c, out.ProjectID, string(out.ID), false)
 	return row.resource(c.Tenant), err
 }
 
-// newTaskResource is a task that the caller is about to create in the project.
+// newTaskResource returns the policy input for a task that the caller is about to
+// create in the project.
 func (r *projectRow) newTaskResource(c *executor.Call) authz.Resource {
 	resource := r.resource(c.Tenant)
 	resource.ID, resource.Owner, resource.Creator = "", "", string(c.Actor.UserID)
-	// The noun of a refusal that hides: it is the project that is not there.
+	// NOT_FOUND errors name the project, because the task does not exist yet.
 	resource.Type = "project"
 	return resource
 }
 
 func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract.CreateTaskIn, project projectRow) (*contract.Task, error) {
-	labels, err := checkLabels(in.Labels)
+	labels, err := normalizeLabels(in.Labels)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 			return nil, err
 		}
 	}
-	if err := project.checkEstimate(in.EstimatePoints); err != nil {
+	if err := project.validateEstimate(in.EstimatePoints); err != nil {
 		return nil, err
 	}
 	row := taskRow{
@@ -60,7 +61,7 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 		IssueType: in.IssueType, Priority: in.Priority, Progress: in.Progress, AssigneeID: optional(in.Assignee),
 		DueDate: optional(in.DueDate), EstimatePoints: in.EstimatePoints, Labels: labels, CreatedBy: c.Actor.UserID,
 	}
-	row.move(c, status)
+	row.setStatus(c, status)
 	var assignee *authz.Candidate
 	if in.Assignee != "" {
 		if assignee, err = s.loadAssignable(ctx, c, "assignee", in.Assignee, project.Classification); err != nil {
@@ -72,7 +73,7 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 		return nil, err
 	}
 	if in.EpicID != "" || in.ParentTaskID != "" {
-		// The counter before any task, as an import takes them.
+		// Lock the counter before any task, in the same order as an import.
 		if err := lockCounter(ctx, c, project.ID); err != nil {
 			return nil, err
 		}
@@ -101,20 +102,21 @@ func (s *Service) createTask(ctx context.Context, c *executor.Call, in *contract
 		more["duplicateCheck"] = check
 	}
 	recordTask(c, created, "task.created", contract.EventTaskCreated, nil, more)
-	if err := assigned(ctx, c, created, assignee); err != nil {
+	if err := queueRunOnAssignment(ctx, c, created, assignee); err != nil {
 		return nil, err
 	}
-	return created.show(ctx, c), nil
+	return created.toTaskForCaller(ctx, c), nil
 }
 
-// move puts the task into a status, with what follows from its category.
-func (r *taskRow) move(c *executor.Call, status contract.Status) {
+// setStatus sets the status and the fields that depend on its category: progress and
+// completion time.
+func (r *taskRow) setStatus(c *executor.Call, status contract.Status) {
 	r.Status, r.StatusCategory = status.Name, status.Category
 	if status.Category == contract.CategoryDone {
 		r.Progress = 100
 	}
 	switch {
-	case !isOver(status.Category):
+	case !isFinalCategory(status.Category):
 		r.CompletedAt = nil
 	case r.CompletedAt == nil:
 		r.CompletedAt = &c.Now
@@ -128,7 +130,7 @@ func (s *Service) getTaskHandler() executor.Handler[contract.GetTaskIn, contract
 			return row, row.resource(c.Tenant), err
 		},
 		Do: func(ctx context.Context, c *executor.Call, in *contract.GetTaskIn, row taskRow) (*contract.Task, error) {
-			task := row.show(ctx, c)
+			task := row.toTaskForCaller(ctx, c)
 			var err error
 			if task.CustomFields, err = loadFieldValues(ctx, c, &row); err != nil {
 				return nil, err
@@ -179,12 +181,12 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 	if row.IssueType == contract.TypeEpic && (row.EpicID != nil || row.ParentTaskID != nil) {
 		return nil, taskConstraints()["tasks_epic_stands_alone"]
 	}
-	changed := row.differences(&old)
+	changed := row.changedFields(&old)
 	if len(changed) == 0 {
 		if err := authorizeUnchanged(ctx, c, contract.PermTasksRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return old.show(ctx, c), nil
+		return old.toTaskForCaller(ctx, c), nil
 	}
 	var assignee *authz.Candidate
 	if row.AssigneeID != nil && value(row.AssigneeID) != value(old.AssigneeID) {
@@ -200,25 +202,26 @@ func (s *Service) updateTask(ctx context.Context, c *executor.Call, in *contract
 	if err != nil {
 		return nil, err
 	}
-	now := rows[row.ID]
+	updated := rows[row.ID]
 	more := map[string]any{}
-	if now.Status != old.Status {
-		more["status"] = map[string]string{"from": old.Status, "to": now.Status}
+	if updated.Status != old.Status {
+		more["status"] = map[string]string{"from": old.Status, "to": updated.Status}
 	}
-	if value(now.AssigneeID) != value(old.AssigneeID) {
-		more["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": now.AssigneeID}
+	if value(updated.AssigneeID) != value(old.AssigneeID) {
+		more["assignee"] = map[string]*op.UUID{"from": old.AssigneeID, "to": updated.AssigneeID}
 	}
-	if value(now.InitiativeID) != value(old.InitiativeID) {
-		more["initiative"] = map[string]*op.UUID{"from": opaqueRef(c.Tenant, old.InitiativeID), "to": opaqueRef(c.Tenant, now.InitiativeID)}
+	if value(updated.InitiativeID) != value(old.InitiativeID) {
+		more["initiative"] = map[string]*op.UUID{"from": optionalOpaqueID(c.Tenant, old.InitiativeID), "to": optionalOpaqueID(c.Tenant, updated.InitiativeID)}
 	}
-	recordTask(c, now, "task.updated", contract.EventTaskUpdated, changed, more)
-	if err := assigned(ctx, c, now, assignee); err != nil {
+	recordTask(c, updated, "task.updated", contract.EventTaskUpdated, changed, more)
+	if err := queueRunOnAssignment(ctx, c, updated, assignee); err != nil {
 		return nil, err
 	}
-	return now.show(ctx, c), nil
+	return updated.toTaskForCaller(ctx, c), nil
 }
 
-// apply sets the fields that were given, but for the edges to other tasks.
+// apply copies the fields that are set in the request, except the epic, parent and
+// initiative.
 func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 	for _, f := range []struct {
 		name string
@@ -228,21 +231,21 @@ func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 		{"priority", in.Priority.Null}, {"progress", in.Progress.Null},
 	} {
 		if f.null {
-			return cannotClear(f.name)
+			return nullFieldError(f.name)
 		}
 	}
 	r.Title = strings.TrimSpace(in.Title.Or(r.Title))
 	if r.Title == "" {
-		return fault.Validation("title", "The field title can't be blank.")
+		return fault.Validation("title", "The field title cannot be blank.")
 	}
 	r.Description = in.Description.Or(r.Description)
 	r.IssueType = in.IssueType.Or(r.IssueType)
 	r.Priority = in.Priority.Or(r.Priority)
 	r.Progress = in.Progress.Or(r.Progress)
-	r.AssigneeID = change(in.Assignee, r.AssigneeID)
-	r.DueDate = change(in.DueDate, r.DueDate)
+	r.AssigneeID = changedValue(in.Assignee, r.AssigneeID)
+	r.DueDate = changedValue(in.DueDate, r.DueDate)
 	if in.Labels.Set {
-		labels, err := checkLabels(in.Labels.Or(nil))
+		labels, err := normalizeLabels(in.Labels.Or(nil))
 		if err != nil {
 			return err
 		}
@@ -251,7 +254,7 @@ func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 	if in.EstimatePoints.Set {
 		r.EstimatePoints = in.EstimatePoints.Ptr()
 		p := projectRow{StoryPoints: r.StoryPoints}
-		if err := p.checkEstimate(r.EstimatePoints); err != nil {
+		if err := p.validateEstimate(r.EstimatePoints); err != nil {
 			return err
 		}
 	}
@@ -262,12 +265,12 @@ func (r *taskRow) apply(c *executor.Call, in *contract.UpdateTaskIn) error {
 			return err
 		}
 	}
-	r.move(c, status)
+	r.setStatus(c, status)
 	return nil
 }
 
-// differences names the fields in which r is not what old was.
-func (r *taskRow) differences(old *taskRow) []string {
+// changedFields returns the names of the fields that differ from old.
+func (r *taskRow) changedFields(old *taskRow) []string {
 	var names []string
 	for _, f := range []struct {
 		name string
@@ -304,8 +307,8 @@ func (s *Service) deleteTaskHandler() executor.Handler[contract.DeleteTaskIn, op
 	}
 }
 
-// deleteTask deletes a task with its sub-tasks. An epic's children stay, and so do
-// the issues that were promoted to the deleted tasks.
+// deleteTask deletes a task with its sub-tasks. The children of a deleted epic stay,
+// and so do the issues that were promoted to a deleted task.
 func deleteTask(ctx context.Context, c *executor.Call, _ *contract.DeleteTaskIn, row taskRow) (*op.None, error) {
 	children, err := postgres.CollectScalars[op.UUID](ctx, c.DB, epicChildrenSQL, postgres.Args{"tenant": c.Tenant, "id": row.ID})
 	if err != nil {
@@ -325,7 +328,7 @@ func deleteTask(ctx context.Context, c *executor.Call, _ *contract.DeleteTaskIn,
 	if err != nil {
 		return nil, err
 	}
-	if err := forgetPromotions(ctx, c, row.ProjectID, append(ids, row.ID)); err != nil {
+	if err := clearPromotedTasks(ctx, c, row.ProjectID, append(ids, row.ID)); err != nil {
 		return nil, err
 	}
 	if _, err := c.DB.Exec(ctx, deleteTasksSQL, postgres.Args{"tenant": c.Tenant, "ids": append(ids, row.ID)}); err != nil {
@@ -338,28 +341,28 @@ func deleteTask(ctx context.Context, c *executor.Call, _ *contract.DeleteTaskIn,
 	return &op.None{}, nil
 }
 
-// checkEstimate holds an estimate against the project's scale. There is no
-// default scale: without one, there is no estimate.
-func (r *projectRow) checkEstimate(points *float64) error {
+// validateEstimate checks an estimate against the project's story-point scale. A
+// project without a scale allows no estimates; there is no default scale.
+func (r *projectRow) validateEstimate(points *float64) error {
 	switch {
 	case points == nil || slices.Contains(r.StoryPoints, *points):
 		return nil
 	case len(r.StoryPoints) == 0:
-		return fault.Validation("estimatePoints", "The project's story-point scale is unknown, so that its tasks have no estimates.")
+		return fault.Validation("estimatePoints", "The project has no story-point scale, so its tasks cannot have estimates. Set storyPointScale first.")
 	default:
-		return fault.Validation("estimatePoints", fmt.Sprintf("The estimate must be one of the project's scale: %v.", r.StoryPoints))
+		return fault.Validation("estimatePoints", fmt.Sprintf("estimatePoints must be a value of the project's scale: %v.", r.StoryPoints))
 	}
 }
 
-// maxLabel is the length in characters of the longest label.
+// maxLabel is the maximum length of a label, in characters.
 const maxLabel = 50
 
-// checkLabels gives the labels sorted and without doubles; never nil.
-func checkLabels(given []string) ([]string, error) {
+// normalizeLabels returns the labels sorted and without duplicates; never nil.
+func normalizeLabels(given []string) ([]string, error) {
 	labels := make([]string, 0, len(given))
 	for i, l := range given {
-		if l == "" || utf8.RuneCountInString(l) > maxLabel || l != strings.TrimSpace(l) || hasControl(l) {
-			return nil, fault.Validation(fmt.Sprintf("labels.%d", i), "A label needs 1 to 50 characters, with no space around it and no control character in it.")
+		if l == "" || utf8.RuneCountInString(l) > maxLabel || l != strings.TrimSpace(l) || hasControlCharacter(l) {
+			return nil, fault.Validation(fmt.Sprintf("labels.%d", i), "A label must have 1 to 50 characters, no leading or trailing space and no control characters.")
 		}
 		labels = append(labels, l)
 	}

@@ -13,8 +13,8 @@ import (
 	"parapet/internal/op"
 )
 
-// The project is read once and the tasks beside it: in a plain join the planner
-// reads the project again for every task, to keep the order.
+// The tasks are a lateral subquery, so that the project is read once. With a plain
+// join the planner reads the project again for each task, to preserve the order.
 const taskListSelect = `
 SELECT p.prefix, page.*
 FROM projects.projects p, LATERAL (
@@ -22,28 +22,27 @@ SELECT t.id, t.number, t.title, t.status, t.status_category, t.issue_type, t.pri
        t.due_date::text, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id, t.estimate_points, t.labels,
        t.created_by, t.created_at, t.updated_at, t.completed_at, `
 
-// listTasks gives a page of a project's tasks in one round trip: the project, the
-// filter over it and over each task, and the page are one statement, which walks
-// the index of the page's order from the cursor and stops when the page is full.
-// Only an empty page asks a second question: whether there is nothing, or nothing
-// for the caller. Before the ready set is read, what lapsed leases held goes back
-// to it.
+// listTasks returns a page of a project's tasks in one round trip. One statement reads
+// the project, applies the policy filters, scans the index of the list's order from
+// the cursor and stops when the page is full. Before it lists the ready set, tasks
+// with expired leases return to the set. If the page is empty, another query finds the
+// reason.
 func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, f authz.Filter) (*op.Page[contract.TaskSummary], error) {
-	if err := checkQueues(in); err != nil {
+	if err := requireSingleQueue(in); err != nil {
 		return nil, err
 	}
 	if in.AwaitingDecision {
 		return s.listAwaiting(ctx, c, in, f)
 	}
-	order := orderFor(in)
-	after, err := order.read(c, in)
+	order := taskOrderFor(in)
+	cursor, err := order.readCursor(c, in)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[contract.TaskSummary]{Items: []contract.TaskSummary{}}
 	if !f.None() {
 		if in.Ready {
-			if err := s.returnLeasesExpiredBefore(ctx, c, in.ProjectID); err != nil {
+			if err := s.returnExpiredLeasesBeforeRead(ctx, c, in.ProjectID); err != nil {
 				return nil, err
 			}
 		}
@@ -51,7 +50,7 @@ func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.
 		if err != nil {
 			return nil, err
 		}
-		if err := readTaskPage(ctx, c, taskListStatement(c, in, f, epics, order, after), order, in.Limit, page); err != nil {
+		if err := readTaskPage(ctx, c, taskListStatement(c, in, f, epics, order, cursor), order, in.Limit, page); err != nil {
 			return nil, err
 		}
 	}
@@ -66,23 +65,22 @@ func (s *Service) listTasks(ctx context.Context, c *executor.Call, in *contract.
 	return page, explainEmptyPage(ctx, c, in, page)
 }
 
-// checkQueues refuses more than one of the three queues: each has its own order,
-// and no task is in two of them but by chance.
-func checkQueues(in *contract.ListTasksIn) error {
+// requireSingleQueue rejects requests for more than one of the queues ready, review
+// and awaitingDecision. Each has a different order.
+func requireSingleQueue(in *contract.ListTasksIn) error {
 	switch {
 	case in.AwaitingDecision && in.Ready:
-		return fault.Validation("awaitingDecision", "Ask for ready or for awaitingDecision, not for both: a task that awaits a decision is not ready.")
+		return fault.Validation("awaitingDecision", "Set either ready or awaitingDecision, not both: a task that awaits a decision is not ready.")
 	case in.AwaitingDecision && in.Review:
-		return fault.Validation("awaitingDecision", "Ask for review or for awaitingDecision, not for both.")
+		return fault.Validation("awaitingDecision", "Set either review or awaitingDecision, not both.")
 	case in.Ready && in.Review:
-		return fault.Validation("review", "Ask for ready or for review, not for both: a task in review is not ready.")
+		return fault.Validation("review", "Set either ready or review, not both: a task in review is not ready.")
 	}
 	return nil
 }
 
-// explainEmptyPage returns an error for an empty page if the caller may not see the project, or
-// if the project has no status of the requested name. An empty page is no error if the
-// project has no such task.
+// explainEmptyPage returns an error for an empty page if the caller may not read tasks
+// of the project, or if the project has no status with the requested name.
 func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTasksIn, page *op.Page[contract.TaskSummary]) error {
 	if len(page.Items) > 0 {
 		return nil
@@ -100,40 +98,39 @@ func explainEmptyPage(ctx context.Context, c *executor.Call, in *contract.ListTa
 	return err
 }
 
-func taskListStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, after []string) *statement {
+func taskListStatement(c *executor.Call, in *contract.ListTasksIn, f, epics authz.Filter, order *taskOrder, cursor []string) *statement {
 	st := &statement{}
 	tenant, project := st.arg(c.Tenant), st.arg(in.ProjectID)
-	st.add(taskListSelect).epicShown(tenant, epics)
+	st.add(taskListSelect).whereEpicShown(tenant, epics)
 	st.add(`
 FROM projects.tasks t
 WHERE t.tenant_id = `, tenant, ` AND t.project_id = `, project, ` AND `).filter(f)
 	switch {
 	case in.Ready:
-		ready(st, tenant, st.arg(c.Actor.UserID))
+		addReadyFilter(st, tenant, st.arg(c.Actor.UserID))
 	case in.Review:
 		st.add(` AND t.status_category = 'REVIEW'`)
 	}
 	if (in.Ready || in.Review) && in.Priority != "" {
-		// The index knows a priority by its place.
+		// The index contains priority_rank, not priority.
 		st.add(` AND t.priority_rank = `, st.arg(priorityRank(in.Priority)), `::smallint`)
 	}
-	if after != nil {
-		order.from(st, after)
+	if cursor != nil {
+		order.addAfter(st, cursor)
 	}
-	st.narrowTasks(c, in, tenant, project, epics)
-	return st.add(` ORDER BY `, order.by, ` LIMIT `, order.most(in.Limit+1), `) page
+	st.addTaskFilters(c, in, tenant, project, epics)
+	return st.add(` ORDER BY `, order.columns, ` LIMIT `, order.limitSQL(in.Limit+1), `) page
 WHERE p.tenant_id = `, tenant, ` AND p.id = `, project)
 }
 
-// epicShown adds the condition under which a task's epic may be shown.
-func (s *statement) epicShown(tenant string, epics authz.Filter) *statement {
+// whereEpicShown adds the condition that the caller may see the epic of the task t.
+func (s *statement) whereEpicShown(tenant string, epics authz.Filter) *statement {
 	return s.add(`(t.epic_project_id IS NULL OR EXISTS (SELECT 1 FROM projects.projects ep WHERE ep.tenant_id = `, tenant,
 		` AND ep.id = t.epic_project_id AND `).filter(epics).add(`))`)
 }
 
-// narrowTasks adds what the caller wants of the tasks t of a project p, whatever
-// the list that they stand in.
-func (s *statement) narrowTasks(c *executor.Call, in *contract.ListTasksIn, tenant, project string, epics authz.Filter) {
+// addTaskFilters adds the conditions of the request for the tasks t of a project p.
+func (s *statement) addTaskFilters(c *executor.Call, in *contract.ListTasksIn, tenant, project string, epics authz.Filter) {
 	for _, e := range []struct{ column, value string }{
 		{"t.status", in.Status}, {"t.assignee_id", string(in.Assignee)}, {"t.issue_type", in.IssueType}, {"t.priority", in.Priority},
 	} {
@@ -142,15 +139,16 @@ func (s *statement) narrowTasks(c *executor.Call, in *contract.ListTasksIn, tena
 		}
 	}
 	if in.EpicID != "" {
-		// The children of an epic that the caller may not see tell of it.
-		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).epicShown(tenant, epics)
+		// Listing the children of a hidden epic would reveal that it exists.
+		s.add(` AND t.epic_id = `, s.arg(in.EpicID), ` AND `).whereEpicShown(tenant, epics)
 	}
 	if in.Search != "" {
 		s.searchTasks(c.Tenant, tenant, project, in.Search)
 	}
 }
 
-// readTaskPage scans by position, not by name: this is the busiest route.
+// readTaskPage scans by position, not by column name, because it is the most frequent
+// query.
 func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *taskOrder, limit int, page *op.Page[contract.TaskSummary]) error {
 	rows, err := c.DB.Query(ctx, st.sql(), st.args...)
 	if err != nil {
@@ -159,8 +157,8 @@ func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *t
 	page.Items = make([]contract.TaskSummary, 0, limit+1)
 	var r taskRow
 	var epicShown bool
-	_, err = pgx.ForEachRow(rows, append(r.listed(), &epicShown), func() error {
-		item := r.summary()
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &epicShown), func() error {
+		item := r.toSummary()
 		if !epicShown {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
 		}
@@ -168,7 +166,7 @@ func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *t
 		return nil
 	})
 	if !slices.IsSortedFunc(page.Items, order.compare) {
-		// The page is the right one, but SQL owes no order to what is around it.
+		// The lateral subquery selects the right rows, but SQL does not guarantee their order.
 		slices.SortFunc(page.Items, order.compare)
 	}
 	if err != nil {
@@ -177,7 +175,8 @@ func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *t
 	return redactTaskInitiatives(ctx, c, page.Items)
 }
 
-// redactTaskInitiatives redacts the initiatives of a list. Epics alone have one.
+// redactTaskInitiatives redacts the initiatives of the listed tasks that the caller
+// may not read.
 func redactTaskInitiatives(ctx context.Context, c *executor.Call, items []contract.TaskSummary) error {
 	var refs []*op.UUID
 	for i := range items {
@@ -188,8 +187,9 @@ func redactTaskInitiatives(ctx context.Context, c *executor.Call, items []contra
 	return redactInitiatives(ctx, c, refs...)
 }
 
-// listed are the places for the columns of taskListSelect, in their order.
-func (r *taskRow) listed() []any {
+// listScanTargets returns the scan targets for the columns of taskListSelect, in
+// order.
+func (r *taskRow) listScanTargets() []any {
 	return []any{
 		&r.Prefix, &r.ID, &r.Number, &r.Title, &r.Status, &r.StatusCategory, &r.IssueType, &r.Priority, &r.Progress, &r.AssigneeID,
 		&r.DueDate, &r.EpicID, &r.EpicProjectID, &r.ParentTaskID, &r.InitiativeID, &r.EstimatePoints, &r.Labels,

@@ -12,25 +12,25 @@ import (
 	"parapet/internal/op"
 )
 
-// taskOrder is an order of a project's tasks that an index walks: its text in
-// SQL, its cursor, and how two rows of a page compare.
+// taskOrder is an order of a project's tasks that an index supports, with its cursor
+// and its comparison in Go.
 type taskOrder struct {
-	// name tells one order's cursors from another's.
-	name string
-	by   string
-	// size is how many keys a cursor has besides the project.
-	size  int
-	keys  func(t *contract.TaskSummary) []string
-	check func(keys []string) error
-	from  func(st *statement, keys []string)
-	// most is the bound of a page in SQL.
-	most    func(n int) string
-	compare func(a, b contract.TaskSummary) int
+	// name is part of the cursor, so that a cursor of another list is rejected.
+	name    string
+	columns string
+	// keyCount is the number of cursor keys without the project.
+	keyCount     int
+	keys         func(t *contract.TaskSummary) []string
+	validateKeys func(keys []string) error
+	addAfter     func(st *statement, keys []string)
+	// limitSQL returns the SQL expression after LIMIT.
+	limitSQL func(n int) string
+	compare  func(a, b contract.TaskSummary) int
 }
 
-// orderFor is the order of what is asked for: the queues begin with what is most
-// pressing, the plain list with the newest key.
-func orderFor(in *contract.ListTasksIn) *taskOrder {
+// taskOrderFor returns the order of a list: by urgency for the queues, else newest key
+// first.
+func taskOrderFor(in *contract.ListTasksIn) *taskOrder {
 	switch {
 	case in.Ready:
 		return orderByUrgency(contract.ListTasks.Name + " ready")
@@ -41,36 +41,36 @@ func orderFor(in *contract.ListTasksIn) *taskOrder {
 	}
 }
 
-// read gives the keys behind which the page begins; nil is the start.
-func (o *taskOrder) read(c *executor.Call, in *contract.ListTasksIn) ([]string, error) {
-	keys, err := op.ReadCursor(in.Cursor, o.name, c.Tenant, o.size+1)
+// readCursor returns the keys of the last task of the previous page, or nil for an
+// empty cursor.
+func (o *taskOrder) readCursor(c *executor.Call, in *contract.ListTasksIn) ([]string, error) {
+	keys, err := op.ReadCursor(in.Cursor, o.name, c.Tenant, o.keyCount+1)
 	if err != nil || keys == nil {
 		return nil, err
 	}
-	if keys[0] != string(in.ProjectID) || o.check(keys[1:]) != nil {
+	if keys[0] != string(in.ProjectID) || o.validateKeys(keys[1:]) != nil {
 		return nil, op.WrongCursor()
 	}
 	return keys[1:], nil
 }
 
-// orderByNumber is the order of the plain list, the highest number first: the index
-// of numbers, backwards.
+// orderByNumber orders by task number, highest first. The index is scanned backwards.
 func orderByNumber() *taskOrder {
 	number := func(t *contract.TaskSummary) int64 {
 		ref, _ := parseTaskKey(t.Key)
 		return ref.number
 	}
 	return &taskOrder{
-		name: contract.ListTasks.Name, by: `t.number DESC`, size: 1, most: strconv.Itoa,
+		name: contract.ListTasks.Name, columns: `t.number DESC`, keyCount: 1, limitSQL: strconv.Itoa,
 		keys: func(t *contract.TaskSummary) []string { return []string{strconv.FormatInt(number(t), 10)} },
-		check: func(keys []string) error {
+		validateKeys: func(keys []string) error {
 			n, err := strconv.ParseInt(keys[0], 10, 64)
 			if err == nil && n < 1 {
 				err = strconv.ErrRange
 			}
 			return err
 		},
-		from: func(st *statement, keys []string) {
+		addAfter: func(st *statement, keys []string) {
 			n, _ := strconv.ParseInt(keys[0], 10, 64)
 			st.add(` AND t.number < `, st.arg(n))
 		},
@@ -78,30 +78,29 @@ func orderByNumber() *taskOrder {
 	}
 }
 
-// urgencyColumns is the order of the ready set and of the review queue: priority, due
-// date (none last), age, and the id where all that is the same. The index
-// tasks_by_pressure has it.
+// urgencyColumns is the order of the ready set and the review queue: priority, due
+// date (tasks without one last), creation time, id. The index tasks_by_pressure has
+// these columns.
 const urgencyColumns = `t.priority_rank, t.due_order, t.created_at, t.id`
 
-// infinity is the due date of what has none.
-const infinity = "infinity"
+// noDueDate is the value of the column due_order for tasks without a due date.
+const noDueDate = "infinity"
 
 func orderByUrgency(name string) *taskOrder {
 	keys := func(t *contract.TaskSummary) []string {
 		return []string{
-			strconv.Itoa(priorityRank(t.Priority)), cmp.Or(string(t.DueDate), infinity), op.CursorTime(t.CreatedAt), string(t.ID),
+			strconv.Itoa(priorityRank(t.Priority)), cmp.Or(string(t.DueDate), noDueDate), op.CursorTime(t.CreatedAt), string(t.ID),
 		}
 	}
 	return &taskOrder{
-		name: name, by: urgencyColumns, size: 4, keys: keys,
-		// The planner must not count: it takes the conditions of the ready set for
-		// rarer than they are, expects less than a page, and would read and sort all
-		// that there is to do. Of a bound that it does not know it expects to need a
-		// tenth, and walks the index.
-		most: func(n int) string { return `(SELECT ` + strconv.Itoa(n) + `)` },
-		check: func(keys []string) error {
+		name: name, columns: urgencyColumns, keyCount: 4, keys: keys,
+		// A subquery hides the limit from the planner. It underestimates how many tasks are
+		// ready and, with a known limit, would read and sort all of them. With an unknown
+		// limit it expects to need a tenth of the rows, and scans the index in order.
+		limitSQL: func(n int) string { return `(SELECT ` + strconv.Itoa(n) + `)` },
+		validateKeys: func(keys []string) error {
 			_, err := strconv.ParseInt(keys[0], 10, 16)
-			if err == nil && keys[1] != infinity {
+			if err == nil && keys[1] != noDueDate {
 				_, err = time.Parse(time.DateOnly, keys[1])
 			}
 			if err == nil {
@@ -112,7 +111,7 @@ func orderByUrgency(name string) *taskOrder {
 			}
 			return err
 		},
-		from: func(st *statement, keys []string) {
+		addAfter: func(st *statement, keys []string) {
 			rank, _ := strconv.ParseInt(keys[0], 10, 16)
 			st.add(` AND (`, urgencyColumns, `) > (`, st.arg(rank), `::smallint, `, st.arg(keys[1]), `::text::date, `,
 				st.arg(keys[2]), `::text::timestamptz, `, st.arg(keys[3]), `::uuid)`)
@@ -120,27 +119,27 @@ func orderByUrgency(name string) *taskOrder {
 		compare: func(a, b contract.TaskSummary) int {
 			return cmp.Or(
 				cmp.Compare(priorityRank(a.Priority), priorityRank(b.Priority)),
-				// "infinity" sorts behind every digit.
-				strings.Compare(cmp.Or(string(a.DueDate), infinity), cmp.Or(string(b.DueDate), infinity)),
+				// "infinity" sorts after every digit.
+				strings.Compare(cmp.Or(string(a.DueDate), noDueDate), cmp.Or(string(b.DueDate), noDueDate)),
 				a.CreatedAt.Compare(b.CreatedAt),
 				strings.Compare(string(a.ID), string(b.ID)))
 		},
 	}
 }
 
-// priorityRank is the place of a priority among all, 0 the most pressing: what
-// the column priority_rank holds.
+// priorityRank returns the value of the column priority_rank, 0 for the highest
+// priority.
 func priorityRank(priority string) int {
 	return slices.Index([]string{contract.PriorityUrgent, contract.PriorityHigh, contract.PriorityMedium, contract.PriorityLow}, priority)
 }
 
-// ready adds the condition of the ready set to a statement over the alias t, for
-// the user who: to do, no epic, nobody else's, waiting for no task and for no
-// decision. OFFSET 0 keeps the planner from turning the two questions into joins,
-// for which it would read the whole project before the first row. The subquery on
-// the status does the same for the tasks that a task waits for.
-func ready(st *statement, tenant, who string) {
-	st.add(` AND t.status_category = 'TODO' AND t.issue_type <> 'EPIC' AND (t.assignee_id IS NULL OR t.assignee_id = `, who, `)
+// addReadyFilter adds the conditions of the ready set for the tasks t and this user: a
+// status for tasks to do, not an epic, not assigned to anybody else, no unfinished
+// dependency and no open decision request. OFFSET 0 keeps the planner from turning the
+// subqueries into joins, for which it would read the whole project before the first
+// row. The subquery on the status does the same for the dependencies.
+func addReadyFilter(st *statement, tenant, user string) {
+	st.add(` AND t.status_category = 'TODO' AND t.issue_type <> 'EPIC' AND (t.assignee_id IS NULL OR t.assignee_id = `, user, `)
   AND NOT EXISTS (SELECT 1 FROM projects.dependencies d
                   WHERE d.tenant_id = `, tenant, ` AND d.task_id = t.id
                     AND (SELECT b.status_category FROM projects.tasks b WHERE b.tenant_id = `, tenant, ` AND b.id = d.depends_on_id)

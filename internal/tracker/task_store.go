@@ -12,28 +12,28 @@ import (
 	"parapet/internal/postgres"
 )
 
-// taskType says where the aliases t (task) and p (its project) keep what the
-// policies ask of a task.
-var taskType = taskTypeOf("t", "p")
+// taskType maps policy attributes to the columns of the aliases t (task) and p (its
+// project).
+var taskType = newTaskType("t", "p")
 
-// taskTypeOf declares the type for queries in which tasks and their projects have
-// these aliases.
-func taskTypeOf(t, p string) *authz.RecordType[taskRow] {
+// newTaskType returns the record type of tasks for a query with these aliases for
+// tasks and their projects.
+func newTaskType(t, p string) *authz.RecordType[taskRow] {
 	return authz.NewRecordType("task", authz.Attributes[taskRow]{
 		Tenant:         authz.TenantColumn[taskRow](t + ".tenant_id"),
 		ID:             authz.NewAttribute(t+".id", func(r *taskRow) string { return string(r.ID) }),
 		Project:        authz.NewAttribute(t+".project_id", func(r *taskRow) string { return string(r.ProjectID) }),
-		Organisation:   authz.NewAttribute(p+".organisation_id", func(r *taskRow) string { return text(r.OrganisationID) }),
+		Organisation:   authz.NewAttribute(p+".organisation_id", func(r *taskRow) string { return idText(r.OrganisationID) }),
 		Creator:        authz.NewAttribute(t+".created_by", func(r *taskRow) string { return string(r.CreatedBy) }),
-		Owner:          authz.NewAttribute(t+".assignee_id", func(r *taskRow) string { return text(r.AssigneeID) }),
+		Owner:          authz.NewAttribute(t+".assignee_id", func(r *taskRow) string { return idText(r.AssigneeID) }),
 		Classification: authz.NewAttribute(p+".classification", func(r *taskRow) string { return r.Classification }),
 	})
 }
 
 var taskColumns = taskType.Columns()
 
-// epicProjectColumns say the same of an epic's project, alias ep: whether an
-// epic shows is a matter of its project, not of who made it.
+// epicProjectColumns maps the policy attributes of an epic to the columns of alias ep,
+// the epic's project. Whether an epic is visible depends only on its project.
 var epicProjectColumns = authz.NewColumns(map[string]authz.Column{
 	"resource.type":           authz.Literal("task"),
 	"resource.tenant":         authz.UUID("ep.tenant_id"),
@@ -44,17 +44,17 @@ var epicProjectColumns = authz.NewColumns(map[string]authz.Column{
 
 func taskConstraints() postgres.Constraints {
 	return postgres.Constraints{
-		"tasks_status_of_project":       fault.Conflict("The project's statuses changed meanwhile. Try again."),
-		"tasks_epic":                    fault.Conflict("The task is an epic with children, or its epic was deleted meanwhile."),
-		"tasks_parent_in_project":       fault.Conflict("The task has sub-tasks, or its parent was deleted meanwhile."),
-		"tasks_epic_stands_alone":       fault.Validation("issueType", "An epic belongs to no epic and is no sub-task."),
+		"tasks_status_of_project":       fault.Conflict("The project's statuses changed concurrently. Try again."),
+		"tasks_epic":                    fault.Conflict("The task is an epic with children, or its epic was deleted concurrently."),
+		"tasks_parent_in_project":       fault.Conflict("The task has sub-tasks, or its parent was deleted concurrently."),
+		"tasks_epic_stands_alone":       fault.Validation("issueType", "An epic cannot belong to another epic or be a sub-task."),
 		"tasks_of_project":              fault.NotFound("project"),
-		"tasks_parent_is_another":       fault.Validation("parentTaskId", "A task can't be its own sub-task."),
-		"tasks_initiative_is_for_epics": fault.Validation("issueType", "Only an epic is tagged with an initiative. Clear it first."),
+		"tasks_parent_is_another":       fault.Validation("parentTaskId", "A task cannot be its own sub-task."),
+		"tasks_initiative_is_for_epics": fault.Validation("issueType", "Only an epic can be tagged with an initiative. Set initiativeId to null first."),
 	}
 }
 
-// taskRow is a task with what its project and its epic add to it.
+// taskRow is a task with the needed columns of its project, epic, lease and issue.
 type taskRow struct {
 	ID             op.UUID
 	ProjectID      op.UUID
@@ -102,8 +102,8 @@ type taskRow struct {
 	IssueNumber    *int64
 }
 
-// blocked_by compares a status per dependency in a subquery of its own: as a join,
-// the planner would read all tasks of the tenant once for each row of the result.
+// blocked_by reads the status of each dependency in a subquery. With a join, the planner
+// would read all tasks of the tenant for each row of the result.
 const taskSelect = `
 SELECT t.id, t.project_id, t.number, t.title, t.description, t.status, t.status_category, t.issue_type, t.priority, t.progress,
        t.assignee_id, t.due_date::text AS due_date, t.epic_id, t.epic_project_id, t.parent_task_id, t.initiative_id,
@@ -134,14 +134,15 @@ const (
 	taskByIDSQL     = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.id = @id`
 	taskByNumberSQL = taskSelect + ` AND p.id = @project AND t.project_id = @project AND t.number = @number AND p.prefix = @prefix`
 	tasksByIDsSQL   = taskSelect + ` AND t.id = ANY(@ids::uuid[])`
-	lockTask        = ` FOR UPDATE OF t`
-	// The project is held before the task, against its deletion and a change of
-	// its statuses: see keepProjectSQL.
+	lockTaskClause  = ` FOR UPDATE OF t`
+	// The project is locked before the task, so that it is not deleted and its statuses do
+	// not change; see loadProjectKeyShareSQL.
 	shareLockProjectSQL = `SELECT 1 FROM projects.projects p WHERE p.tenant_id = @tenant AND p.id = @project FOR KEY SHARE`
 )
 
-// loadTask reads a task of a project, for a change when lock is set. A task of
-// another project, or a key with another prefix, is not there.
+// loadTask reads a task of the project by key or id. If lock is set, it locks the
+// project and the task for a change. A task of another project, or a key with another
+// prefix, is not found.
 func loadTask(ctx context.Context, c *executor.Call, project op.UUID, name string, lock bool) (taskRow, error) {
 	ref, err := parseTaskRef(name)
 	if err != nil {
@@ -156,7 +157,7 @@ func loadTask(ctx context.Context, c *executor.Call, project op.UUID, name strin
 	}
 	var row taskRow
 	if lock {
-		row, err = lockAndRead[taskRow](ctx, c, lockProjectQuery(c, project), query{sql + lockTask, args})
+		row, err = lockAndRead[taskRow](ctx, c, lockProjectQuery(c, project), query{sql + lockTaskClause, args})
 	} else {
 		row, err = postgres.One[taskRow](ctx, c.DB, sql, args)
 	}
@@ -166,7 +167,7 @@ func loadTask(ctx context.Context, c *executor.Call, project op.UUID, name strin
 	return row, err
 }
 
-// loadTasks reads tasks of the tenant by their ids, in no order.
+// loadTasks reads tasks of the tenant by id and returns them by id.
 func loadTasks(ctx context.Context, c *executor.Call, ids []op.UUID) (map[op.UUID]*taskRow, error) {
 	found := make(map[op.UUID]*taskRow, len(ids))
 	if len(ids) == 0 {
@@ -179,7 +180,7 @@ func loadTasks(ctx context.Context, c *executor.Call, ids []op.UUID) (map[op.UUI
 	return found, err
 }
 
-// resource is the task as the policies know it.
+// resource converts the task to policy input.
 func (r *taskRow) resource(tenant op.UUID) authz.Resource {
 	return taskType.Resource(string(tenant), r)
 }
@@ -191,8 +192,7 @@ func (r *taskRow) statuses() []contract.Status {
 	return p.statuses()
 }
 
-// summary is the public form of a list.
-func (r *taskRow) summary() contract.TaskSummary {
+func (r *taskRow) toSummary() contract.TaskSummary {
 	s := contract.TaskSummary{
 		ID: r.ID, Key: r.key(), ProjectID: r.ProjectID, Title: r.Title, Status: r.Status, StatusCategory: r.StatusCategory,
 		IssueType: r.IssueType, Priority: r.Priority, Progress: r.Progress, Assignee: value(r.AssigneeID),
@@ -201,8 +201,8 @@ func (r *taskRow) summary() contract.TaskSummary {
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if r.CompletedAt != nil {
-		at := r.CompletedAt.UTC()
-		s.CompletedAt = &at
+		completed := r.CompletedAt.UTC()
+		s.CompletedAt = &completed
 	}
 	if s.Labels == nil {
 		s.Labels = []string{}
@@ -210,10 +210,10 @@ func (r *taskRow) summary() contract.TaskSummary {
 	return s
 }
 
-// task is the public form with nothing redacted. An answer goes through show, an
-// event through published.
-func (r *taskRow) task() *contract.Task {
-	t := &contract.Task{TaskSummary: r.summary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
+// toTask returns the API object with nothing redacted. Responses use toTaskForCaller,
+// events use toTaskForEvent.
+func (r *taskRow) toTask() *contract.Task {
+	t := &contract.Task{TaskSummary: r.toSummary(), Description: r.Description, BlockedBy: r.BlockedBy, Blocks: r.Blocks}
 	if r.LeaseHolder != nil {
 		t.Claim = &contract.Claim{Holder: *r.LeaseHolder, ExpiresAt: value(r.LeaseExpiresAt).UTC()}
 	}
@@ -229,19 +229,18 @@ func (r *taskRow) task() *contract.Task {
 	return t
 }
 
-// show is the public form for the caller: an epic of a project whose tasks the
-// caller may not read, and an initiative that it may not read, are redacted. What
-// could not be decided is redacted too.
-func (r *taskRow) show(ctx context.Context, c *executor.Call) *contract.Task {
-	t := r.task()
+// toTaskForCaller returns the API object for a response. It redacts an epic and an
+// initiative that the caller may not read, also if the decision fails.
+func (r *taskRow) toTaskForCaller(ctx context.Context, c *executor.Call) *contract.Task {
+	t := r.toTask()
 	if err := redactInitiatives(ctx, c, &t.InitiativeID); err != nil {
-		t.InitiativeID = value(opaqueRef(c.Tenant, r.InitiativeID))
+		t.InitiativeID = value(optionalOpaqueID(c.Tenant, r.InitiativeID))
 	}
 	if r.EpicProjectID == nil {
 		return t
 	}
 	err := c.Decide(ctx, contract.PermTasksRead, authz.Resource{
-		Type: "task", Tenant: string(c.Tenant), Project: text(r.EpicProject), Organisation: text(r.EpicOrganisationID),
+		Type: "task", Tenant: string(c.Tenant), Project: idText(r.EpicProject), Organisation: idText(r.EpicOrganisationID),
 		Classification: value(r.EpicClassification),
 	})
 	if err != nil {
@@ -250,8 +249,8 @@ func (r *taskRow) show(ctx context.Context, c *executor.Call) *contract.Task {
 	return t
 }
 
-// A number is taken and the task written in one statement; the counter's row is
-// held until the commit, so that the next creator gets the next number.
+// Increments the project's counter and inserts the task with that number. The counter's row
+// stays locked until the commit, so numbers are consecutive.
 const insertTaskSQL = `
 WITH taken AS (
     UPDATE projects.counters n SET last_number = n.last_number + 1
@@ -267,7 +266,7 @@ SELECT @tenant, @id, @project, taken.last_number, @title, @description, @status,
 FROM taken
 RETURNING number`
 
-// insertTaskRow writes the task under the project's next number.
+// insertTaskRow inserts the task with the project's next number and sets r.Number.
 func insertTaskRow(ctx context.Context, c *executor.Call, r *taskRow) error {
 	args := r.args(c)
 	args["project"], args["creator"] = r.ProjectID, r.CreatedBy
@@ -313,7 +312,8 @@ const detachChildrenSQL = `
 UPDATE projects.tasks t SET epic_id = NULL, epic_project_id = NULL, updated_at = @now
 WHERE t.tenant_id = @tenant AND t.id = ANY(@ids::uuid[])`
 
-// detachChildren takes tasks out of an epic that is about to go, and says so.
+// detachChildren removes tasks from an epic that will be deleted, and records the
+// change of each.
 func detachChildren(ctx context.Context, c *executor.Call, ids []op.UUID) error {
 	if len(ids) == 0 {
 		return nil
@@ -331,8 +331,8 @@ func detachChildren(ctx context.Context, c *executor.Call, ids []op.UUID) error 
 	return nil
 }
 
-// recordTask adds the audit entry and the event of a change. Codes and ids go
-// into the entry; texts that people wrote do not.
+// recordTask adds the audit entry and the event of a change. The audit entry contains
+// codes and ids, but no user-generated text.
 func recordTask(c *executor.Call, r *taskRow, action, event string, changed []string, more map[string]any) {
 	changes := map[string]any{"key": r.key(), "projectId": r.ProjectID}
 	if changed != nil {
@@ -344,5 +344,5 @@ func recordTask(c *executor.Call, r *taskRow, action, event string, changed []st
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "task", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.published(c.Tenant), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "task", AggregateID: r.ID, Payload: r.toTaskForEvent(c.Tenant), Changed: changed})
 }

@@ -11,67 +11,67 @@ import (
 	"parapet/internal/op"
 )
 
-func TestATaskIsCreatedReadAndChanged(t *testing.T) {
+func TestTask_CreateGetUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO", "storyPointScale": []float64{1, 2, 3}})
-	member := w.person(person{roles: []string{"Member"}})
-	task := w.task(p, " Land ", fields{"description": "Softly.", "priority": "URGENT", "issueType": "FEATURE", "assignee": member.id, "dueDate": "2027-03-01", "estimatePoints": 2, "labels": []string{"b", "a", "b"}})
+	p := w.createProject("Apollo", fields{"prefix": "APO", "storyPointScale": []float64{1, 2, 3}})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	task := w.createTask(p, " Land ", fields{"description": "Softly.", "priority": "URGENT", "issueType": "FEATURE", "assignee": member.id, "dueDate": "2027-03-01", "estimatePoints": 2, "labels": []string{"b", "a", "b"}})
 	switch {
 	case task.Key != "APO-1" || task.Title != "Land" || task.Status != "TODO" || task.Progress != 0 || task.ProjectID != p.ID:
 		t.Errorf("got %+v", task)
 	case task.Assignee != member.id || task.DueDate != "2027-03-01" || *task.EstimatePoints != 2 || !slices.Equal(task.Labels, []string{"a", "b"}):
 		t.Errorf("got %+v", task)
 	}
-	w.wantTrail(1, "task.created", contract.EventTaskCreated, task.ID)
+	w.wantAuditAndEvents(1, "task.created", contract.EventTaskCreated, task.ID)
 	for _, name := range []string{"APO-1", "apo-1", string(task.ID)} {
 		if got := do[contract.Task](w, member, "get-task", fields{"projectId": p.ID, "task": name}); got.ID != task.ID || got.Description != "Softly." {
-			t.Errorf("%s is %+v", name, got)
+			t.Errorf("get-task %s: got %+v", name, got)
 		}
 	}
 	done := do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "status": "DONE", "progress": 40})
 	if done.Progress != 100 || done.StatusCategory != "DONE" || done.CompletedAt == nil || done.Title != "Land" {
-		t.Errorf("done, it is %+v", done.TaskSummary)
+		t.Errorf("done task: got %+v", done.TaskSummary)
 	}
-	w.wantTrail(1, "task.updated", contract.EventTaskUpdated, task.ID)
+	w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, task.ID)
 	cleared := do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "status": "IN_PROGRESS", "progress": 10, "assignee": nil, "dueDate": nil, "estimatePoints": nil, "labels": nil, "description": nil})
 	if cleared.CompletedAt != nil || cleared.Progress != 10 || cleared.Assignee != "" || cleared.DueDate != "" || cleared.EstimatePoints != nil || len(cleared.Labels) != 0 || cleared.Description != "" {
-		t.Errorf("cleared, it is %+v", cleared)
+		t.Errorf("task with cleared fields: got %+v", cleared)
 	}
 	do[contract.Task](w, member, "update-task", fields{"projectId": p.ID, "task": "APO-1", "progress": 10})
-	w.wantTrail(2, "task.updated", contract.EventTaskUpdated, task.ID)
+	w.wantAuditAndEvents(2, "task.updated", contract.EventTaskUpdated, task.ID)
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": "APO-1"})
-	w.wantTrail(1, "task.deleted", contract.EventTaskDeleted, task.ID)
-	w.refused(fault.CodeNotFound, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
-	// A number is never given twice.
-	if next := w.task(p, "Next"); next.Key != "APO-2" {
+	w.wantAuditAndEvents(1, "task.deleted", contract.EventTaskDeleted, task.ID)
+	w.wantError(fault.CodeNotFound, member, "get-task", fields{"projectId": p.ID, "task": "APO-1"})
+	// Numbers are not reused.
+	if next := w.createTask(p, "Next"); next.Key != "APO-2" {
 		t.Errorf("got %s", next.Key)
 	}
 }
 
-func TestATaskIsNamedByItsOwnProjectAlone(t *testing.T) {
+func TestGetTask_NotFoundInOtherProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"prefix": "APO"}), w.project("Gemini", fields{"prefix": "GEM"})
-	task := w.task(p, "Land")
+	p, other := w.createProject("Apollo", fields{"prefix": "APO"}), w.createProject("Gemini", fields{"prefix": "GEM"})
+	task := w.createTask(p, "Land")
 	for _, in := range []fields{{"projectId": other.ID, "task": task.ID}, {"projectId": other.ID, "task": "APO-1"}, {"projectId": p.ID, "task": "GEM-1"}, {"projectId": p.ID, "task": "APO-2"}, {"projectId": w.acme, "task": "APO-1"}} {
-		w.refused(fault.CodeNotFound, w.manager, "get-task", in)
+		w.wantError(fault.CodeNotFound, w.manager, "get-task", in)
 	}
 	for _, name := range []string{"x", "APO-", "APO-0", "APO--1", "APO-1x", "APO-99999999999999999999", "-1", "APO-+1"} {
-		w.refused(fault.CodeValidation, w.manager, "get-task", fields{"projectId": p.ID, "task": name})
+		w.wantError(fault.CodeValidation, w.manager, "get-task", fields{"projectId": p.ID, "task": name})
 	}
 }
 
-func TestATaskIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestTaskOperations_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo", fields{"classification": "INTERNAL"}), w.project("Gemini")
-	guest := w.person(person{roles: []string{"Guest Customer"}, clearance: "SECRET"})
-	uncleared := w.person(person{roles: []string{"Member"}})
-	foreigner := w.person(person{roles: []string{"Member"}, tenant: w.globex, clearance: "SECRET"})
-	epic, plain := w.task(p, "E", fields{"issueType": "EPIC"}), w.task(other, "T")
-	parent := w.task(p, "P")
-	sub := w.task(p, "S", fields{"parentTaskId": parent.ID})
+	p, other := w.createProject("Apollo", fields{"classification": "INTERNAL"}), w.createProject("Gemini")
+	guest := w.addPerson(person{roles: []string{"Guest Customer"}, clearance: "SECRET"})
+	uncleared := w.addPerson(person{roles: []string{"Member"}})
+	foreigner := w.addPerson(person{roles: []string{"Member"}, tenant: w.globex, clearance: "SECRET"})
+	epic, plain := w.createTask(p, "E", fields{"issueType": "EPIC"}), w.createTask(other, "T")
+	parent := w.createTask(p, "P")
+	sub := w.createTask(p, "S", fields{"parentTaskId": parent.ID})
 	for _, c := range []struct {
 		field string
 		in    fields
@@ -97,63 +97,63 @@ func TestATaskIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 		{"parentTaskId", fields{"parentTaskId": parent.ID, "issueType": "EPIC"}},
 		{"key", fields{"key": "X-1"}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, "create-task", merge(fields{"projectId": p.ID, "title": "x"}, c.in)); f.Field != c.field {
-			t.Errorf("%v: the field %q is named, want %q", c.in, f.Field, c.field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "create-task", merge(fields{"projectId": p.ID, "title": "x"}, c.in)); f.Field != c.field {
+			t.Errorf("%v: got an error for field %q, want %q", c.in, f.Field, c.field)
 		}
 		if c.field == "parentTaskId" && c.in["issueType"] != nil {
 			continue
 		}
 		in := merge(fields{"projectId": p.ID, "task": parent.Key}, c.in)
-		if _, err := w.try(w.manager, "update-task", in); err == nil {
-			t.Errorf("update-task %v was not refused", in)
+		if _, err := w.call(w.manager, "update-task", in); err == nil {
+			t.Errorf("update-task %v: got no error", in)
 		}
 	}
-	w.refused(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "issueType": "EPIC"})
-	w.refused(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "parentTaskId": parent.ID})
-	w.refused(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "parentTaskId": w.task(p, "Q").ID})
-	w.task(p, "C", fields{"epicId": epic.ID})
-	w.refused(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
+	w.wantError(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "issueType": "EPIC"})
+	w.wantError(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "parentTaskId": parent.ID})
+	w.wantError(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, "parentTaskId": w.createTask(p, "Q").ID})
+	w.createTask(p, "C", fields{"epicId": epic.ID})
+	w.wantError(fault.CodeConflict, w.manager, "update-task", fields{"projectId": p.ID, "task": epic.Key, "issueType": "TASK"})
 	for _, field := range []string{"title", "status", "issueType", "priority", "progress"} {
-		if f := w.refused(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, field: nil}); f.Field != field {
-			t.Errorf("%s: the field %q is named", field, f.Field)
+		if f := w.wantError(fault.CodeValidation, w.manager, "update-task", fields{"projectId": p.ID, "task": parent.Key, field: nil}); f.Field != field {
+			t.Errorf("%s: got an error for field %q", field, f.Field)
 		}
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE project_id = $1 AND number > 5`, p.ID); n != 0 {
-		t.Errorf("%d tasks came of refused requests", n)
+		t.Errorf("got %d tasks after rejected requests, want 0", n)
 	}
 }
 
-func TestDeletingATaskTakesItsSubTasksAndFreesItsChildren(t *testing.T) {
+func TestDeleteTask_DeletesSubTasksAndDetachesChildren(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, other := w.project("Apollo"), w.project("Gemini")
-	epic := w.task(p, "E", fields{"issueType": "EPIC"})
-	near, far := w.task(p, "Near", fields{"epicId": epic.ID}), w.task(other, "Far", fields{"epicId": epic.ID})
-	sub := w.task(p, "Sub", fields{"parentTaskId": near.ID})
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	epic := w.createTask(p, "E", fields{"issueType": "EPIC"})
+	near, far := w.createTask(p, "Near", fields{"epicId": epic.ID}), w.createTask(other, "Far", fields{"epicId": epic.ID})
+	sub := w.createTask(p, "Sub", fields{"parentTaskId": near.ID})
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": epic.Key})
 	for _, task := range []*contract.Task{near, far} {
 		if got := do[contract.Task](w, w.manager, "get-task", fields{"projectId": task.ProjectID, "task": task.Key}); got.EpicID != "" {
-			t.Errorf("%s keeps the epic", got.Key)
+			t.Errorf("%s still has the deleted epic", got.Key)
 		}
-		w.wantTrail(1, "task.updated", contract.EventTaskUpdated, task.ID)
+		w.wantAuditAndEvents(1, "task.updated", contract.EventTaskUpdated, task.ID)
 	}
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": near.Key})
-	w.wantTrail(1, "task.deleted", contract.EventTaskDeleted, sub.ID)
-	w.refused(fault.CodeNotFound, w.manager, "get-task", fields{"projectId": p.ID, "task": sub.Key})
+	w.wantAuditAndEvents(1, "task.deleted", contract.EventTaskDeleted, sub.ID)
+	w.wantError(fault.CodeNotFound, w.manager, "get-task", fields{"projectId": p.ID, "task": sub.Key})
 }
 
-func TestAnEpicOfAnUnreadableProjectIsRedacted(t *testing.T) {
+func TestHiddenEpic_IsRedacted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	secret, open := w.project("Secret", fields{"classification": "SECRET", "prefix": "SEC"}), w.project("Open")
-	epic := w.task(secret, "Hush", fields{"issueType": "EPIC"})
-	one := w.task(open, "One", fields{"epicId": epic.ID})
-	two := w.task(open, "Two", fields{"epicId": epic.ID})
-	member := w.person(person{roles: []string{"Member"}})
+	secret, open := w.createProject("Secret", fields{"classification": "SECRET", "prefix": "SEC"}), w.createProject("Open")
+	epic := w.createTask(secret, "Hidden", fields{"issueType": "EPIC"})
+	one := w.createTask(open, "One", fields{"epicId": epic.ID})
+	two := w.createTask(open, "Two", fields{"epicId": epic.ID})
+	member := w.addPerson(person{roles: []string{"Member"}})
 	got := do[contract.Task](w, member, "get-task", fields{"projectId": open.ID, "task": one.Key})
 	again := do[contract.Task](w, member, "get-task", fields{"projectId": open.ID, "task": two.Key})
 	if got.Epic == nil || got.Epic.Key != "REDACTED" || got.Epic.Title != "REDACTED" || !got.Epic.IsCrossProject || got.EpicID == epic.ID || got.Epic.ID != got.EpicID {
-		t.Errorf("the epic shows: %+v %s", got.Epic, got.EpicID)
+		t.Errorf("the hidden epic is not redacted: %+v %s", got.Epic, got.EpicID)
 	}
 	if again.EpicID != got.EpicID {
 		t.Error("the opaque id is not stable")
@@ -161,35 +161,35 @@ func TestAnEpicOfAnUnreadableProjectIsRedacted(t *testing.T) {
 	list := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": open.ID})
 	for _, item := range list.Items {
 		if item.EpicID != got.EpicID {
-			t.Errorf("the list shows %s", item.EpicID)
+			t.Errorf("list-tasks: got epic %s, want the opaque id", item.EpicID)
 		}
 	}
 	if list := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": open.ID, "epicId": epic.ID}); len(list.Items) != 0 {
-		t.Error("the children of a hidden epic tell of it")
+		t.Error("filtering by a hidden epic returned tasks, which reveals it")
 	}
 	changed := do[contract.Task](w, member, "update-task", fields{"projectId": open.ID, "task": one.Key, "title": "Uno"})
 	if changed.EpicID != got.EpicID || changed.Title != "Uno" {
-		t.Errorf("a change shows %+v", changed.Epic)
+		t.Errorf("update-task: got epic %+v", changed.Epic)
 	}
 	if n := w.count(`SELECT count(*) FROM projects.tasks WHERE epic_id = $1`, epic.ID); n != 2 {
-		t.Error("a change by one who does not see the epic lost it")
+		t.Error("an update by a caller who cannot see the epic removed it")
 	}
-	w.refused(fault.CodeValidation, member, "create-task", fields{"projectId": open.ID, "title": "x", "epicId": epic.ID})
+	w.wantError(fault.CodeValidation, member, "create-task", fields{"projectId": open.ID, "title": "x", "epicId": epic.ID})
 	full := do[op.Page[contract.TaskSummary]](w, w.manager, "list-tasks", fields{"projectId": open.ID, "epicId": epic.ID})
 	if len(full.Items) != 2 || full.Items[0].EpicID != epic.ID {
-		t.Errorf("one who may read sees %+v", full.Items)
+		t.Errorf("caller who may read the epic: got %+v", full.Items)
 	}
 }
 
-func TestListsFilterAndSearch(t *testing.T) {
+func TestListTasks_FiltersAndSearches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo", fields{"prefix": "APO"})
-	member := w.person(person{roles: []string{"Member"}})
-	epic := w.task(p, "Epic", fields{"issueType": "EPIC"})
-	w.task(p, "100% of it", fields{"epicId": epic.ID, "priority": "LOW"})
-	w.task(p, "under_score", fields{"assignee": member.id, "description": "Hay with a needle in it"})
-	w.task(p, "Done", fields{"status": "DONE"})
+	p := w.createProject("Apollo", fields{"prefix": "APO"})
+	member := w.addPerson(person{roles: []string{"Member"}})
+	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC"})
+	w.createTask(p, "100% of it", fields{"epicId": epic.ID, "priority": "LOW"})
+	w.createTask(p, "under_score", fields{"assignee": member.id, "description": "Hay with a needle in it"})
+	w.createTask(p, "Done", fields{"status": "DONE"})
 	for _, c := range []struct {
 		in   fields
 		want string
@@ -216,16 +216,16 @@ func TestListsFilterAndSearch(t *testing.T) {
 		}
 	}
 	for _, in := range []fields{{"limit": 0}, {"limit": 201}, {"cursor": "x"}, {"assignee": "me"}, {"epicId": "x"}, {"order": "asc"}} {
-		w.refused(fault.CodeValidation, member, "list-tasks", merge(fields{"projectId": p.ID}, in))
+		w.wantError(fault.CodeValidation, member, "list-tasks", merge(fields{"projectId": p.ID}, in))
 	}
-	// A cursor belongs to its project and its tenant.
+	// A cursor of another project or another tenant is rejected.
 	page := do[op.Page[contract.TaskSummary]](w, member, "list-tasks", fields{"projectId": p.ID, "limit": 1})
-	other := w.project("Gemini")
-	w.refused(fault.CodeValidation, member, "list-tasks", fields{"projectId": other.ID, "cursor": page.NextCursor})
-	stranger := w.person(person{roles: []string{"Member"}, tenant: w.globex})
-	w.refused(fault.CodeValidation, stranger, "list-tasks", fields{"projectId": p.ID, "cursor": page.NextCursor})
+	other := w.createProject("Gemini")
+	w.wantError(fault.CodeValidation, member, "list-tasks", fields{"projectId": other.ID, "cursor": page.NextCursor})
+	stranger := w.addPerson(person{roles: []string{"Member"}, tenant: w.globex})
+	w.wantError(fault.CodeValidation, stranger, "list-tasks", fields{"projectId": p.ID, "cursor": page.NextCursor})
 	for i := range 3 {
-		w.project(fmt.Sprintf("P%d needle", i))
+		w.createProject(fmt.Sprintf("P%d needle", i))
 	}
 	if got := do[op.Page[contract.ProjectSummary]](w, member, "list-projects", fields{"search": "needle"}); len(got.Items) != 3 || got.Items[0].Name != "P0 needle" {
 		t.Errorf("got %+v", got.Items)

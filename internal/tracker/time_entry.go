@@ -13,58 +13,58 @@ import (
 	"parapet/internal/uid"
 )
 
-func (s *Service) createTimeEntryHandler() executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow] {
-	return executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, placeRow]{
-		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn) (placeRow, authz.Resource, error) {
+func (s *Service) createTimeEntryHandler() executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, parentRecordRow] {
+	return executor.Handler[contract.CreateTimeEntryIn, contract.TimeEntry, parentRecordRow]{
+		Load: func(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn) (parentRecordRow, authz.Resource, error) {
 			switch {
 			case in.TaskID != "" && in.IssueID != "":
-				return placeRow{}, authz.Resource{}, fault.Validation("issueId", "Give either taskId or issueId, not both.")
+				return parentRecordRow{}, authz.Resource{}, fault.Validation("issueId", "Set either taskId or issueId, not both.")
 			case in.ProjectID == "" && in.TaskID == "" && in.IssueID == "":
-				return placeRow{}, authz.Resource{}, fault.Validation("projectId", "Give the project, task or issue that the time was spent on.")
+				return parentRecordRow{}, authz.Resource{}, fault.Validation("projectId", "Set projectId, taskId or issueId.")
 			}
 			if in.UserID == "" {
 				in.UserID = c.Actor.UserID
 			}
-			place, err := loadPlace(ctx, c, in.ProjectID, in.TaskID, in.IssueID, true)
-			// It is to be the user's own, so that one's own permission is for one's
-			// own time alone, whoever records it.
-			resource := place.resource(c.Tenant)
+			parent, err := loadParentRecord(ctx, c, in.ProjectID, in.TaskID, in.IssueID, true)
+			// The owner is the user who spent the time, so that a permission for own time
+			// entries does not allow recording another user's time.
+			resource := parent.resource(c.Tenant)
 			resource.Owner = string(in.UserID)
-			return place, resource, err
+			return parent, resource, err
 		},
 		Do: s.createTimeEntry,
 	}
 }
 
-func (s *Service) createTimeEntry(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn, place placeRow) (*contract.TimeEntry, error) {
-	if in.ProjectID != "" && in.ProjectID != place.ProjectID {
-		return nil, fault.Validation(place.Noun+"Id", "The "+place.Noun+" is in another project. Leave projectId out, or name its own.")
+func (s *Service) createTimeEntry(ctx context.Context, c *executor.Call, in *contract.CreateTimeEntryIn, parent parentRecordRow) (*contract.TimeEntry, error) {
+	if in.ProjectID != "" && in.ProjectID != parent.ProjectID {
+		return nil, fault.Validation(parent.Noun+"Id", "The "+parent.Noun+" is not in the project of projectId. Omit projectId or set it to the "+parent.Noun+"'s project.")
 	}
-	if err := checkSpentOn(c, in.Date); err != nil {
+	if err := validateSpentOn(c, in.Date); err != nil {
 		return nil, err
 	}
 	if in.UserID != c.Actor.UserID {
-		if err := s.checkAssignable(ctx, c, "userId", in.UserID, place.Classification); err != nil {
+		if err := s.checkAssignable(ctx, c, "userId", in.UserID, parent.Classification); err != nil {
 			return nil, err
 		}
 	}
 	row := timeEntryRow{
-		ID: uid.New(), ProjectID: place.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID), UserID: in.UserID,
+		ID: uid.New(), ProjectID: parent.ProjectID, TaskID: optional(in.TaskID), IssueID: optional(in.IssueID), UserID: in.UserID,
 		SpentOn: in.Date, Minutes: in.Minutes, Note: in.Note, Billable: in.Billable, CreatedBy: c.Actor.UserID,
-		CreatedAt: c.Now, UpdatedAt: c.Now, OrganisationID: place.OrganisationID, Classification: place.Classification,
+		CreatedAt: c.Now, UpdatedAt: c.Now, OrganisationID: parent.OrganisationID, Classification: parent.Classification,
 	}
 	if err := insertTimeEntryRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	recordTimeEntry(c, &row, "time_entry.created", contract.EventTimeEntryCreated, nil)
-	return row.entry(), nil
+	return row.toTimeEntry(), nil
 }
 
-// checkSpentOn refuses a day that has not begun anywhere: time is recorded when it
-// was spent.
-func checkSpentOn(c *executor.Call, day op.Date) error {
+// validateSpentOn rejects days after tomorrow in UTC: tomorrow has already begun in
+// some time zones.
+func validateSpentOn(c *executor.Call, day op.Date) error {
 	if tomorrow := c.Now.UTC().AddDate(0, 0, 1).Format(time.DateOnly); string(day) > tomorrow {
-		return fault.Validation("date", "The time can't be spent later than tomorrow, "+tomorrow+".")
+		return fault.Validation("date", "The date cannot be later than tomorrow, "+tomorrow+".")
 	}
 	return nil
 }
@@ -85,14 +85,14 @@ func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateT
 		null bool
 	}{{"date", in.Date.Null}, {"minutes", in.Minutes.Null}, {"billable", in.Billable.Null}} {
 		if f.null {
-			return nil, cannotClear(f.name)
+			return nil, nullFieldError(f.name)
 		}
 	}
 	row := old
 	row.SpentOn, row.Minutes = in.Date.Or(row.SpentOn), in.Minutes.Or(row.Minutes)
 	row.Note, row.Billable = in.Note.Or(row.Note), in.Billable.Or(row.Billable)
 	if row.SpentOn != old.SpentOn {
-		if err := checkSpentOn(c, row.SpentOn); err != nil {
+		if err := validateSpentOn(c, row.SpentOn); err != nil {
 			return nil, err
 		}
 	}
@@ -112,14 +112,14 @@ func updateTimeEntry(ctx context.Context, c *executor.Call, in *contract.UpdateT
 		if err := authorizeUnchanged(ctx, c, contract.PermTimeEntriesRead, old.resource(c.Tenant)); err != nil {
 			return nil, err
 		}
-		return old.entry(), nil
+		return old.toTimeEntry(), nil
 	}
 	row.UpdatedAt = c.Now
 	if err := updateTimeEntryRow(ctx, c, &row); err != nil {
 		return nil, err
 	}
 	recordTimeEntry(c, &row, "time_entry.updated", contract.EventTimeEntryUpdated, changed)
-	return row.entry(), nil
+	return row.toTimeEntry(), nil
 }
 
 func (s *Service) deleteTimeEntryHandler() executor.Handler[contract.DeleteTimeEntryIn, op.None, timeEntryRow] {

@@ -12,44 +12,44 @@ import (
 	"parapet/internal/postgres"
 )
 
-// listTimeEntries gives a page of the time entries that the filter lets through,
-// the latest day first, and on the first page their sum. The page's cursor is the
-// last one's day and id.
+// listTimeEntries returns a page of the time entries that match the policy filter,
+// latest day first. The first page contains the total minutes. The cursor holds the
+// day and id of the page's last entry.
 func (s *Service) listTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) (*contract.TimeEntryPage, error) {
 	if in.From != "" && in.To != "" && in.To < in.From {
-		return nil, fault.Validation("to", "The last day can't be before the first.")
+		return nil, fault.Validation("to", "to cannot be before from.")
 	}
-	before, err := op.ReadCursor(in.Cursor, contract.ListTimeEntries.Name, c.Tenant, 2)
+	cursor, err := op.ReadCursor(in.Cursor, contract.ListTimeEntries.Name, c.Tenant, 2)
 	if err != nil {
 		return nil, err
 	}
 	page := &contract.TimeEntryPage{Page: op.Page[contract.TimeEntry]{Items: []contract.TimeEntry{}}}
-	if before == nil {
+	if cursor == nil {
 		page.TotalMinutes = new(int64)
 	}
 	if !f.None() {
-		if err := readTimeEntries(ctx, c, in, f, before, page); err != nil {
+		if err := readTimeEntries(ctx, c, in, f, cursor, page); err != nil {
 			return nil, err
 		}
 	}
-	if len(page.Items) > 0 || before != nil || (in.ProjectID == "" && in.TaskID == "" && in.IssueID == "") {
+	if len(page.Items) > 0 || cursor != nil || (in.ProjectID == "" && in.TaskID == "" && in.IssueID == "") {
 		return page, nil
 	}
-	place, err := loadPlace(ctx, c, in.ProjectID, in.TaskID, in.IssueID, false)
+	parent, err := loadParentRecord(ctx, c, in.ProjectID, in.TaskID, in.IssueID, false)
 	if err != nil {
 		return nil, err
 	}
-	// Somebody who reads one's own entries alone has none here, and may.
-	resource := place.resource(c.Tenant)
+	// A caller who may only read its own entries gets an empty list, not an error.
+	resource := parent.resource(c.Tenant)
 	resource.Owner = string(c.Actor.UserID)
 	return page, c.Decide(ctx, contract.PermTimeEntriesRead, resource)
 }
 
-func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter, before []string, page *contract.TimeEntryPage) error {
+func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter, cursor []string, page *contract.TimeEntryPage) error {
 	st := &statement{}
 	st.add(timeEntrySelect)
-	if before == nil {
-		// The sum is asked for once, beside the page and not for each of its rows.
+	if cursor == nil {
+		// The uncorrelated subquery computes the sum once, not for each row.
 		st.add(`, (SELECT coalesce(sum(e.minutes), 0)`)
 		addTimeEntryFilter(st, c, in, f)
 		st.add(`) AS total`)
@@ -57,12 +57,12 @@ func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTim
 		st.add(`, 0::bigint AS total`)
 	}
 	addTimeEntryFilter(st, c, in, f)
-	if before != nil {
-		day, err := op.ParseDate(before[0])
+	if cursor != nil {
+		day, err := op.ParseDate(cursor[0])
 		if err != nil {
 			return op.WrongCursor().WithCause(err)
 		}
-		id, err := op.ParseUUID(before[1])
+		id, err := op.ParseUUID(cursor[1])
 		if err != nil {
 			return op.WrongCursor().WithCause(err)
 		}
@@ -87,16 +87,16 @@ func readTimeEntries(ctx context.Context, c *executor.Call, in *contract.ListTim
 		page.NextCursor = op.NewCursor(contract.ListTimeEntries.Name, c.Tenant, string(last.SpentOn), string(last.ID))
 	}
 	for i := range rows {
-		page.Items = append(page.Items, *rows[i].entry())
+		page.Items = append(page.Items, *rows[i].toTimeEntry())
 	}
 	return nil
 }
 
-// addTimeEntryFilter adds where the entries that were asked for come from.
+// addTimeEntryFilter adds the FROM and WHERE clauses for the requested entries.
 func addTimeEntryFilter(st *statement, c *executor.Call, in *contract.ListTimeEntriesIn, f authz.Filter) {
 	tenant := st.arg(c.Tenant)
 	st.add(`
-FROM projects.time_entries e`).projectOf("e", tenant).add(`
+FROM projects.time_entries e`).joinProject("e", tenant).add(`
 WHERE e.tenant_id = `, tenant, ` AND `).filter(f)
 	for _, w := range []struct{ condition, value string }{
 		{`e.project_id = `, string(in.ProjectID)}, {`e.task_id = `, string(in.TaskID)}, {`e.issue_id = `, string(in.IssueID)},

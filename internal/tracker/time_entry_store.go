@@ -12,14 +12,14 @@ import (
 	"parapet/internal/postgres"
 )
 
-// timeEntryType says where the aliases e (time entry) and p (its project) keep
-// what the policies ask of a time entry. It is the user's own, whoever recorded
-// it.
+// timeEntryType maps policy attributes to the columns of the aliases e (time entry)
+// and p (its project). The owner is the user who spent the time, not the one who
+// recorded it.
 var timeEntryType = authz.NewRecordType("time entry", authz.Attributes[timeEntryRow]{
 	Tenant:         authz.TenantColumn[timeEntryRow]("e.tenant_id"),
 	ID:             authz.NewAttribute("e.id", func(r *timeEntryRow) string { return string(r.ID) }),
 	Project:        authz.NewAttribute("e.project_id", func(r *timeEntryRow) string { return string(r.ProjectID) }),
-	Organisation:   authz.NewAttribute("p.organisation_id", func(r *timeEntryRow) string { return text(r.OrganisationID) }),
+	Organisation:   authz.NewAttribute("p.organisation_id", func(r *timeEntryRow) string { return idText(r.OrganisationID) }),
 	Owner:          authz.NewAttribute("e.user_id", func(r *timeEntryRow) string { return string(r.UserID) }),
 	Classification: authz.NewAttribute("p.classification", func(r *timeEntryRow) string { return r.Classification }),
 })
@@ -34,7 +34,7 @@ func timeEntryConstraints() postgres.Constraints {
 	}
 }
 
-// timeEntryRow is a time entry with what its project adds to it.
+// timeEntryRow is a time entry with the policy attributes of its project.
 type timeEntryRow struct {
 	ID             op.UUID
 	ProjectID      op.UUID
@@ -56,8 +56,8 @@ const timeEntrySelect = `
 SELECT e.id, e.project_id, e.task_id, e.issue_id, e.user_id, e.spent_on::text AS spent_on, e.minutes, e.note, e.billable,
        e.created_by, e.created_at, e.updated_at, p.organisation_id, p.classification`
 
-// The project is held before the entry: see keepProjectSQL. Whose it is never
-// changes.
+// The project is locked before the time entry; see loadProjectKeyShareSQL. The project of a
+// time entry never changes.
 const (
 	lockProjectOfTimeEntrySQL = `
 SELECT 1 FROM projects.projects p
@@ -70,7 +70,7 @@ WHERE e.tenant_id = @tenant AND e.id = @id
 FOR UPDATE OF e`
 )
 
-// loadTimeEntry reads a time entry for a change.
+// loadTimeEntry reads a time entry and locks its project and the entry for a change.
 func loadTimeEntry(ctx context.Context, c *executor.Call, id op.UUID) (timeEntryRow, error) {
 	args := postgres.Args{"tenant": c.Tenant, "id": id}
 	row, err := lockAndRead[timeEntryRow](ctx, c, query{lockProjectOfTimeEntrySQL, args}, query{lockTimeEntrySQL, args})
@@ -80,13 +80,12 @@ func loadTimeEntry(ctx context.Context, c *executor.Call, id op.UUID) (timeEntry
 	return row, err
 }
 
-// resource is the time entry as the policies know it.
+// resource converts the time entry to policy input.
 func (r *timeEntryRow) resource(tenant op.UUID) authz.Resource {
 	return timeEntryType.Resource(string(tenant), r)
 }
 
-// entry is the public form.
-func (r *timeEntryRow) entry() *contract.TimeEntry {
+func (r *timeEntryRow) toTimeEntry() *contract.TimeEntry {
 	return &contract.TimeEntry{
 		ID: r.ID, ProjectID: r.ProjectID, TaskID: value(r.TaskID), IssueID: value(r.IssueID), UserID: r.UserID, Date: r.SpentOn,
 		Minutes: r.Minutes, Note: r.Note, Billable: r.Billable, CreatedBy: r.CreatedBy,
@@ -120,8 +119,8 @@ func updateTimeEntryRow(ctx context.Context, c *executor.Call, r *timeEntryRow) 
 
 const deleteTimeEntrySQL = `DELETE FROM projects.time_entries e WHERE e.tenant_id = @tenant AND e.id = @id`
 
-// recordTimeEntry adds the audit entry and the event of a change. The note is in
-// the event alone.
+// recordTimeEntry adds the audit entry and the event of a change. Only the event
+// contains the note.
 func recordTimeEntry(c *executor.Call, r *timeEntryRow, action, event string, changed []string) {
 	changes := map[string]any{
 		"projectId": r.ProjectID, "userId": r.UserID, "minutes": r.Minutes, "date": r.SpentOn, "billable": r.Billable,
@@ -138,5 +137,5 @@ func recordTimeEntry(c *executor.Call, r *timeEntryRow, action, event string, ch
 	c.Record(executor.AuditEntry{
 		Action: action, ResourceType: "time_entry", ResourceID: string(r.ID), Changes: changes, Classification: r.Classification,
 	})
-	c.Emit(executor.Event{Type: event, AggregateType: "time_entry", AggregateID: r.ID, Payload: r.entry(), Changed: changed})
+	c.Emit(executor.Event{Type: event, AggregateType: "time_entry", AggregateID: r.ID, Payload: r.toTimeEntry(), Changed: changed})
 }

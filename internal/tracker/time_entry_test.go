@@ -12,13 +12,14 @@ import (
 	"parapet/internal/op"
 )
 
-func (w *world) spend(who *person, in fields) *contract.TimeEntry {
+func (w *world) createTimeEntryAs(who *person, in fields) *contract.TimeEntry {
 	w.t.Helper()
 	return do[contract.TimeEntry](w, who, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 60}, in))
 }
 
-// spent is a page as the notes of its entries, and its sum; -1 where there is none.
-func spent(page *contract.TimeEntryPage) string {
+// formatTimeEntries formats a page as the notes of its entries and its total minutes, or -1
+// without a total.
+func formatTimeEntries(page *contract.TimeEntryPage) string {
 	var notes []string
 	for _, e := range page.Items {
 		notes = append(notes, e.Note)
@@ -30,21 +31,21 @@ func spent(page *contract.TimeEntryPage) string {
 	return fmt.Sprint(strings.Join(notes, " "), " = ", total)
 }
 
-func TestTimeIsRecordedListedChangedAndDeleted(t *testing.T) {
+func TestTimeEntry_CreateListUpdateDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.at(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
-	p, other := w.project("Apollo"), w.project("Gemini")
-	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
-	member, colleague := w.person(person{roles: []string{"Member"}}), w.person(person{roles: []string{"Member"}})
-	a := w.spend(member, fields{"taskId": task.ID, "note": "a", "billable": true})
+	w.setTime(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	task, issue := w.createTask(p, "Land"), w.createIssue(p, "Leak")
+	member, colleague := w.addPerson(person{roles: []string{"Member"}}), w.addPerson(person{roles: []string{"Member"}})
+	a := w.createTimeEntryAs(member, fields{"taskId": task.ID, "note": "a", "billable": true})
 	if a.ProjectID != p.ID || a.TaskID != task.ID || a.UserID != member.id || a.Date != "2027-03-01" || a.Minutes != 60 || !a.Billable || a.CreatedBy != member.id {
 		t.Errorf("got %+v", a)
 	}
-	w.wantTrail(1, "time_entry.created", contract.EventTimeEntryCreated, a.ID)
-	w.spend(member, fields{"issueId": issue.ID, "projectId": p.ID, "note": "b", "date": "2027-03-02", "minutes": 1440})
-	w.spend(member, fields{"projectId": other.ID, "note": "c", "date": "2027-03-03", "minutes": 1})
-	if d := w.spend(w.manager, fields{"taskId": task.ID, "userId": colleague.id, "note": "d", "date": "2027-03-04"}); d.UserID != colleague.id || d.CreatedBy != w.manager.id {
+	w.wantAuditAndEvents(1, "time_entry.created", contract.EventTimeEntryCreated, a.ID)
+	w.createTimeEntryAs(member, fields{"issueId": issue.ID, "projectId": p.ID, "note": "b", "date": "2027-03-02", "minutes": 1440})
+	w.createTimeEntryAs(member, fields{"projectId": other.ID, "note": "c", "date": "2027-03-03", "minutes": 1})
+	if d := w.createTimeEntryAs(w.manager, fields{"taskId": task.ID, "userId": colleague.id, "note": "d", "date": "2027-03-04"}); d.UserID != colleague.id || d.CreatedBy != w.manager.id {
 		t.Errorf("got %+v", d)
 	}
 	for _, c := range []struct {
@@ -67,43 +68,43 @@ func TestTimeIsRecordedListedChangedAndDeleted(t *testing.T) {
 		{colleague, fields{"issueId": issue.ID}, " = 0"},
 		{w.manager, fields{"limit": 1}, "d = 1561"},
 	} {
-		if got := spent(do[contract.TimeEntryPage](w, c.who, "list-time-entries", c.in)); got != c.want {
+		if got := formatTimeEntries(do[contract.TimeEntryPage](w, c.who, "list-time-entries", c.in)); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
 		}
 	}
 	changed := do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "date": "2027-03-11", "minutes": 5, "note": nil, "billable": false})
 	if changed.Date != "2027-03-11" || changed.Minutes != 5 || changed.Note != "" || changed.Billable || changed.TaskID != task.ID {
-		t.Errorf("changed, it is %+v", changed)
+		t.Errorf("update-time-entry: got %+v", changed)
 	}
 	do[contract.TimeEntry](w, member, "update-time-entry", fields{"timeEntryId": a.ID, "minutes": 5})
-	w.wantTrail(1, "time_entry.updated", contract.EventTimeEntryUpdated, a.ID)
-	// One's own permission is for one's own time, whoever recorded it.
+	w.wantAuditAndEvents(1, "time_entry.updated", contract.EventTimeEntryUpdated, a.ID)
+	// Permissions for own time entries apply to the user who spent the time.
 	for name, permission := range map[string]string{"update-time-entry": "time_entry.update", "delete-time-entry": "time_entry.delete"} {
 		in := fields{"timeEntryId": a.ID}
 		if name == "update-time-entry" {
 			in["minutes"] = 1
 		}
-		if f := w.refused(fault.CodeForbidden, colleague, name, in); f.Permission != permission {
-			t.Errorf("%s: the refusal names %q", name, f.Permission)
+		if f := w.wantError(fault.CodeForbidden, colleague, name, in); f.Permission != permission {
+			t.Errorf("%s: got permission %q", name, f.Permission)
 		}
 	}
-	if f := w.refused(fault.CodeForbidden, member, "create-time-entry", fields{"projectId": p.ID, "userId": colleague.id, "date": "2027-03-01", "minutes": 1}); f.Permission != "time_entry.create" {
-		t.Errorf("the refusal names %q", f.Permission)
+	if f := w.wantError(fault.CodeForbidden, member, "create-time-entry", fields{"projectId": p.ID, "userId": colleague.id, "date": "2027-03-01", "minutes": 1}); f.Permission != "time_entry.create" {
+		t.Errorf("got permission %q", f.Permission)
 	}
 	do[op.None](w, member, "delete-time-entry", fields{"timeEntryId": a.ID})
-	w.wantTrail(1, "time_entry.deleted", contract.EventTimeEntryDeleted, a.ID)
-	w.refused(fault.CodeNotFound, member, "delete-time-entry", fields{"timeEntryId": a.ID})
+	w.wantAuditAndEvents(1, "time_entry.deleted", contract.EventTimeEntryDeleted, a.ID)
+	w.wantError(fault.CodeNotFound, member, "delete-time-entry", fields{"timeEntryId": a.ID})
 }
 
-func TestATimeEntryIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestTimeEntryOperations_ValidationErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.at(time.Date(2027, 3, 10, 23, 30, 0, 0, time.UTC))
-	p, other := w.project("Apollo"), w.project("Gemini")
-	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
-	guest := w.person(person{roles: []string{"Guest Customer"}})
-	foreigner := w.person(person{roles: []string{"Member"}, tenant: w.globex})
-	entry := w.spend(w.manager, fields{"taskId": task.ID})
+	w.setTime(time.Date(2027, 3, 10, 23, 30, 0, 0, time.UTC))
+	p, other := w.createProject("Apollo"), w.createProject("Gemini")
+	task, issue := w.createTask(p, "Land"), w.createIssue(p, "Leak")
+	guest := w.addPerson(person{roles: []string{"Guest Customer"}})
+	foreigner := w.addPerson(person{roles: []string{"Member"}, tenant: w.globex})
+	entry := w.createTimeEntryAs(w.manager, fields{"taskId": task.ID})
 	create := func(more fields) fields {
 		return merge(fields{"projectId": p.ID, "date": "2027-03-01", "minutes": 1}, more)
 	}
@@ -143,43 +144,43 @@ func TestATimeEntryIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 		{"list-time-entries", "cursor", fields{"cursor": "x"}},
 		{"list-time-entries", "limit", fields{"limit": 1000}},
 	} {
-		if f := w.refused(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
-			t.Errorf("%s %.120s: the field %q is named, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
+		if f := w.wantError(fault.CodeValidation, w.manager, c.operation, c.in); f.Field != c.field {
+			t.Errorf("%s %.120s: got an error for field %q, want %q", c.operation, fmt.Sprint(c.in), f.Field, c.field)
 		}
 	}
 	for _, in := range []fields{{"projectId": w.acme}, {"taskId": issue.ID}, {"issueId": task.ID}} {
-		w.refused(fault.CodeNotFound, w.manager, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 1}, in))
-		w.refused(fault.CodeNotFound, w.manager, "list-time-entries", in)
+		w.wantError(fault.CodeNotFound, w.manager, "create-time-entry", merge(fields{"date": "2027-03-01", "minutes": 1}, in))
+		w.wantError(fault.CodeNotFound, w.manager, "list-time-entries", in)
 	}
-	// Somewhere it is tomorrow already.
-	w.spend(w.manager, fields{"projectId": p.ID, "date": "2027-03-11"})
+	// Tomorrow is allowed, because it has begun in some time zones.
+	w.createTimeEntryAs(w.manager, fields{"projectId": p.ID, "date": "2027-03-11"})
 	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 2 {
-		t.Errorf("%d entries", n)
+		t.Errorf("got %d entries, want 2", n)
 	}
 }
 
-func TestTimeEntriesArePaged(t *testing.T) {
+func TestListTimeEntries_Pages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.at(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
-	p := w.project("Apollo")
+	w.setTime(time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC))
+	p := w.createProject("Apollo")
 	for i := range 9 {
-		w.spend(w.manager, fields{"projectId": p.ID, "date": fmt.Sprintf("2027-03-0%d", 1+i/3), "minutes": 10})
+		w.createTimeEntryAs(w.manager, fields{"projectId": p.ID, "date": fmt.Sprintf("2027-03-0%d", 1+i/3), "minutes": 10})
 	}
-	whole := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
+	all := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{})
 	var want []string
-	for i, e := range whole.Items {
-		if want = append(want, string(e.ID)); i > 0 && e.Date > whole.Items[i-1].Date {
-			t.Errorf("%s comes after %s", e.Date, whole.Items[i-1].Date)
+	for i, e := range all.Items {
+		if want = append(want, string(e.ID)); i > 0 && e.Date > all.Items[i-1].Date {
+			t.Errorf("day %s is listed after %s", e.Date, all.Items[i-1].Date)
 		}
 	}
 	for _, limit := range []int{1, 2, 3, 9} {
 		var got []string
-		ask := fields{"limit": limit}
+		in := fields{"limit": limit}
 		for {
-			page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", ask)
-			if first := ask["cursor"] == nil; first != (page.TotalMinutes != nil) || first && *page.TotalMinutes != 90 {
-				t.Errorf("by %d: the sum is %v", limit, page.TotalMinutes)
+			page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", in)
+			if first := in["cursor"] == nil; first != (page.TotalMinutes != nil) || first && *page.TotalMinutes != 90 {
+				t.Errorf("limit %d: got total %v, want 90 on the first page only", limit, page.TotalMinutes)
 			}
 			for _, e := range page.Items {
 				got = append(got, string(e.ID))
@@ -187,27 +188,26 @@ func TestTimeEntriesArePaged(t *testing.T) {
 			if page.NextCursor == "" {
 				break
 			}
-			ask["cursor"] = page.NextCursor
+			in["cursor"] = page.NextCursor
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("by %d: got %v, want %v", limit, got, want)
+			t.Errorf("limit %d: got %v, want %v", limit, got, want)
 		}
 	}
-	stranger := w.person(person{roles: []string{"Admin"}, tenant: w.globex})
+	stranger := w.addPerson(person{roles: []string{"Admin"}, tenant: w.globex})
 	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"limit": 1})
-	w.refused(fault.CodeValidation, stranger, "list-time-entries", fields{"cursor": page.NextCursor})
-	if got := spent(do[contract.TimeEntryPage](w, stranger, "list-time-entries", fields{})); got != " = 0" {
-		t.Errorf("a stranger lists %q", got)
+	w.wantError(fault.CodeValidation, stranger, "list-time-entries", fields{"cursor": page.NextCursor})
+	if got := formatTimeEntries(do[contract.TimeEntryPage](w, stranger, "list-time-entries", fields{})); got != " = 0" {
+		t.Errorf("caller of another tenant: got %q", got)
 	}
 }
 
-// What may not be read is in neither the list nor its sum.
-func TestTheSumHoldsWhatItsReaderMayRead(t *testing.T) {
+func TestListTimeEntries_TotalExcludesHiddenEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	open, secret := w.project("Open"), w.project("Secret", fields{"classification": "SECRET"})
-	w.spend(w.manager, fields{"projectId": open.ID, "note": "o", "date": "2026-01-01", "minutes": 10})
-	w.spend(w.manager, fields{"projectId": secret.ID, "note": "s", "date": "2026-01-02", "minutes": 100})
+	open, secret := w.createProject("Open"), w.createProject("Secret", fields{"classification": "SECRET"})
+	w.createTimeEntryAs(w.manager, fields{"projectId": open.ID, "note": "o", "date": "2026-01-01", "minutes": 10})
+	w.createTimeEntryAs(w.manager, fields{"projectId": secret.ID, "note": "s", "date": "2026-01-02", "minutes": 100})
 	for _, c := range []struct {
 		who  person
 		want string
@@ -218,27 +218,27 @@ func TestTheSumHoldsWhatItsReaderMayRead(t *testing.T) {
 		{person{roles: []string{"Auditor"}, clearance: "SECRET", caveats: []string{"project:" + string(open.ID)}}, "o = 10"},
 		{person{roles: []string{"Member"}, clearance: "SECRET"}, " = 0"},
 	} {
-		if got := spent(do[contract.TimeEntryPage](w, w.person(c.who), "list-time-entries", fields{})); got != c.want {
+		if got := formatTimeEntries(do[contract.TimeEntryPage](w, w.addPerson(c.who), "list-time-entries", fields{})); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.who, got, c.want)
 		}
 	}
 }
 
-func TestTimeOutlivesItsTaskAndGoesWithItsProject(t *testing.T) {
+func TestTimeEntry_KeptWhenTaskIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.project("Apollo")
-	task, issue := w.task(p, "Land"), w.issue(p, "Leak")
-	w.spend(w.manager, fields{"taskId": task.ID, "note": "t", "date": "2026-01-02"})
-	w.spend(w.manager, fields{"issueId": issue.ID, "note": "i", "date": "2026-01-01"})
+	p := w.createProject("Apollo")
+	task, issue := w.createTask(p, "Land"), w.createIssue(p, "Leak")
+	w.createTimeEntryAs(w.manager, fields{"taskId": task.ID, "note": "t", "date": "2026-01-02"})
+	w.createTimeEntryAs(w.manager, fields{"issueId": issue.ID, "note": "i", "date": "2026-01-01"})
 	do[op.None](w, w.manager, "delete-task", fields{"projectId": p.ID, "task": task.Key})
 	do[op.None](w, w.manager, "delete-issue", fields{"issue": issue.Key})
 	page := do[contract.TimeEntryPage](w, w.manager, "list-time-entries", fields{"projectId": p.ID})
-	if got := spent(page); got != "t i = 120" || page.Items[0].TaskID != "" || page.Items[1].IssueID != "" {
+	if got := formatTimeEntries(page); got != "t i = 120" || page.Items[0].TaskID != "" || page.Items[1].IssueID != "" {
 		t.Errorf("got %q: %+v", got, page.Items)
 	}
 	do[op.None](w, w.manager, "delete-project", fields{"projectId": p.ID})
 	if n := w.count(`SELECT count(*) FROM projects.time_entries`); n != 0 {
-		t.Errorf("%d entries are left", n)
+		t.Errorf("%d entries left, want 0", n)
 	}
 }

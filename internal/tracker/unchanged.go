@@ -7,10 +7,9 @@ import (
 	"parapet/internal/executor"
 )
 
-// authorizeUnchanged decides about the answer to a request that changes nothing.
-// Such an answer only shows the record, so it needs the permission to read it: a
-// caller who may change a record but not read it must not read it by an empty
-// change.
+// authorizeUnchanged authorizes the response to an update that changes nothing. Such a
+// response only shows the record, so it requires the read permission: a caller who may
+// update a record but not read it must not be able to read it with an empty update.
 func authorizeUnchanged(ctx context.Context, c *executor.Call, readPermission string, r authz.Resource) error {
 	return c.Decide(ctx, readPermission, r)
 }

@@ -9,9 +9,9 @@ import (
 	"parapet/internal/op"
 )
 
-// A request that changes nothing answers with the record only to those who may
-// read it: with the permission to change it alone, nobody reads it.
-func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
+// An update that changes nothing returns the record, so it requires the read permission. The
+// update permission alone is not enough.
+func TestUnchangedUpdate_RequiresReadPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	type request struct {
@@ -23,13 +23,13 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 	all := []request{
 		{"update-project", []string{"project.update"}, "projects.read", func(p *contract.Project, _ *person) fields { return fields{"projectId": p.ID, "name": p.Name} }},
 		{"update-initiative", []string{"initiative.update"}, "initiatives.read", func(p *contract.Project, _ *person) fields {
-			return fields{"initiativeId": w.initiative("Moon").ID, "name": "Moon"}
+			return fields{"initiativeId": w.createInitiative("Moon").ID, "name": "Moon"}
 		}},
 		{"update-task", []string{"task.update"}, "tasks.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "task": w.task(p, "Land").Key, "title": "Land"}
+			return fields{"projectId": p.ID, "task": w.createTask(p, "Land").Key, "title": "Land"}
 		}},
 		{"set-custom-field-values", []string{"task.update"}, "tasks.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "task": w.task(p, "Land").Key, "values": []fields{{"field": w.createFieldIn(p).ID, "value": ""}}}
+			return fields{"projectId": p.ID, "task": w.createTask(p, "Land").Key, "values": []fields{{"field": w.createFieldIn(p).ID, "value": ""}}}
 		}},
 		{"update-issue", []string{"issue.update"}, "issues.read", func(p *contract.Project, _ *person) fields {
 			return fields{"issue": w.createIssueIn(p, "Leak").Key, "title": "Leak"}
@@ -43,10 +43,10 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 			return issue
 		}},
 		{"update-stage", []string{"stage.update"}, "stages.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "stageId": w.stage(p.ID, "Design").ID, "name": "Design"}
+			return fields{"projectId": p.ID, "stageId": w.createStage(p.ID, "Design").ID, "name": "Design"}
 		}},
 		{"update-gate", []string{"gate.update"}, "stages.read", func(p *contract.Project, _ *person) fields {
-			return fields{"projectId": p.ID, "gateId": w.createGateAfter(p.ID, w.stage(p.ID, "Design").ID, "Review").ID, "name": "Review"}
+			return fields{"projectId": p.ID, "gateId": w.createGateAfter(p.ID, w.createStage(p.ID, "Design").ID, "Review").ID, "name": "Review"}
 		}},
 		{"update-deliverable", []string{"deliverable.update"}, "deliverables.read", func(p *contract.Project, _ *person) fields {
 			return fields{"projectId": p.ID, "deliverableId": w.createDeliverableIn(p).ID, "title": "Report"}
@@ -58,70 +58,69 @@ func TestUnchangedRecordNeedsTheReadPermission(t *testing.T) {
 			return fields{"projectId": p.ID, "fieldId": w.createFieldIn(p).ID, "name": "Team"}
 		}},
 		{"bind-repo", []string{"project.update"}, "projects.read", func(p *contract.Project, _ *person) fields {
-			w.bind(p.ID, "/src/"+p.Prefix)
+			w.bindRepo(p.ID, "/src/"+p.Prefix)
 			return fields{"projectId": p.ID, "path": "/src/" + p.Prefix}
 		}},
 		{"update-comment", []string{"comment.create", "comment.update.own"}, "comments.read", func(p *contract.Project, who *person) fields {
-			made := do[contract.Comment](w, who, "create-comment", fields{"taskId": w.task(p, "Land").ID, "body": "Hm."})
-			return fields{"commentId": made.ID, "body": "Hm."}
+			comment := do[contract.Comment](w, who, "create-comment", fields{"taskId": w.createTask(p, "Land").ID, "body": "Hm."})
+			return fields{"commentId": comment.ID, "body": "Hm."}
 		}},
 		{"update-time-entry", []string{"time_entry.update"}, "time_entries.read", func(p *contract.Project, _ *person) fields {
-			made := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"projectId": p.ID, "minutes": 5, "date": "2026-01-05"})
-			return fields{"timeEntryId": made.ID, "minutes": 5}
+			entry := do[contract.TimeEntry](w, w.manager, "create-time-entry", fields{"projectId": p.ID, "minutes": 5, "date": "2026-01-05"})
+			return fields{"timeEntryId": entry.ID, "minutes": 5}
 		}},
 		{"revoke-delegation", []string{"delegation.revoke"}, "delegations.read", func(p *contract.Project, _ *person) fields {
-			d := w.createDelegation(w.manager, w.person(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
+			d := w.createDelegation(w.manager, w.addPerson(person{}), []string{"tasks.read"}, fields{"scope": "PROJECT", "projectId": p.ID})
 			do[contract.Delegation](w, w.manager, "revoke-delegation", fields{"delegationId": d.ID})
 			return fields{"delegationId": d.ID}
 		}},
 	}
 	for i, r := range all {
-		w.role(fmt.Sprintf("Writer %d", i), r.grants...)
-		w.role(fmt.Sprintf("Reader %d", i), r.read)
+		w.addRole(fmt.Sprintf("Writer %d", i), r.grants...)
+		w.addRole(fmt.Sprintf("Reader %d", i), r.read)
 	}
 	for i, r := range all {
 		t.Run(r.name, func(t *testing.T) {
-			p := w.project(fmt.Sprintf("Apollo %d", i))
-			writer := w.person(person{roles: []string{fmt.Sprintf("Writer %d", i)}, clearance: "SECRET"})
+			p := w.createProject(fmt.Sprintf("Apollo %d", i))
+			writer := w.addPerson(person{roles: []string{fmt.Sprintf("Writer %d", i)}, clearance: "SECRET"})
 			in := r.make(p, writer)
 			entries := w.count(`SELECT count(*) FROM audit.entries`)
-			if f := w.refused(fault.CodeForbidden, writer, r.name, in); f.Permission != r.read {
-				t.Errorf("the denial names %q, want %q", f.Permission, r.read)
+			if f := w.wantError(fault.CodeForbidden, writer, r.name, in); f.Permission != r.read {
+				t.Errorf("got permission %q, want %q", f.Permission, r.read)
 			}
 			writer.roles = append(writer.roles, fmt.Sprintf("Reader %d", i))
-			if _, err := w.try(writer, r.name, in); err != nil {
+			if _, err := w.call(writer, r.name, in); err != nil {
 				t.Errorf("with %s: %v", r.read, err)
 			}
 			if now := w.count(`SELECT count(*) FROM audit.entries`); now != entries {
-				t.Errorf("a request that changes nothing left %d audit entries", now-entries)
+				t.Errorf("got %d audit entries for an unchanged update, want 0", now-entries)
 			}
 		})
 	}
 }
 
-// An overview shows what the caller may see and says that the stages are left out.
-func TestOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
+func TestProjectOverview_OmitsStagesWithoutStagesRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.role("No stages", "projects.read", "tasks.read")
-	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
-	w.stage(p.ID, "Design")
-	w.task(p, "Land")
-	who := w.person(person{roles: []string{"No stages"}})
+	w.addRole("No stages", "projects.read", "tasks.read")
+	p, secret := w.createProject("Apollo"), w.createProject("Secret", fields{"classification": "SECRET"})
+	w.createStage(p.ID, "Design")
+	w.createTask(p, "Land")
+	who := w.addPerson(person{roles: []string{"No stages"}})
 	got := do[contract.ProjectOverview](w, who, "get-project-overview", fields{"projectId": p.ID})
 	if !got.StagesOmitted || len(got.Stages) != 0 || got.Reduced || got.Project == nil || got.Stats == nil || got.Stats.Tasks == nil || got.Stats.Tasks.Total != 1 {
 		t.Errorf("got %+v", got)
 	}
-	hidden := w.refused(fault.CodeNotFound, who, "get-project-overview", fields{"projectId": secret.ID})
-	absent := w.refused(fault.CodeNotFound, who, "get-project-overview", fields{"projectId": w.acme})
+	hidden := w.wantError(fault.CodeNotFound, who, "get-project-overview", fields{"projectId": secret.ID})
+	absent := w.wantError(fault.CodeNotFound, who, "get-project-overview", fields{"projectId": w.acme})
 	if hidden.Message != absent.Message {
 		t.Errorf("hidden: %q, absent: %q", hidden.Message, absent.Message)
 	}
-	// Who may see neither part learns nothing of a project by asking.
-	nobody := w.person(person{roles: []string{"Initiative Reader"}})
+	// A caller who may see neither part gets the same error for every project id.
+	nobody := w.addPerson(person{roles: []string{"Initiative Reader"}})
 	for _, id := range []op.UUID{p.ID, secret.ID, w.acme} {
-		if f := w.refused(fault.CodeForbidden, nobody, "get-project-overview", fields{"projectId": id}); f.Permission != "stages.read" {
-			t.Errorf("the denial names %q", f.Permission)
+		if f := w.wantError(fault.CodeForbidden, nobody, "get-project-overview", fields{"projectId": id}); f.Permission != "stages.read" {
+			t.Errorf("got permission %q", f.Permission)
 		}
 	}
 }

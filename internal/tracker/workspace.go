@@ -10,9 +10,10 @@ import (
 	"parapet/internal/op"
 )
 
-// workspace shows what the caller begins a day with. It needs a live credential
-// alone: each part is filtered as its own list is, and a part whose permission the
-// caller holds nowhere is empty and named.
+// workspace returns the caller's start page: initiatives, projects and tasks in
+// progress. It requires no permission. Each part is filtered like its own list; a part
+// for which the caller has no permission anywhere is empty and its name is in
+// Withheld.
 func (s *Service) workspace(ctx context.Context, c *executor.Call, _ *contract.WorkspaceIn) (*contract.Workspace, error) {
 	out := &contract.Workspace{
 		User: contract.WorkspaceUser{
@@ -25,7 +26,7 @@ func (s *Service) workspace(ctx context.Context, c *executor.Call, _ *contract.W
 		name, permission string
 		fill             func(context.Context, *executor.Call, *contract.Workspace) (more bool, err error)
 	}{
-		{contract.PartInitiatives, contract.PermInitiativesRead, s.insertMissingProgress},
+		{contract.PartInitiatives, contract.PermInitiativesRead, s.fillInitiatives},
 		{contract.PartProjects, contract.PermProjectsRead, s.fillProjects},
 		{contract.PartTasks, contract.PermTasksRead, s.fillTasks},
 	} {
@@ -44,7 +45,7 @@ func (s *Service) workspace(ctx context.Context, c *executor.Call, _ *contract.W
 	return out, nil
 }
 
-func (s *Service) insertMissingProgress(ctx context.Context, c *executor.Call, out *contract.Workspace) (bool, error) {
+func (s *Service) fillInitiatives(ctx context.Context, c *executor.Call, out *contract.Workspace) (bool, error) {
 	f, err := c.Filter(ctx, contract.PermInitiativesRead, initiativeColumns)
 	if err != nil {
 		return false, err
@@ -72,8 +73,8 @@ func (s *Service) fillProjects(ctx context.Context, c *executor.Call, out *contr
 	return page.NextCursor != "", nil
 }
 
-// fillTasks puts the most pressing tasks in progress under the first projects,
-// all of them by one statement: of each project, the index's first rows.
+// fillTasks adds the most urgent tasks in progress to the first projects. One
+// statement reads the first rows of each project from the index.
 func (s *Service) fillTasks(ctx context.Context, c *executor.Call, out *contract.Workspace) (bool, error) {
 	shown := out.Projects[:min(len(out.Projects), contract.WorkspaceProjects)]
 	f, err := c.Filter(ctx, contract.PermTasksRead, taskColumns)
@@ -84,13 +85,13 @@ func (s *Service) fillTasks(ctx context.Context, c *executor.Call, out *contract
 	if err != nil {
 		return false, err
 	}
-	ids, places := make([]op.UUID, len(shown)), map[string]*contract.WorkspaceProject{}
+	ids, byPrefix := make([]op.UUID, len(shown)), map[string]*contract.WorkspaceProject{}
 	for i := range shown {
-		ids[i], places[shown[i].Prefix] = shown[i].ID, &shown[i]
+		ids[i], byPrefix[shown[i].Prefix] = shown[i].ID, &shown[i]
 	}
 	st := &statement{}
 	tenant := st.arg(c.Tenant)
-	st.add(taskListSelect).epicShown(tenant, epics).add(`, t.priority_rank, t.due_order
+	st.add(taskListSelect).whereEpicShown(tenant, epics).add(`, t.priority_rank, t.due_order
 FROM projects.tasks t
 WHERE t.tenant_id = `, tenant, ` AND t.project_id = p.id AND t.status_category = 'IN_PROGRESS' AND `).filter(f)
 	st.add(` ORDER BY t.priority_rank, t.due_order, t.number LIMIT `, st.arg(contract.WorkspaceTasks), `) page
@@ -102,8 +103,8 @@ ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
 	}
 	var r taskRow
 	var epicShown bool
-	_, err = pgx.ForEachRow(rows, append(r.listed(), &epicShown, nil, nil), func() error {
-		item, p := r.summary(), places[r.Prefix]
+	_, err = pgx.ForEachRow(rows, append(r.listScanTargets(), &epicShown, nil, nil), func() error {
+		item, p := r.toSummary(), byPrefix[r.Prefix]
 		item.ProjectID = p.ID
 		if !epicShown {
 			item.EpicID = opaqueID(c.Tenant, item.EpicID)
@@ -114,7 +115,7 @@ ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
 	if err != nil {
 		return false, err
 	}
-	for _, p := range places {
+	for _, p := range byPrefix {
 		if err := redactTaskInitiatives(ctx, c, p.InProgress); err != nil {
 			return false, err
 		}

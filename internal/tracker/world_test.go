@@ -27,7 +27,7 @@ import (
 	"parapet/internal/uid"
 )
 
-// engine is the policies themselves, compiled once for all tests.
+// engine is the policy engine, compiled once for all tests.
 var engine = sync.OnceValues(func() (*authz.Engine, error) {
 	return authz.New(context.Background(), authz.Config{Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 })
@@ -37,18 +37,18 @@ type person struct {
 	id, tenant, organisation op.UUID
 	clearance                string
 	roles                    []string
-	// kind is HUMAN unless told. An agent's address is agent+<id>@example.com.
+	// kind defaults to HUMAN. The email of an agent is agent+<id>@example.com.
 	kind string
-	// projects narrows all roles to these projects.
+	// projects limits all roles to these projects.
 	projects []op.UUID
-	// organisations narrows all roles to these organisations.
+	// organisations limits all roles to these organisations.
 	organisations []op.UUID
 	caveats       []string
-	// key says that the person uses an API key that carries its roles.
+	// key makes the person use an API key with these roles.
 	key bool
 }
 
-// world is the module on a database of its own, with the tenants acme and globex.
+// world is the module on its own database, with the tenants acme and globex.
 type world struct {
 	t            testing.TB
 	db           *pgtest.DB
@@ -63,39 +63,39 @@ type world struct {
 
 	mu     sync.Mutex
 	people map[op.UUID]*person
-	// principals, unless nil, keeps each person's principal for its later requests.
+	// principals caches each person's principal, unless it is nil.
 	principals map[op.UUID]*principal.Principal
-	// roles are what role added to those of the policies.
+	// roles are the roles added with addRole, in addition to those of the policies.
 	roles map[string][]string
-	// deps are what the module was made of; remake makes it anew.
+	// deps are the module's dependencies; rebindOperations creates the module again.
 	deps tracker.Deps
-	// moment is when it is; zero is what the machine says.
-	moment time.Time
+	// fixedTime is the time of the world's clock; zero means the system time.
+	fixedTime time.Time
 }
 
-// role adds a role that every tenant has, before anybody has it.
-func (w *world) role(name string, grants ...string) {
+// addRole adds a role to every tenant. Call it before the first person is created.
+func (w *world) addRole(name string, grants ...string) {
 	if w.roles == nil {
 		w.roles = map[string][]string{}
 	}
 	w.roles[name] = grants
 }
 
-// Now is the world's clock: the machine's until at sets it.
+// Now implements clock.Clock: the system time, or the time set with setTime.
 func (w *world) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.moment.IsZero() {
+	if w.fixedTime.IsZero() {
 		return clock.System{}.Now()
 	}
-	return w.moment
+	return w.fixedTime
 }
 
-// at makes it this moment, until the next call of at.
-func (w *world) at(moment time.Time) {
+// setTime sets the world's clock.
+func (w *world) setTime(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.moment = moment.UTC().Truncate(time.Microsecond)
+	w.fixedTime = now.UTC().Truncate(time.Microsecond)
 }
 
 func newWorld(t testing.TB) *world {
@@ -119,13 +119,13 @@ func newWorldOf(t testing.TB, conns int32) *world {
 		Pool: db.PoolWith(t, postgres.Config{URL: db.RoleURL(postgres.RoleTracker), MaxConns: conns, TenantConns: int(conns), AcquireTimeout: time.Minute, LockTimeout: time.Minute}),
 	})
 	w.deps = tracker.Deps{Executor: module, Directory: w, Jobs: db.Pool(t, postgres.RoleJobs)}
-	w.remake()
-	w.manager = w.person(person{roles: []string{"Project Manager"}, clearance: "SECRET"})
+	w.rebindOperations()
+	w.manager = w.addPerson(person{roles: []string{"Project Manager"}, clearance: "SECRET"})
 	return w
 }
 
-// remake makes the module of what it needs, and its operations with it.
-func (w *world) remake() {
+// rebindOperations creates the module from w.deps and binds its operations.
+func (w *world) rebindOperations() {
 	w.service = tracker.New(w.deps)
 	for _, b := range w.service.Operations() {
 		w.operations[b.Name] = b
@@ -148,8 +148,8 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// person adds a member; of acme and its first organisation unless told.
-func (w *world) person(p person) *person {
+// addPerson adds a member, by default of acme and its first organisation.
+func (w *world) addPerson(p person) *person {
 	w.t.Helper()
 	p.id = uid.New()
 	if p.tenant == "" {
@@ -173,7 +173,6 @@ func (w *world) person(p person) *person {
 	return &p
 }
 
-// email is the address that the person was given.
 func (p *person) email() string {
 	if p.kind == authz.KindAgent {
 		return "agent+" + string(p.id) + "@example.com"
@@ -181,7 +180,7 @@ func (p *person) email() string {
 	return string(p.id) + "@example.com"
 }
 
-// grants is what each role grants in every tenant.
+// grants returns the permissions of each role, the same in every tenant.
 func (w *world) grants() map[string][]string {
 	grants := map[string][]string{"Own Reader": {"tasks.read", "projects.read", "task.update.own", "project.update.own"}, "Initiative Reader": {"initiatives.read"}, "Stage Watcher": {"stages.read"}}
 	maps.Copy(grants, w.roles)
@@ -191,24 +190,24 @@ func (w *world) grants() map[string][]string {
 	return grants
 }
 
-// assignments are the person's roles in their scopes.
+// assignments returns the person's roles with their scopes.
 func (p *person) assignments() []authz.Assignment {
-	var held []authz.Assignment
+	var assignments []authz.Assignment
 	for _, role := range p.roles {
 		if len(p.projects)+len(p.organisations) == 0 {
-			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
+			assignments = append(assignments, authz.Assignment{Role: role, Scope: authz.ScopeTenant})
 		}
 		for _, id := range p.projects {
-			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: string(id)})
+			assignments = append(assignments, authz.Assignment{Role: role, Scope: authz.ScopeProject, ID: string(id)})
 		}
 		for _, id := range p.organisations {
-			held = append(held, authz.Assignment{Role: role, Scope: authz.ScopeOrganisation, ID: string(id)})
+			assignments = append(assignments, authz.Assignment{Role: role, Scope: authz.ScopeOrganisation, ID: string(id)})
 		}
 	}
-	return held
+	return assignments
 }
 
-// Refresh makes the principal anew, as the principal check does.
+// Refresh evaluates the principal again, as the principal check of a request does.
 func (w *world) Refresh(ctx context.Context, old *principal.Principal, live principal.LiveState) (*principal.Principal, error) {
 	w.mu.Lock()
 	p := w.people[old.UserID]
@@ -229,16 +228,16 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 		in.Token.Kind = authz.TokenAPIKey
 	}
 	for _, d := range live.Delegations.Active {
-		lender, err := w.Candidate(ctx, p.tenant, string(d.Delegator))
+		delegator, err := w.Candidate(ctx, p.tenant, string(d.Delegator))
 		if err != nil {
 			return nil, err
 		}
 		w.mu.Lock()
-		held := w.people[d.Delegator].assignments()
+		assignments := w.people[d.Delegator].assignments()
 		w.mu.Unlock()
 		in.Delegations = append(in.Delegations, authz.Delegation{
 			ID: string(d.ID), Scope: d.Scope, Projects: d.Projects, Initiatives: d.Initiatives, Permissions: d.Permissions,
-			Delegator: authz.Delegator{ID: string(lender.ID), Kind: lender.Kind, Status: lender.Status, Membership: lender.Membership, Clearance: lender.Clearance, Assignments: held},
+			Delegator: authz.Delegator{ID: string(delegator.ID), Kind: delegator.Kind, Status: delegator.Status, Membership: delegator.Membership, Clearance: delegator.Clearance, Assignments: assignments},
 		})
 	}
 	subject, err := w.engine.Subject(ctx, in)
@@ -255,8 +254,8 @@ func (w *world) Refresh(ctx context.Context, old *principal.Principal, live prin
 	return &fresh, nil
 }
 
-// Candidate answers from the rows of the directory, and from the roles that the
-// world gave, as the identity module does. Every tenant runs agents.
+// Candidate implements the directory with the database rows and the roles of the
+// world's people. Agents are allowed in every tenant.
 func (w *world) Candidate(ctx context.Context, tenant op.UUID, idOrEmail string) (identity.Candidate, error) {
 	var c identity.Candidate
 	err := w.owner.QueryRow(ctx, `
@@ -277,18 +276,18 @@ WHERE m.tenant_id = $1 AND $2 IN (u.id::text, u.email)`, tenant, idOrEmail).Scan
 	return c, err
 }
 
-// OrganisationExists answers from the rows of the directory.
+// OrganisationExists implements the directory with the database rows.
 func (w *world) OrganisationExists(ctx context.Context, tenant, organisation op.UUID) (bool, error) {
 	var n int
 	err := w.owner.QueryRow(ctx, `SELECT count(*) FROM identity.organisations WHERE tenant_id = $1 AND id = $2`, tenant, organisation).Scan(&n)
 	return n == 1, err
 }
 
-// fields are an operation's input by the names of the wire.
+// fields is the input of an operation by JSON field name.
 type fields map[string]any
 
-// try calls an operation through the strict reading of its input.
-func (w *world) try(who *person, name string, in fields) (any, error) {
+// call calls an operation with input that is validated as in an HTTP request.
+func (w *world) call(who *person, name string, in fields) (any, error) {
 	o, ok := w.operations[name]
 	if !ok {
 		return nil, fmt.Errorf("no operation %s", name)
@@ -318,17 +317,17 @@ func (w *world) try(who *person, name string, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.Call(w.as(who), typed)
+	return o.Call(w.requestContext(who), typed)
 }
 
-// as is the context of a request of the person's.
-func (w *world) as(who *person) context.Context {
+// requestContext returns the context of a request by the person.
+func (w *world) requestContext(who *person) context.Context {
 	ctx := op.WithRequest(context.Background(), op.Request{ID: string(uid.Random())})
 	w.mu.Lock()
-	kept := w.principals[who.id]
+	cached := w.principals[who.id]
 	w.mu.Unlock()
-	if kept != nil {
-		return principal.NewContext(ctx, kept)
+	if cached != nil {
+		return principal.NewContext(ctx, cached)
 	}
 	p := &principal.Principal{UserID: who.id, Kind: who.kind, Tenant: who.tenant, TokenTenant: who.tenant, TenantType: "STANDARD", Organisation: who.organisation}
 	var revision int64
@@ -343,24 +342,25 @@ func (w *world) as(who *person) context.Context {
 	return principal.NewContext(ctx, p)
 }
 
-// do calls an operation that must succeed.
+// do calls an operation that must succeed and returns its output.
 func do[Out any](w *world, who *person, name string, in fields) *Out {
 	w.t.Helper()
-	out, err := w.try(who, name, in)
+	out, err := w.call(who, name, in)
 	if err != nil {
 		w.t.Fatalf("%s %.300s: %v", name, fmt.Sprint(in), err)
 	}
 	typed, ok := out.(*Out)
 	if !ok {
-		w.t.Fatalf("%s answered a %T", name, out)
+		w.t.Fatalf("%s: got output of type %T", name, out)
 	}
 	return typed
 }
 
-// refused calls an operation that must fail with this code, and gives the fault.
-func (w *world) refused(code fault.Code, who *person, name string, in fields) *fault.Error {
+// wantError calls an operation that must return an error with this code, and returns the
+// error.
+func (w *world) wantError(code fault.Code, who *person, name string, in fields) *fault.Error {
 	w.t.Helper()
-	_, err := w.try(who, name, in)
+	_, err := w.call(who, name, in)
 	if !fault.HasCode(err, code) {
 		w.t.Errorf("%s %v: got %v, want %s", name, in, err, code)
 		return &fault.Error{}
@@ -368,14 +368,14 @@ func (w *world) refused(code fault.Code, who *person, name string, in fields) *f
 	return fault.From(err)
 }
 
-func (w *world) project(name string, more ...fields) *contract.Project {
+func (w *world) createProject(name string, more ...fields) *contract.Project {
 	w.t.Helper()
 	return do[contract.Project](w, w.manager, "create-project", merge(fields{"name": name, "startDate": "2027-01-04"}, more...))
 }
 
-func (w *world) task(p *contract.Project, title string, more ...fields) *contract.Task {
+func (w *world) createTask(p *contract.Project, title string, more ...fields) *contract.Task {
 	w.t.Helper()
-	// Tests call many tasks by much the same name; the duplicate guard has its own.
+	// Many tests use similar titles, so the duplicate check is skipped.
 	return do[contract.Task](w, w.manager, "create-task", merge(fields{"projectId": p.ID, "title": title, "allowDuplicate": true}, more...))
 }
 
@@ -388,17 +388,18 @@ func merge(in fields, more ...fields) fields {
 	return in
 }
 
-// trail counts the audit entries and the events of one kind about a resource.
-func (w *world) trail(action, event string, id op.UUID) (int, int) {
+// countAuditAndEvents returns the number of audit entries and of events of one type about a
+// resource.
+func (w *world) countAuditAndEvents(action, event string, id op.UUID) (int, int) {
 	w.t.Helper()
 	return w.count(`SELECT count(*) FROM audit.entries WHERE action = $1 AND resource_id = $2`, action, string(id)),
 		w.count(`SELECT count(*) FROM events.outbox WHERE type = $1 AND aggregate_id = $2`, event, string(id))
 }
 
-func (w *world) wantTrail(times int, action, event string, id op.UUID) {
+func (w *world) wantAuditAndEvents(times int, action, event string, id op.UUID) {
 	w.t.Helper()
-	if entries, events := w.trail(action, event, id); entries != times || events != times {
-		w.t.Errorf("%s: %d entries and %d events, want %d of each", action, entries, events, times)
+	if entries, events := w.countAuditAndEvents(action, event, id); entries != times || events != times {
+		w.t.Errorf("%s: got %d audit entries and %d events, want %d of each", action, entries, events, times)
 	}
 }
 

@@ -7,9 +7,8 @@ import (
 	"parapet/internal/fault"
 )
 
-// A decision that could not be made denies as well, but it is no refusal that an
-// overview may be reduced for.
-func TestOnlyAPlainRefusalIsOne(t *testing.T) {
+// A failed decision also returns FORBIDDEN, but the overview must return it as an error.
+func TestIsDenial(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error
@@ -19,8 +18,8 @@ func TestOnlyAPlainRefusalIsOne(t *testing.T) {
 		{fault.Forbidden("projects.read").WithCause(errors.New("the engine is out of time")), false},
 		{fault.NotFound("project"), false}, {fault.Unavailable(nil), false}, {nil, false},
 	} {
-		if got := refused(c.err); got != c.want {
-			t.Errorf("%v: %t, want %t", c.err, got, c.want)
+		if got := isDenial(c.err); got != c.want {
+			t.Errorf("isDenial(%v): got %t, want %t", c.err, got, c.want)
 		}
 	}
 }
