@@ -12,28 +12,28 @@ import (
 	"parapet/internal/clock"
 )
 
-// version is set when the program is linked.
+// version is the version of pt. The linker sets it.
 var version = "dev"
 
-// grace is how long a command that was told to end may take to say what it did.
-const grace = 500 * time.Millisecond
+// gracePeriod is how long a cancelled command may take to print its result.
+const gracePeriod = 500 * time.Millisecond
 
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// run carries out the command line and gives the exit code. When ctx ends it
-// ends too, even where a command waits for input.
+// run executes the command line and returns the exit code. It returns when ctx ends, even
+// if a command waits for input.
 func run(ctx context.Context, args []string, getenv func(string) string, s streams) int {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // a folder that is gone tells no project
+		dir = "" // without a directory, there is no default project
 	}
 	p := cli.Program{
 		Streams: cli.Streams{
 			In: s.in, Out: s.out, Err: s.err,
-			InTerminal: terminal(s.in), OutTerminal: terminal(s.out), ErrTerminal: terminal(s.err),
+			InTerminal: isTerminal(s.in), OutTerminal: isTerminal(s.out), ErrTerminal: isTerminal(s.err),
 			Width: width(s.out), ReadSecret: func(ctx context.Context) (string, error) { return readSecret(ctx, s.in) },
 		},
 		Getenv: getenv, Version: version, Clock: clock.System{}, Dir: dir,
@@ -48,16 +48,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 	select {
 	case code := <-done:
 		return code
-	case <-time.After(grace):
+	case <-time.After(gracePeriod):
 		return cli.ExitCancelled
 	}
 }
 
-func terminal(stream any) bool {
+func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// width returns the width of a terminal in columns, or 0 if stream is not a terminal.
 func width(stream any) int {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -70,8 +71,8 @@ func width(stream any) int {
 	return w
 }
 
-// readSecret reads a line from the terminal without showing it. When ctx ends
-// the terminal shows again what is typed.
+// readSecret reads a line from the terminal without echoing it. When ctx ends, it restores
+// the terminal.
 func readSecret(ctx context.Context, in io.Reader) (string, error) {
 	f, ok := in.(*os.File)
 	if !ok {

@@ -92,7 +92,7 @@ func TestExitCodes(t *testing.T) {
 			}
 			asJSON := invoke(t, s, tc.w, append(append([]string{}, args...), "--json")...)
 			if tc.code != ExitDone && (asJSON.code != tc.code || !strings.HasPrefix(asJSON.err, `{"error":{"code":`)) {
-				t.Errorf("--json: exit %d, %s", asJSON.code, asJSON.err)
+				t.Errorf("--json: got exit code %d and %s, want %d and a JSON error", asJSON.code, asJSON.err, tc.code)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestDeleteProject_AsksForConfirmation(t *testing.T) {
 		}
 		deleted := strings.HasPrefix(s.requests[len(s.requests)-1], "DELETE")
 		if deleted != (code == ExitDone) {
-			t.Errorf("%q: requests %v", answer, s.requests)
+			t.Errorf("answer %q: got requests %v, want deletion: %v", answer, s.requests, code == ExitDone)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestOrganisation_FlagBeatsEnvironmentBeatsProfile(t *testing.T) {
 	}
 	s := serve(t, routes())
 	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": dir}}, "list-orgs"); got.code != 0 || s.headers[0].Get("X-Act-As-Org") != "" {
-		t.Errorf("list-orgs sent an organisation: %+v", s.headers[0])
+		t.Errorf("list-orgs: got headers %+v, want no X-Act-As-Org", s.headers[0])
 	}
 }
 
@@ -194,13 +194,13 @@ func TestStoredToken_IsSentOnlyToItsBaseURL(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "credentials.json")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("credentials: %v %v", info, err)
+		t.Fatalf("credentials.json: got %v, %v, want mode 0600", info, err)
 	}
 	if got := invoke(t, home, environment{env: env}, "list-projects"); got.code != ExitDone {
 		t.Fatalf("list-projects with the stored credential: got %+v, want success", got)
 	}
 	if a := home.headers[1].Get("Authorization"); a != "Bearer "+token("pt-session+jwt", now.Add(12*time.Hour)) {
-		t.Fatalf("Authorization %q", a)
+		t.Fatalf("Authorization: got %q, want the session token", a)
 	}
 	other := serve(t, routes())
 	if got := invoke(t, other, environment{env: env}, "list-projects"); got.code != ExitAuthentication || len(other.requests) > 0 {
@@ -247,10 +247,10 @@ func TestUnknownProfile_EveryCommandFails(t *testing.T) {
 	}
 	sent := len(s.requests)
 	tried := 0
-	var walk func(path []string, cmd *cobra.Command)
-	walk = func(path []string, cmd *cobra.Command) {
+	var tryCommands func(path []string, cmd *cobra.Command)
+	tryCommands = func(path []string, cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
-			walk(append(slices.Clone(path), sub.Name()), sub)
+			tryCommands(append(slices.Clone(path), sub.Name()), sub)
 		}
 		if !cmd.Runnable() || len(path) == 0 || cmd.Annotations[createsProfile] != "" {
 			return
@@ -266,7 +266,7 @@ func TestUnknownProfile_EveryCommandFails(t *testing.T) {
 			t.Errorf("%v: got %+v", args, got)
 		}
 	}
-	walk(nil, newRootCmd(&invocation{}, ""))
+	tryCommands(nil, newRootCmd(&invocation{}, ""))
 	if got := invoke(t, s, environment{env: map[string]string{"PT_CONFIG_DIR": env["PT_CONFIG_DIR"], "PT_PROFILE": "nosuch"}}, "list-projects"); got.code != ExitUsage {
 		t.Errorf("PT_PROFILE: got %+v", got)
 	}
@@ -342,7 +342,7 @@ func TestRun_PrintsDebugTraceAndVersion(t *testing.T) {
 		t.Fatalf("got %q", got.err)
 	}
 	if s.headers[0].Get("User-Agent") != "pt/1.2.3" {
-		t.Fatalf("user agent %q", s.headers[0].Get("User-Agent"))
+		t.Fatalf("User-Agent: got %q, want pt/1.2.3", s.headers[0].Get("User-Agent"))
 	}
 	if got := invoke(t, nil, environment{}, "--version"); got.out != "pt 1.2.3\n" {
 		t.Fatalf("got %q", got.out)

@@ -336,7 +336,7 @@ func (k *call[In]) setArguments(args []string, s settings) error {
 	switch p := k.project; {
 	case p == nil:
 		return nil
-	case p.given:
+	case p.isSet:
 		return k.setArgument(p, p.typed)
 	case p.field.Required:
 		return k.inv.setDefaultProject(p, s, "")
@@ -350,7 +350,7 @@ func (k *call[In]) setArguments(args []string, s settings) error {
 // namesOtherRecord reports whether another flag names a record. That record determines
 // the project, so PT_PROJECT does not apply.
 func (k *call[In]) namesOtherRecord(project *argument) bool {
-	return slices.ContainsFunc(k.hints, func(a *argument) bool { return a != project && a.given })
+	return slices.ContainsFunc(k.hints, func(a *argument) bool { return a != project && a.isSet })
 }
 
 func (k *call[In]) setArgument(a *argument, text string) error {

@@ -37,7 +37,7 @@ var commentTable = table[tracker.Comment]{
 		{name: "Written", value: func(c *tracker.Comment) string { return formatTime(c.CreatedAt) }},
 		{name: "By", value: func(c *tracker.Comment) string { return string(c.AuthorID) }},
 		{name: "Comment", value: func(c *tracker.Comment) string { return c.Body }},
-		{name: "Edited", value: func(c *tracker.Comment) string { return yes(c.Edited) }, optional: true},
+		{name: "Edited", value: func(c *tracker.Comment) string { return yesOrEmpty(c.Edited) }, optional: true},
 		{name: "ID", value: func(c *tracker.Comment) string { return string(c.ID) }},
 	},
 }
@@ -55,8 +55,8 @@ func showComment(d *markdown.Doc, c *tracker.Comment) {
 	d.Quote(c.Body)
 }
 
-// yes returns "yes" for true and "" for false.
-func yes(value bool) string {
+// yesOrEmpty returns "yes" for true and "" for false.
+func yesOrEmpty(value bool) string {
 	if value {
 		return "yes"
 	}

@@ -35,9 +35,9 @@ func newCriterionCmds(inv *invocation) []*cobra.Command {
 var criterionTable = table[tracker.Criterion]{
 	emptyText: "No criteria.", flex: 1,
 	columns: []column[tracker.Criterion]{
-		{name: "Met", value: func(c *tracker.Criterion) string { return yes(c.Met) }},
+		{name: "Met", value: func(c *tracker.Criterion) string { return yesOrEmpty(c.Met) }},
 		{name: "Criterion", value: func(c *tracker.Criterion) string { return c.Text }},
-		{name: "Failed", value: func(c *tracker.Criterion) string { return yes(c.Failed) }, optional: true},
+		{name: "Failed", value: func(c *tracker.Criterion) string { return yesOrEmpty(c.Failed) }, optional: true},
 		{name: "ID", value: func(c *tracker.Criterion) string { return string(c.ID) }},
 	},
 }
@@ -47,10 +47,10 @@ func showCriterion(d *markdown.Doc, c *tracker.Criterion) {
 	d.Field("ID", string(c.ID))
 	d.Field("Deliverable", string(c.DeliverableID))
 	d.Field("Task", string(c.TaskID))
-	d.Field("Met", first(yes(c.Met), "no"))
+	d.Field("Met", first(yesOrEmpty(c.Met), "no"))
 	if c.MetAt != nil {
 		d.Field("Recorded", formatTime(*c.MetAt)+" by "+string(c.MetBy))
 	}
-	d.Field("Failed", yes(c.Failed))
+	d.Field("Failed", yesOrEmpty(c.Failed))
 	d.Quote(c.Text)
 }

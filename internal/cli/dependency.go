@@ -34,7 +34,7 @@ var dependencyTable = table[tracker.Dependency]{
 		{name: "Key", value: func(d *tracker.Dependency) string { return d.Task.Key }},
 		{name: "Title", value: func(d *tracker.Dependency) string { return d.Task.Title }},
 		{name: "Status", value: func(d *tracker.Dependency) string { return d.Task.Status }},
-		{name: "Other project", value: func(d *tracker.Dependency) string { return yes(d.Task.IsCrossProject) }, optional: true},
+		{name: "Other project", value: func(d *tracker.Dependency) string { return yesOrEmpty(d.Task.IsCrossProject) }, optional: true},
 		{name: "ID", value: func(d *tracker.Dependency) string { return string(d.Task.ID) }},
 	},
 }

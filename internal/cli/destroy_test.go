@@ -40,7 +40,7 @@ func TestDestructiveCommands_AskForConfirmation(t *testing.T) {
 			}
 		})
 	}
-	walk(testRoot(), func(c *cobra.Command) {
+	walkCommands(testRoot(), func(c *cobra.Command) {
 		if c.Flags().Lookup("yes") != nil && !tested[c.Name()] {
 			t.Errorf("%s has --yes and no golden case with it", c.CommandPath())
 		}

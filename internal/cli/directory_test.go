@@ -73,7 +73,7 @@ func TestDefaultProject_FromBoundDirectory(t *testing.T) {
 				}
 			}
 			if strings.Contains(strings.Join(s.requests, " "), "secret") || strings.Contains(strings.Join(s.requests, " "), "token") {
-				t.Errorf("a credential was sent: %v", s.requests)
+				t.Errorf("requests: got %v, want no credential in them", s.requests)
 			}
 		})
 	}

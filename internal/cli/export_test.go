@@ -24,7 +24,7 @@ func TestExport_ReplacesFileAtomically(t *testing.T) {
 	}
 	files, err := os.ReadDir(dir)
 	if text, rerr := os.ReadFile(name); err != nil || rerr != nil || string(text) != "before\n" || len(files) != 1 {
-		t.Fatalf("after a failure: %q, %v, %v", text, files, err)
+		t.Fatalf("after a failed export: got %q, files %v, %v, want the previous content and one file", text, files, err)
 	}
 	all[second] = secondPage
 	s = serve(t, all)
@@ -34,13 +34,13 @@ func TestExport_ReplacesFileAtomically(t *testing.T) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.HasPrefix(string(text), `{"id":"a-1",`) {
-		t.Fatalf("%v %q", err, text)
+		t.Fatalf("exported file: got %q, %v, want two items", text, err)
 	}
 	// Import must be able to read the file.
 	items := newItemReader(strings.NewReader(string(text)))
 	for range 2 {
 		if item, problem, err := items.next(); err != nil || problem != "" || item.item.ID == "" {
-			t.Errorf("%+v %q %v", item, problem, err)
+			t.Errorf("import of the exported file: got %+v, %q, %v, want a valid item", item, problem, err)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func toKebabCase(name string) string {
 type fieldValue struct {
 	field op.Field
 	v     reflect.Value
-	given bool
+	isSet bool
 }
 
 var _ pflag.Value = (*fieldValue)(nil)
@@ -147,7 +147,7 @@ func (f *fieldValue) IsBoolFlag() bool { return f.field.Value().Kind() == reflec
 // split at commas; repeating the flag appends to the list.
 func (f *fieldValue) Set(text string) error {
 	v := f.v
-	defer func() { f.given = true }()
+	defer func() { f.isSet = true }()
 	if v.Kind() == reflect.Struct {
 		// Every struct field of an input is an op.Opt.
 		clears := text == "" && f.field.MinLength == nil && f.field.Enum == nil
@@ -165,7 +165,7 @@ func (f *fieldValue) Set(text string) error {
 	if v.Kind() != reflect.Slice {
 		return f.scalar(v, text)
 	}
-	if !f.given {
+	if !f.isSet {
 		v.Set(reflect.MakeSlice(v.Type(), 0, 4))
 	}
 	for part := range strings.SplitSeq(text, ",") {
@@ -276,7 +276,7 @@ func fetchPages(all bool, limit *int, cursor *string, fetch func() (string, erro
 // printTruncationHint prints how to get the next page, if there is one.
 func (inv *invocation) printTruncationHint(shown int, next string) {
 	if next != "" {
-		inv.printNote("%s shown; for more, use --all or --cursor %s", count(shown, "item"), next)
+		inv.printNote("%s shown; for more, use --all or --cursor %s", countNoun(shown, "item"), next)
 	}
 }
 

@@ -111,7 +111,7 @@ func goldenCases() []goldenCase {
 		{"find-project", []string{"find-project", "APOLLO"}, environment{}},
 		{"find-project-ambiguous", []string{"find-project", "lunar"}, environment{}},
 		{"find-project-none", []string{"find-project", "ghost"}, environment{}},
-		{"create-project", []string{"create-project", "--name", "Apollo", "--start", "2027-01-04", "--prefix", "APOLLO", "--custom-statuses", "OPEN=TODO,SHUT=done", "--goldenGroup-point-scale", "1,2,3.5", "--description", "-"}, environment{stdin: "From the\ninput.\n"}},
+		{"create-project", []string{"create-project", "--name", "Apollo", "--start", "2027-01-04", "--prefix", "APOLLO", "--custom-statuses", "OPEN=TODO,SHUT=done", "--story-point-scale", "1,2,3.5", "--description", "-"}, environment{stdin: "From the\ninput.\n"}},
 		{"update-project", []string{"update-project", apollo, "--status", "completed", "--end", "", "--name", "New"}, environment{}},
 		{"delete-project", []string{"delete-project", apollo, "--yes", "--idempotency-key", "k"}, environment{}},
 		{"list-tasks", []string{"list-tasks", "APOLLO"}, environment{}},
@@ -185,18 +185,18 @@ func TestCommands_EachHasGoldenFile(t *testing.T) {
 		}
 		covered[cmd.CommandPath()] = true
 	}
-	walk(testRoot(), func(c *cobra.Command) {
+	walkCommands(testRoot(), func(c *cobra.Command) {
 		if name := c.CommandPath(); !covered[name] && excluded[name] == "" && !c.IsAdditionalHelpTopicCommand() {
 			t.Errorf("%s has no golden file", name)
 		}
 	})
 }
 
-// walk calls visit for cmd and all its subcommands.
-func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+// walkCommands calls visit for cmd and all its subcommands.
+func walkCommands(cmd *cobra.Command, visit func(*cobra.Command)) {
 	visit(cmd)
 	for _, c := range cmd.Commands() {
-		walk(c, visit)
+		walkCommands(c, visit)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestCommandFamilies_NamesMatchBuiltCommands(t *testing.T) {
 func TestCommands_EachHasHelpAndExample(t *testing.T) {
 	t.Parallel()
 	n := 0
-	walk(testRoot(), func(c *cobra.Command) {
+	walkCommands(testRoot(), func(c *cobra.Command) {
 		if c.IsAdditionalHelpTopicCommand() {
 			if c.Long == "" {
 				t.Errorf("help topic %s has no text", c.CommandPath())
@@ -256,7 +256,7 @@ func TestHelp_NamesFlagsInsteadOfJSONFields(t *testing.T) {
 	json := regexp.MustCompile(`\bnull\b|\b[a-z]+[A-Z][A-Za-z]*\b`)
 	// Fields of JSON output, and a flag of another command.
 	known := []string{"nextCursor", "isCrossProject", "estimatePoints"}
-	walk(testRoot(), func(c *cobra.Command) {
+	walkCommands(testRoot(), func(c *cobra.Command) {
 		check := func(what, text string) {
 			for _, word := range json.FindAllString(text, -1) {
 				if !slices.Contains(known, word) {
@@ -273,7 +273,7 @@ func TestHelp_NamesFlagsInsteadOfJSONFields(t *testing.T) {
 
 func TestExamples_NameExistingCommandsAndFlags(t *testing.T) {
 	t.Parallel()
-	walk(testRoot(), func(c *cobra.Command) {
+	walkCommands(testRoot(), func(c *cobra.Command) {
 		for line := range strings.SplitSeq(c.Example, "\n") {
 			_, rest, found := strings.Cut(line, "pt ")
 			if !found {

@@ -148,10 +148,10 @@ func exampleDecision(status string) tracker.DecisionRequest {
 func decisionGoldens() goldenGroup {
 	path := taskPath + "/decision-requests"
 	waiting := projectPath + "/tasks/APOLLO-18"
-	asked := tracker.Task{TaskSummary: exampleTask(), Description: body}
+	answeredTask := tracker.Task{TaskSummary: exampleTask(), Description: body}
 	open, answered := exampleDecision(tracker.DecisionOpen), exampleDecision(tracker.DecisionAnswered)
-	asked.DecisionRequest = &answered
-	pending := asked
+	answeredTask.DecisionRequest = &answered
+	pending := answeredTask
 	pending.DecisionRequest = &open
 	return goldenGroup{
 		routes: map[string]reply{
@@ -161,7 +161,7 @@ func decisionGoldens() goldenGroup {
 			"POST " + path + "/" + decisionID + "/answer":          jsonReply(answered),
 			"POST " + path + "/" + decisionID + "/cancel":          jsonReply(exampleDecision(tracker.DecisionCancelled)),
 			"GET " + path + "/" + decisionID + "/wait":             jsonReply(answered),
-			"GET " + taskPath + "?decisionRequestId=" + decisionID: jsonReply(asked),
+			"GET " + taskPath + "?decisionRequestId=" + decisionID: jsonReply(answeredTask),
 			"GET " + waiting: jsonReply(pending),
 			"GET " + waiting + "/decision-requests/" + decisionID + "/wait": jsonReply(exampleDecision(tracker.DecisionCancelled)),
 		},

@@ -99,7 +99,7 @@ type argument struct {
 	// typed is the text as the user typed it. hint is the text to look up, or "" if
 	// nothing is left to look up.
 	typed, hint string
-	given       bool
+	isSet       bool
 	// directoryHints are the hints for a directory, in order of preference, if the user
 	// named the project by a directory.
 	directoryHints []string
@@ -116,7 +116,7 @@ func newArgument(f op.Field, in reflect.Value) *argument {
 // setText sets the field to text. If text is neither an ID nor empty, and the field
 // accepts hints, resolve looks the text up later. An empty text clears the field.
 func (a *argument) setText(text string) error {
-	a.given, a.typed, a.hint = true, text, ""
+	a.isSet, a.typed, a.hint = true, text, ""
 	value := &fieldValue{field: a.field, v: a.v}
 	_, err := op.ParseUUID(text)
 	if err == nil || text == "" || a.kind == hintNone {
@@ -173,7 +173,7 @@ func (a *argument) find(ctx context.Context, c *client.Client) (op.UUID, string,
 		if err != nil {
 			return "", "", err
 		}
-		return choose(a.name, a.hint, all)
+		return matchCandidate(a.name, a.hint, all)
 	default:
 		p, err := a.findProject(ctx, c)
 		if err != nil {
@@ -209,10 +209,10 @@ type candidate struct {
 	position string
 }
 
-// choose returns the ID and name of the only candidate that matches the hint. An exact
+// matchCandidate returns the ID and name of the only candidate that matches the hint. An exact
 // match takes precedence over partial matches. Several matches are an error that lists
 // them. kind is the kind of record, for the error.
-func choose(kind, hint string, all []candidate) (op.UUID, string, error) {
+func matchCandidate(kind, hint string, all []candidate) (op.UUID, string, error) {
 	var exact, partial []candidate
 	for _, c := range all {
 		switch {

@@ -112,7 +112,7 @@ func TestImport_SendsBatchesAndIsRepeatable(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	if fmt.Sprint(fake.batches) != "[200 200 5]" || len(fake.keys) != 3 {
-		t.Fatalf("batches %v, %d keys", fake.batches, len(fake.keys))
+		t.Fatalf("got batches %v with %d keys, want [200 200 5] with 3 keys", fake.batches, len(fake.keys))
 	}
 	again := invoke(t, s, environment{}, "import", apollo, path, "--jq", ".data | [.created, .unchanged, .complete]")
 	if again.code != ExitDone || again.out != "[0,405,true]\n" {
@@ -203,7 +203,7 @@ func FuzzItemReader(f *testing.F) {
 				break
 			}
 			if item.line <= last {
-				t.Fatalf("line %d after %d", item.line, last)
+				t.Fatalf("line number: got %d after %d, want a larger one", item.line, last)
 			}
 			last = item.line
 			if problem == "" && (!utf8.ValidString(item.item.Title) || strings.ContainsRune(item.item.Title, 0)) {
@@ -211,7 +211,7 @@ func FuzzItemReader(f *testing.F) {
 			}
 		}
 		if n := bytes.Count(text, []byte("\n")) + 1; last > n {
-			t.Fatalf("line %d of %d", last, n)
+			t.Fatalf("last line number: got %d, want at most %d", last, n)
 		}
 	})
 }

@@ -19,7 +19,7 @@ func TestAuthResetPassword_SendsTokenAndPassword(t *testing.T) {
 	}
 	want := []string{`{"token":"abc","newPassword":"correct horse battery"}`, `{"email":"worker@example.org"}`}
 	if !slices.Equal(s.bodies, want) || s.headers[0].Get("Authorization") != "" || s.headers[1].Get("Authorization") != "" {
-		t.Errorf("sent %q with %q", s.bodies, s.headers)
+		t.Errorf("requests: got bodies %q with headers %q, want %q without Authorization", s.bodies, s.headers, want)
 	}
 	if got := invoke(t, s, environment{stdin: "abc\n"}, "auth", "reset-password"); got.code != ExitUsage {
 		t.Errorf("without a password: exit %d", got.code)

@@ -94,7 +94,7 @@ var childTable = table[tracker.EpicChild]{
 		{name: "Priority", value: func(t *tracker.EpicChild) string { return t.Priority }},
 		{name: "Due", value: func(t *tracker.EpicChild) string { return string(t.DueDate) }},
 		{name: "Assignee", value: func(t *tracker.EpicChild) string { return string(t.Assignee) }},
-		{name: "Other project", value: func(t *tracker.EpicChild) string { return yes(t.IsCrossProject) }, optional: true},
+		{name: "Other project", value: func(t *tracker.EpicChild) string { return yesOrEmpty(t.IsCrossProject) }, optional: true},
 		{name: "ID", value: func(t *tracker.EpicChild) string { return string(t.ID) }},
 	},
 }
@@ -120,10 +120,10 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 	d.Field("Updated", formatTime(t.UpdatedAt))
 	d.Field("Completed", optionalTime(t.CompletedAt))
 	if t.BlockedBy > 0 {
-		d.Field("Waits for", count(t.BlockedBy, "task"))
+		d.Field("Waits for", countNoun(t.BlockedBy, "task"))
 	}
 	if t.Blocks > 0 {
-		d.Field("Blocks", count(t.Blocks, "task"))
+		d.Field("Blocks", countNoun(t.Blocks, "task"))
 	}
 	if t.Claim != nil {
 		d.Field("Claimed", "by "+string(t.Claim.Holder)+" until "+formatTime(t.Claim.ExpiresAt))
@@ -137,8 +137,8 @@ func showTask(d *markdown.Doc, t *tracker.Task) {
 	}
 }
 
-// count formats a number with a noun, in the singular or plural: "1 task", "2 tasks".
-func count(n int, noun string) string {
+// countNoun formats a number with a noun, in the singular or plural: "1 task", "2 tasks".
+func countNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -97,7 +97,7 @@ var timeTable = table[tracker.TimeEntry]{
 			return first(string(e.TaskID), string(e.IssueID), string(e.ProjectID))
 		}},
 		{name: "Note", value: func(e *tracker.TimeEntry) string { return e.Note }},
-		{name: "Billable", value: func(e *tracker.TimeEntry) string { return yes(e.Billable) }},
+		{name: "Billable", value: func(e *tracker.TimeEntry) string { return yesOrEmpty(e.Billable) }},
 		{name: "ID", value: func(e *tracker.TimeEntry) string { return string(e.ID) }},
 	},
 }
@@ -109,7 +109,7 @@ func showTimeEntry(d *markdown.Doc, e *tracker.TimeEntry) {
 	d.Field("Task", string(e.TaskID))
 	d.Field("Issue", string(e.IssueID))
 	d.Field("User", string(e.UserID))
-	d.Field("Billable", yes(e.Billable))
+	d.Field("Billable", yesOrEmpty(e.Billable))
 	d.Field("Recorded", formatTime(e.CreatedAt)+" by "+string(e.CreatedBy))
 	d.Quote(e.Note)
 }

@@ -1,12 +1,11 @@
-// Package client owns the HTTP client of Parapet: it sends operations, as their
-// contracts declare them, and gives their answers or a *fault.Error back.
+// Package client is the HTTP client of Parapet. It executes operations and returns their
+// output or a *fault.Error.
 //
-// It promises: one HTTP request an operation where nothing fails; a retry of
-// what may be repeated only (reads, and writes that carry an idempotency key),
-// three tries at most, with Retry-After honoured; no cookies, no redirects, so
-// that the token goes to the configured address and nowhere else; the token is
-// in no error, trace or log. An answer that the service did not write (a
-// proxy's, a login page's) is told apart from one that it did.
+// The client retries only reads and writes with an idempotency key, and respects
+// Retry-After. It stores no cookies and follows no redirects, so that the token is sent
+// only to the configured base URL. The token never appears in errors or traces. The
+// client distinguishes error responses of the service from those of a proxy or another
+// server.
 package client
 
 import (
@@ -24,29 +23,31 @@ import (
 	"parapet/internal/clock"
 )
 
-// DefaultTimeout is how long an operation may take, all its tries together.
+// DefaultTimeout is the default time limit of an operation, including all attempts.
 const DefaultTimeout = 30 * time.Second
 
-// Config is what a client needs; only BaseURL is required.
+// Config is the configuration of a client. Only BaseURL is required.
 type Config struct {
-	// BaseURL is the service's address, with a path where one stands before it.
+	// BaseURL is the URL of the service, with a path prefix if the service has one.
 	BaseURL string
-	// Token is the bearer token; without one only public operations answer.
+	// Token is the bearer token. Without it, only public operations succeed.
 	Token string
-	// ActAsOrg is an organisation id or tenant id to act in, sent as x-act-as-org.
+	// ActAsOrg is the ID of the organisation or tenant to act in (x-act-as-org).
 	ActAsOrg  string
 	UserAgent string
-	// Timeout bounds an operation with all its tries; zero means DefaultTimeout.
+	// Timeout is the time limit of an operation, including all attempts; zero means
+	// DefaultTimeout.
 	Timeout time.Duration
-	// Trace takes a line a request: method, path, status, time, request id.
+	// Trace, if set, receives one line per request: method, path, status, duration and
+	// request ID.
 	Trace io.Writer
 	Clock clock.Clock
-	// Transport replaces the client's own, in tests.
+	// Transport replaces the default transport.
 	Transport http.RoundTripper
 }
 
-// Client sends operations to one service with one credential. It is safe for
-// use by several goroutines.
+// Client executes operations of one service with one credential. It is safe for
+// concurrent use.
 type Client struct {
 	base    *url.URL
 	cfg     Config
@@ -54,11 +55,11 @@ type Client struct {
 	backOff func(try int) time.Duration
 }
 
-// ErrBaseURL says that a text is not an address that a client can use.
-var ErrBaseURL = errors.New("it must be an http or https address such as https://parapet.example.org, without user, query or fragment")
+// ErrBaseURL is the error for text that is not a valid base URL.
+var ErrBaseURL = errors.New("must be an http or https URL such as https://parapet.example.org, without user, query or fragment")
 
-// ParseBaseURL reads a service's address and gives it in one spelling: scheme
-// and host in lower case, no slash at the end.
+// ParseBaseURL parses and normalizes a base URL: scheme and host become lower case, and
+// trailing slashes are removed.
 func ParseBaseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil {
@@ -73,14 +74,14 @@ func ParseBaseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// New makes a client.
+// New returns a client.
 func New(cfg Config) (*Client, error) {
 	base, err := ParseBaseURL(cfg.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
 	}
 	if strings.ContainsAny(cfg.Token, " \t\r\n") || strings.ContainsAny(cfg.ActAsOrg, "\r\n") {
-		return nil, errors.New("a token has no spaces or line ends, an organisation no line ends")
+		return nil, errors.New("the token must not contain white space, and the organisation must not contain line breaks")
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = DefaultTimeout
@@ -96,7 +97,7 @@ func New(cfg Config) (*Client, error) {
 		cfg:  cfg,
 		http: &http.Client{
 			Transport: cfg.Transport,
-			// A redirect would carry the token, or a write, elsewhere.
+			// A redirect could send the token or a write to another host.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		backOff: retryDelay,
@@ -114,30 +115,30 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Close gives the idle connections back.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// BaseURL is the address that the client talks to, in its one spelling.
+// BaseURL returns the normalized base URL.
 func (c *Client) BaseURL() string { return c.base.String() }
 
-// retryDelay is the wait before the next try: 0.2 s, doubled each time, of which a
-// random half keeps clients that failed together from coming back together.
+// retryDelay returns the delay before the next attempt: 0.2 s, doubled each time. Half of
+// it is random, so that clients that failed together do not retry together.
 func retryDelay(try int) time.Duration {
 	full := 200 * time.Millisecond << (try - 1)
-	return full/2 + rand.N(full/2) //nolint:gosec // jitter is no secret
+	return full/2 + rand.N(full/2) //nolint:gosec // jitter needs no cryptographic randomness
 }
 
-// NewID makes a random UUID (version 4), for request ids and idempotency keys.
-// It stands here and not on package uid, whose library links database/sql.
+// NewID returns a random UUID (version 4) for request IDs and idempotency keys. Package
+// uid is not used because its library links database/sql.
 func NewID() string {
 	var b [16]byte
-	// Read fills b or ends the process: it gives no error.
+	// Read never returns an error.
 	_, _ = crand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// sleep waits, or ends with the context's error.
+// sleep waits for d, or returns the context's error if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

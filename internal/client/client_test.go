@@ -37,7 +37,7 @@ var (
 	renameThing = op.New[renameIn, thing](op.Spec{Name: "rename-thing", Module: "test", Method: http.MethodPost, Path: "/api/things/{id}", Access: op.Authenticated, Effect: op.Write, Summary: "Renames a thing."})
 )
 
-// issueThing gives out a secret, so it takes no idempotency key.
+// issueThing returns a secret, so it accepts no idempotency key.
 var issueThing = op.New[renameIn, thing](op.Spec{Name: "issue-thing", Module: "test", Method: http.MethodPost, Path: "/api/things/{id}/secret", Access: op.Authenticated, Effect: op.Write, Secret: true, Summary: "Issues a thing."})
 
 const token = "aaaa.bbbb.secretsignature"
@@ -69,7 +69,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 
 const envelopeText = `{"error":{"code":"FORBIDDEN","message":"The permission thing.read is missing.","permission":"thing.read","reason":"R","reasons":[{"code":"out_of_scope","message":"M","remedy":"Do this."}],"field":"f","requestId":"11111111-1111-4111-8111-111111111111","details":{"n":1}}}`
 
-func TestDoSendsWhatTheServiceReads(t *testing.T) {
+func TestDo_SendsRequestAndDecodesOutput(t *testing.T) {
 	t.Parallel()
 	c := start(t, Config{ActAsOrg: "some-org", UserAgent: "pt/1"}, func(w http.ResponseWriter, r *http.Request) {
 		for name, want := range map[string]string{"Authorization": "Bearer " + token, "X-Act-As-Org": "some-org", "User-Agent": "pt/1", "Accept": "application/json"} {
@@ -78,7 +78,7 @@ func TestDoSendsWhatTheServiceReads(t *testing.T) {
 			}
 		}
 		if _, err := op.ParseUUID(r.Header.Get("X-Request-Id")); err != nil {
-			t.Errorf("x-request-id %q is no UUID", r.Header.Get("X-Request-Id"))
+			t.Errorf("X-Request-Id: got %q, want a UUID", r.Header.Get("X-Request-Id"))
 		}
 		if r.URL.EscapedPath() != "/api/things/a%2Fb" || r.URL.Query().Get("query") != "x&y" {
 			t.Errorf("got %s?%s", r.URL.EscapedPath(), r.URL.RawQuery)
@@ -91,7 +91,7 @@ func TestDoSendsWhatTheServiceReads(t *testing.T) {
 	}
 }
 
-func TestEnvelopeComesBackAsTheSameFault(t *testing.T) {
+func TestDo_DecodesErrorEnvelope(t *testing.T) {
 	t.Parallel()
 	c := start(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
 	_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
@@ -106,22 +106,22 @@ func TestEnvelopeComesBackAsTheSameFault(t *testing.T) {
 	}
 }
 
-func TestAnswersOfOthersAreToldApart(t *testing.T) {
+func TestDo_RecognizesForeignResponses(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		name   string
-		status int
-		header map[string]string
-		body   string
-		code   fault.Code
-		says   string
+		name    string
+		status  int
+		header  map[string]string
+		body    string
+		code    fault.Code
+		wantErr string
 	}{
-		{"a firewall's 401", 401, map[string]string{"Server": "edge\u202e"}, "<html>Log in</html>", fault.CodeUnauthorized, "proxy or firewall"},
-		{"a firewall's 403 in JSON", 403, nil, `{"error":"denied"}`, fault.CodeForbidden, "proxy or firewall"},
-		{"an envelope without a request id", 403, nil, `{"error":{"code":"FORBIDDEN","message":"m"}}`, fault.CodeForbidden, "proxy or firewall"},
-		{"a login page", 302, map[string]string{"Location": "https://login.example.org/?token=1"}, "", fault.CodeInternal, `redirects to "https://login.example.org"`},
-		{"a page in place of an answer", 200, nil, "<html>hello</html>", fault.CodeInternal, "another server"},
-		{"a bare 404", 404, nil, "404 page not found", fault.CodeNotFound, "without the service's error envelope"},
+		{"401 of a firewall", 401, map[string]string{"Server": "edge\u202e"}, "<html>Log in</html>", fault.CodeUnauthorized, "proxy or firewall"},
+		{"403 of a firewall in JSON", 403, nil, `{"error":"denied"}`, fault.CodeForbidden, "proxy or firewall"},
+		{"envelope without request ID", 403, nil, `{"error":{"code":"FORBIDDEN","message":"m"}}`, fault.CodeForbidden, "proxy or firewall"},
+		{"redirect to a login page", 302, map[string]string{"Location": "https://login.example.org/?token=1"}, "", fault.CodeInternal, `redirects to "https://login.example.org"`},
+		{"HTML page with status 200", 200, nil, "<html>hello</html>", fault.CodeInternal, "another server"},
+		{"404 without envelope", 404, nil, "404 page not found", fault.CodeNotFound, "without the error envelope"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -134,20 +134,20 @@ func TestAnswersOfOthersAreToldApart(t *testing.T) {
 			})
 			_, err := Do(t.Context(), c, getThing, &thingIn{ID: "1"})
 			f, r := fault.From(err), ResponseErrorOf(err)
-			if f == nil || f.Code != tc.code || !strings.Contains(f.Message, tc.says) {
-				t.Fatalf("got %v, want %s saying %q", f, tc.code, tc.says)
+			if f == nil || f.Code != tc.code || !strings.Contains(f.Message, tc.wantErr) {
+				t.Fatalf("got %v, want %s with %q", f, tc.code, tc.wantErr)
 			}
 			if r == nil || !r.NotParapet {
-				t.Fatalf("got %+v, want it told to be foreign", r)
+				t.Fatalf("got %+v, want NotParapet", r)
 			}
 			if strings.Contains(f.Message, "\u202e") {
-				t.Fatal("a foreign name reached the message raw")
+				t.Fatalf("message %q contains the unescaped Server header", f.Message)
 			}
 		})
 	}
 }
 
-func TestRetries(t *testing.T) {
+func TestDo_RetriesRepeatableRequests(t *testing.T) {
 	t.Parallel()
 	busy := `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"11111111-1111-4111-8111-111111111111"}}`
 	cases := []struct {
@@ -157,14 +157,14 @@ func TestRetries(t *testing.T) {
 		do     func(context.Context, *Client) error
 		want   int32
 	}{
-		{"a read is tried three times", 503, "", read, 3},
-		{"a gateway's time-out too", 504, "", read, 3},
-		{"Retry-After of a second is waited for", 429, "0", read, 3},
-		{"a long Retry-After is not", 429, "3600", read, 1},
-		{"a bad value is not repeated", 400, "", read, 1},
-		{"a write has a key and is repeated", 503, "", write, 3},
-		{"a write that gives out a secret is sent once", 503, "", issue, 1},
-		{"a write with a key is repeated", 503, "", func(ctx context.Context, c *Client) error {
+		{"read, 503", 503, "", read, 3},
+		{"read, 504 of a gateway", 504, "", read, 3},
+		{"read, short Retry-After", 429, "0", read, 3},
+		{"read, long Retry-After", 429, "3600", read, 1},
+		{"read, 400", 400, "", read, 1},
+		{"write with generated key, 503", 503, "", write, 3},
+		{"write that returns a secret, 503", 503, "", issue, 1},
+		{"write with key of the caller, 503", 503, "", func(ctx context.Context, c *Client) error {
 			_, err := Do(ctx, c, renameThing, &renameIn{ID: "1", Name: "n"}, WithIdempotencyKey("k1"))
 			return err
 		}, 3},
@@ -190,12 +190,12 @@ func TestRetries(t *testing.T) {
 				t.Fatal("want an error")
 			}
 			if n.Load() != tc.want {
-				t.Fatalf("%d requests, want %d", n.Load(), tc.want)
+				t.Fatalf("got %d requests, want %d", n.Load(), tc.want)
 			}
 			first := <-ids
 			for range tc.want - 1 {
 				if id := <-ids; id != first {
-					t.Fatalf("tries of one request have ids %s and %s", first, id)
+					t.Fatalf("attempts have the IDs %s and %s, want the same", first, id)
 				}
 			}
 		})
@@ -217,22 +217,22 @@ func issue(ctx context.Context, c *Client) error {
 	return err
 }
 
-func TestTimeLimitAndCancel(t *testing.T) {
+func TestDo_TimeoutAndCancel(t *testing.T) {
 	t.Parallel()
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	c := start(t, Config{Timeout: 30 * time.Millisecond}, hang)
 	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeUnavailable) || !strings.Contains(err.Error(), "within 30ms") {
-		t.Fatalf("got %v, want UNAVAILABLE naming the limit", err)
+		t.Fatalf("got %v, want UNAVAILABLE with the time limit", err)
 	}
 	c = start(t, Config{}, hang)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if err := read(ctx, c); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v, want the caller's own end", err)
+		t.Fatalf("got %v, want context.Canceled", err)
 	}
 }
 
-func TestUnreachable(t *testing.T) {
+func TestDo_UnreachableServer(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nil)
 	s.Close()
@@ -244,11 +244,11 @@ func TestUnreachable(t *testing.T) {
 	defer tls.Close()
 	c = start(t, Config{BaseURL: tls.URL}, nil)
 	if err := read(t.Context(), c); !fault.HasCode(err, fault.CodeInternal) {
-		t.Fatalf("got %v, want an error that waiting does not mend", err)
+		t.Fatalf("untrusted certificate: got %v, want INTERNAL, which is not retried", err)
 	}
 }
 
-func TestTraceHoldsNeitherTokenNorQuery(t *testing.T) {
+func TestTrace_OmitsTokenAndQuery(t *testing.T) {
 	t.Parallel()
 	var trace bytes.Buffer
 	c := start(t, Config{Trace: &trace}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 403, envelopeText) })
@@ -256,17 +256,17 @@ func TestTraceHoldsNeitherTokenNorQuery(t *testing.T) {
 	line := trace.String()
 	for _, want := range []string{"GET /api/things/1 403 ", "ms request-id="} {
 		if !strings.Contains(line, want) {
-			t.Errorf("%q lacks %q", line, want)
+			t.Errorf("trace %q does not contain %q", line, want)
 		}
 	}
 	for _, never := range []string{token, "private"} {
 		if strings.Contains(line, never) || strings.Contains(err.Error(), never) {
-			t.Errorf("%q in trace or error", never)
+			t.Errorf("the trace or the error contains %q", never)
 		}
 	}
 }
 
-func TestOneConnectionServesManyRequests(t *testing.T) {
+func TestClient_ReusesConnectionAndSendsNoCookies(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 8)
 	c := start(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -283,11 +283,11 @@ func TestOneConnectionServesManyRequests(t *testing.T) {
 		}
 	}
 	if a, b, d := <-seen, <-seen, <-seen; a != b || b != d {
-		t.Fatalf("connections %s %s %s, want one", a, b, d)
+		t.Fatalf("connections: got %s, %s and %s, want the same", a, b, d)
 	}
 }
 
-func TestSendRefusesOtherHosts(t *testing.T) {
+func TestSend_RejectsTargetOnOtherHost(t *testing.T) {
 	t.Parallel()
 	c := start(t, Config{}, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	for _, target := range []string{"https://evil.example/", "//evil.example/x", "api/x", "", "/\x00", "@evil.example"} {
@@ -297,7 +297,7 @@ func TestSendRefusesOtherHosts(t *testing.T) {
 	}
 }
 
-func TestParseBaseURL(t *testing.T) {
+func TestParseBaseURL_NormalizesAndRejects(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"HTTPS://Parapet.Example.org/":   "https://parapet.example.org",

@@ -21,57 +21,56 @@ import (
 )
 
 const (
-	// tries is how often what may be repeated is sent at most.
-	tries = 3
-	// connectionLostTries is that number for a change whose answer was lost: some seconds,
-	// in which a service that restarts comes back and tells what became of it.
-	connectionLostTries = 6
-	// maxWait is the longest Retry-After that is waited for; a longer one is
-	// the caller's to decide on.
+	// maxAttempts is the maximum number of attempts of a repeatable request.
+	maxAttempts = 3
+	// maxAttemptsOutcomeUnknown is the maximum number of attempts of a change whose
+	// response was lost. They take some seconds, enough for a service to restart.
+	maxAttemptsOutcomeUnknown = 6
+	// maxWait is the longest Retry-After that the client waits for. For a longer one, it
+	// returns the error.
 	maxWait = 10 * time.Second
-	// maxAnswer bounds what is read of an answer.
+	// maxAnswer is the maximum size of a response body in bytes.
 	maxAnswer = 64 << 20
 )
 
-// Option changes how one operation is sent.
+// Option changes the request of an operation.
 type Option func(*Request)
 
-// WithIdempotencyKey gives the request a key of the caller's, so that it may be
-// sent again, also by a later call, without being carried out twice.
+// WithIdempotencyKey sets the idempotency key of the request. A request with the same key
+// takes effect only once, also if a later call repeats it.
 func WithIdempotencyKey(key string) Option {
 	return func(r *Request) { r.IdempotencyKey = key }
 }
 
-// Request is what Send sends.
+// Request is a request for Send.
 type Request struct {
 	Method string
-	// Target is the escaped path below the base URL, with its query.
+	// Target is the escaped path relative to the base URL, with the query.
 	Target string
-	// Body is JSON, or nil where there is none.
+	// Body is the JSON body, or nil if there is none.
 	Body           []byte
 	IdempotencyKey string
-	// GeneratedKey says that the key was made for this call alone: the caller cannot
-	// repeat the call with it.
+	// GeneratedKey reports whether the client generated the key for this call. The caller
+	// cannot repeat the call with such a key.
 	GeneratedKey bool
-	// Repeatable says that sending it twice does no more than sending it once.
+	// Repeatable reports whether the request can be repeated without an idempotency key.
 	Repeatable bool
-	// Safe says that it does not matter whether a request without an answer was
-	// carried out: a login.
+	// Safe reports whether a lost response has no consequences, for example of a login.
 	Safe bool
-	// Hold is how long the service itself may keep the request before it answers:
-	// the client's time limit comes on top.
+	// Hold is how long the service may hold the request before it responds, for long
+	// polling. It is added to the client's time limit.
 	Hold time.Duration
 }
 
-// Answer is a success as it came.
+// Answer is a successful response.
 type Answer struct {
 	Status    int
 	RequestID string
 	Body      []byte
 }
 
-// Do carries out an operation: it sends in and gives the answer, or a
-// *fault.Error. A context that ended is given as its own error.
+// Do executes an operation and returns its output. Errors are of type *fault.Error,
+// except the context's error if ctx ends.
 func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, opts ...Option) (*Out, error) {
 	wire, err := o.Write(in)
 	if err != nil {
@@ -98,40 +97,40 @@ func Do[In, Out any](ctx context.Context, c *Client, o op.Op[In, Out], in *In, o
 	return out, nil
 }
 
-// TakesIdempotencyKey tells whether the service takes an idempotency key with the
-// operation: a change that gives out no secret, by a caller with a credential.
+// TakesIdempotencyKey reports whether the service accepts an idempotency key for the
+// operation: a change that returns no secret and requires a credential.
 func TakesIdempotencyKey(o *op.Operation) bool {
 	return o.Effect.Changes() && !o.Secret && o.Access != op.Public
 }
 
-// Send sends a request and gives the answer of a 2xx status; every other answer
-// is a *fault.Error that wraps a *Refusal. Where a change may have happened
-// although no answer says so, the error is OUTCOME_UNKNOWN.
+// Send sends a request and returns the response if its status is 2xx. Any other response
+// is a *fault.Error that wraps a *ResponseError. If the response was lost and the change
+// may have happened, the code is OUTCOME_UNKNOWN.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	limit := c.cfg.Timeout + r.Hold
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	repeatable := r.Repeatable || r.IdempotencyKey != ""
 	id := NewID()
-	end := c.cfg.Clock.Now().Add(limit)
-	// unknown says that an earlier try may have carried the change out.
+	deadline := c.cfg.Clock.Now().Add(limit)
+	// unknown reports whether an earlier attempt may have made the change.
 	unknown := false
-	for try := 1; ; try++ {
-		answer, sent, err := c.once(ctx, r, id)
+	for attempt := 1; ; attempt++ {
+		answer, sent, err := c.attempt(ctx, r, id)
 		if err == nil {
 			return answer, nil
 		}
-		f := isFault(err)
+		f := asFault(err)
 		if f == nil {
 			return nil, interruptedError(r, err, unknown || sent)
 		}
-		gone := !r.Repeatable && !r.Safe && connectionLost(f, sent)
-		unknown = gone || (unknown && !hasOutcome(f))
-		wait := max(f.RetryAfter, c.backOff(try))
+		lost := !r.Repeatable && !r.Safe && responseLost(f, sent)
+		unknown = lost || (unknown && !hasOutcome(f))
+		wait := max(f.RetryAfter, c.backOff(attempt))
 		switch {
-		case repeatable && try < maxTries(unknown) && (gone || Retryable(f)) && f.RetryAfter <= maxWait && !c.cfg.Clock.Now().Add(wait).After(end):
+		case repeatable && attempt < attemptLimit(unknown) && (lost || Retryable(f)) && f.RetryAfter <= maxWait && !c.cfg.Clock.Now().Add(wait).After(deadline):
 			if err := sleep(ctx, wait); err != nil {
-				return nil, interruptedError(r, c.unsent(ctx, err), unknown)
+				return nil, interruptedError(r, c.transportError(ctx, err), unknown)
 			}
 		case unknown:
 			return nil, outcomeUnknown(r, f)
@@ -141,19 +140,19 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	}
 }
 
-// maxTries is how often a request is sent at most.
-func maxTries(unknown bool) int {
+// attemptLimit returns the maximum number of attempts of a repeatable request.
+func attemptLimit(unknown bool) int {
 	if unknown {
-		return connectionLostTries
+		return maxAttemptsOutcomeUnknown
 	}
-	return tries
+	return maxAttempts
 }
 
-// errTimeout tells the client's own time limit from the caller's.
+// errTimeout is the cause of a context that ends at the client's own time limit.
 var errTimeout = errors.New("time limit")
 
-// once sends the request. sent says that it may have reached a server.
-func (c *Client) once(ctx context.Context, r Request, id string) (_ *Answer, sent bool, _ error) {
+// attempt sends the request once. sent reports whether it may have reached a server.
+func (c *Client) attempt(ctx context.Context, r Request, id string) (_ *Answer, sent bool, _ error) {
 	var connected atomic.Bool
 	defer func() { sent = connected.Load() }()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
@@ -165,19 +164,19 @@ func (c *Client) once(ctx context.Context, r Request, id string) (_ *Answer, sen
 	res, err := c.http.Do(req)
 	if err != nil {
 		c.trace(r, "failed", start, id)
-		return nil, false, c.unsent(ctx, err)
+		return nil, false, c.transportError(ctx, err)
 	}
 	defer res.Body.Close()
-	if theirs, err := op.ParseUUID(res.Header.Get("X-Request-Id")); err == nil {
-		id = string(theirs)
+	if serverID, err := op.ParseUUID(res.Header.Get("X-Request-Id")); err == nil {
+		id = string(serverID)
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	c.trace(r, strconv.Itoa(res.StatusCode), start, id)
 	switch {
 	case err != nil:
-		return nil, false, c.unsent(ctx, err)
+		return nil, false, c.transportError(ctx, err)
 	case len(body) > maxAnswer:
-		return nil, false, notParapetError(res.StatusCode, id, fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
+		return nil, false, notParapetError(res.StatusCode, id, fmt.Errorf("the response is larger than %d bytes", maxAnswer))
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return nil, false, parseErrorResponse(res, body, id, c.cfg.Clock.Now())
 	}
@@ -187,7 +186,7 @@ func (c *Client) once(ctx context.Context, r Request, id string) (_ *Answer, sen
 func (c *Client) request(ctx context.Context, r Request, id string) (*http.Request, error) {
 	target, err := url.Parse(r.Target)
 	if err != nil || target.IsAbs() || target.Host != "" || !strings.HasPrefix(r.Target, "/") {
-		return nil, fault.Validation("path", "The path must start with one slash and name no other host.")
+		return nil, fault.Validation("path", "The path must start with exactly one slash and must not name a host.")
 	}
 	var body io.Reader
 	if r.Body != nil {
@@ -195,7 +194,7 @@ func (c *Client) request(ctx context.Context, r Request, id string) (*http.Reque
 	}
 	req, err := http.NewRequestWithContext(ctx, r.Method, c.base.String()+r.Target, body)
 	if err != nil {
-		return nil, fault.Validation("path", "The method or path can't be sent.").WithCause(err)
+		return nil, fault.Validation("path", "The method or path is not valid in an HTTP request.").WithCause(err)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("X-Request-Id", id)
@@ -215,13 +214,13 @@ func (c *Client) request(ctx context.Context, r Request, id string) (*http.Reque
 	return req, nil
 }
 
-// trace writes a request's line. The query stays out of it: it holds what
-// people search for.
+// trace writes the trace line of a request. It omits the query, which may contain search
+// terms.
 func (c *Client) trace(r Request, status string, start time.Time, id string) {
 	if c.cfg.Trace == nil {
 		return
 	}
 	path, _, _ := strings.Cut(r.Target, "?")
-	took := c.cfg.Clock.Now().Sub(start)
-	fmt.Fprintf(c.cfg.Trace, "api: %s %s %s %dms request-id=%s\n", r.Method, path, status, took.Milliseconds(), id)
+	duration := c.cfg.Clock.Now().Sub(start)
+	fmt.Fprintf(c.cfg.Trace, "api: %s %s %s %dms request-id=%s\n", r.Method, path, status, duration.Milliseconds(), id)
 }

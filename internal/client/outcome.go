@@ -8,25 +8,25 @@ import (
 	"parapet/internal/fault"
 )
 
-// DetailKey is the member of the details of OUTCOME_UNKNOWN that holds the
-// idempotency key of the request. The same request with the same key gives the
-// first outcome, or carries the change out once.
+// DetailKey is the member of an OUTCOME_UNKNOWN error's details with the idempotency key
+// of the request. Repeating the request with this key is safe: it returns the first
+// result, or makes the change if it has not happened.
 const DetailKey = "idempotencyKey"
 
-// Retryable tells whether the caller may repeat the same call: it may succeed
-// later, and it is carried out once. After an unknown outcome only a call with an
-// idempotency key that the caller chose may be repeated.
+// Retryable reports whether the caller may safely repeat the same call, because it may
+// succeed later and takes effect only once. After an unknown outcome, this is true only
+// if the caller chose the idempotency key.
 func Retryable(f *fault.Error) bool {
 	if f.Code == fault.CodeOutcomeUnknown {
-		again, _ := f.Details[fault.DetailRetryable].(bool)
-		return again
+		retryable, _ := f.Details[fault.DetailRetryable].(bool)
+		return retryable
 	}
 	return f.Code == fault.CodeUnavailable || f.Code == fault.CodeRateLimited
 }
 
-// connectionLost tells whether a try of a change may have carried it out without an answer
-// that says so. sent says that a connection was there to send the request on.
-func connectionLost(f *fault.Error, sent bool) bool {
+// responseLost reports whether an attempt may have made the change although its response
+// does not show it. sent reports whether a connection existed.
+func responseLost(f *fault.Error, sent bool) bool {
 	r := ResponseErrorOf(f)
 	switch {
 	case f.Code == fault.CodeOutcomeUnknown:
@@ -34,15 +34,16 @@ func connectionLost(f *fault.Error, sent bool) bool {
 	case r == nil:
 		return sent
 	default:
-		// A proxy may have passed the request on and lost the answer. The service's
-		// own 503 says that nothing was changed.
+		// A proxy may have forwarded the request and lost the response. A 503 of the
+		// service itself means that nothing was changed.
 		return r.NotParapet && r.Status >= 500
 	}
 }
 
-// hasOutcome tells whether an answer to a repeated change says what became of the
-// first try. The service looks at the idempotency key before it looks at the
-// request: where the first try was carried out it gives that answer again.
+// hasOutcome reports whether the response to a repeated change shows the outcome of the
+// first attempt. The service checks the idempotency key first: if the first attempt made
+// the change, the service returns that response again. A validation error or conflict
+// therefore means that it did not.
 func hasOutcome(f *fault.Error) bool {
 	r := ResponseErrorOf(f)
 	if r == nil || r.NotParapet {
@@ -50,24 +51,24 @@ func hasOutcome(f *fault.Error) bool {
 	}
 	switch f.Code {
 	case fault.CodeValidation, fault.CodeConflict, fault.CodeDuplicateTask:
-		// NOT_FOUND is missing here: it may be the first try that removed the record.
+		// NOT_FOUND is not in the list: the first attempt may have deleted the record.
 		return true
 	default:
 		return false
 	}
 }
 
-// outcomeUnknown is the error of a change that may have happened. last is what the
-// last try met.
+// outcomeUnknown returns the error for a change that may have happened. last is the error
+// of the last attempt.
 func outcomeUnknown(r Request, last *fault.Error) *fault.Error {
 	f := &fault.Error{
 		Code: fault.CodeOutcomeUnknown,
-		Message: fmt.Sprintf("The change may or may not have happened: no answer to it arrived. The last attempt: %s",
+		Message: fmt.Sprintf("The change may or may not have happened: the response was lost. Last attempt: %s",
 			strings.TrimSpace(last.Message)),
 		Details: map[string]any{fault.DetailRetryable: r.IdempotencyKey != "" && !r.GeneratedKey},
 	}
 	if last.Code == fault.CodeOutcomeUnknown {
-		f.Message = "The change may or may not have happened: the service lost the connection to its database while it saved the change."
+		f.Message = "The change may or may not have happened: the service lost its database connection during the commit."
 	}
 	if r.IdempotencyKey != "" {
 		f.Details[DetailKey] = r.IdempotencyKey
@@ -75,20 +76,20 @@ func outcomeUnknown(r Request, last *fault.Error) *fault.Error {
 	return f.WithCause(last)
 }
 
-// ErrUnsettled says that a change was interrupted by the caller and may have
-// happened.
+// ErrUnsettled means that the caller cancelled a change that may have happened.
 var ErrUnsettled = errors.New("the change may or may not have happened")
 
-// interruptedError is the error of a request that the caller gave up.
+// interruptedError returns the error for a request that the caller cancelled.
 func interruptedError(r Request, err error, unknown bool) error {
-	if r.Repeatable || r.Safe || !unknown || isFault(err) != nil {
+	if r.Repeatable || r.Safe || !unknown || asFault(err) != nil {
 		return err
 	}
 	return errors.Join(err, ErrUnsettled)
 }
 
-// isFault gives err as a fault, or nil where it is none: the caller's own end.
-func isFault(err error) *fault.Error {
+// asFault returns err as a fault, or nil if it is none. The only other errors are those
+// of the caller's context.
+func asFault(err error) *fault.Error {
 	var f *fault.Error
 	errors.As(err, &f)
 	return f

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a service answers may hold anything that people wrote.
+// A response may contain arbitrary user-generated text.
 func FuzzResult(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":"\u202e","b":[1,null,{"c":"x"}]}`, `{"title":"\ud83d\u0000"}`, `[`, `{"items":[{"title":"a|b"}],"nextCursor":"x"}`, `{"\u200b":1,"\\u200b":2}`, strings.Repeat("[", 100)} {
 		f.Add([]byte(seed))
@@ -24,23 +24,23 @@ func FuzzResult(f *testing.F) {
 		if err != nil || n.kind != '{' {
 			return
 		}
-		res := tool.fit(n, "", nil)
-		sent, err := json.Marshal(res)
-		if err != nil || len(sent) > MaxResult {
-			t.Fatalf("%d bytes (%v)", len(sent), err)
+		res := tool.truncateToFit(n, "", nil)
+		encoded, err := json.Marshal(res)
+		if err != nil || len(encoded) > MaxResult {
+			t.Fatalf("got %d bytes (%v), want at most %d", len(encoded), err, MaxResult)
 		}
-		if strings.ContainsFunc(string(sent), func(r rune) bool { return r == 0x202e || r == 0x200b || r == 0xfeff || (r >= 0x80 && r < 0xa0) }) || !utf8.Valid(sent) {
-			t.Fatalf("a hidden character comes through: %q", sent)
+		if strings.ContainsFunc(string(encoded), func(r rune) bool { return r == 0x202e || r == 0x200b || r == 0xfeff || (r >= 0x80 && r < 0xa0) }) || !utf8.Valid(encoded) {
+			t.Fatalf("the result contains an unescaped character: %q", encoded)
 		}
-		shown := n.encode(nil)
-		again, err := parse(shown)
-		if err != nil || !reflect.DeepEqual(again.encode(nil), shown) {
-			t.Fatalf("%q is read back as another value (%v)", shown, err)
+		value := n.encode(nil)
+		again, err := parse(value)
+		if err != nil || !reflect.DeepEqual(again.encode(nil), value) {
+			t.Fatalf("round trip of %q: got another value (%v)", value, err)
 		}
 	})
 }
 
-func FuzzView(f *testing.F) {
+func FuzzReadView(f *testing.F) {
 	for _, seed := range []string{"", "toolsets=all", "toolsets=default,tasks&read-only=1", "allow-destructive=TRUE", "x=1", "toolsets="} {
 		f.Add(seed)
 	}
@@ -51,7 +51,7 @@ func FuzzView(f *testing.F) {
 		}
 		v, err := readView(values)
 		if err == nil && v.AllowDestructive && !strings.Contains(query, "allow-destructive") && !strings.Contains(query, "%") {
-			t.Fatalf("%q allows what can't be undone", query)
+			t.Fatalf("readView(%q): got AllowDestructive, want it only on request", query)
 		}
 	})
 }

@@ -19,73 +19,73 @@ import (
 )
 
 const (
-	// maxMessage bounds a message: a body of the API's usual size and some room
-	// for what stands around it.
+	// maxMessage is the maximum size of a message in bytes: the default maximum body of an
+	// operation plus the JSON-RPC envelope.
 	maxMessage = op.DefaultMaxBody + 64<<10
-	// longest is how long one message may take. It ends before the listener cuts
-	// the connection off.
-	longest = 110 * time.Second
+	// messageTimeout is the time limit of a message. It is shorter than the timeout of the
+	// listener.
+	messageTimeout = 110 * time.Second
 )
 
-// HTTP serves the tools over streamable HTTP, without sessions: each request
-// stands for itself. What a tool asks goes to api in the same process, as a
-// request of its own with the caller's credential, so that nothing is allowed
-// here which is not allowed there. Whoever mounts it has checked that there is a
-// credential and where the request comes from.
+// HTTP returns a handler that serves the tools over streamable HTTP without sessions. A
+// tool call becomes a request to api in the same process with the caller's credential, so
+// the API authorizes it as usual. The caller of HTTP must check the credential and the
+// origin of a request first.
 //
-// The query says what is offered: toolsets (a comma list), read-only and
-// allow-destructive (true).
+// Query parameters select the tools: toolsets (comma-separated), read-only and
+// allow-destructive (booleans).
 func (s *Server) HTTP(api http.Handler) http.Handler {
 	stream := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: maxMessage,
-		// The mount does it, and knows the trusted proxies.
+		// The caller checks the host, because it knows the trusted proxies.
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := readView(r.URL.Query())
 		if err != nil {
-			toolErrorResult(w, http.StatusBadRequest, err.Error())
+			writeError(w, http.StatusBadRequest, err.Error())
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxMessage)
-		if batch(r) {
-			toolErrorResult(w, http.StatusBadRequest, "batches are not taken: send one message a request")
+		if isBatch(r) {
+			writeError(w, http.StatusBadRequest, "batches are not supported; send one message per request")
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), longest)
+		ctx, cancel := context.WithTimeout(r.Context(), messageTimeout)
 		defer cancel()
-		inside, err := client.New(client.Config{
-			BaseURL: "http://" + internalHost, Timeout: longest, Transport: &inProcess{api: api, outer: r},
+		apiClient, err := client.New(client.Config{
+			BaseURL: "http://" + internalHost, Timeout: messageTimeout, Transport: &inProcess{api: api, outer: r},
 		})
 		if err != nil {
-			toolErrorResult(w, http.StatusInternalServerError, "the tools can't be reached")
+			writeError(w, http.StatusInternalServerError, "internal error: cannot reach the API")
 			return
 		}
-		stream.ServeHTTP(w, r.WithContext(withExchange(ctx, &exchange{view: v, sender: inside, until: ctx})))
+		stream.ServeHTTP(w, r.WithContext(withExchange(ctx, &exchange{view: v, sender: apiClient, requestCtx: ctx})))
 	})
 }
 
-// toolErrorResult answers what is no message of the protocol, in its form.
-func toolErrorResult(w http.ResponseWriter, status int, why string) {
+// writeError writes a JSON-RPC error for a request that is not a valid message.
+func writeError(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// Nobody is left to tell when the answer can't be written.
-	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":%q}}`, why)
+	// A write error means that the client disconnected.
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":%q}}`, message)
 }
 
-// batch tells a body that is a JSON array: one request could carry thousands of
-// calls, and the protocol has given batches up.
-func batch(r *http.Request) bool {
+// isBatch reports whether the body is a JSON array. Batches are rejected because one
+// request could contain thousands of calls, and newer protocol versions removed them. The
+// body stays readable.
+func isBatch(r *http.Request) bool {
 	in := bufio.NewReader(r.Body)
 	for {
-		// A body that can't be read is the reader's to find, behind.
+		// A read error is ignored here; the handler that reads the body reports it.
 		c, err := in.ReadByte()
 		if err == nil && strings.IndexByte(" \t\r\n", c) >= 0 {
 			continue
 		}
 		if err == nil {
-			_ = in.UnreadByte() // a byte was read just now
+			_ = in.UnreadByte() // cannot fail after a successful ReadByte
 		}
 		r.Body = struct {
 			io.Reader
@@ -95,13 +95,13 @@ func batch(r *http.Request) bool {
 	}
 }
 
-// readView reads the query. It is strict: a misspelt word must not offer more
-// than was meant.
+// readView parses the query parameters. It rejects unknown ones, so that a misspelled
+// parameter never exposes more tools than intended.
 func readView(query url.Values) (View, error) {
 	var v View
 	for name, values := range query {
 		if len(values) != 1 {
-			return v, fmt.Errorf("the parameter %q is given more than once", shortened(name, 64))
+			return v, fmt.Errorf("duplicate parameter %q", truncate(name, 64))
 		}
 		var err error
 		switch name {
@@ -113,7 +113,7 @@ func readView(query url.Values) (View, error) {
 		case "allow-destructive":
 			v.AllowDestructive, err = strconv.ParseBool(values[0])
 		default:
-			err = fmt.Errorf("there is no parameter %q; known: toolsets, read-only, allow-destructive", shortened(name, 64))
+			err = fmt.Errorf("unknown parameter %q; allowed: toolsets, read-only, allow-destructive", truncate(name, 64))
 		}
 		if err != nil {
 			return v, err
@@ -122,22 +122,21 @@ func readView(query url.Values) (View, error) {
 	return v, nil
 }
 
-// internalHost is no host's name: requests to it never leave the process.
+// internalHost is the host in URLs of in-process requests. It is not a real host.
 const internalHost = "parapet.invalid"
 
-// inProcess carries requests to a handler of the same process, in the name of
-// the request that they are made for: same credential, organisation, address
-// and request id.
+// inProcess is a transport that passes requests to a handler in the same process. They
+// have the credential, organisation, client address and request ID of the outer request.
 type inProcess struct {
 	api   http.Handler
 	outer *http.Request
 }
 
-// carried are the headers that go along. A cookie does not: it is no proof that
-// its owner wants what a page asks for.
-var carried = []string{"Authorization", "X-Act-As-Org", "X-Forwarded-For", "X-Forwarded-Proto"}
+// forwardedHeaders are the headers that are copied from the outer request. Cookies are
+// not copied, to prevent cross-site request forgery.
+var forwardedHeaders = []string{"Authorization", "X-Act-As-Org", "X-Forwarded-For", "X-Forwarded-Proto"}
 
-// RoundTrip serves the request.
+// RoundTrip implements http.RoundTripper.
 func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	inner := r.Clone(r.Context())
 	inner.RequestURI = inner.URL.RequestURI()
@@ -146,7 +145,7 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if inner.Body == nil {
 		inner.Body = http.NoBody
 	}
-	for _, name := range carried {
+	for _, name := range forwardedHeaders {
 		inner.Header.Del(name)
 		if values := t.outer.Header.Values(name); len(values) > 0 {
 			inner.Header[http.CanonicalHeaderKey(name)] = values
@@ -169,7 +168,7 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// recorder keeps an answer.
+// recorder is an http.ResponseWriter that stores the response.
 type recorder struct {
 	header http.Header
 	status int

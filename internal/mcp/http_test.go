@@ -14,7 +14,7 @@ import (
 	"parapet/internal/fault"
 )
 
-// serve gives the address of the server's HTTP side in front of an API.
+// serve starts the MCP HTTP handler in front of an API and returns its URL.
 func serve(t *testing.T, api http.Handler) string {
 	t.Helper()
 	srv := httptest.NewServer(newServer(t).HTTP(api))
@@ -22,13 +22,13 @@ func serve(t *testing.T, api http.Handler) string {
 	return srv.URL
 }
 
-// bearer sends a credential along.
-type bearer struct{ more map[string]string }
+// bearer is a transport that adds a credential and further headers.
+type bearer struct{ headers map[string]string }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer the-callers-own")
-	for name, value := range b.more {
+	for name, value := range b.headers {
 		r.Header.Set(name, value)
 	}
 	return http.DefaultTransport.RoundTrip(r)
@@ -47,7 +47,7 @@ func dialHTTP(t *testing.T, url, version string, ask elicitor) *sdk.ClientSessio
 	return session
 }
 
-func TestHTTPCarriesTheCaller(t *testing.T) {
+func TestHTTP_ForwardsCallerToAPI(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,20 +64,20 @@ func TestHTTPCarriesTheCaller(t *testing.T) {
 		c := dialHTTP(t, url, version, nil)
 		res := call(t, c, "get_task", map[string]any{"projectId": project, "task": "A-1"})
 		if structured(t, res)["key"] != "A-1" {
-			t.Errorf("%s: %+v", version, res)
+			t.Errorf("%s: get_task: got %+v", version, res)
 		}
 		if got.Header.Get("Authorization") != "Bearer the-callers-own" || got.Header.Get("X-Act-As-Org") != "org" || got.Header.Get("Cookie") != "" ||
 			got.URL.Path != "/api/projects/"+project+"/tasks/A-1" || !strings.HasPrefix(got.RemoteAddr, "127.0.0.1:") || got.URL.Host != "" {
-			t.Errorf("%s: the API gets %s %s %v from %s", version, got.Method, got.URL, got.Header, got.RemoteAddr)
+			t.Errorf("%s: the API got %s %s %v from %s", version, got.Method, got.URL, got.Header, got.RemoteAddr)
 		}
 		r := errorOf(t, call(t, c, "update_task", map[string]any{"projectId": project, "task": "A-1", "title": "x"}))
 		if r.Code != fault.CodeForbidden || r.Permission != "task.update" || r.RequestID == "" || len(r.Reasons) != 1 || r.Reasons[0].Remedy != "Ask for a role in this project." {
-			t.Errorf("%s: %+v", version, r)
+			t.Errorf("%s: update_task: got error %+v", version, r)
 		}
 	}
 }
 
-func TestHTTPOffersWhatTheAddressSays(t *testing.T) {
+func TestHTTP_QueryParametersSelectTools(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { calls++; w.WriteHeader(http.StatusNoContent) }))
@@ -91,7 +91,7 @@ func TestHTTPOffersWhatTheAddressSays(t *testing.T) {
 	}{
 		{"?toolsets=tasks", "2026-07-28", nil, false},
 		{"?toolsets=tasks", "2026-07-28", agree, true},
-		// An older client's abilities are not known without a session.
+		// Without a session, the capabilities of an older client are unknown.
 		{"?toolsets=tasks", "2025-06-18", agree, false},
 		{"?toolsets=tasks&allow-destructive=true", "2025-06-18", nil, true},
 		{"?toolsets=tasks&allow-destructive=true&read-only=true", "2026-07-28", agree, false},
@@ -100,7 +100,7 @@ func TestHTTPOffersWhatTheAddressSays(t *testing.T) {
 		c := dialHTTP(t, url+tc.query, tc.version, tc.ask)
 		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_task", Arguments: map[string]any{"projectId": project, "task": "A-1"}})
 		if done := err == nil && !res.IsError; done != tc.deletes || (calls > before) != tc.deletes {
-			t.Errorf("%s %s: deleted %v (%v), want %v", tc.query, tc.version, done, err, tc.deletes)
+			t.Errorf("%s %s: got deleted %v (%v), want %v", tc.query, tc.version, done, err, tc.deletes)
 		}
 	}
 }
@@ -125,14 +125,14 @@ func post(t *testing.T, url, body string) (*http.Response, string) {
 	return res, string(text)
 }
 
-func TestHTTPRefusesWhatIsNoMessage(t *testing.T) {
+func TestHTTP_RejectsInvalidRequests(t *testing.T) {
 	t.Parallel()
-	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { t.Error("the API is asked") }))
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { t.Error("the API got a request") }))
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for _, tc := range []struct {
 		query, body string
 		status      int
-		says        string
+		want        string
 	}{
 		{"", ping, 200, `"result"`},
 		{"", " \n" + ping, 200, `"result"`},
@@ -142,31 +142,30 @@ func TestHTTPRefusesWhatIsNoMessage(t *testing.T) {
 		{"", "{", 400, ""},
 		{"", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("y", maxMessage) + `"}}`, 413, ""},
 		{"", strings.Repeat(" ", maxMessage+10), 413, ""},
-		{"?toolsets=everything", ping, 400, "known: default, all"},
-		{"?toolset=all", ping, 400, "no parameter"},
+		{"?toolsets=everything", ping, 400, "allowed: default, all"},
+		{"?toolset=all", ping, 400, "unknown parameter"},
 		{"?read-only=maybe", ping, 400, ""},
-		{"?toolsets=all&toolsets=tasks", ping, 400, "more than once"},
-		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"issue_key","arguments":{}}}`, 200, "there is no tool"},
+		{"?toolsets=all&toolsets=tasks", ping, 400, "duplicate parameter"},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"issue_key","arguments":{}}}`, 200, "unknown tool"},
 	} {
 		res, text := post(t, url+tc.query, tc.body)
-		if res.StatusCode != tc.status || !strings.Contains(text, tc.says) {
-			t.Errorf("%s %.60s: %d %.200s, want %d that says %q", tc.query, tc.body, res.StatusCode, text, tc.status, tc.says)
+		if res.StatusCode != tc.status || !strings.Contains(text, tc.want) {
+			t.Errorf("%s %.60s: got %d %.200s, want %d with %q", tc.query, tc.body, res.StatusCode, text, tc.status, tc.want)
 		}
 	}
 	if res, _ := post(t, url, ping); res.Header.Get("Mcp-Session-Id") != "" {
-		t.Error("there is a session")
+		t.Error("the response has a session ID")
 	}
 }
 
-// A client that goes away takes its wait along, whatever protocol it speaks.
-func TestHTTPEndsWithItsClient(t *testing.T) {
+func TestHTTP_ClientDisconnectCancelsOperation(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2026-07-28", "2025-06-18"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			begun, ended := make(chan bool, 1), make(chan bool, 1)
+			started, ended := make(chan bool, 1), make(chan bool, 1)
 			url := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				begun <- true
+				started <- true
 				<-r.Context().Done()
 				ended <- true
 			}))
@@ -176,12 +175,12 @@ func TestHTTPEndsWithItsClient(t *testing.T) {
 			go func() {
 				_, _ = c.CallTool(ctx, &sdk.CallToolParams{Name: "get_task", Arguments: map[string]any{"projectId": project, "task": "A-1"}})
 			}()
-			<-begun
+			<-started
 			cancel()
 			select {
 			case <-ended:
 			case <-time.After(20 * time.Second):
-				t.Fatal("the operation goes on")
+				t.Fatal("the operation still runs after the client disconnected")
 			}
 		})
 	}

@@ -7,44 +7,46 @@ import (
 	"parapet/internal/op"
 )
 
-// renderer writes an answer as Markdown: every member of it, for the clients
-// that show their model nothing else.
+// renderer writes all members of a response as Markdown, for clients that ignore
+// structured content.
 type renderer struct {
-	doc       *markdown.Doc
+	doc *markdown.Doc
+	// untrusted has the paths of members with user-generated text.
 	untrusted map[string]bool
-	// seen are the untrusted places that hold something.
+	// seen has those of the untrusted paths that are not empty in this response.
 	seen map[string]bool
 }
 
 func (r *renderer) document(o *op.Operation, n *node) {
 	if len(n.names) == 0 {
-		r.doc.Line("Done: " + o.ToolName() + ".")
+		r.doc.Line(o.ToolName() + " succeeded.")
 		return
 	}
 	r.object("", n, 2)
 }
 
-// label is a member's name with what there is to know of its text.
+// label returns the name of a member, marked as untrusted if it contains user-generated
+// text.
 func (r *renderer) label(path, name string, n *node) string {
-	if !r.untrusted[path] || n.words() == "" {
+	if !r.untrusted[path] || n.lineText() == "" {
 		return name
 	}
 	r.seen[path] = true
 	return name + " (untrusted)"
 }
 
-// object writes what fits into lines first, then long texts, then what is inside.
+// object writes short members first, then long texts, then nested objects and lists.
 func (r *renderer) object(path string, n *node, level int) {
 	var long, nested []string
 	for _, name := range n.names {
 		m, at := n.members[name], join(path, name)
 		switch {
-		case !m.flat():
+		case !m.isFlat():
 			nested = append(nested, name)
 		case m.kind == '"' && (len(m.text) > shortText || strings.Contains(m.text, "\n")):
 			long = append(long, name)
 		default:
-			r.doc.Field(r.label(at, name, m), m.words())
+			r.doc.Field(r.label(at, name, m), m.lineText())
 		}
 	}
 	for _, name := range long {
@@ -63,27 +65,28 @@ func (r *renderer) object(path string, n *node, level int) {
 	}
 }
 
-// list writes objects as a table where their members fit into cells.
+// list writes a list as a table if the members of its items fit into cells, else item by
+// item.
 func (r *renderer) list(path, name string, n *node, level int) {
 	r.doc.Heading(level, name)
 	var columns []string
-	inCells := true
+	fits := true
 	known := map[string]bool{}
 	for _, item := range n.items {
-		inCells = inCells && item.kind == '{'
+		fits = fits && item.kind == '{'
 		for _, c := range item.names {
 			m := item.members[c]
-			inCells = inCells && m.flat() && (m.kind != '"' || len(m.text) <= shortText)
+			fits = fits && m.isFlat() && (m.kind != '"' || len(m.text) <= shortText)
 			if !known[c] {
 				known[c] = true
 				columns = append(columns, c)
 			}
 		}
 	}
-	if !inCells {
+	if !fits {
 		for _, item := range n.items {
 			if item.kind != '{' {
-				r.doc.Line(item.words())
+				r.doc.Line(item.lineText())
 				continue
 			}
 			r.doc.Heading(level+1, title(item))
@@ -91,13 +94,13 @@ func (r *renderer) list(path, name string, n *node, level int) {
 		}
 		return
 	}
-	heads := make([]string, len(columns))
+	headings := make([]string, len(columns))
 	for i, c := range columns {
-		heads[i] = c
+		headings[i] = c
 		for _, item := range n.items {
 			if m := item.members[c]; m != nil {
 				if l := r.label(join(path+"[]", c), c, m); l != c {
-					heads[i] = l
+					headings[i] = l
 				}
 			}
 		}
@@ -107,18 +110,18 @@ func (r *renderer) list(path, name string, n *node, level int) {
 		rows[i] = make([]string, len(columns))
 		for j, c := range columns {
 			if m := item.members[c]; m != nil {
-				rows[i][j] = m.words()
+				rows[i][j] = m.lineText()
 			}
 		}
 	}
-	r.doc.Table(heads, rows, 0)
+	r.doc.Table(headings, rows, 0)
 }
 
-// title names an item of a list by what tells it from the others.
+// title returns the key, ID or name of a list item.
 func title(n *node) string {
 	for _, name := range []string{"key", "id", "name"} {
-		if m := n.at(name); m != nil && m.scalar() && m.words() != "" {
-			return m.words()
+		if m := n.member(name); m != nil && m.isScalar() && m.lineText() != "" {
+			return m.lineText()
 		}
 	}
 	return "item"

@@ -11,8 +11,7 @@ import (
 	"parapet/internal/op"
 )
 
-// untrustedMark is what a contract's documentation says of a text that people
-// write.
+// untrustedMark is the phrase in a contract's doc tag that marks user-generated text.
 const untrustedMark = "untrusted text"
 
 func hasUntrustedMark(doc string) bool { return strings.Contains(strings.ToLower(doc), untrustedMark) }
@@ -23,8 +22,8 @@ func inputSchema(o *op.Operation) (json.RawMessage, error) {
 		return nil, err
 	}
 	for _, f := range o.Fields {
-		// Null means something to a field that can be cleared; to others it is the
-		// same as nothing, and some models' makers take no list of types.
+		// Only fields that can be cleared need null. Some model providers do not accept a
+		// list of types.
 		if f.Type.Kind() != reflect.Struct {
 			dropNull(s.Properties[f.Name])
 		}
@@ -32,7 +31,7 @@ func inputSchema(o *op.Operation) (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
-// dropNull makes a schema of null or one type a schema of that type.
+// dropNull removes null from a schema that allows null and one other type.
 func dropNull(s *jsonschema.Schema) {
 	if s == nil || len(s.Types) != 2 {
 		return
@@ -42,10 +41,10 @@ func dropNull(s *jsonschema.Schema) {
 	}
 }
 
-// outputSchema is the operation's, in fewer words: the members of the answer, or
-// of a list's items, with their types. What a member means and what it holds in
-// turn stand in the API's document; the answer itself marks what is untrusted. A
-// member that a later version adds breaks no client.
+// outputSchema returns a short form of the operation's output schema: the types of the
+// members of the response, or of the items of a list. Descriptions and nested schemas are
+// in the OpenAPI document. The schema allows additional members, so that later versions
+// can add some.
 func outputSchema(o *op.Operation) (json.RawMessage, error) {
 	s, err := o.OutputSchema()
 	if err != nil {
@@ -58,7 +57,7 @@ func outputSchema(o *op.Operation) (json.RawMessage, error) {
 	return json.Marshal(shallow(s, depth))
 }
 
-// shallow is a schema with its types alone, down to depth levels.
+// shallow returns a schema with only types, down to depth levels.
 func shallow(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -75,11 +74,11 @@ func shallow(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 		}
 		m := shallow(p, depth-1)
 		if !slices.Contains(s.Required, name) || slices.Contains(m.Types, "array") {
-			// What is optional is left out where it is null; a list is never null.
+			// An optional member that is null is omitted, and a list is never null.
 			dropNull(m)
 		}
 		if m.Type == "" && m.Types == nil {
-			// Any JSON: some read no schema that says nothing.
+			// Any JSON value. Some clients reject an empty schema.
 			m.Types = []string{"object", "array", "string", "number", "boolean", "null"}
 		}
 		short.Properties[name] = m
@@ -87,7 +86,7 @@ func shallow(s *jsonschema.Schema, depth int) *jsonschema.Schema {
 	return short
 }
 
-// isPage tells whether an output is a page of a list.
+// isPage reports whether an output type is a page of a list.
 func isPage(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -97,14 +96,16 @@ func isPage(t reflect.Type) bool {
 	return ok && cursor && items.Type.Kind() == reflect.Slice
 }
 
-// untrustedPaths gives the places of an output, such as items[].title, that hold
-// untrusted text.
+// untrustedPaths returns the paths in an output with user-generated text, such as
+// items[].title.
 func untrustedPaths(t reflect.Type) map[string]bool {
 	found := map[string]bool{}
 	walkUntrusted(t, "", nil, found)
 	return found
 }
 
+// walkUntrusted adds the untrusted paths of t to found. above has the enclosing types, to
+// stop at recursive ones.
 func walkUntrusted(t reflect.Type, path string, above []reflect.Type, found map[string]bool) {
 	switch t.Kind() {
 	case reflect.Pointer:

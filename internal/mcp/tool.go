@@ -20,22 +20,25 @@ import (
 	"parapet/internal/op"
 )
 
-// tool is an operation as a tool.
+// tool is the MCP tool of an operation.
 type tool struct {
 	op         *op.Operation
 	definition *sdk.Tool
 	toolset    string
-	// standard tools are in the default toolset.
-	standard  bool
-	page      bool
-	limited   bool
+	// isDefault reports whether the tool is in the default toolset.
+	isDefault bool
+	// returnsPage reports whether the output is a page of a list.
+	returnsPage bool
+	// hasLimit reports whether the operation has the query parameter limit.
+	hasLimit bool
+	// untrusted has the paths in the output with user-generated text.
 	untrusted map[string]bool
 }
 
-// availableTools says whether an operation is a tool: one that gives a secret must not
-// show it to a model, and the credential's own session is not the model's to
-// begin or end.
-func availableTools(o *op.Operation) bool {
+// isExposed reports whether an operation is exposed as a tool. Operations that return a
+// secret or manage sessions are not, because a model must not see a secret and must not
+// start or end sessions.
+func isExposed(o *op.Operation) bool {
 	session := reflect.TypeFor[interface {
 		SessionCookie() (string, time.Time)
 	}]()
@@ -52,18 +55,18 @@ func newTool(o *op.Operation) (*tool, error) {
 		return nil, err
 	}
 	no, destroys := false, o.Effect == op.Destroy
-	t := &tool{op: o, toolset: toolsetOf(o), standard: isStandard(o), untrusted: untrustedPaths(o.Out)}
-	t.page = isPage(o.Out)
+	t := &tool{op: o, toolset: toolsetOf(o), isDefault: isInDefaultToolset(o), untrusted: untrustedPaths(o.Out)}
+	t.returnsPage = isPage(o.Out)
 	for _, f := range o.Fields {
-		t.limited = t.limited || (f.Name == "limit" && f.Source == op.FromQuery)
+		t.hasLimit = t.hasLimit || (f.Name == "limit" && f.Source == op.FromQuery)
 	}
 	t.definition = &sdk.Tool{
 		Name: o.ToolName(), Description: description(o), InputSchema: in, OutputSchema: out,
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: o.Effect == op.Read, DestructiveHint: &destroys,
-			// A second call with the same arguments finds what the first one left.
+			// All HTTP methods except POST are idempotent.
 			IdempotentHint: o.Method != http.MethodPost,
-			// The tools reach the tracker and nothing else.
+			// The tools access only Parapet.
 			OpenWorldHint: &no,
 		},
 	}
@@ -78,38 +81,38 @@ func description(o *op.Operation) string {
 	return summary + " " + o.Description
 }
 
-// hiddenFrom tells why a client is not offered the tool, or "".
-func (t *tool) hiddenFrom(v View, caps *sdk.ClientCapabilities) string {
+// hiddenReason returns why a client cannot use the tool, or "" if it can.
+func (t *tool) hiddenReason(v View, caps *sdk.ClientCapabilities) string {
 	switch {
 	case !v.has(t):
-		return fmt.Sprintf("its toolset %q is not asked for", t.toolset)
+		return fmt.Sprintf("its toolset %q is not enabled", t.toolset)
 	case v.ReadOnly && t.op.Effect.Changes():
-		return "it changes something, and this connection is read-only"
-	case t.op.Effect == op.Destroy && !v.AllowDestructive && !canAsk(caps):
-		return "it can't be undone, this client can't ask its user, and destructive tools are not allowed"
+		return "it changes data and the connection is read-only"
+	case t.op.Effect == op.Destroy && !v.AllowDestructive && !canElicit(caps):
+		return "it is destructive; use a client that supports elicitation, or set allow-destructive"
 	default:
 		return ""
 	}
 }
 
-// canAsk tells whether the client can put a question to its user.
-func canAsk(caps *sdk.ClientCapabilities) bool {
+// canElicit reports whether the client can ask its user a question.
+func canElicit(caps *sdk.ClientCapabilities) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
-// call carries out the operation.
+// call handles a tool call.
 func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	e := exchangeOf(ctx)
-	if e.until != nil {
-		// The protocol's older forms do not end a call with its request.
+	if e.requestCtx != nil {
+		// In older protocol versions, the end of the HTTP request does not cancel the call.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(e.until, cancel)()
+		defer context.AfterFunc(e.requestCtx, cancel)()
 	}
 	if t.op.Effect == op.Destroy && !e.view.AllowDestructive {
-		if asks := t.confirm(req.Params); asks != nil {
-			return asks, nil
+		if res := t.confirm(req.Params); res != nil {
+			return res, nil
 		}
 	}
 	res, err := t.execute(ctx, e, req.Params.Arguments)
@@ -117,7 +120,7 @@ func (t *tool) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToo
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil, err
 		}
-		return toolErrorOf(err), nil
+		return errorResult(err), nil
 	}
 	return res, nil
 }
@@ -127,25 +130,26 @@ func (t *tool) execute(ctx context.Context, e *exchange, arguments json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	r := client.Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: e.repeat && !t.op.Effect.Changes(), Hold: t.hold(wire.Target)}
-	if e.repeat && t.op.Effect.Changes() {
-		// So that a write that met a busy service is tried again and done once.
+	r := client.Request{Method: wire.Method, Target: wire.Target, Body: wire.Body, Repeatable: e.retry && !t.op.Effect.Changes(), Hold: t.holdDuration(wire.Target)}
+	if e.retry && t.op.Effect.Changes() {
+		// The key makes it safe to retry the change.
 		r.IdempotencyKey, r.GeneratedKey = client.NewID(), true
 	}
 	return t.result(ctx, e.sender, r)
 }
 
-// confirmation is the name of the question before a tool that can't be undone.
+// confirmation is the name of the elicitation request for a destructive tool.
 const confirmation = "confirm"
 
-// confirm asks the client's user, unless the user has said yes to this very
-// call; nil means that the user did.
+// confirm returns nil if the user has confirmed this call. Otherwise it returns the result
+// that asks for confirmation, or an error result if the user declined. The request state
+// binds a confirmation to the tool and its arguments.
 func (t *tool) confirm(p *sdk.CallToolParamsRaw) *sdk.CallToolResult {
 	arguments := jsontext.Value(p.Arguments)
 	if arguments.IsValid() {
-		// A client may write the same arguments in another order the second time.
+		// A client may encode the same arguments differently in the second request.
 		arguments = arguments.Clone()
-		_ = arguments.Canonicalize() // what is valid can be written canonically
+		_ = arguments.Canonicalize() // cannot fail for valid JSON
 	}
 	sum := sha256.Sum256(append([]byte(p.Name+"\x00"), arguments...))
 	state := base64.RawURLEncoding.EncodeToString(sum[:])
@@ -154,20 +158,20 @@ func (t *tool) confirm(p *sdk.CallToolParamsRaw) *sdk.CallToolResult {
 	case ok && p.RequestState == state && answer.Action == "accept" && answer.Content[confirmation] == true:
 		return nil
 	case ok && p.RequestState == state:
-		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "Nothing was done: the user did not agree."}}}
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "The user declined. Nothing was changed."}}}
 	}
-	message := fmt.Sprintf("%s Go on? The arguments are %s", description(t.op), text.Line(shortened(string(p.Arguments), 500)))
+	message := fmt.Sprintf("%s Continue? Arguments: %s", description(t.op), text.Line(truncate(string(p.Arguments), 500)))
 	return &sdk.CallToolResult{
 		RequestState: state,
 		InputRequests: sdk.InputRequestMap{confirmation: &sdk.ElicitParams{
 			Mode: "form", Message: message,
-			RequestedSchema: json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean","title":"Do it","description":"True to do what can't be undone.","default":false}},"required":["confirm"]}`),
+			RequestedSchema: json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean","title":"Confirm","description":"True to confirm. This can't be undone.","default":false}},"required":["confirm"]}`),
 		}},
 	}
 }
 
-// shortened is a text's beginning, at most n bytes of whole characters.
-func shortened(s string, n int) string {
+// truncate shortens s to at most n bytes, without splitting a character.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -19,7 +19,7 @@ import (
 	"parapet/internal/op"
 )
 
-var update = flag.Bool("update", false, "write the snapshots anew")
+var update = flag.Bool("update", false, "regenerate the snapshots")
 
 func operations() []*op.Operation {
 	return slices.Concat(identity.Operations(), tracker.Operations())
@@ -34,12 +34,12 @@ func newServer(t *testing.T) *Server {
 	return s
 }
 
-// bytesPerToken turns bytes of JSON into tokens. Tokenizers in use give 3.6 to
-// 4.3 bytes a token for schemas like these; 3.5 errs on the long side.
+// bytesPerToken is a conservative estimate. Common tokenizers have 3.6 to 4.3 bytes per
+// token for such JSON schemas.
 const bytesPerToken = 3.5
 
-// What a client's model reads before its first word must leave it room to work.
-func TestTheDefaultListIsShort(t *testing.T) {
+// The list of tools uses up the context of the client's model.
+func TestDefaultToolset_HasFewToolsAndTokens(t *testing.T) {
 	t.Parallel()
 	c := connect(t, newServer(t), &fake{}, View{}, nil, "")
 	list, err := c.ListTools(t.Context(), nil)
@@ -53,19 +53,19 @@ func TestTheDefaultListIsShort(t *testing.T) {
 	tokens := float64(len(text)) / bytesPerToken
 	t.Logf("%d tools, %d bytes, %.0f tokens", len(list.Tools), len(text), tokens)
 	if len(list.Tools) > 20 || tokens >= 8000 {
-		t.Errorf("%d tools of %.0f tokens, want at most 20 under 8,000", len(list.Tools), tokens)
+		t.Errorf("got %d tools with %.0f tokens, want at most 20 tools and fewer than 8,000 tokens", len(list.Tools), tokens)
 	}
 	if !slices.IsSortedFunc(list.Tools, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) }) {
-		t.Error("the tools are not in the order of their names")
+		t.Error("the tools are not sorted by name")
 	}
-	for _, name := range standard {
+	for _, name := range defaultOperations {
 		if !slices.ContainsFunc(list.Tools, func(d *sdk.Tool) bool { return d.Name == strings.ReplaceAll(name, "-", "_") }) {
-			t.Errorf("the default toolset names %s, which is no tool", name)
+			t.Errorf("the default toolset contains %s, which is not a tool", name)
 		}
 	}
 }
 
-func TestEveryToolTellsWhatItDoes(t *testing.T) {
+func TestTools_HaveAnnotationsToolsetAndDescription(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	sets := map[string]bool{}
@@ -75,9 +75,9 @@ func TestEveryToolTellsWhatItDoes(t *testing.T) {
 	used := map[string]bool{Default: true, All: true}
 	for _, o := range operations() {
 		tool := s.tools[o.ToolName()]
-		hides := o.Secret || o.Access == op.Public || o.Name == "logout"
-		if (tool == nil) != hides {
-			t.Errorf("%s: is it a tool? %v; it gives a secret or has to do with a session: %v", o.Name, tool != nil, hides)
+		hidden := o.Secret || o.Access == op.Public || o.Name == "logout"
+		if (tool == nil) != hidden {
+			t.Errorf("%s: got exposed %v, want %v", o.Name, tool != nil, !hidden)
 		}
 		if tool == nil {
 			continue
@@ -85,34 +85,33 @@ func TestEveryToolTellsWhatItDoes(t *testing.T) {
 		used[tool.toolset] = true
 		a := tool.definition.Annotations
 		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != (o.Effect == op.Read) || *a.DestructiveHint != (o.Effect == op.Destroy) || *a.OpenWorldHint {
-			t.Errorf("%s: annotations %+v", o.Name, a)
+			t.Errorf("%s: got annotations %+v, want those of the effect %s", o.Name, a, o.Effect)
 		}
 		if o.Effect == op.Read && o.Method != http.MethodGet {
-			t.Errorf("%s reads by %s", o.Name, o.Method)
+			t.Errorf("%s has the effect read: got method %s, want GET", o.Name, o.Method)
 		}
 		if !sets[tool.toolset] {
 			t.Errorf("%s is in the toolset %s, which is not listed", o.Name, tool.toolset)
 		}
 		if tool.toolset == "directory" && o.Module != identity.Module {
-			t.Errorf("%s is in the toolset directory by default: give %s a place", o.Name, o.Path)
+			t.Errorf("%s is in the fallback toolset directory; add %s to pathToolsets", o.Name, o.Path)
 		}
 		if len(tool.definition.Description) > 1000 || !strings.HasSuffix(tool.definition.Description, ".") {
-			t.Errorf("%s: the description %q", o.Name, tool.definition.Description)
+			t.Errorf("%s: description %q must have at most 1000 bytes and end with a period", o.Name, tool.definition.Description)
 		}
 	}
 	for name := range sets {
 		if !used[name] {
-			t.Errorf("no tool is in the toolset %s", name)
+			t.Errorf("the toolset %s is empty", name)
 		}
 	}
 }
 
-// A field of free text that is not marked would reach a model as if the service
-// had written it.
-func TestTextsOfPeopleAreMarked(t *testing.T) {
+// A model would trust a field with user-generated text that is not marked.
+func TestContracts_MarkUserGeneratedTextAsUntrusted(t *testing.T) {
 	t.Parallel()
 	for _, o := range operations() {
-		if !availableTools(o) {
+		if !isExposed(o) {
 			continue
 		}
 		marked := untrustedPaths(o.Out)
@@ -121,14 +120,14 @@ func TestTextsOfPeopleAreMarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts(schema, "", func(path, name string) {
-			if slices.Contains([]string{"title", "description", "question", "body", "text", "note", "reason", "label"}, name) && !marked[path] && !ours[o.Name+" "+name] {
-				t.Errorf("%s: the member %s of its answer is not said to be untrusted text", o.Name, path)
+			if slices.Contains([]string{"title", "description", "question", "body", "text", "note", "reason", "label"}, name) && !marked[path] && !serviceTexts[o.Name+" "+name] {
+				t.Errorf("%s: the doc tag of the output member %s must contain %q", o.Name, path, untrustedMark)
 			}
 		})
 	}
 }
 
-// texts calls f with every member of a schema that is free text.
+// texts calls f for every member of a schema that is free text.
 func texts(s *jsonschema.Schema, path string, f func(path, name string)) {
 	if s == nil {
 		return
@@ -142,14 +141,14 @@ func texts(s *jsonschema.Schema, path string, f func(path, name string)) {
 	}
 }
 
-// ours are members that the service itself writes.
-var ours = map[string]bool{
+// serviceTexts are the members whose text the service itself generates.
+var serviceTexts = map[string]bool{
 	"permissions description": true, "list-permissions description": true, "import-items reason": true, "list-decisions reason": true,
 	"list-runs note": true, "get-run note": true,
 }
 
-// Each tool as clients see it: a change of one is a change that a reviewer sees.
-func TestSnapshots(t *testing.T) {
+// The snapshots show reviewers every change of a tool definition.
+func TestTools_MatchSnapshots(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	dir := filepath.Join("testdata", "tools")
@@ -166,7 +165,7 @@ func TestSnapshots(t *testing.T) {
 			Toolset  string    `json:"toolset"`
 			Standard bool      `json:"standard"`
 			Tool     *sdk.Tool `json:"tool"`
-		}{tool.toolset, tool.standard, tool.definition}, "", "  ")
+		}{tool.toolset, tool.isDefault, tool.definition}, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,11 +178,11 @@ func TestSnapshots(t *testing.T) {
 		}
 		want, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(bytes.TrimSpace(want), text) {
-			t.Errorf("%s is not as in %s (%v): go test ./internal/mcp -run TestSnapshots -update\n%s", name, path, err, text)
+			t.Errorf("%s differs from %s (%v); regenerate with go test ./internal/mcp -run TestTools_MatchSnapshots -update\n%s", name, path, err, text)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) != len(s.tools) {
-		t.Errorf("%d snapshots of %d tools (%v): -update takes away those of tools that are gone", len(files), len(s.tools), err)
+		t.Errorf("got %d snapshots for %d tools (%v); -update removes obsolete ones", len(files), len(s.tools), err)
 	}
 }

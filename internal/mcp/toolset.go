@@ -8,55 +8,55 @@ import (
 	"parapet/internal/op"
 )
 
-// The toolsets that are no noun of their own.
+// Toolsets that contain tools of other toolsets.
 const (
-	// Default is the toolset of everyday work, across the others.
+	// Default is the toolset with the tools for everyday work.
 	Default = "default"
-	// All is every tool.
+	// All is the toolset with all tools.
 	All = "all"
 )
 
-// Toolset is a group of tools that is offered as one.
+// Toolset is a group of tools that a client can enable.
 type Toolset struct{ Name, Doc string }
 
-// Toolsets lists the toolsets, as help shows them.
+// Toolsets returns all toolsets, in the order of the help text.
 func Toolsets() []Toolset {
 	return []Toolset{
 		{Default, "everyday work on tasks, issues and decisions"},
-		{All, "every tool"},
+		{All, "all tools"},
 		{"decisions", "decision requests: raise, answer, cancel, wait"},
 		{"stages", "stages, gates and their reviews"},
 		{"deliverables", "deliverables, acceptance criteria, custom fields"},
 		{"comments", "comments on tasks and issues"},
 		{"time", "time entries"},
-		{"delegations", "who may act for whom"},
+		{"delegations", "delegations of permissions"},
 		{"runs", "runs of synthetic agents"},
 		{"issues", "issues: report, assign, escalate, resolve"},
-		{"initiatives", "initiatives over several projects"},
+		{"initiatives", "initiatives, which group projects"},
 		{"tasks", "tasks, dependencies, claims, import and export"},
 		{"projects", "projects and their settings"},
-		{"account", "the caller: who, where, which permissions, which keys"},
+		{"account", "the caller's identity, organisations, permissions and keys"},
 		{"audit", "audit entries, decision log, events, notifications"},
 		{"directory", "tenants, organisations, people, roles"},
 	}
 }
 
-// CheckToolsets holds names against the known ones.
+// CheckToolsets returns an error if a name is not the name of a toolset.
 func CheckToolsets(names []string) error {
-	known := make([]string, 0, len(Toolsets()))
+	allowed := make([]string, 0, len(Toolsets()))
 	for _, t := range Toolsets() {
-		known = append(known, t.Name)
+		allowed = append(allowed, t.Name)
 	}
 	for _, n := range names {
-		if !slices.Contains(known, n) {
-			return fmt.Errorf("there is no toolset %q; known: %s", shortened(n, 64), strings.Join(known, ", "))
+		if !slices.Contains(allowed, n) {
+			return fmt.Errorf("unknown toolset %q; allowed: %s", truncate(n, 64), strings.Join(allowed, ", "))
 		}
 	}
 	return nil
 }
 
-// places tell an operation's toolset by a part of its path: the first that fits.
-var places = []struct{ part, toolset string }{
+// pathToolsets maps a part of an operation's path to its toolset. The first match counts.
+var pathToolsets = []struct{ part, toolset string }{
 	{"/decision-requests", "decisions"},
 	{"/stages", "stages"},
 	{"/gates", "stages"},
@@ -85,7 +85,7 @@ var places = []struct{ part, toolset string }{
 }
 
 func toolsetOf(o *op.Operation) string {
-	for _, p := range places {
+	for _, p := range pathToolsets {
 		if strings.Contains(o.Path, p.part) {
 			return p.toolset
 		}
@@ -93,9 +93,10 @@ func toolsetOf(o *op.Operation) string {
 	return "directory"
 }
 
-// standard are the operations of the default toolset: what a person or an agent
-// needs to find work, do it, report on it and ask about it. A test bounds them.
-var standard = []string{
+// defaultOperations are the operations of the default toolset: those that a person or an
+// agent needs to find work, do it, report on it and raise decision requests. A test limits
+// their number.
+var defaultOperations = []string{
 	"workspace", "find-project", "get-project-overview",
 	"list-tasks", "get-task", "create-task", "update-task", "claim-next-ready", "keep-claim", "release-claim", "add-dependency",
 	"mark-awaiting-decision", "wait-decision",
@@ -103,14 +104,14 @@ var standard = []string{
 	"list-issues", "create-issue",
 }
 
-func isStandard(o *op.Operation) bool { return slices.Contains(standard, o.Name) }
+func isInDefaultToolset(o *op.Operation) bool { return slices.Contains(defaultOperations, o.Name) }
 
-// has tells whether a tool is in one of the view's toolsets.
+// has reports whether a tool is in one of the view's toolsets.
 func (v View) has(t *tool) bool {
 	if len(v.Toolsets) == 0 {
-		return t.standard
+		return t.isDefault
 	}
 	return slices.ContainsFunc(v.Toolsets, func(name string) bool {
-		return name == All || name == t.toolset || (name == Default && t.standard)
+		return name == All || name == t.toolset || (name == Default && t.isDefault)
 	})
 }

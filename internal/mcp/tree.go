@@ -14,19 +14,19 @@ import (
 	"parapet/internal/cli/text"
 )
 
-// node is a value of an answer, its members in the order that the service wrote
-// them. Texts are kept with what can't be seen made visible.
+// node is a JSON value of a response. Object members keep their order. Invisible
+// characters in strings are escaped.
 type node struct {
 	kind    jsontext.Kind
-	text    string // of a string
-	whole   string // of a string that was cut: what it was before
-	raw     string // of a number, boolean or null
+	text    string // value of a string
+	full    string // value of a string before it was truncated
+	raw     string // number, boolean or null
 	names   []string
 	members map[string]*node
 	items   []*node
 }
 
-// maxDepth bounds how deep an answer is nested.
+// maxDepth is the maximum nesting depth of a response.
 const maxDepth = 64
 
 func parse(doc []byte) (*node, error) {
@@ -63,7 +63,7 @@ func read(dec *jsontext.Decoder, depth int) (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			// Two names may become one when they are made visible: the later one stays.
+			// Two names may be equal after escaping; the later member replaces the first.
 			key := text.Line(name.String())
 			m, err := read(dec, depth+1)
 			if err != nil {
@@ -94,19 +94,19 @@ func (n *node) set(name string, m *node) {
 	n.members[name] = m
 }
 
-// at gives a member of an object, or nil.
-func (n *node) at(name string) *node {
+// member returns a member of an object, or nil.
+func (n *node) member(name string) *node {
 	if n == nil {
 		return nil
 	}
 	return n.members[name]
 }
 
-// encode writes the value as JSON.
+// encode appends the value as JSON to b.
 func (n *node) encode(b []byte) []byte {
 	switch n.kind {
 	case '"':
-		b, _ = jsontext.AppendQuote(b, n.text) // what Block gives is valid UTF-8
+		b, _ = jsontext.AppendQuote(b, n.text) // text.Block returns valid UTF-8
 		return b
 	case '{':
 		b = append(b, '{')
@@ -132,18 +132,18 @@ func (n *node) encode(b []byte) []byte {
 	}
 }
 
-// scalar tells a value that is shown in one word or text.
-func (n *node) scalar() bool { return n.kind != '{' && n.kind != '[' }
+// isScalar reports whether the value is neither an object nor an array.
+func (n *node) isScalar() bool { return n.kind != '{' && n.kind != '[' }
 
-// words is a scalar, or a list of them, as it is shown in a line.
-func (n *node) words() string {
+// lineText returns a value as text for one line. Items of a list are separated by commas.
+func (n *node) lineText() string {
 	switch n.kind {
 	case '"':
 		return n.text
 	case '[':
 		parts := make([]string, len(n.items))
 		for i, m := range n.items {
-			parts[i] = m.words()
+			parts[i] = m.lineText()
 		}
 		return strings.Join(parts, ", ")
 	case 'n':
@@ -155,44 +155,43 @@ func (n *node) words() string {
 	}
 }
 
-// flat tells a value that fits into a cell: a scalar or a list of scalars.
-func (n *node) flat() bool {
-	return n.scalar() || (n.kind == '[' && !slices.ContainsFunc(n.items, func(m *node) bool { return !m.scalar() }))
+// isFlat reports whether the value is a scalar or a list of scalars.
+func (n *node) isFlat() bool {
+	return n.isScalar() || (n.kind == '[' && !slices.ContainsFunc(n.items, func(m *node) bool { return !m.isScalar() }))
 }
 
-// each calls f with every text and list in the value, and with its path.
-func (n *node) each(path string, f func(path string, n *node)) {
+// walk calls f for every string and list in the value, with its path.
+func (n *node) walk(path string, f func(path string, n *node)) {
 	switch n.kind {
 	case '{':
 		for _, name := range n.names {
-			n.members[name].each(join(path, name), f)
+			n.members[name].walk(join(path, name), f)
 		}
 	case '[':
 		f(path, n)
 		for _, m := range n.items {
-			m.each(path+"[]", f)
+			m.walk(path+"[]", f)
 		}
 	case '"':
 		f(path, n)
 	}
 }
 
-// cutText shortens a text to its first characters, most at most, and says so in
-// its place.
-func (n *node) cutText(most int) {
-	if n.whole == "" {
-		n.whole = n.text
+// cutText truncates a string to limit characters and appends a note.
+func (n *node) cutText(limit int) {
+	if n.full == "" {
+		n.full = n.text
 	}
-	total := utf8.RuneCountInString(n.whole)
-	if total <= most {
+	total := utf8.RuneCountInString(n.full)
+	if total <= limit {
 		return
 	}
 	end, count := 0, 0
-	for end = range n.whole {
-		if count == most {
+	for end = range n.full {
+		if count == limit {
 			break
 		}
 		count++
 	}
-	n.text = fmt.Sprintf("%s… [cut: %d of %d characters are shown]", n.whole[:end], most, total)
+	n.text = fmt.Sprintf("%s… [truncated: %d of %d characters]", n.full[:end], limit, total)
 }

@@ -16,14 +16,13 @@ import (
 	"parapet/internal/fault"
 )
 
-// WriteArguments makes the request of an operation from one JSON object that
-// holds the fields of its whole input, from wherever they come: the arguments of
-// a tool. What goes into the body is passed on as it is, so that the service's
-// own reading accepts or refuses it; what goes into path and query is held to
-// its kind here, where it loses it. An unknown, a doubled and a missing argument
-// are VALIDATION faults that name it.
+// WriteArguments converts the arguments of a tool call to a request. arguments is one
+// JSON object with all fields of the input: path, query and body. Values for the body are
+// copied unchanged, so that the service validates them. The types of path and query
+// values are checked here, because a URL does not preserve them. An unknown, duplicate or
+// missing argument is a VALIDATION fault that names it.
 func (o *Operation) WriteArguments(arguments []byte) (Wire, error) {
-	if given := bytes.TrimSpace(arguments); len(given) == 0 || string(given) == "null" {
+	if text := bytes.TrimSpace(arguments); len(text) == 0 || string(text) == "null" {
 		arguments = []byte("{}")
 	}
 	values, err := o.members(arguments)
@@ -49,16 +48,16 @@ func (o *Operation) WriteArguments(arguments []byte) (Wire, error) {
 			}
 			body = append(append(body, ':'), value...)
 		case FromPath:
-			part, err := f.part(value)
+			part, err := f.pathText(value)
 			if err != nil {
 				return Wire{}, err
 			}
-			path = fillPart(path, f, part)
+			path = setPathParam(path, f, part)
 		case FromQuery:
 			if value == nil || value.Kind() == 'n' {
 				continue
 			}
-			part, err := f.scalar(value)
+			part, err := f.scalarText(value)
 			if err != nil {
 				return Wire{}, err
 			}
@@ -75,8 +74,8 @@ func (o *Operation) WriteArguments(arguments []byte) (Wire, error) {
 	return w, nil
 }
 
-// members takes the object apart: the value of each field, nil where it is not
-// given.
+// members returns the values of an object's members, indexed like o.Fields. The value of
+// an absent member is nil.
 func (o *Operation) members(object []byte) ([]jsontext.Value, error) {
 	values := make([]jsontext.Value, len(o.Fields))
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
@@ -95,7 +94,7 @@ func (o *Operation) members(object []byte) ([]jsontext.Value, error) {
 		name := tok.String()
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
 		if i < 0 {
-			return nil, fault.Validation(isPrintable(name), fmt.Sprintf("There is no argument %s here.%s", isPrintable(name), o.arguments()))
+			return nil, fault.Validation(printable(name), fmt.Sprintf("Unknown argument %s.%s", printable(name), o.allowedArguments()))
 		}
 		value, err := dec.ReadValue()
 		if err != nil {
@@ -107,13 +106,13 @@ func (o *Operation) members(object []byte) ([]jsontext.Value, error) {
 		return nil, bodyFault(err)
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, fault.Validation("body", "The arguments must be one JSON object and nothing after it.")
+		return nil, fault.Validation("body", "The arguments must be exactly one JSON object.")
 	}
 	return values, nil
 }
 
-// arguments lists every name, for the error that names a stranger.
-func (o *Operation) arguments() string {
+// allowedArguments lists the names of all fields, for the error about an unknown one.
+func (o *Operation) allowedArguments() string {
 	if len(o.Fields) == 0 {
 		return ""
 	}
@@ -121,35 +120,35 @@ func (o *Operation) arguments() string {
 	for i, f := range o.Fields {
 		names[i] = f.Name
 	}
-	return " Known: " + strings.Join(names, ", ") + "."
+	return " Allowed: " + strings.Join(names, ", ") + "."
 }
 
-// part gives the text of a path part.
-func (f Field) part(value jsontext.Value) (string, error) {
+// pathText returns the text of a path parameter.
+func (f Field) pathText(value jsontext.Value) (string, error) {
 	if value == nil || value.Kind() == 'n' {
 		return "", fault.Validation(f.Name, fmt.Sprintf("The field %s is required.", f.Name))
 	}
-	text, err := f.scalar(value)
+	text, err := f.scalarText(value)
 	if err != nil {
 		return "", err
 	}
-	return text, f.checkPart(text)
+	return text, f.checkPathParam(text)
 }
 
-// checkPart refuses a path part that is empty, or that a proxy on the way would take
-// for a step to another folder: another route, with the caller's credential.
-func (f Field) checkPart(text string) error {
+// checkPathParam rejects a path parameter that is empty or contains a dot segment. A proxy
+// could resolve dot segments and send the caller's credential to another route.
+func (f Field) checkPathParam(text string) error {
 	for _, s := range strings.Split(text, "/") {
 		if s == "." || s == ".." || (s == "" && (f.Rest || text == "")) {
-			return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty, a dot or two.", f.Name))
+			return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must not be empty or contain the path segments . and ..", f.Name))
 		}
 	}
 	return nil
 }
 
-// scalar gives the text of a value that is to stand in a path or a query; it
-// must be JSON of the field's kind.
-func (f Field) scalar(value jsontext.Value) (string, error) {
+// scalarText returns the text of a JSON value for a path or query. The value must have the
+// field's type.
+func (f Field) scalarText(value jsontext.Value) (string, error) {
 	kind := byte('"')
 	switch f.Value().Kind() {
 	case reflect.Int, reflect.Int64:
@@ -157,11 +156,11 @@ func (f Field) scalar(value jsontext.Value) (string, error) {
 	case reflect.Bool:
 		kind = 't'
 	}
-	given := byte(value.Kind())
-	if given == 'f' {
-		given = 't'
+	valueKind := byte(value.Kind())
+	if valueKind == 'f' {
+		valueKind = 't'
 	}
-	if given != kind {
+	if valueKind != kind {
 		return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, kindOf(f.Value())))
 	}
 	if kind != '"' {
@@ -172,7 +171,7 @@ func (f Field) scalar(value jsontext.Value) (string, error) {
 		return "", fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, kindOf(f.Value())))
 	}
 	if strings.ContainsRune(string(text), 0) {
-		return "", fault.Validation(f.Name, "The field "+strconv.Quote(f.Name)+" holds a NUL character.")
+		return "", fault.Validation(f.Name, "The field "+strconv.Quote(f.Name)+" must not contain a NUL character.")
 	}
 	return string(text), nil
 }

@@ -2,34 +2,34 @@ package op
 
 import "context"
 
-// Request is what is known of a request before anybody looks at its credential.
+// Request has the properties of a request that do not depend on its credential.
 type Request struct {
-	// ID correlates answers, log lines, audit rows and events: x-request-id.
+	// ID is the request ID (x-request-id). It correlates responses, log lines, audit rows
+	// and events.
 	ID string
-	// ClientAddr is the address of the peer, or of the client that a trusted
-	// proxy names.
+	// ClientAddr is the address of the peer, or the client address from a trusted proxy.
 	ClientAddr string
-	// IdempotencyKey is the client's name for this very write, or empty.
+	// IdempotencyKey is the client's idempotency key, or "".
 	IdempotencyKey string
-	// Secure says that the client came by https.
+	// Secure reports whether the client used HTTPS.
 	Secure bool
 }
 
 type requestKey struct{}
 
-// WithRequest puts the request's facts into the context.
+// WithRequest returns a context with the request.
 func WithRequest(ctx context.Context, r Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// RequestOf gives the request's facts; the zero value outside a request.
+// RequestOf returns the request of the context, or the zero value.
 func RequestOf(ctx context.Context) Request {
 	r, _ := ctx.Value(requestKey{}).(Request)
 	return r
 }
 
-// RequestID gives the request's correlation id, or "" outside a request.
+// RequestID returns the ID of the context's request, or "".
 func RequestID(ctx context.Context) string { return RequestOf(ctx).ID }
 
-// ClientAddr gives the client's address, or "" outside a request.
+// ClientAddr returns the client address of the context's request, or "".
 func ClientAddr(ctx context.Context) string { return RequestOf(ctx).ClientAddr }

@@ -10,35 +10,36 @@ import (
 	"parapet/internal/fault"
 )
 
-// MaxCursor is the length in characters of the longest cursor that is read.
+// MaxCursor is the maximum length of a cursor in bytes.
 const MaxCursor = 1024
 
-// cursor is what a page's cursor holds: whose list it belongs to, and the sort
-// key of the last item that was given. It grants nothing: a forged one only
-// moves the start of a list that the tenant and the policy bound all the same.
+// cursor is the content of a page cursor: the list that it belongs to and the sort keys
+// of the last returned item. A cursor grants no access: a forged one only changes the
+// start of a list, which the tenant and the policies still restrict.
 type cursor struct {
 	Operation string   `json:"o"`
 	Tenant    UUID     `json:"t"`
 	Keys      []string `json:"k"`
 }
 
-// WrongCursor refuses a cursor, or a sort key in it, that no list gave.
+// WrongCursor returns the error for a cursor that this list did not create.
 func WrongCursor() *fault.Error {
-	return fault.Validation("cursor", "The cursor is not one that this list gave. Start again without it.")
+	return fault.Validation("cursor", "The cursor does not belong to this list. Omit it to start from the first page.")
 }
 
-// NewCursor makes the cursor that stands behind the item with these sort keys.
+// NewCursor returns the cursor of the page that starts after the item with these sort
+// keys. It returns "" if a key is not valid UTF-8.
 func NewCursor(operation string, tenant UUID, keys ...string) string {
 	b, err := json.Marshal(cursor{operation, tenant, keys})
 	if err != nil {
-		// Three strings always marshal; invalid UTF-8 in a key does not.
+		// Only invalid UTF-8 in a key makes Marshal fail.
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ReadCursor gives the sort keys in a cursor that NewCursor made for the same
-// operation and tenant with n keys. The empty cursor gives nil: the start.
+// ReadCursor returns the n sort keys in a cursor that NewCursor returned for the same
+// operation and tenant. It returns nil for the empty cursor, which means the first page.
 func ReadCursor(text, operation string, tenant UUID, n int) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -66,10 +67,10 @@ func ReadCursor(text, operation string, tenant UUID, n int) ([]string, error) {
 	return c.Keys, nil
 }
 
-// CursorTime formats a moment as a sort key, to the microsecond.
+// CursorTime formats a timestamp as a sort key, with microsecond precision.
 func CursorTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// ParseCursorTime reads a sort key that CursorTime made.
+// ParseCursorTime parses a sort key that CursorTime returned.
 func ParseCursorTime(key string) (time.Time, error) {
 	t, err := time.Parse("2006-01-02T15:04:05.000000Z", key)
 	if err != nil {

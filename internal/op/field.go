@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Source says where a field of an input comes from.
+// Source is the part of the request from which a field of an input is read.
 type Source int
 
 const (
 	// FromBody fields are members of the JSON body.
 	FromBody Source = iota
-	// FromPath fields are parts of the path.
+	// FromPath fields are path parameters.
 	FromPath
 	// FromQuery fields are query parameters.
 	FromQuery
 )
 
-// Field is one field of an operation's input, with what its tags ask of it.
+// Field is a field of an operation's input, with the constraints from its tags.
 type Field struct {
 	Name     string
 	Source   Source
@@ -29,27 +29,27 @@ type Field struct {
 	Doc      string
 	Required bool
 	Rest     bool
-	// AllowEmpty says that the empty text is a value of the field, although a field
-	// of its kind does not take it (acceptsEmpty). The tag is empty:"true".
+	// AllowEmpty makes the field accept the empty string, although fields of its kind do
+	// not (see acceptsEmpty). The tag is empty:"true".
 	AllowEmpty bool
 	Default    string
 	Format     string
 	Enum       []string
 	Pattern    *regexp.Regexp
-	// Form says in words what the pattern asks for.
+	// Form describes the pattern in words, for messages.
 	Form string
-	// Length bounds count characters of a text, items of a list.
+	// MinLength and MaxLength are in characters for strings and in items for lists.
 	MinLength, MaxLength *int
 	Minimum, Maximum     *int64
 }
 
-// Value is the type of the field's value: inside Opt and pointers.
+// Value returns the type of the field's value, without Opt and pointers.
 func (f Field) Value() reflect.Type { return valueType(f.Type) }
 
-// acceptsEmpty tells whether the empty text is a value of the field. It is one of
-// free text in a body. It is none of a text with fixed values or a fixed form, of
-// an id or a date, and of a query parameter: an empty filter would silently select
-// everything. The empty cursor is the start of a list.
+// acceptsEmpty reports whether the field accepts the empty string. Free text in a body
+// does. Strings with an enum, a format or a pattern, UUIDs and dates do not. A query
+// parameter does not, because an empty filter would silently select everything; the
+// exception is the cursor, where empty means the start of the list.
 func (f Field) acceptsEmpty() bool {
 	switch {
 	case f.AllowEmpty:
@@ -81,14 +81,14 @@ func fieldsOf(t reflect.Type) ([]Field, error) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		if sf.Anonymous || !sf.IsExported() {
-			return nil, fmt.Errorf("input field %s: embedded and unexported fields are not read", sf.Name)
+			return nil, fmt.Errorf("input field %s: embedded and unexported fields are not supported", sf.Name)
 		}
 		f, err := fieldOf(sf, i)
 		if err != nil {
 			return nil, fmt.Errorf("input field %s: %w", sf.Name, err)
 		}
 		if seen[f.Name] {
-			return nil, fmt.Errorf("input field %s: the name %q is taken", sf.Name, f.Name)
+			return nil, fmt.Errorf("input field %s: duplicate name %q", sf.Name, f.Name)
 		}
 		seen[f.Name] = true
 		fields = append(fields, f)
@@ -110,13 +110,13 @@ func fieldOf(sf reflect.StructField, index int) (Field, error) {
 		}
 	}
 	if sources != 1 || f.Name == "" {
-		return f, fmt.Errorf("it needs exactly one of the tags json, path and query")
+		return f, fmt.Errorf("exactly one of the tags json, path and query is required")
 	}
 	f.Required = f.Source == FromPath || sf.Tag.Get("required") == "true"
 	f.Rest = sf.Tag.Get("rest") == "true"
 	f.AllowEmpty = sf.Tag.Get("empty") == "true"
 	if f.Doc == "" {
-		return f, fmt.Errorf("it needs a doc tag")
+		return f, fmt.Errorf("a doc tag is required")
 	}
 	if e := sf.Tag.Get("enum"); e != "" {
 		f.Enum = strings.Split(e, "|")
@@ -161,6 +161,6 @@ func checkScalar(t reflect.Type) error {
 	case reflect.String, reflect.Int, reflect.Int64, reflect.Bool:
 		return nil
 	default:
-		return fmt.Errorf("a path part or query parameter is a text, a whole number or a boolean, not %s", t)
+		return fmt.Errorf("a path or query parameter must be a string, an integer or a boolean, not %s", t)
 	}
 }

@@ -1,11 +1,10 @@
-// Package op owns the operation: one value that says what a thing the product
-// can do is called, where it answers, which permission it needs, and what goes
-// in and comes out.
+// Package op declares operations. An operation has a name, an HTTP route, the permission
+// that it requires, and the types of its input and output.
 //
-// From that value alone come the HTTP route and the strict reading of its
-// input (read.go), the request that a client sends (write.go), the JSON schemas
-// (schema.go) and the OpenAPI document (openapi.go). An operation is typed where
-// it is declared and where its handler is bound, and erased once, here.
+// Everything else is derived from the declaration: the HTTP route and the strict decoding
+// of its input (read.go), the request that a client sends (write.go), the JSON schemas
+// (schema.go) and the OpenAPI document (openapi.go). Op is typed; Operation is the
+// untyped form for generic code.
 package op
 
 import (
@@ -16,78 +15,78 @@ import (
 	"strings"
 )
 
-// Access says who may ask for an operation at all.
+// Access is the kind of authorization that an operation requires.
 type Access int
 
 const (
-	// Permitted operations need their Permission; it is the default.
+	// Permitted operations require their Permission. This is the default.
 	Permitted Access = iota
-	// Authenticated operations need a live credential and nothing more.
+	// Authenticated operations require a valid credential but no permission.
 	Authenticated
-	// Public operations need no credential. A test lists them.
+	// Public operations require no credential. A test lists them.
 	Public
 )
 
-// Effect says what an operation does to the world.
+// Effect is the effect of an operation on stored data.
 type Effect string
 
 const (
-	// Read changes nothing.
+	// Read does not change data.
 	Read Effect = "read"
-	// Write changes or creates.
+	// Write creates or changes data.
 	Write Effect = "write"
-	// Destroy loses something for good; clients ask before they do it.
+	// Destroy deletes or revokes permanently. Clients ask for confirmation.
 	Destroy Effect = "destroy"
 )
 
-// Changes tells whether the effect changes anything.
+// Changes reports whether the effect changes data.
 func (e Effect) Changes() bool { return e != Read }
 
-// Spec is what a contract writes down of an operation.
+// Spec is the declaration of an operation in a contract.
 type Spec struct {
-	// Name is the operation's name in kebab case: the operationId, the name of
-	// pt's subcommand and, in snake case, of the MCP tool.
+	// Name is the operation's name in kebab case. It is the operationId in OpenAPI, the
+	// name of the pt command and, in snake case, the name of the MCP tool.
 	Name   string
 	Module string
 	Method string
-	// Path is the route, its parts in braces named as the input's path tags.
-	// A last part of the form {name...} takes the rest of the path.
+	// Path is the route. Its parameters, in braces, have the names of the input's path
+	// tags. A last parameter of the form {name...} matches the rest of the path.
 	Path       string
 	Permission string
-	// Grant is the permission that a refusal names, where Permission stands for
-	// any of several that can be granted. Permission itself unless told.
+	// Grant is the permission that a denial names, if Permission stands for any one of
+	// several permissions. Default: Permission.
 	Grant  string
 	Access Access
 	Effect Effect
-	// Status is the HTTP status of success; 200 unless told.
+	// Status is the HTTP status on success. Default: 200.
 	Status      int
 	Summary     string
 	Description string
-	// Secret says that the answer holds a credential, so that it is never kept.
+	// Secret reports whether the response contains a credential. Such a response is never
+	// stored, so the operation accepts no idempotency key.
 	Secret bool
-	// Bulk says that one call can take seconds: it runs in the bulk lane of the
-	// database pool, beside the tenant's other changes, and has a longer deadline.
+	// Bulk reports whether a call can take seconds. Such a call uses the bulk lane of the
+	// database pool, does not block the tenant's other changes, and has a longer deadline.
 	Bulk bool
-	// MaxBody is the size in bytes up to which a body is read; 1 MiB unless told.
+	// MaxBody is the maximum size of the request body in bytes. Default: DefaultMaxBody.
 	MaxBody int64
 }
 
-// DefaultMaxBody is the body size that an operation takes unless it says
-// otherwise: 1 MiB.
+// DefaultMaxBody is the default maximum size of a request body: 1 MiB.
 const DefaultMaxBody = 1 << 20
 
-// Operation is an operation whose types are erased.
+// Operation is a declared operation, with its types as reflect.Type.
 type Operation struct {
 	Spec
 	In, Out reflect.Type
 	Fields  []Field
 }
 
-// Op is an operation with its types.
+// Op is an operation with its types as type parameters.
 type Op[In, Out any] struct{ *Operation }
 
-// Bound is an operation with the code that carries it out. Call takes a pointer
-// to the operation's input and gives a pointer to its output.
+// Bound is an operation with its handler. Call takes a pointer to the operation's input
+// and returns a pointer to its output.
 type Bound struct {
 	*Operation
 	Call func(ctx context.Context, in any) (any, error)
@@ -98,8 +97,8 @@ var (
 	partPattern = regexp.MustCompile(`\{([a-zA-Z]+)(\.\.\.)?\}`)
 )
 
-// New declares an operation. It panics on a declaration that contradicts
-// itself: declarations are program text, and a wrong one must not start.
+// New declares an operation. It panics on an invalid declaration, because that is a
+// programming mistake.
 func New[In, Out any](spec Spec) Op[In, Out] {
 	if spec.Status == 0 {
 		spec.Status = 200
@@ -114,7 +113,7 @@ func New[In, Out any](spec Spec) Op[In, Out] {
 	fields, err := fieldsOf(o.In)
 	if err == nil {
 		o.Fields = fields
-		err = o.check()
+		err = o.checkSpec()
 	}
 	if err != nil {
 		panic(fmt.Sprintf("op: operation %q: %v", spec.Name, err))
@@ -122,18 +121,18 @@ func New[In, Out any](spec Spec) Op[In, Out] {
 	return Op[In, Out]{o}
 }
 
-func (o *Operation) check() error {
+func (o *Operation) checkSpec() error {
 	switch {
 	case !namePattern.MatchString(o.Name):
-		return fmt.Errorf("the name is not in kebab case")
+		return fmt.Errorf("the name must be in kebab case")
 	case o.Module == "" || o.Summary == "":
 		return fmt.Errorf("module and summary are required")
 	case o.Effect != Read && o.Effect != Write && o.Effect != Destroy:
-		return fmt.Errorf("the effect %q is not read, write or destroy", o.Effect)
+		return fmt.Errorf("the effect %q must be read, write or destroy", o.Effect)
 	case (o.Access == Permitted) != (o.Permission != ""):
-		return fmt.Errorf("a permission belongs to exactly the operations that are neither Authenticated nor Public")
+		return fmt.Errorf("a permission is required if Access is Permitted, and not allowed otherwise")
 	case !strings.HasPrefix(o.Path, "/"):
-		return fmt.Errorf("the path %q does not start with a slash", o.Path)
+		return fmt.Errorf("the path %q must start with a slash", o.Path)
 	}
 	inPath := map[string]bool{}
 	for _, name := range o.PathParts() {
@@ -145,16 +144,16 @@ func (o *Operation) check() error {
 		}
 		delete(inPath, f.Name)
 		if f.Source == FromBody && (o.Method == "GET" || o.Method == "HEAD") {
-			return fmt.Errorf("field %s: a %s has no body", f.Name, o.Method)
+			return fmt.Errorf("field %s: a %s request has no body", f.Name, o.Method)
 		}
 	}
 	for name := range inPath {
-		return fmt.Errorf("the path part {%s} has no field", name)
+		return fmt.Errorf("the path parameter {%s} has no field", name)
 	}
 	return nil
 }
 
-// PathParts gives the names in braces, in order.
+// PathParts returns the names of the path parameters, in order.
 func (o *Operation) PathParts() []string {
 	var names []string
 	for _, m := range partPattern.FindAllStringSubmatch(o.Path, -1) {
@@ -163,7 +162,7 @@ func (o *Operation) PathParts() []string {
 	return names
 }
 
-// HasBody tells whether the operation reads a body.
+// HasBody reports whether the operation has a request body.
 func (o *Operation) HasBody() bool {
 	for _, f := range o.Fields {
 		if f.Source == FromBody {
@@ -173,5 +172,5 @@ func (o *Operation) HasBody() bool {
 	return false
 }
 
-// ToolName is the operation's name as an MCP tool: snake case.
+// ToolName returns the name of the operation's MCP tool: its name in snake case.
 func (o *Operation) ToolName() string { return strings.ReplaceAll(o.Name, "-", "_") }

@@ -66,7 +66,7 @@ func read(t *testing.T, query, body string) (*thingIn, error) {
 	return in.(*thingIn), nil
 }
 
-func TestReadGood(t *testing.T) {
+func TestRead_DecodesInput(t *testing.T) {
 	t.Parallel()
 	in, err := read(t, "after=2027-03-31", `{"title":"tïtle","note":null,"owner":"018F3C5E-7A10-7C3E-9D2B-5B0A4C1D2E3F","nested":{"kind":"x"}}`)
 	if err != nil {
@@ -79,44 +79,44 @@ func TestReadGood(t *testing.T) {
 		t.Errorf("optional fields: got %+v", in)
 	}
 	if in, err := read(t, "", `{"title":"t"}`); err != nil || in.Note.Set || in.Owner.Set {
-		t.Errorf("absent fields must not be set: %+v, %v", in, err)
+		t.Errorf("absent optional fields: got %+v, %v, want them unset", in, err)
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestRead_RejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ note, query, body, field string }{
 		{"unknown field", "", `{"title":"t","colour":"red"}`, "colour"},
 		{"unknown field in an object", "", `{"title":"t","nested":{"kind":"x","size":1}}`, "nested.size"},
-		{"doubled field", "", `{"title":"t","title":"u"}`, "title"},
-		{"doubled field in an object", "", `{"title":"t","nested":{"kind":"x","kind":"y"}}`, "nested.kind"},
+		{"duplicate field", "", `{"title":"t","title":"u"}`, "title"},
+		{"duplicate field in an object", "", `{"title":"t","nested":{"kind":"x","kind":"y"}}`, "nested.kind"},
 		{"name in another case", "", `{"Title":"t"}`, "Title"},
 		{"nested name in another case", "", `{"title":"t","nested":{"Kind":"x"}}`, "nested.Kind"},
-		{"missing", "", `{}`, "title"},
+		{"missing field", "", `{}`, "title"},
 		{"no body", "", ``, "title"},
-		{"blank", "", `{"title":"  "}`, "title"},
-		{"null where required", "", `{"title":null}`, "title"},
+		{"blank required field", "", `{"title":"  "}`, "title"},
+		{"null in a required field", "", `{"title":null}`, "title"},
 		{"too long", "", `{"title":"12345678901"}`, "title"},
 		{"wrong type", "", `{"title":7}`, "title"},
-		{"not of the enum", "", `{"title":"t","state":"open"}`, "state"},
+		{"value not in the enum", "", `{"title":"t","state":"open"}`, "state"},
 		{"optional too long", "", `{"title":"t","note":"123456"}`, "note"},
 		{"not a UUID", "", `{"title":"t","owner":"me"}`, "owner"},
-		{"too many", "", `{"title":"t","tags":["a","b","c"]}`, "tags"},
+		{"too many items", "", `{"title":"t","tags":["a","b","c"]}`, "tags"},
 		{"NUL", "", `{"title":"t\u0000"}`, "title"},
 		{"NUL in a list", "", `{"title":"t","tags":["\u0000"]}`, "tags"},
-		{"not of the form", "", `{"title":"t","code":"x"}`, "code"},
-		{"not an address", "", `{"title":"t","mail":"Colleague <colleague@example.com>"}`, "mail"},
+		{"pattern not matched", "", `{"title":"t","code":"x"}`, "code"},
+		{"not an email address", "", `{"title":"t","mail":"Colleague <colleague@example.com>"}`, "mail"},
 		{"not UTF-8", "", "{\"title\":\"\xff\"}", "body"},
 		{"lone surrogate", "", `{"title":"\ud800"}`, "body"},
-		{"two values", "", `{"title":"t"} {}`, "body"},
-		{"a list", "", `[]`, "body"},
-		{"cut off", "", `{"title":"t"`, "body"},
+		{"two JSON values", "", `{"title":"t"} {}`, "body"},
+		{"array instead of object", "", `[]`, "body"},
+		{"incomplete JSON", "", `{"title":"t"`, "body"},
 		{"unknown parameter", "access_token=x", `{"title":"t"}`, "access_token"},
-		{"doubled parameter", "limit=1&limit=2", `{"title":"t"}`, "limit"},
-		{"number out of bounds", "limit=201", `{"title":"t"}`, "limit"},
+		{"duplicate parameter", "limit=1&limit=2", `{"title":"t"}`, "limit"},
+		{"number out of range", "limit=201", `{"title":"t"}`, "limit"},
 		{"not a number", "limit=1e2", `{"title":"t"}`, "limit"},
-		{"an id that is none", "for=x", `{"title":"t"}`, "for"},
-		{"an empty id, which is no wish for all", "for=", `{"title":"t"}`, "for"},
+		{"invalid id in the query", "for=x", `{"title":"t"}`, "for"},
+		{"empty id in the query", "for=", `{"title":"t"}`, "for"},
 		{"not a date", "after=2027-02-30", `{"title":"t"}`, "after"},
 		{"empty enum", "", `{"title":"t","state":""}`, "state"},
 		{"empty optional enum", "", `{"title":"t","level":""}`, "level"},
@@ -132,7 +132,7 @@ func TestReadRefuses(t *testing.T) {
 		{"empty query text", "action=", `{"title":"t"}`, "action"},
 		{"empty query enum", "kind=", `{"title":"t"}`, "kind"},
 		{"empty query date", "after=", `{"title":"t"}`, "after"},
-		{"empty query moment", "from=", `{"title":"t"}`, "from"},
+		{"empty query timestamp", "from=", `{"title":"t"}`, "from"},
 		{"empty query number", "limit=", `{"title":"t"}`, "limit"},
 		{"empty query boolean", "open=", `{"title":"t"}`, "open"},
 		{"query parameter without a name", "=1", `{"title":"t"}`, "query"},
@@ -142,7 +142,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Parallel()
 			in, err := read(t, c.query, c.body)
 			if err == nil {
-				t.Fatalf("accepted as %+v", in)
+				t.Fatalf("got %+v, want a VALIDATION fault", in)
 			}
 			f := fault.From(err)
 			if f.Code != fault.CodeValidation || f.Field != c.field {
@@ -152,9 +152,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// The empty text is a value of free text, of a search, of a cursor, and of a field
-// whose declaration says so.
-func TestRead_AcceptsEmptyTextWhereItIsAValue(t *testing.T) {
+// Free text, search, cursor and fields with the tag empty accept the empty string.
+func TestRead_AcceptsEmptyStringInFreeText(t *testing.T) {
 	t.Parallel()
 	in, err := read(t, "search=&cursor=", `{"title":"t","text":"","note":"","assignee":"","level":null}`)
 	if err != nil {
@@ -165,7 +164,6 @@ func TestRead_AcceptsEmptyTextWhereItIsAValue(t *testing.T) {
 	}
 }
 
-// A typed input that a command line filled is checked like a body.
 func TestValidate_RejectsEmptyOptionalValues(t *testing.T) {
 	t.Parallel()
 	for field, in := range map[string]*thingIn{
@@ -196,8 +194,7 @@ func TestRead_OperationWithoutBody(t *testing.T) {
 	}
 }
 
-// Nobody is asked to read a regular expression.
-func TestAFormIsToldInWords(t *testing.T) {
+func TestRead_PatternErrorDescribesFormInWords(t *testing.T) {
 	t.Parallel()
 	_, err := read(t, "", `{"title":"t","code":"x"}`)
 	if f := fault.From(err); f.Message != "The field code must be two capital letters." {
@@ -205,7 +202,7 @@ func TestAFormIsToldInWords(t *testing.T) {
 	}
 }
 
-func TestWriteIsReadBack(t *testing.T) {
+func TestWrite_RoundTripsThroughRead(t *testing.T) {
 	t.Parallel()
 	want := thingIn{ID: thingID, Limit: 7, After: "2027-03-31", Title: "a/b?c&ü", Note: Clear[string](), Owner: Some(UUID(thingID)), Tags: []string{"x"}, Nested: &nested{"k"}}
 	w, err := thing().Write(&want)
@@ -224,28 +221,28 @@ func TestWriteIsReadBack(t *testing.T) {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
 	if strings.Contains(string(w.Body), "state") {
-		t.Error("a field at its zero value must not be sent")
+		t.Error("the body contains an optional field with the zero value")
 	}
 }
 
-func TestNewRefusesContradictions(t *testing.T) {
+func TestNew_PanicsOnInvalidSpec(t *testing.T) {
 	t.Parallel()
-	good := Spec{Name: "change-thing", Module: "m", Method: "PATCH", Path: "/api/things/{id}", Permission: "p", Effect: Write, Summary: "s"}
-	for note, spoil := range map[string]func(*Spec){
-		"name":               func(s *Spec) { s.Name = "ChangeThing" },
-		"no permission":      func(s *Spec) { s.Permission = "" },
-		"public permission":  func(s *Spec) { s.Access = Public },
-		"no effect":          func(s *Spec) { s.Effect = "" },
-		"part without field": func(s *Spec) { s.Path = "/api/things/{id}/{other}" },
-		"field without part": func(s *Spec) { s.Path = "/api/things" },
-		"body of a GET":      func(s *Spec) { s.Method = "GET" },
+	valid := Spec{Name: "change-thing", Module: "m", Method: "PATCH", Path: "/api/things/{id}", Permission: "p", Effect: Write, Summary: "s"}
+	for note, change := range map[string]func(*Spec){
+		"name not kebab case":          func(s *Spec) { s.Name = "ChangeThing" },
+		"no permission":                func(s *Spec) { s.Permission = "" },
+		"public with permission":       func(s *Spec) { s.Access = Public },
+		"no effect":                    func(s *Spec) { s.Effect = "" },
+		"path parameter without field": func(s *Spec) { s.Path = "/api/things/{id}/{other}" },
+		"field without path parameter": func(s *Spec) { s.Path = "/api/things" },
+		"body of a GET":                func(s *Spec) { s.Method = "GET" },
 	} {
-		spec := good
-		spoil(&spec)
+		spec := valid
+		change(&spec)
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s: accepted", note)
+					t.Errorf("%s: New did not panic", note)
 				}
 			}()
 			New[thingIn, thingOut](spec)
@@ -253,7 +250,7 @@ func TestNewRefusesContradictions(t *testing.T) {
 	}
 }
 
-func TestSchemas(t *testing.T) {
+func TestSchemas_DescribeFields(t *testing.T) {
 	t.Parallel()
 	o := thing()
 	in, err := o.InputSchema()
@@ -264,24 +261,24 @@ func TestSchemas(t *testing.T) {
 		t.Errorf("input schema: %+v", in)
 	}
 	if got := in.Properties["note"].Types; len(got) != 2 || got[1] != "null" {
-		t.Errorf("an optional field may be null: %v", got)
+		t.Errorf("types of an optional field: got %v, want its type and null", got)
 	}
 	if tags := in.Properties["tags"]; tags.MaxItems == nil || *tags.MaxItems != 2 || tags.MaxLength != nil {
-		t.Errorf("a list's length is counted in items: %+v", tags)
+		t.Errorf("schema of a list: got %+v, want maxItems 2 and no maxLength", tags)
 	}
 	body, err := o.BodySchema()
 	if err != nil || body.Properties["id"] != nil || body.Properties["title"] == nil {
 		t.Errorf("body schema: %+v, %v", body, err)
 	}
 	if codes := errorSchema().Properties["error"].Properties["code"].Enum; len(codes) != len(fault.Codes()) || !slices.Contains(codes, any("RATE_LIMITED")) {
-		t.Errorf("the error codes of the document: %v", codes)
+		t.Errorf("error codes: got %v, want all of fault.Codes", codes)
 	}
 	if _, err := OpenAPI("t", "1", []*Operation{o.Operation, o.Operation}); err == nil {
-		t.Error("two operations at one route must be refused")
+		t.Error("OpenAPI with two operations for one route: got no error")
 	}
 }
 
-func TestCursor(t *testing.T) {
+func TestReadCursor_AcceptsOnlyOwnCursors(t *testing.T) {
 	t.Parallel()
 	text := NewCursor("list-things", thingID, "2027", "b")
 	keys, err := ReadCursor(text, "list-things", thingID, 2)
@@ -289,12 +286,12 @@ func TestCursor(t *testing.T) {
 		t.Fatalf("%v, %v", keys, err)
 	}
 	for note, f := range map[string]func() ([]string, error){
-		"another list":   func() ([]string, error) { return ReadCursor(text, "list-others", thingID, 2) },
-		"another tenant": func() ([]string, error) { return ReadCursor(text, "list-things", "x", 2) },
-		"other keys":     func() ([]string, error) { return ReadCursor(text, "list-things", thingID, 1) },
-		"garbage":        func() ([]string, error) { return ReadCursor("???", "list-things", thingID, 2) },
-		"padding":        func() ([]string, error) { return ReadCursor(text+"=", "list-things", thingID, 2) },
-		"endless":        func() ([]string, error) { return ReadCursor(strings.Repeat("A", 2000), "list-things", thingID, 2) },
+		"another list":         func() ([]string, error) { return ReadCursor(text, "list-others", thingID, 2) },
+		"another tenant":       func() ([]string, error) { return ReadCursor(text, "list-things", "x", 2) },
+		"wrong number of keys": func() ([]string, error) { return ReadCursor(text, "list-things", thingID, 1) },
+		"garbage":              func() ([]string, error) { return ReadCursor("???", "list-things", thingID, 2) },
+		"padding":              func() ([]string, error) { return ReadCursor(text+"=", "list-things", thingID, 2) },
+		"too long":             func() ([]string, error) { return ReadCursor(strings.Repeat("A", 2000), "list-things", thingID, 2) },
 	} {
 		if _, err := f(); !fault.HasCode(err, fault.CodeValidation) {
 			t.Errorf("%s: got %v, want VALIDATION", note, err)
@@ -315,13 +312,13 @@ func FuzzRead(f *testing.F) {
 		in, err := o.Read(Raw{Path: func(string) string { return thingID }, Query: q, Body: []byte(body)})
 		if err != nil {
 			if fault.From(err).Code != fault.CodeValidation {
-				t.Fatalf("%q %q: %v is not a VALIDATION", query, body, err)
+				t.Fatalf("%q %q: got %v, want VALIDATION", query, body, err)
 			}
 			return
 		}
 		w, err := o.Write(in)
 		if err != nil {
-			t.Fatalf("what was read can't be written: %v", err)
+			t.Fatalf("Write of a decoded input: %v", err)
 		}
 		u, err := url.Parse(w.Target)
 		if err != nil {
@@ -329,10 +326,10 @@ func FuzzRead(f *testing.F) {
 		}
 		again, err := o.Read(Raw{Path: func(string) string { return thingID }, Query: u.Query(), Body: w.Body})
 		if err != nil {
-			t.Fatalf("what was written can't be read: %s: %v", w.Body, err)
+			t.Fatalf("Read of a written request: %s: %v", w.Body, err)
 		}
 		if a, b := in.(*thingIn), again.(*thingIn); a.Title != b.Title || a.Note != b.Note || a.Limit != b.Limit {
-			t.Fatalf("%+v became %+v", a, b)
+			t.Fatalf("round trip: got %+v, want %+v", b, a)
 		}
 	})
 }
@@ -342,12 +339,12 @@ func FuzzReadCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		keys, err := ReadCursor(text, "list-things", thingID, 2)
 		if err == nil && text != "" && len(keys) != 2 {
-			t.Fatalf("%q gave %v", text, keys)
+			t.Fatalf("ReadCursor(%q): got %v, want 2 keys", text, keys)
 		}
 	})
 }
 
-func TestWriteArguments(t *testing.T) {
+func TestWriteArguments_BuildsRequestOrNamesField(t *testing.T) {
 	t.Parallel()
 	o := thing().Operation
 	w, err := o.WriteArguments([]byte(`{"note":null,"title":"a/b","limit":7,"id":"` + thingID + `","after":"2027-03-31","for":null,"tags":["x"]}`))
@@ -364,13 +361,12 @@ func TestWriteArguments(t *testing.T) {
 	}
 }
 
-// A path part never leads to another route, not even through a proxy that takes steps
-// for what they look like.
+// A proxy may resolve dot segments, which would lead to another route.
 func TestPathParam_RejectsDotSegments(t *testing.T) {
 	t.Parallel()
 	for _, id := range []UUID{"", ".", "..", "../", "a/../b", "../../auth/me"} {
 		if w, err := thing().Write(&thingIn{ID: id, Title: "t"}); fault.From(err) == nil || fault.From(err).Field != "id" {
-			t.Errorf("%q: asks for %q, %v", id, w.Target, err)
+			t.Errorf("ID %q: got target %q, %v, want a fault of id", id, w.Target, err)
 		}
 	}
 }
@@ -390,14 +386,14 @@ func FuzzWriteArguments(f *testing.F) {
 		}
 		u, err := url.Parse(w.Target)
 		if err != nil || u.Host != "" || u.Fragment != "" {
-			t.Fatalf("%q asks for %q (%v)", text, w.Target, err)
+			t.Fatalf("WriteArguments(%q): got target %q (%v)", text, w.Target, err)
 		}
 		if parts := strings.Split(u.EscapedPath(), "/"); len(parts) != 4 || parts[1] != "api" || parts[2] != "things" || parts[3] == "" || parts[3] == "." || parts[3] == ".." {
-			t.Fatalf("%q asks for %q", text, w.Target)
+			t.Fatalf("WriteArguments(%q): got target %q", text, w.Target)
 		}
 		for name := range u.Query() {
 			if !slices.Contains([]string{"limit", "after", "for", "search", "action", "kind", "from", "open", "cursor"}, name) {
-				t.Fatalf("%q asks for %q", text, w.Target)
+				t.Fatalf("WriteArguments(%q): got target %q", text, w.Target)
 			}
 		}
 	})

@@ -11,11 +11,10 @@ import (
 	"parapet/internal/fault"
 )
 
-// Document is an OpenAPI 3.1 document, ready to be marshalled.
+// Document is an OpenAPI 3.1 document that can be marshaled to JSON.
 type Document map[string]any
 
-// OpenAPI builds the OpenAPI 3.1 document of the operations, in the order of
-// their paths.
+// OpenAPI returns the OpenAPI 3.1 document of the operations.
 func OpenAPI(title, version string, operations []*Operation) (Document, error) {
 	paths := map[string]map[string]any{}
 	tags := map[string]bool{}
@@ -29,8 +28,8 @@ func OpenAPI(title, version string, operations []*Operation) (Document, error) {
 			paths[path] = map[string]any{}
 		}
 		method := strings.ToLower(o.Method)
-		if _, twice := paths[path][method]; twice {
-			return nil, fmt.Errorf("op: two operations answer at %s %s", o.Method, path)
+		if _, duplicate := paths[path][method]; duplicate {
+			return nil, fmt.Errorf("op: two operations have the route %s %s", o.Method, path)
 		}
 		paths[path][method] = item
 		tags[o.Module] = true
@@ -43,16 +42,16 @@ func OpenAPI(title, version string, operations []*Operation) (Document, error) {
 		"components": map[string]any{
 			"securitySchemes": map[string]any{
 				"bearer":  map[string]any{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A session token or an API key."},
-				"session": map[string]any{"type": "apiKey", "in": "cookie", "name": "pt_session", "description": "The session of a browser."},
+				"session": map[string]any{"type": "apiKey", "in": "cookie", "name": "pt_session", "description": "A browser session."},
 			},
 			"parameters": map[string]any{
-				"ActAsOrg":  header("x-act-as-org", "An organisation id or a tenant id: the organisation to act in. The token's own tenant unless given.", false),
-				"RequestID": header("x-request-id", "Correlates the request with log lines, audit rows and events. Made when absent.", false),
+				"ActAsOrg":  header("x-act-as-org", "ID of the organisation to act in, or of its tenant. Default: the tenant of the token.", false),
+				"RequestID": header("x-request-id", "Correlates the request with log lines, audit rows and events. Generated if absent.", false),
 				"IdempotencyKey": header("Idempotency-Key",
-					"A name of the client's for this write: the same key with the same body gives the first answer again and writes nothing.", false),
+					"Makes a retry safe: a request with the same key and body returns the first response and changes nothing.", false),
 			},
 			"schemas":   map[string]any{"Error": errorSchema()},
-			"responses": map[string]any{"Error": map[string]any{"description": "The request was not carried out.", "content": jsonContent(map[string]any{"$ref": "#/components/schemas/Error"})}},
+			"responses": map[string]any{"Error": map[string]any{"description": "The request failed.", "content": jsonContent(map[string]any{"$ref": "#/components/schemas/Error"})}},
 		},
 	}, nil
 }
@@ -133,13 +132,13 @@ func (o *Operation) description() string {
 		parts = append(parts, o.Description)
 	}
 	if o.Permission != "" {
-		parts = append(parts, "Needs the permission `"+o.Grant+"`.")
+		parts = append(parts, "Requires the permission `"+o.Grant+"`.")
 	}
 	return strings.Join(parts, " ")
 }
 
 func (o *Operation) responses() (map[string]any, error) {
-	success := map[string]any{"description": "Done."}
+	success := map[string]any{"description": "Success."}
 	if o.Status != 204 {
 		out, err := o.OutputSchema()
 		if err != nil {
@@ -149,7 +148,7 @@ func (o *Operation) responses() (map[string]any, error) {
 	}
 	ref := map[string]any{"$ref": "#/components/responses/Error"}
 	r := map[string]any{strconv.Itoa(o.Status): success, "400": ref, "429": ref, "500": ref, "503": ref}
-	// A public operation answers 401 too: a login that fails.
+	// A public operation can return 401 too: a failed login.
 	r["401"] = ref
 	if o.Access != Public {
 		r["403"] = ref
@@ -164,7 +163,7 @@ func (o *Operation) responses() (map[string]any, error) {
 }
 
 func errorSchema() *jsonschema.Schema {
-	code := &jsonschema.Schema{Type: "string", Description: "The class of the error."}
+	code := &jsonschema.Schema{Type: "string", Description: "The error code."}
 	for _, c := range fault.Codes() {
 		code.Enum = append(code.Enum, string(c))
 	}
@@ -172,19 +171,19 @@ func errorSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Required: []string{"error"}, Properties: map[string]*jsonschema.Schema{
 		"error": {Type: "object", Required: []string{"code", "message", "requestId"}, Properties: map[string]*jsonschema.Schema{
 			"code":    code,
-			"message": str("What happened, for a person."),
-			"reason":  str("Why a credential was refused, where that may be said."),
-			"reasons": {Type: "array", Description: "Why the policies denied the request, most telling first.", Items: &jsonschema.Schema{
+			"message": str("The error message for people."),
+			"reason":  str("Why the credential was rejected, if that may be disclosed."),
+			"reasons": {Type: "array", Description: "Why the policies denied the request, most specific reason first.", Items: &jsonschema.Schema{
 				Type: "object", Required: []string{"code", "message", "remedy"}, Properties: map[string]*jsonschema.Schema{
-					"code":    str("The reason, for a program."),
-					"message": str("The reason, for a person."),
-					"remedy":  str("What would help."),
+					"code":    str("The reason code."),
+					"message": str("The reason for people."),
+					"remedy":  str("What the caller can do about it."),
 				},
 			}},
-			"field":      str("The field that is wrong."),
-			"permission": str("The permission that the operation asks for."),
-			"requestId":  str("The request's correlation id."),
-			"details":    {Type: "object", Description: "What else the code brings."},
+			"field":      str("The invalid field."),
+			"permission": str("The permission that the operation requires."),
+			"requestId":  str("The request ID."),
+			"details":    {Type: "object", Description: "Further information that depends on the code."},
 		}},
 	}}
 }

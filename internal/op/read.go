@@ -18,27 +18,27 @@ import (
 	"parapet/internal/fault"
 )
 
-// Raw is a request's input before it is read.
+// Raw is the undecoded input of a request.
 type Raw struct {
-	// Path gives the value of a path part, decoded.
+	// Path returns the decoded value of a path parameter.
 	Path  func(name string) string
 	Query url.Values
-	// Body is the whole body; empty where there is none.
+	// Body is the request body, or empty if there is none.
 	Body []byte
 }
 
-// Read makes the operation's input from raw. It is strict. A query parameter or
-// body member that is unknown, repeated or in another case; text that is not UTF-8
-// or holds a NUL; a value of the wrong type or outside its bounds; an empty text
-// where the field does not take one; a missing field: each is a VALIDATION that
-// names the field. The result is a pointer to the operation's input type.
+// Read decodes and validates the input of a request. It returns a pointer to the
+// operation's input type, or a VALIDATION fault that names the field. It rejects unknown
+// and duplicate query parameters and body members (names are case-sensitive), strings
+// that are not UTF-8 or contain NUL, values of the wrong type or out of range, empty
+// strings that the field does not accept, and missing required fields.
 func (o *Operation) Read(raw Raw) (any, error) {
 	in := reflect.New(o.In)
-	given := make([]bool, len(o.Fields))
-	if err := o.readQuery(in.Elem(), raw.Query, given); err != nil {
+	present := make([]bool, len(o.Fields))
+	if err := o.readQuery(in.Elem(), raw.Query, present); err != nil {
 		return nil, err
 	}
-	if err := o.readBody(in.Elem(), raw.Body, given); err != nil {
+	if err := o.readBody(in.Elem(), raw.Body, present); err != nil {
 		return nil, err
 	}
 	for i, f := range o.Fields {
@@ -47,45 +47,45 @@ func (o *Operation) Read(raw Raw) (any, error) {
 			if err := setText(f, in.Elem().Field(f.Index), raw.Path(f.Name)); err != nil {
 				return nil, err
 			}
-		case !given[i] && f.Required:
+		case !present[i] && f.Required:
 			return nil, fault.Validation(f.Name, fmt.Sprintf("The field %s is required.", f.Name))
-		case !given[i] && f.Default != "":
+		case !present[i] && f.Default != "":
 			if err := setText(f, in.Elem().Field(f.Index), f.Default); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return in.Interface(), o.validate(in.Elem(), given)
+	return in.Interface(), o.validate(in.Elem(), present)
 }
 
-func (o *Operation) readQuery(in reflect.Value, query url.Values, given []bool) error {
+func (o *Operation) readQuery(in reflect.Value, query url.Values, present []bool) error {
 	for name, values := range query {
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromQuery && f.Name == name })
 		if name == "" {
-			return fault.Validation("query", "The query has a parameter without a name.")
+			return fault.Validation("query", "A query parameter has no name.")
 		}
 		if i < 0 {
-			return fault.Validation(isPrintable(name), fmt.Sprintf("There is no query parameter %s here.%s", isPrintable(name), o.known(FromQuery)))
+			return fault.Validation(printable(name), fmt.Sprintf("Unknown query parameter %s.%s", printable(name), o.allowedNames(FromQuery)))
 		}
 		if len(values) != 1 {
-			return fault.Validation(name, fmt.Sprintf("The query parameter %s is given more than once.", name))
+			return fault.Validation(name, fmt.Sprintf("Duplicate query parameter %s.", name))
 		}
 		if err := setText(o.Fields[i], in.Field(o.Fields[i].Index), values[0]); err != nil {
 			return err
 		}
-		given[i] = true
+		present[i] = true
 	}
 	return nil
 }
 
-func (o *Operation) readBody(in reflect.Value, body []byte, given []bool) error {
+func (o *Operation) readBody(in reflect.Value, body []byte, present []bool) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(body))
 	tok, err := dec.ReadToken()
 	if !o.HasBody() && (err != nil || tok.Kind() != '{') {
-		return fault.Validation("body", "This operation takes no body. Send none, or {}.").WithCause(err)
+		return fault.Validation("body", "This operation accepts no body. Omit it or send {}.").WithCause(err)
 	}
 	if err != nil {
 		return bodyFault(err)
@@ -101,10 +101,10 @@ func (o *Operation) readBody(in reflect.Value, body []byte, given []bool) error 
 		name := tok.String()
 		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Source == FromBody && f.Name == name })
 		if name == "" {
-			return fault.Validation("body", "The body has a field without a name.")
+			return fault.Validation("body", "A field of the body has no name.")
 		}
 		if i < 0 {
-			return fault.Validation(isPrintable(name), fmt.Sprintf("There is no field %s here.%s", isPrintable(name), o.known(FromBody)))
+			return fault.Validation(printable(name), fmt.Sprintf("Unknown field %s.%s", printable(name), o.allowedNames(FromBody)))
 		}
 		f := o.Fields[i]
 		if dec.PeekKind() == 'n' && !f.Type.Implements(reflect.TypeFor[optional]()) {
@@ -119,19 +119,19 @@ func (o *Operation) readBody(in reflect.Value, body []byte, given []bool) error 
 		if err := json.UnmarshalDecode(dec, in.Field(f.Index).Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
 			return valueFault(f, err)
 		}
-		given[i] = true
+		present[i] = true
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return bodyFault(err)
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return fault.Validation("body", "The body must be one JSON object and nothing after it.")
+		return fault.Validation("body", "The body must be exactly one JSON object.")
 	}
 	return nil
 }
 
-// known lists the names that a source has, for the error that names a stranger.
-func (o *Operation) known(source Source) string {
+// allowedNames lists the fields from a source, for the error about an unknown one.
+func (o *Operation) allowedNames(source Source) string {
 	var names []string
 	for _, f := range o.Fields {
 		if f.Source == source {
@@ -141,7 +141,7 @@ func (o *Operation) known(source Source) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " Known: " + strings.Join(names, ", ") + "."
+	return " Allowed: " + strings.Join(names, ", ") + "."
 }
 
 func bodyFault(err error) error {
@@ -149,7 +149,7 @@ func bodyFault(err error) error {
 	if errors.As(err, &syn) {
 		if errors.Is(syn, jsontext.ErrDuplicateName) {
 			name := pointerName(syn.JSONPointer, "body")
-			return fault.Validation(name, fmt.Sprintf("The field %s is given more than once.", name)).WithCause(err)
+			return fault.Validation(name, fmt.Sprintf("Duplicate field %s.", name)).WithCause(err)
 		}
 		return fault.Validation("body", fmt.Sprintf("The body is not valid JSON (at byte %d).", syn.ByteOffset)).WithCause(err)
 	}
@@ -166,35 +166,36 @@ func valueFault(f Field, err error) error {
 	if errors.As(err, &sem) {
 		where = pointerName(sem.JSONPointer, f.Name)
 		if errors.Is(sem.Err, json.ErrUnknownName) {
-			return fault.Validation(where, fmt.Sprintf("There is no field %s here.", where)).WithCause(err)
+			return fault.Validation(where, fmt.Sprintf("Unknown field %s.", where)).WithCause(err)
 		}
 	}
 	if errors.Is(err, ErrUUID) || errors.Is(err, ErrDate) {
-		return fault.Validation(where, fmt.Sprintf("The field %s is wrong: %s.", where, say(err))).WithCause(err)
+		return fault.Validation(where, fmt.Sprintf("The field %s %s.", where, formatErrorText(err))).WithCause(err)
 	}
 	return fault.Validation(where, fmt.Sprintf("The field %s must be %s.", where, kindOf(f.Value()))).WithCause(err)
 }
 
-// pointerName is the name of the field at a pointer, with dots between its parts,
-// or instead where the pointer names none.
-func pointerName(p jsontext.Pointer, instead string) string {
-	name := isPrintable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
+// pointerName returns the name of the field at a JSON pointer, with dots between its
+// parts. It returns fallback if the pointer names no field.
+func pointerName(p jsontext.Pointer, fallback string) string {
+	name := printable(strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", "."))
 	if name == "" {
-		return instead
+		return fallback
 	}
 	return name
 }
 
-func say(err error) string {
+// formatErrorText returns the text of ErrUUID or ErrDate without the text that wraps it.
+func formatErrorText(err error) string {
 	if errors.Is(err, ErrUUID) {
 		return ErrUUID.Error()
 	}
 	return ErrDate.Error()
 }
 
-// setText reads a path part, a query parameter or a default.
+// setText parses a path parameter, a query parameter or a default value into v.
 func setText(f Field, v reflect.Value, text string) error {
-	wrong := func() error {
+	typeError := func() error {
 		return fault.Validation(f.Name, fmt.Sprintf("The parameter %s must be %s.", f.Name, kindOf(f.Value())))
 	}
 	for v.Kind() == reflect.Pointer {
@@ -204,12 +205,12 @@ func setText(f Field, v reflect.Value, text string) error {
 	switch ptr := v.Addr().Interface().(type) {
 	case *UUID:
 		if err := ptr.UnmarshalText([]byte(text)); err != nil {
-			return wrong()
+			return typeError()
 		}
 		return nil
 	case *Date:
 		if err := ptr.UnmarshalText([]byte(text)); err != nil {
-			return wrong()
+			return typeError()
 		}
 		return nil
 	}
@@ -219,21 +220,22 @@ func setText(f Field, v reflect.Value, text string) error {
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return wrong()
+			return typeError()
 		}
 		v.SetInt(n)
 	case reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return wrong()
+			return typeError()
 		}
 		v.SetBool(b)
 	default:
-		return wrong()
+		return typeError()
 	}
 	return nil
 }
 
+// kindOf describes the values of a type, for messages.
 func kindOf(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[UUID]():
@@ -243,11 +245,11 @@ func kindOf(t reflect.Type) string {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int, reflect.Int64, reflect.Int32:
-		return "a whole number"
+		return "an integer"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
@@ -257,9 +259,9 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// isPrintable cuts a name that a stranger sent to what can be shown: valid UTF-8,
-// no control characters, 64 characters at most.
-func isPrintable(name string) string {
+// printable returns an untrusted name in printable form: valid UTF-8 without control
+// characters, at most 64 characters long.
+func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError || (r >= 0x7f && r < 0xa0) {
 			return '?'

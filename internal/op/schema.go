@@ -11,13 +11,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// InputSchema is the JSON schema of the whole input, from wherever its fields
-// come: what a tool's caller fills in.
+// InputSchema returns the JSON schema of the whole input: path, query and body.
 func (o *Operation) InputSchema() (*jsonschema.Schema, error) {
 	return o.objectOf(func(Field) bool { return true })
 }
 
-// BodySchema is the JSON schema of the body, or nil where there is none.
+// BodySchema returns the JSON schema of the request body, or nil if there is none.
 func (o *Operation) BodySchema() (*jsonschema.Schema, error) {
 	if !o.HasBody() {
 		return nil, nil
@@ -25,7 +24,7 @@ func (o *Operation) BodySchema() (*jsonschema.Schema, error) {
 	return o.objectOf(func(f Field) bool { return f.Source == FromBody })
 }
 
-// OutputSchema is the JSON schema of the answer.
+// OutputSchema returns the JSON schema of the response.
 func (o *Operation) OutputSchema() (*jsonschema.Schema, error) { return schemaOf(o.Out) }
 
 func (o *Operation) objectOf(want func(Field) bool) (*jsonschema.Schema, error) {
@@ -47,7 +46,7 @@ func (o *Operation) objectOf(want func(Field) bool) (*jsonschema.Schema, error) 
 	return s, nil
 }
 
-// Schema is the JSON schema of the field, with all that its tags ask.
+// Schema returns the JSON schema of the field, with the constraints from its tags.
 func (f Field) Schema() (*jsonschema.Schema, error) {
 	s, err := schemaOf(f.Value())
 	if err != nil {
@@ -93,8 +92,7 @@ func toFloat(n *int64) *float64 {
 	return &x
 }
 
-// schemaOf infers a type's schema and adds to it what the doc and enum tags of
-// its structs say.
+// schemaOf infers the schema of a type and adds the doc and enum tags of its structs.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[UUID]():      {Type: "string", Format: "uuid"},
@@ -104,21 +102,22 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	describe(s, t)
+	addDocTags(s, t)
 	return s, nil
 }
 
-func describe(s *jsonschema.Schema, t reflect.Type) {
+// addDocTags adds the doc and enum tags of t to its schema, recursively.
+func addDocTags(s *jsonschema.Schema, t reflect.Type) {
 	if s == nil {
 		return
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		describe(s, t.Elem())
+		addDocTags(s, t.Elem())
 	case reflect.Slice, reflect.Array:
-		describe(s.Items, t.Elem())
+		addDocTags(s.Items, t.Elem())
 	case reflect.Map:
-		describe(s.AdditionalProperties, t.Elem())
+		addDocTags(s.AdditionalProperties, t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
 			sf := t.Field(i)
@@ -126,7 +125,7 @@ func describe(s *jsonschema.Schema, t reflect.Type) {
 			p := s.Properties[name]
 			if p == nil {
 				if sf.Anonymous {
-					describe(s, sf.Type)
+					addDocTags(s, sf.Type)
 				}
 				continue
 			}
@@ -138,7 +137,7 @@ func describe(s *jsonschema.Schema, t reflect.Type) {
 					p.Enum = append(p.Enum, e)
 				}
 			}
-			describe(p, sf.Type)
+			addDocTags(p, sf.Type)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// UUID is the identifier of a record in its canonical form: 36 characters,
-// lower case. The empty UUID means none.
+// UUID is the ID of a record in canonical form: 36 characters, lower case. The empty UUID
+// means that there is none.
 type UUID string
 
-// ErrUUID says that a text is not a UUID.
-var ErrUUID = errors.New("it must be a UUID such as 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f")
+// ErrUUID is the error for text that is not a UUID.
+var ErrUUID = errors.New("must be a UUID such as 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f")
 
-// ParseUUID reads a UUID in its hyphenated form, in either case.
+// ParseUUID parses a UUID in hyphenated form, in upper or lower case.
 func ParseUUID(text string) (UUID, error) {
 	if len(text) != 36 {
 		return "", ErrUUID
@@ -37,7 +37,7 @@ func ParseUUID(text string) (UUID, error) {
 	return UUID(b), nil
 }
 
-// UnmarshalText reads a UUID; the empty text is refused.
+// UnmarshalText parses a UUID. It rejects the empty text.
 func (u *UUID) UnmarshalText(text []byte) error {
 	id, err := ParseUUID(string(text))
 	if err != nil {
@@ -47,13 +47,14 @@ func (u *UUID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Date is a day in the form YYYY-MM-DD. The empty Date means none.
+// Date is a date in the form YYYY-MM-DD. The empty Date means that there is none.
 type Date string
 
-// ErrDate says that a text is not a date.
-var ErrDate = errors.New("it must be a date such as 2027-03-31")
+// ErrDate is the error for text that is not a date.
+var ErrDate = errors.New("must be a date such as 2027-03-31")
 
-// ParseDate reads a day. A full RFC 3339 moment is taken too, as its day in UTC.
+// ParseDate parses a date. It also accepts an RFC 3339 timestamp and returns its date in
+// UTC.
 func ParseDate(text string) (Date, error) {
 	if t, err := time.Parse(time.DateOnly, text); err == nil && t.Year() >= 1 {
 		return Date(t.Format(time.DateOnly)), nil
@@ -64,7 +65,7 @@ func ParseDate(text string) (Date, error) {
 	return "", ErrDate
 }
 
-// UnmarshalText reads a day; the empty text is refused.
+// UnmarshalText parses a date. It rejects the empty text.
 func (d *Date) UnmarshalText(text []byte) error {
 	day, err := ParseDate(string(text))
 	if err != nil {
@@ -74,24 +75,24 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Opt is a field of a change: absent leaves what is there, null or the zero
-// value clears it where the field may be cleared, a value sets it.
+// Opt is an optional field of an update. If the field is absent, the stored value does
+// not change. Null or the zero value clears it, if the field can be cleared.
 type Opt[T any] struct {
-	// Set says that the field was in the body.
+	// Set reports whether the field was present.
 	Set bool
-	// Null says that it was null.
+	// Null reports whether the field was null.
 	Null  bool
 	Value T
 }
 
-// Some is a field that is set to v.
+// Some returns a field that is set to v.
 func Some[T any](v T) Opt[T] { return Opt[T]{Set: true, Value: v} }
 
-// Clear is a field that is set to null.
+// Clear returns a field that is set to null.
 func Clear[T any]() Opt[T] { return Opt[T]{Set: true, Null: true} }
 
-// Or gives the new value where one was set, the old one where the field was
-// absent, and the zero value where it was null.
+// Or returns the value of the field, old if the field is absent, or the zero value if it
+// is null.
 func (o Opt[T]) Or(old T) T {
 	switch {
 	case !o.Set:
@@ -104,7 +105,7 @@ func (o Opt[T]) Or(old T) T {
 	}
 }
 
-// Ptr gives nil for null and a pointer to the value otherwise; ask Set first.
+// Ptr returns a pointer to the value, or nil if the field is null or absent.
 func (o Opt[T]) Ptr() *T {
 	if !o.Set || o.Null {
 		return nil
@@ -112,7 +113,7 @@ func (o Opt[T]) Ptr() *T {
 	return &o.Value
 }
 
-// UnmarshalJSONFrom reads a value or null.
+// UnmarshalJSONFrom decodes a value or null.
 func (o *Opt[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	o.Set = true
 	if dec.PeekKind() == 'n' {
@@ -122,7 +123,7 @@ func (o *Opt[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &o.Value)
 }
 
-// MarshalJSONTo writes the value or null.
+// MarshalJSONTo encodes the value or null.
 func (o Opt[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if !o.Set || o.Null {
 		return enc.WriteToken(jsontext.Null)
@@ -132,24 +133,24 @@ func (o Opt[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 
 func (o Opt[T]) state() (set, null bool, value any) { return o.Set, o.Null, o.Value }
 
-// optional is what every Opt is, whatever it holds.
+// optional is implemented by Opt for every type parameter.
 type optional interface {
 	state() (set, null bool, value any)
 }
 
-// Page is a part of a list. NextCursor is empty on the last one.
+// Page is a page of a list. NextCursor is empty on the last page.
 type Page[T any] struct {
-	Items      []T    `json:"items" doc:"The items of this page, in the list's order."`
-	NextCursor string `json:"nextCursor,omitempty" doc:"Ask for the next page with this cursor; absent on the last page."`
+	Items      []T    `json:"items" doc:"The items of this page, in the order of the list."`
+	NextCursor string `json:"nextCursor,omitempty" doc:"Cursor of the next page; absent on the last page."`
 }
 
-// None is the output of an operation that answers nothing.
+// None is the output of an operation that returns nothing.
 type None struct{}
 
-// Days is a whole number of days as a duration.
+// Days returns n days as a duration.
 func Days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
 var _ fmt.Stringer = UUID("")
 
-// String gives the text of the UUID.
+// String implements fmt.Stringer.
 func (u UUID) String() string { return string(u) }

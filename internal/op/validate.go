@@ -13,46 +13,47 @@ import (
 	"parapet/internal/fault"
 )
 
-// Validate checks an input against the tags of its fields. in is a pointer to
-// the operation's input type. A field at its zero value counts as absent unless
-// it is an Opt that is set or a pointer. Read validates what it reads itself; a
-// caller that has a typed value already (a command line) calls Validate alone.
+// Validate checks an input against the tags of its fields. in is a pointer to the
+// operation's input type. A field with the zero value counts as absent, unless it is an
+// Opt that is set or a non-nil pointer. Read calls it for decoded input; callers with a
+// typed input, such as a command line, call it directly.
 func (o *Operation) Validate(in any) error {
 	return o.validate(reflect.ValueOf(in).Elem(), make([]bool, len(o.Fields)))
 }
 
-// validate checks an input. given tells by index which fields the client sent.
-func (o *Operation) validate(in reflect.Value, given []bool) error {
+// validate checks an input. present reports, by index of o.Fields, which fields the
+// client sent.
+func (o *Operation) validate(in reflect.Value, present []bool) error {
 	for i, f := range o.Fields {
-		if err := f.validate(in.Field(f.Index), given[i]); err != nil {
+		if err := f.validate(in.Field(f.Index), present[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// validate checks a value against the tags of its field. given says that the
-// client sent it, which its zero value does not tell.
-func (f Field) validate(v reflect.Value, given bool) error {
+// validate checks a value against the tags of its field. present reports whether the
+// client sent it, which a zero value does not show.
+func (f Field) validate(v reflect.Value, present bool) error {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return nil
 		}
-		v, given = v.Elem(), true
+		v, present = v.Elem(), true
 	}
 	if o, ok := v.Interface().(optional); ok {
 		set, null, _ := o.state()
 		if !set || null {
 			return nil
 		}
-		v, given = v.FieldByName("Value"), true
+		v, present = v.FieldByName("Value"), true
 	}
-	if err := noNUL(f.Name, v); err != nil {
+	if err := rejectNUL(f.Name, v); err != nil {
 		return err
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return f.validateText(v.String(), given)
+		return f.validateText(v.String(), present)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return f.validateNumber(v.Int())
 	case reflect.Slice:
@@ -62,18 +63,18 @@ func (f Field) validate(v reflect.Value, given bool) error {
 	}
 }
 
-func (f Field) validateText(s string, given bool) error {
-	if s == "" && !f.Required && f.MinLength == nil && (!given || f.acceptsEmpty()) {
+func (f Field) validateText(s string, present bool) error {
+	if s == "" && !f.Required && f.MinLength == nil && (!present || f.acceptsEmpty()) {
 		return nil
 	}
 	if !utf8.ValidString(s) {
-		return fault.Validation(f.Name, fmt.Sprintf("The field %s is not valid UTF-8.", f.Name))
+		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be valid UTF-8.", f.Name))
 	}
 	if f.Required && strings.TrimSpace(s) == "" {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s is required and can't be blank.", f.Name))
 	}
 	if s == "" && f.Source == FromQuery {
-		return fault.Validation(f.Name, fmt.Sprintf("The query parameter %s is empty. Give it a value or leave it out.", f.Name))
+		return fault.Validation(f.Name, fmt.Sprintf("The query parameter %s must not be empty. Set a value or omit it.", f.Name))
 	}
 	if err := f.validateLength(utf8.RuneCountInString(s), "characters"); err != nil {
 		return err
@@ -91,13 +92,13 @@ func (f Field) validateText(s string, given bool) error {
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, want))
 	}
 	if s == "" {
-		// The type alone says that the empty text is no value: an id or a date.
+		// A UUID or a date, whose type excludes the empty string.
 		return fault.Validation(f.Name, fmt.Sprintf("The field %s must be %s.", f.Name, kindOf(f.Value())))
 	}
 	return nil
 }
 
-// checkFormat gives what the text must be, or "" where it is that.
+// checkFormat returns "" if s has the format, else a description of the format.
 func checkFormat(format, s string) string {
 	switch format {
 	case "uuid":
@@ -114,11 +115,11 @@ func checkFormat(format, s string) string {
 		}
 	case "email":
 		if a, err := mail.ParseAddress(s); err != nil || a.Address != s || a.Name != "" {
-			return "an e-mail address"
+			return "an email address"
 		}
 	case "uri":
 		if u, err := url.Parse(s); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-			return "an http or https address"
+			return "an http or https URL"
 		}
 	}
 	return ""
@@ -138,6 +139,7 @@ func (f Field) validateLength(n int, unit string) error {
 	return nil
 }
 
+// between describes a range. One of the bounds may be nil.
 func between[N int | int64](low, high *N) string {
 	switch {
 	case low == nil:
@@ -149,43 +151,43 @@ func between[N int | int64](low, high *N) string {
 	}
 }
 
-// noNUL refuses a NUL anywhere in a value: Postgres can't keep one, and in a
-// log or a terminal it hides what follows.
-func noNUL(name string, v reflect.Value) error {
+// rejectNUL returns an error if a value contains a NUL character. PostgreSQL cannot store
+// it, and logs and terminals may hide the text after it.
+func rejectNUL(name string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
 		if strings.ContainsRune(v.String(), 0) {
-			return fault.Validation(name, fmt.Sprintf("The field %s holds a NUL character.", name))
+			return fault.Validation(name, fmt.Sprintf("The field %s must not contain a NUL character.", name))
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			return noNUL(name, v.Elem())
+			return rejectNUL(name, v.Elem())
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			if strings.Contains(string(v.Bytes()), `\u0000`) {
-				return fault.Validation(name, fmt.Sprintf("The field %s holds a NUL character.", name))
+				return fault.Validation(name, fmt.Sprintf("The field %s must not contain a NUL character.", name))
 			}
 			return nil
 		}
 		for i := range v.Len() {
-			if err := noNUL(name, v.Index(i)); err != nil {
+			if err := rejectNUL(name, v.Index(i)); err != nil {
 				return err
 			}
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			if err := noNUL(name, k); err != nil {
+			if err := rejectNUL(name, k); err != nil {
 				return err
 			}
-			if err := noNUL(name, v.MapIndex(k)); err != nil {
+			if err := rejectNUL(name, v.MapIndex(k)); err != nil {
 				return err
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				if err := noNUL(name, v.Field(i)); err != nil {
+				if err := rejectNUL(name, v.Field(i)); err != nil {
 					return err
 				}
 			}

@@ -11,22 +11,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Wire is a request for an operation as a client sends it.
+// Wire is the HTTP request for an operation.
 type Wire struct {
 	Method string
-	// Target is the escaped path with its query.
+	// Target is the escaped path with the query.
 	Target string
-	// Body is the JSON body, or nil where there is none.
+	// Body is the JSON body, or nil if there is none.
 	Body []byte
 }
 
-// Write makes the request that Read takes apart. in is a pointer to the
-// operation's input type. A field that is at its zero value and not required,
-// an Opt that is not set and a nil pointer are left out.
+// Write encodes an input as a request that Read decodes. in is a pointer to the
+// operation's input type. It omits optional fields with the zero value, Opt fields that
+// are not set, and nil pointers.
 func (o *Operation) Write(in any) (Wire, error) {
 	v := reflect.ValueOf(in)
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != o.In {
-		return Wire{}, fmt.Errorf("op: %s takes *%s, not %T", o.Name, o.In, in)
+		return Wire{}, fmt.Errorf("op: %s: the input must be *%s, not %T", o.Name, o.In, in)
 	}
 	v = v.Elem()
 	w := Wire{Method: o.Method}
@@ -43,14 +43,14 @@ func (o *Operation) Write(in any) (Wire, error) {
 		fv := v.Field(f.Index)
 		switch {
 		case f.Source == FromPath:
-			part := text(fv)
-			if err := f.checkPart(part); err != nil {
+			part := formatValue(fv)
+			if err := f.checkPathParam(part); err != nil {
 				return Wire{}, err
 			}
-			path = fillPart(path, f, part)
-		case omitted(f, fv):
+			path = setPathParam(path, f, part)
+		case isOmitted(f, fv):
 		case f.Source == FromQuery:
-			query.Set(f.Name, text(fv))
+			query.Set(f.Name, formatValue(fv))
 		default:
 			if err := enc.WriteToken(jsontext.String(f.Name)); err != nil {
 				return Wire{}, err
@@ -73,7 +73,7 @@ func (o *Operation) Write(in any) (Wire, error) {
 	return w, nil
 }
 
-func omitted(f Field, v reflect.Value) bool {
+func isOmitted(f Field, v reflect.Value) bool {
 	if o, ok := v.Interface().(optional); ok {
 		set, _, _ := o.state()
 		return !set
@@ -81,7 +81,7 @@ func omitted(f Field, v reflect.Value) bool {
 	return !f.Required && v.IsZero()
 }
 
-func fillPart(path string, f Field, value string) string {
+func setPathParam(path string, f Field, value string) string {
 	if f.Rest {
 		parts := strings.Split(value, "/")
 		for i, p := range parts {
@@ -92,7 +92,7 @@ func fillPart(path string, f Field, value string) string {
 	return strings.Replace(path, "{"+f.Name+"}", url.PathEscape(value), 1)
 }
 
-func text(v reflect.Value) string {
+func formatValue(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}

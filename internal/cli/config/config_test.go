@@ -105,13 +105,13 @@ func FuzzParseConfig(f *testing.F) {
 		if c, err := ParseConfig(text); err == nil {
 			for name := range c.Profiles {
 				if CheckProfile(name) != nil {
-					t.Fatalf("a profile named %q came through", name)
+					t.Fatalf("got a profile with the invalid name %q, want an error", name)
 				}
 			}
 		}
 		secret := "s3cr3t-value"
 		if _, err := ParseCredentials(append(text, secret...)); err != nil && strings.Contains(err.Error(), secret) {
-			t.Fatalf("the error quotes the file: %v", err)
+			t.Fatalf("the error contains the content of the file: %v", err)
 		}
 	})
 }

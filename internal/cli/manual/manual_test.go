@@ -83,6 +83,6 @@ pt(1)
 	}
 	var again bytes.Buffer
 	if err := Write(&again, list, "1.2.3"); err != nil || again.String() != page.String() {
-		t.Errorf("the second page differs: %v", err)
+		t.Errorf("second call of Write: got another page (%v), want the same", err)
 	}
 }

@@ -16,41 +16,42 @@ import (
 	"parapet/internal/fault"
 )
 
-// ResponseError is what a *fault.Error of this package wraps where there was an
-// answer: which request it was, and whether the service itself wrote it.
+// ResponseError describes the HTTP response behind an error. The *fault.Error values of
+// this package wrap it if there was a response.
 type ResponseError struct {
 	Status    int
 	RequestID string
-	// NotParapet says that the answer lacks the service's envelope: it came from a
-	// proxy, a firewall or another server and says nothing about the credential.
+	// NotParapet reports whether the response lacks the error envelope of the service. It
+	// then came from a proxy, a firewall or another server, and does not depend on the
+	// credential.
 	NotParapet bool
-	// From is how the foreign server names itself, where it does.
+	// From is the Server header of such a response, or "".
 	From  string
 	cause error
 }
 
-// Error says where the answer came from.
+// Error implements error.
 func (r *ResponseError) Error() string {
 	if r.cause != nil {
 		return r.cause.Error()
 	}
 	if r.NotParapet {
-		return fmt.Sprintf("HTTP %d without the service's envelope", r.Status)
+		return fmt.Sprintf("HTTP %d without the error envelope of the service", r.Status)
 	}
 	return fmt.Sprintf("HTTP %d", r.Status)
 }
 
-// Unwrap gives the cause, where there is one.
+// Unwrap returns the cause, or nil.
 func (r *ResponseError) Unwrap() error { return r.cause }
 
-// ResponseErrorOf gives what is known of the answer behind err, or nil.
+// ResponseErrorOf returns the ResponseError that err wraps, or nil.
 func ResponseErrorOf(err error) *ResponseError {
 	var r *ResponseError
 	errors.As(err, &r)
 	return r
 }
 
-// envelope is the body of the service's errors.
+// envelope is the body of the service's error responses.
 type envelope struct {
 	Error struct {
 		Code       fault.Code     `json:"code"`
@@ -64,7 +65,7 @@ type envelope struct {
 	} `json:"error"`
 }
 
-// parseErrorResponse makes the error of an answer that is no success.
+// parseErrorResponse returns the error for a response that is not 2xx.
 func parseErrorResponse(res *http.Response, body []byte, id string, now time.Time) *fault.Error {
 	var e envelope
 	f := &fault.Error{Code: fault.FromStatus(res.StatusCode)}
@@ -84,61 +85,61 @@ func parseErrorResponse(res *http.Response, body []byte, id string, now time.Tim
 }
 
 func notParapetMessage(res *http.Response, from string) string {
-	who := ""
+	server := ""
 	if from != "" {
-		who = fmt.Sprintf(" (it calls itself %q)", cut(from, 60))
+		server = fmt.Sprintf(" (Server: %q)", truncate(from, 60))
 	}
 	switch {
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
-		return fmt.Sprintf("HTTP %d came from a proxy or firewall in front of the service%s: it says nothing about your credential.", res.StatusCode, who)
+		return fmt.Sprintf("HTTP %d came from a proxy or firewall in front of the service%s; your credential is not the cause.", res.StatusCode, server)
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		to := ""
 		if u, err := url.Parse(res.Header.Get("Location")); err == nil && u.Host != "" {
-			to = " to " + strconv.Quote(cut(u.Scheme+"://"+u.Host, 100))
+			to = " to " + strconv.Quote(truncate(u.Scheme+"://"+u.Host, 100))
 		}
-		return fmt.Sprintf("The address redirects%s (HTTP %d); redirects aren't followed, so that the token stays here.", to, res.StatusCode)
+		return fmt.Sprintf("The URL redirects%s (HTTP %d). Redirects are not followed, to protect the token; set the final URL.", to, res.StatusCode)
 	default:
-		return fmt.Sprintf("HTTP %d came without the service's error envelope%s: from a proxy, or from another server than Parapet.", res.StatusCode, who)
+		return fmt.Sprintf("HTTP %d without the error envelope of the service%s; it came from a proxy or from a server that is not Parapet.", res.StatusCode, server)
 	}
 }
 
-// notParapetError is the error of a success that can't be read.
+// notParapetError returns the error for a 2xx response that cannot be decoded.
 func notParapetError(status int, id string, cause error) *fault.Error {
 	f := &fault.Error{
 		Code:    fault.CodeInternal,
-		Message: "The answer isn't what this operation gives: the address may belong to another server, or to another version of Parapet.",
+		Message: "The response is not valid for this operation. Check the URL: it may belong to another server or to another version of Parapet.",
 	}
 	return f.WithCause(&ResponseError{Status: status, RequestID: id, NotParapet: true, cause: cause})
 }
 
-// unsent is the error of a request that got no whole answer. The caller's own
-// end (Ctrl-C) is given as it is; the rest is UNAVAILABLE, but for a certificate
-// that is not trusted: waiting does not mend that.
-func (c *Client) unsent(ctx context.Context, err error) error {
+// transportError returns the error for a request without a complete response. It returns
+// the context's error if the caller cancelled. Otherwise the code is UNAVAILABLE, except
+// for TLS errors, which a retry cannot fix.
+func (c *Client) transportError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), errTimeout) {
-			f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("No answer from %s within %s.", c.BaseURL(), c.cfg.Timeout)}
+			f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("No response from %s within %s.", c.BaseURL(), c.cfg.Timeout)}
 			return f.WithCause(err)
 		}
 		return ctx.Err()
 	}
-	var asked *url.Error
-	if errors.As(err, &asked) {
-		err = asked.Err
+	var urlError *url.Error
+	if errors.As(err, &urlError) {
+		err = urlError.Err
 	}
-	f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("%s can't be reached: %s.", c.BaseURL(), reason(err))}
+	f := &fault.Error{Code: fault.CodeUnavailable, Message: fmt.Sprintf("Cannot reach %s: %s.", c.BaseURL(), transportReason(err))}
 	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), "HTTP response to HTTPS client") {
 		f.Code = fault.CodeInternal
 	}
 	return f.WithCause(err)
 }
 
-func reason(err error) string {
+func transportReason(err error) string {
 	var dns *net.DNSError
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &dns):
-		return "there is no such host"
+		return "unknown host"
 	case errors.As(err, &dial) && dial.Err != nil:
 		return dial.Err.Error()
 	default:
@@ -146,7 +147,8 @@ func reason(err error) string {
 	}
 }
 
-// retryAfter reads the header in both its forms; what is neither counts as absent.
+// retryAfter parses a Retry-After header, in seconds or as a date. It returns 0 for any
+// other text.
 func retryAfter(header string, now time.Time) time.Duration {
 	if header == "" {
 		return 0
@@ -160,8 +162,8 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// cut shortens what a stranger sent to n bytes.
-func cut(s string, n int) string {
+// truncate shortens untrusted text to n bytes.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
