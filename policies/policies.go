@@ -1,12 +1,11 @@
-// Package policies holds the rules of the product: Rego, the data they decide
-// by, the schemas of their inputs, and the list of builtins they may use. It
-// embeds them; internal/authz compiles and asks them. README.md says how to
-// read, test and change them.
+// Package policies embeds the policies: Rego rules, their data, the schemas of their
+// inputs and the list of allowed built-in functions. Package authz compiles and
+// evaluates them. README.md explains how to read, test and change them.
 package policies
 
 import "embed"
 
-// FS holds the folders parapet (Rego and data), schemas and capabilities.
+// FS contains the folders parapet (rules and data), schemas and capabilities.
 //
 //go:embed parapet schemas capabilities
 var FS embed.FS

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// accountRequest is allowed by every question about accounts, grants and roles.
+// accountRequest is an input that every rule about accounts, grants and roles allows.
 const accountRequest = `{
   "actor": CALLER,
   "account": {"id": "` + colleague + `", "kind": "HUMAN", "status": "ACTIVE", "home": "` + acme + `", "has_password": CONFIRMED, "address_confirmed": CONFIRMED},
@@ -29,9 +29,9 @@ const accountCaller = `{
     "grants": {"task.update": {"tenant": true, "organisations": [], "projects": []}}, "audit": {}, "permissions": ["role.assign"]
   }`
 
-// What each question about accounts, grants and roles asks for is needed whole, and
-// a verdict is always a verdict.
-func TestAccountVerdictsOnlyShrink(t *testing.T) {
+// TestAccountRules_DenyWithoutAnyRequiredField removes and corrupts the input fields of each
+// rule about accounts, grants and roles: without a required field, the verdict is a denial.
+func TestAccountRules_DenyWithoutAnyRequiredField(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	home := []string{"/account", "/account/home", "/actor", "/actor/tenant"}
@@ -52,50 +52,50 @@ func TestAccountVerdictsOnlyShrink(t *testing.T) {
 		rule, confirmed string
 		needs           []string
 	}{
-		"a name":                {"accounts/change_name", "true", home},
-		"an address":            {"accounts/change_address", "true", slices.Concat(home, holding)},
-		"a reset":               {"accounts/reset_password", "true", append([]string{"/account/kind", "/account/status", "/account/has_password", "/account/address_confirmed"}, home...)},
-		"a reset, checked":      {"accounts/reset_password", "false", slices.Concat([]string{"/account/kind", "/account/status", "/account/has_password"}, home, holding)},
-		"completing":            {"accounts/complete_reset", "true", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/account/address_confirmed"}},
-		"completing, checked":   {"accounts/complete_reset", "false", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/requested_by", "/authority_unchanged"}},
-		"suspending":            {"accounts/suspend", "true", slices.Concat(home, another, last)},
-		"activating":            {"accounts/activate", "true", slices.Concat([]string{"/account/status"}, home, holding)},
-		"adding a membership":   {"accounts/add_membership", "true", []string{"/home_administered", "/account", "/account/kind", "/account/status", "/actor", "/actor/tenant"}},
-		"stopping a membership": {"accounts/stop_membership", "true", slices.Concat(another, last)},
-		"restoring one":         {"accounts/restore_membership", "true", slices.Concat([]string{"/actor/tenant"}, another, holding)},
-		"a session's end":       {"accounts/end_session", "true", []string{"/actor", "/actor/token_kind", "/actor/tenant", "/session_tenant"}},
-		"one's own":             {"accounts/change_own_credentials", "true", append([]string{"/actor/token_kind", "/actor/kind"}, home...)},
-		"notifications":         {"accounts/administrator_notifications", "true", []string{"/actor", "/actor/permissions", "/actor/permissions/0"}},
-		"giving": {"grants/verdict", "true", slices.Concat([]string{
+		"change the name":             {"accounts/change_name", "true", home},
+		"change the address":          {"accounts/change_address", "true", slices.Concat(home, holding)},
+		"reset a confirmed address":   {"accounts/reset_password", "true", append([]string{"/account/kind", "/account/status", "/account/has_password", "/account/address_confirmed"}, home...)},
+		"reset without a password":    {"accounts/reset_password", "false", slices.Concat([]string{"/account/kind", "/account/status", "/account/has_password"}, home, holding)},
+		"complete the reset":          {"accounts/complete_reset", "true", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/account/address_confirmed"}},
+		"complete without a password": {"accounts/complete_reset", "false", []string{"/account", "/account/kind", "/account/status", "/account/has_password", "/requested_by", "/authority_unchanged"}},
+		"suspend":                     {"accounts/suspend", "true", slices.Concat(home, another, last)},
+		"activate":                    {"accounts/activate", "true", slices.Concat([]string{"/account/status"}, home, holding)},
+		"add a membership":            {"accounts/add_membership", "true", []string{"/home_administered", "/account", "/account/kind", "/account/status", "/actor", "/actor/tenant"}},
+		"stop a membership":           {"accounts/stop_membership", "true", slices.Concat(another, last)},
+		"restore a membership":        {"accounts/restore_membership", "true", slices.Concat([]string{"/actor/tenant"}, another, holding)},
+		"end a session":               {"accounts/end_session", "true", []string{"/actor", "/actor/token_kind", "/actor/tenant", "/session_tenant"}},
+		"change own credentials":      {"accounts/change_own_credentials", "true", append([]string{"/actor/token_kind", "/actor/kind"}, home...)},
+		"read notifications":          {"accounts/administrator_notifications", "true", []string{"/actor", "/actor/permissions", "/actor/permissions/0"}},
+		"grant": {"grants/verdict", "true", slices.Concat([]string{
 			"/roles", "/roles/0/kind", "/grants", "/grants/0/permissions", "/grants/0/scope", "/actor/readable", "/actor/readable/2",
 			"/recipient", "/recipient/id", "/actor/id", "/clearance", "/clearance/to",
 		}, subject("/actor"))},
-		"a new role":        {"roles/create", "true", []string{"/spelling"}},
-		"a new name":        {"roles/rename", "true", []string{"/spelling", "/role", "/role/name", "/role/kind"}},
-		"a role's end":      {"roles/delete", "true", []string{"/role", "/role/name", "/role/kind"}},
-		"a permission more": {"roles/grant", "true", append([]string{"/permission"}, subject("/actor")...)},
-		"one less":          {"roles/revoke", "true", []string{"/permission"}},
-		"taking a role":     {"roles/unassign", "true", []string{"/recipient", "/recipient/kind", "/role", "/role/name", "/role/scope", "/other_administrators"}},
+		"create a role":       {"roles/create", "true", []string{"/spelling"}},
+		"rename a role":       {"roles/rename", "true", []string{"/spelling", "/role", "/role/name", "/role/kind"}},
+		"delete a role":       {"roles/delete", "true", []string{"/role", "/role/name", "/role/kind"}},
+		"add a permission":    {"roles/grant", "true", append([]string{"/permission"}, subject("/actor")...)},
+		"remove a permission": {"roles/revoke", "true", []string{"/permission"}},
+		"unassign a role":     {"roles/unassign", "true", []string{"/recipient", "/recipient/kind", "/role", "/role/name", "/role/scope", "/other_administrators"}},
 	} {
 		text := strings.NewReplacer("CALLER", accountCaller, "CONFIRMED", c.confirmed).Replace(accountRequest)
 		verdict := func(doc object) bool {
 			result, err := e.EvalRaw(t.Context(), "parapet/"+c.rule, doc)
 			if err != nil {
-				// An evaluation that fails denies.
+				// A failed evaluation denies.
 				return false
 			}
 			v, ok := result.(object)
 			if !ok {
-				t.Fatalf("%s: %v is no verdict", name, result)
+				t.Fatalf("%s: got %v, want a verdict", name, result)
 			}
 			allow, ok := v["allow"].(bool)
 			if !ok || (!allow && v["code"] == nil) {
-				t.Fatalf("%s: %v is no verdict", name, v)
+				t.Fatalf("%s: got %v, want a verdict", name, v)
 			}
 			return allow
 		}
 		if !verdict(parse(t, text)) {
-			t.Fatalf("%s: refused", name)
+			t.Fatalf("%s: got a denial, want allow", name)
 		}
 		for _, m := range mutations(t, text) {
 			if m.name != "removed" && !slices.Contains(c.needs, m.path) {
@@ -104,17 +104,17 @@ func TestAccountVerdictsOnlyShrink(t *testing.T) {
 			allowed := verdict(m.doc)
 			switch {
 			case allowed && slices.Contains(c.needs, m.path) && !sameForAccounts(m):
-				t.Errorf("%s: allowed with %s %s", name, m.path, m.name)
+				t.Errorf("%s: got allow with %s %s, want a denial", name, m.path, m.name)
 			case !allowed && m.name == "removed" && !slices.Contains(c.needs, m.path):
-				t.Errorf("%s: refused without %s", name, m.path)
+				t.Errorf("%s: got a denial without %s, want allow", name, m.path)
 			}
 		}
 	}
 }
 
-// sameForAccounts names what a spoilt value leaves as it was or makes less: another
-// user is another user, an unknown tier is the lowest, an unknown role or permission
-// grants nothing, and an empty list holds nothing.
+// sameForAccounts reports whether the corrupted value does not change the verdict: another
+// string is another user, an unknown tier is UNCLASSIFIED, an unknown role or permission
+// grants nothing, and an empty list contains nothing.
 func sameForAccounts(m mutation) bool {
 	isText := m.name == "text" || m.name == "empty text" || m.name == "uuid"
 	switch {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestDataChangesAreNoticed makes by hand the changes that a careless or hostile editor
-// of the policies' data would make.
-func TestDataChangesAreNoticed(t *testing.T) {
+// TestDataChanges_AreDetected makes changes of the policy data that a careless or malicious
+// editor could make. The Rego tests, the matrix or the invariants must detect each one.
+func TestDataChanges_AreDetected(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	k := newKiller(t, l)
@@ -53,7 +53,7 @@ func TestDataChangesAreNoticed(t *testing.T) {
 		m := mutant{name: strings.ReplaceAll(c.path, "/", "."), data: changed(l.data, append([]string{"parapet"}, strings.Split(c.path, "/")...), c.value, false)}
 		killer := k.kill(t.Context(), m)
 		if killer == "" {
-			t.Errorf("nothing notices that %s", c.name)
+			t.Errorf("no test detects that %s", c.name)
 		}
 		t.Logf("%s: %s", c.name, killer)
 	}

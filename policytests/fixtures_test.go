@@ -31,7 +31,7 @@ func newEngine(t testing.TB) *authz.Engine {
 	t.Helper()
 	e, err := authz.New(t.Context(), authz.Config{
 		Logger:  slog.New(slog.DiscardHandler),
-		Timeout: time.Minute, // a busy machine is not what is tested
+		Timeout: time.Minute, // a slow machine must not fail the test
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func newEngine(t testing.TB) *authz.Engine {
 	return e
 }
 
-// parse gives a fresh copy of a JSON document.
+// parse parses a JSON document; each call returns a new copy.
 func parse(t testing.TB, text string) object {
 	t.Helper()
 	var o object
@@ -49,15 +49,15 @@ func parse(t testing.TB, text string) object {
 	return o
 }
 
-// mutation is one change at one place of a document.
+// mutation is a document with one change.
 type mutation struct {
 	path string
 	name string
 	doc  object
 }
 
-// spoilt are the values that every place is given: null, values of every type,
-// none of them known to any rule.
+// spoilt returns the corrupted values: null and values of every JSON type that no rule
+// knows.
 func spoilt() map[string]any {
 	return map[string]any{
 		"null": nil, "number": 7.0, "negative": -1.0, "text": "unknown", "empty text": "",
@@ -66,8 +66,8 @@ func spoilt() map[string]any {
 	}
 }
 
-// mutations removes every place of the document in turn, and gives it every
-// spoilt value. Booleans are also turned into texts of themselves.
+// mutations removes every key and element of the document in turn, and replaces it by every
+// corrupted value. Booleans are also replaced by their text.
 func mutations(t testing.TB, text string) []mutation {
 	t.Helper()
 	var out []mutation
@@ -97,7 +97,7 @@ func join(path []string) string {
 	return s
 }
 
-// places lists every key and every index of a document.
+// places lists the paths of every key and element of a document.
 func places(doc any) [][]string {
 	var out [][]string
 	add := func(key string, value any) {

@@ -10,7 +10,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// world draws callers and resources from a small world, so that they meet.
+// world draws callers and resources from a few tenants, organisations and projects, so that
+// they often match.
 type world struct {
 	permissions []string
 	engine      *authz.Engine
@@ -47,7 +48,7 @@ func assignment(role, scope string) authz.Assignment {
 	return authz.Assignment{Role: role, Scope: authz.ScopeTenant}
 }
 
-// caller draws what is known of a caller.
+// caller draws the input of parapet.subject.
 func (w *world) caller(t *rapid.T) authz.SubjectInput {
 	one := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
 	in := authz.SubjectInput{
@@ -90,7 +91,7 @@ func (w *world) resource(t *rapid.T) authz.Resource {
 	}
 }
 
-// question is a decision to ask, of whatever subject.
+// question draws a decision request without a subject.
 func (w *world) question(t *rapid.T) authz.Input {
 	return authz.Input{
 		Permission: rapid.SampledFrom(w.permissions).Draw(t, "permission"),
@@ -100,8 +101,7 @@ func (w *world) question(t *rapid.T) authz.Input {
 	}
 }
 
-// allows asks a question of what is known of a caller; no subject is allowed
-// nothing.
+// allows evaluates the requests for a caller. Without a subject, all of them are denied.
 func (w *world) allows(t *rapid.T, in authz.SubjectInput, questions []authz.Input) []bool {
 	answers := make([]bool, len(questions))
 	s, err := w.engine.Subject(t.Context(), in)
@@ -116,10 +116,10 @@ func (w *world) allows(t *rapid.T, in authz.SubjectInput, questions []authz.Inpu
 		}
 		answers[i] = d.Allow
 		if d.Allow && q.Resource.Tenant != s.Tenant() {
-			t.Fatalf("a subject of %s is allowed %+v", s.Tenant(), q)
+			t.Fatalf("subject of tenant %s: got allow for %+v, want a denial", s.Tenant(), q)
 		}
 		if d.Allow && !s.Holds(q.Permission) {
-			t.Fatalf("allowed %s, which the subject does not hold", q.Permission)
+			t.Fatalf("got allow for %s, which the subject does not hold", q.Permission)
 		}
 	}
 	return answers
@@ -133,15 +133,17 @@ func (w *world) questions(t *rapid.T) []authz.Input {
 	return out
 }
 
-// No subject is allowed anything of another tenant, nor what it does not hold.
-func TestNothingAcrossTenants(t *testing.T) {
+// TestAllow_RequiresSameTenantAndHeldPermission evaluates random requests: an allowed record
+// is in the subject's tenant, and the subject holds the permission.
+func TestAllow_RequiresSameTenantAndHeldPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) { w.allows(t, w.caller(t), w.questions(t)) })
 }
 
-// Whoever has less may do less.
-func TestLessIsNeverMore(t *testing.T) {
+// TestAllow_IsMonotonic removes roles, grants or other attributes from a random caller: the
+// reduced caller is allowed nothing more.
+func TestAllow_IsMonotonic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -151,14 +153,14 @@ func TestLessIsNeverMore(t *testing.T) {
 		for name, less := range lesser(t, whole) {
 			for i, allowed := range w.allows(t, less, questions) {
 				if allowed && !before[i] {
-					t.Fatalf("%s adds %+v", name, questions[i])
+					t.Fatalf("%s: got allow for %+v, which was denied before", name, questions[i])
 				}
 			}
 		}
 	})
 }
 
-// lesser draws callers that each have one thing less.
+// lesser draws copies of the caller that each lack one attribute.
 func lesser(t *rapid.T, whole authz.SubjectInput) map[string]authz.SubjectInput {
 	out := map[string]authz.SubjectInput{}
 	if n := len(whole.Token.Roles); n > 0 {
@@ -200,8 +202,8 @@ func lesser(t *rapid.T, whole authz.SubjectInput) map[string]authz.SubjectInput 
 	return out
 }
 
-// An unknown caveat allows nothing, beside whatever other caveats.
-func TestUnknownCaveatAllowsNothing(t *testing.T) {
+// TestAllow_UnknownCaveatDeniesEverything adds an unknown caveat to random callers.
+func TestAllow_UnknownCaveatDeniesEverything(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	unknown := rapid.OneOf(
@@ -213,11 +215,11 @@ func TestUnknownCaveatAllowsNothing(t *testing.T) {
 		in.Token.Caveats = slices.Insert(in.Token.Caveats, 0, unknown.Draw(t, "unknown caveat"))
 		for i, allowed := range w.allows(t, in, w.questions(t)) {
 			if allowed {
-				t.Fatalf("caveats %q allow question %d", in.Token.Caveats, i)
+				t.Fatalf("caveats %q: got allow for request %d, want a denial", in.Token.Caveats, i)
 			}
 		}
 		if s, err := w.engine.Subject(t.Context(), in); err == nil && len(s.Permissions()) > 0 {
-			t.Fatalf("caveats %q hold %v", in.Token.Caveats, s.Permissions())
+			t.Fatalf("caveats %q: got permissions %v, want none", in.Token.Caveats, s.Permissions())
 		}
 	})
 }

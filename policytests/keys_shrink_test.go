@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// keyRequest is allowed by every rule about keys.
+// keyRequest is an input that every rule about keys allows.
 const keyRequest = `{
   "actor": {
     "id": "` + worker + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
@@ -30,9 +30,10 @@ const keyRequest = `{
   "key": {"jti": "` + colleague + `", "tenant": "` + acme + `", "owner": {"id": "OWNER", "tenant": "` + acme + `", "kind": "SERVICE"}}
 }`
 
-// What each rule about keys asks for is needed whole, and a verdict is always
-// a verdict: an object that says whether it allows.
-func TestKeyVerdictsOnlyShrink(t *testing.T) {
+// TestKeyRules_DenyWithoutAnyRequiredField removes and corrupts the input fields of each
+// rule about keys: without a required field, the verdict is a denial, and no key gets a
+// longer lifetime.
+func TestKeyRules_DenyWithoutAnyRequiredField(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	actor := []string{"/actor", "/actor/tenant", "/actor/kind", "/actor/effects", "/actor/modules", "/actor/modules/0", "/actor/all_projects"}
@@ -41,25 +42,25 @@ func TestKeyVerdictsOnlyShrink(t *testing.T) {
 		rule, service, owner string
 		needs                []string
 	}{
-		"issue for a service": {"issue_service", "true", robot, append([]string{
+		"issue a service key": {"issue_service", "true", robot, append([]string{
 			"/target", "/target/tenant", "/target/kind", "/target/status", "/target/membership", "/target/integration_key",
 			"/target/roles", "/target/roles/0", "/target/roles/0/kind", "/target/roles/0/scope", "/target/roles/0/grants",
 			"/target/roles/0/grants/0", "/settings", "/actor/effects/1",
 		}, stored...)},
-		"issue for oneself": {"issue_self", "false", worker, []string{
+		"issue a personal key": {"issue_self", "false", worker, []string{
 			"/actor", "/actor/kind", "/actor/token_kind", "/actor/effects", "/actor/effects/1", "/actor/modules", "/actor/modules/0",
 			"/actor/all_projects", "/actor/grants", "/actor/grants/api_key.issue", "/actor/grants/api_key.issue/tenant", "/settings",
 			"/active_keys", "/max_active_keys",
 		}},
-		"list a service's": {"list", "true", robot, append([]string{"/service_owned", "/owner", "/owner/tenant", "/owner/kind", "/actor/effects/0"}, stored...)},
-		"list one's own": {"list", "false", worker, []string{
+		"list service keys": {"list", "true", robot, append([]string{"/service_owned", "/owner", "/owner/tenant", "/owner/kind", "/actor/effects/0"}, stored...)},
+		"list own keys": {"list", "false", worker, []string{
 			"/actor", "/actor/effects", "/actor/effects/0", "/actor/modules", "/actor/modules/0", "/actor/all_projects",
 			"/actor/grants", "/actor/grants/api_key.read", "/actor/grants/api_key.read/own", "/actor/grants/api_key.read/own/tenant", "/service_owned",
 		}},
-		"revoke a service's": {"revoke", "true", robot, append([]string{
+		"revoke a service key": {"revoke", "true", robot, append([]string{
 			"/service_owned", "/key", "/key/tenant", "/key/owner", "/key/owner/kind", "/actor/effects/1",
 		}, stored...)},
-		"revoke one's own": {"revoke", "false", worker, []string{
+		"revoke an own key": {"revoke", "false", worker, []string{
 			"/actor", "/actor/id", "/actor/tenant", "/actor/effects", "/actor/effects/1", "/actor/modules", "/actor/modules/0", "/actor/all_projects",
 			"/actor/grants", "/actor/grants/api_key.revoke", "/actor/grants/api_key.revoke/own", "/actor/grants/api_key.revoke/own/tenant",
 			"/service_owned", "/key", "/key/tenant", "/key/owner", "/key/owner/id",
@@ -73,16 +74,16 @@ func TestKeyVerdictsOnlyShrink(t *testing.T) {
 			}
 			v, ok := result.(object)
 			if !ok {
-				t.Fatalf("%s: %v is no verdict", name, result)
+				t.Fatalf("%s: got %v, want a verdict", name, result)
 			}
 			allow, ok := v["allow"].(bool)
 			if !ok || !allow && v["code"] == nil {
-				t.Fatalf("%s: %v is no verdict", name, v)
+				t.Fatalf("%s: got %v, want a verdict", name, v)
 			}
 			return v, allow
 		}
 		if v, allow := verdict(parse(t, text)); !allow {
-			t.Fatalf("%s: refused: %v", name, v)
+			t.Fatalf("%s: got %v, want allow", name, v)
 		}
 		needs := map[string]bool{}
 		for _, path := range c.needs {
@@ -93,16 +94,16 @@ func TestKeyVerdictsOnlyShrink(t *testing.T) {
 			emptySettings := m.path == "/settings" && strings.HasPrefix(m.name, "object")
 			anotherNumber := strings.HasSuffix(m.path, "active_keys") && (m.name == "number" || m.name == "negative")
 			if allow && needs[m.path] && !emptySettings && !anotherNumber {
-				t.Errorf("%s: allowed with %s %s: %v", name, m.path, m.name, v)
+				t.Errorf("%s: got allow with %s %s, want a denial: %v", name, m.path, m.name, v)
 			}
 			if allow && c.rule == "issue_service" && days(v) != 90 {
-				t.Errorf("%s: %s %s: %v days", name, m.path, m.name, v["days"])
+				t.Errorf("%s: %s %s: got %v days, want 90", name, m.path, m.name, v["days"])
 			}
 			if allow && c.rule == "issue_self" && days(v) > 60 {
-				t.Errorf("%s: %s %s: %v days, above the cap", name, m.path, m.name, v["days"])
+				t.Errorf("%s: %s %s: got %v days, want at most 60", name, m.path, m.name, v["days"])
 			}
 			if !allow && m.name == "removed" && !needs[m.path] {
-				t.Errorf("%s: refused without %s: %v", name, m.path, v)
+				t.Errorf("%s: got a denial without %s, want allow: %v", name, m.path, v)
 			}
 		}
 	}
@@ -119,8 +120,9 @@ func days(v object) float64 {
 	return -1
 }
 
-// Who may be acted for is needed whole as well.
-func TestActingElsewhereOnlyShrinks(t *testing.T) {
+// TestActAs_DeniesWithoutAnyRequiredField removes and corrupts the input fields of the rule
+// about acting in another tenant.
+func TestActAs_DeniesWithoutAnyRequiredField(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	const elsewhere = `{"token_kind": "api_key", "token_tenant": "` + acme + `", "principal_kind": "HUMAN",
@@ -133,18 +135,19 @@ func TestActingElsewhereOnlyShrinks(t *testing.T) {
 		return result.(object)["allow"] == true
 	}
 	if !verdict(parse(t, elsewhere)) {
-		t.Fatal("refused")
+		t.Fatal("got a denial, want allow")
 	}
 	for _, m := range mutations(t, elsewhere) {
 		anotherTenant := (m.path == "/target" || m.path == "/token_tenant") && (m.name == "uuid" || strings.HasSuffix(m.name, "text"))
 		if verdict(m.doc) && !anotherTenant {
-			t.Errorf("allowed with %s %s", m.path, m.name)
+			t.Errorf("got allow with %s %s, want a denial", m.path, m.name)
 		}
 	}
 }
 
-// A profile is exactly what it is.
-func TestProfilesOnlyShrink(t *testing.T) {
+// TestProfiles_RejectAnyChangedField removes and corrupts the fields of a service principal
+// that matches its profile.
+func TestProfiles_RejectAnyChangedField(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	const principal = `{"target": {"id": "` + robot + `", "tenant": "` + acme + `", "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE",
@@ -158,12 +161,12 @@ func TestProfilesOnlyShrink(t *testing.T) {
 		return result.(object)["allow"] == true
 	}
 	if !fits(parse(t, principal)) {
-		t.Fatal("refused")
+		t.Fatal("got a denial, want allow")
 	}
 	unread := map[string]bool{"/target/id": true, "/target/tenant": true, "/target/status": true, "/target/membership": true, "/target/roles/0/name": true}
 	for _, m := range mutations(t, principal) {
 		if fits(m.doc) != unread[m.path] {
-			t.Errorf("%s %s: fits is %v", m.path, m.name, !unread[m.path])
+			t.Errorf("%s %s: got allow %v, want the opposite", m.path, m.name, !unread[m.path])
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"parapet/policytests"
 )
 
-// lab holds the parsed policies and tests, for evaluating changed copies of them. The
-// engine would parse, check and prepare everything for each copy.
+// lab contains the parsed policies and tests. Tests evaluate modified copies of them, which
+// is faster than loading each copy into an engine.
 type lab struct {
 	rules, tests map[string]*ast.Module
 	data         object
@@ -69,7 +69,7 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// modules are the policies and the tests, with some replaced.
+// modules returns the policies and the tests, with some modules replaced.
 func (l *lab) modules(replaced map[string]*ast.Module) map[string]*ast.Module {
 	out := maps.Clone(l.rules)
 	maps.Copy(out, l.tests)
@@ -77,7 +77,7 @@ func (l *lab) modules(replaced map[string]*ast.Module) map[string]*ast.Module {
 	return out
 }
 
-// evaluation is compiled policies with data: what a question can be put to.
+// evaluation evaluates compiled policies with their data.
 type evaluation struct {
 	compiler *ast.Compiler
 	store    storage.Store
@@ -99,7 +99,7 @@ func newEvaluation(t testing.TB, compiler *ast.Compiler, data object) *evaluatio
 	return v
 }
 
-// eval gives an entry point's value; nil where it is undefined or fails.
+// eval returns the value of an entry point, or nil if it is undefined or fails.
 func (v *evaluation) eval(ctx context.Context, entry string, input any) ast.Value {
 	query, ok := v.queries[entry]
 	if !ok {
@@ -137,9 +137,9 @@ func field(v ast.Value, key string) ast.Value {
 	return nil
 }
 
-// suite is the Rego tests and what each answers for the unchanged policies: true, or an
-// object with one key for each case that passes. Comparing answers is quicker than OPA's
-// test runner, which traces every test in order to name the cases that fail.
+// suite contains the Rego tests and their results for the original policies: true, or an
+// object with one key for each passing case. Comparing results is faster than OPA's test
+// runner, which traces every test to name the failed cases.
 type suite struct {
 	entries []string
 	answers map[string]ast.Value
@@ -158,7 +158,7 @@ func newSuite(t testing.TB, l *lab, v *evaluation) *suite {
 			}
 			entry := pkg + "/" + name
 			if s.answers[entry] != nil {
-				t.Fatalf("%s: two tests are called %s", file, name)
+				t.Fatalf("%s: duplicate test %s", file, name)
 			}
 			if s.answers[entry] = v.eval(t.Context(), entry, nil); s.answers[entry] == nil {
 				t.Fatalf("%s: %s fails", file, name)
@@ -169,8 +169,9 @@ func newSuite(t testing.TB, l *lab, v *evaluation) *suite {
 	return s
 }
 
-// failing names a test that answers otherwise than it does for the unchanged policies;
-// empty where none does. The tests of the package come first: they are the likeliest.
+// failing returns the name of a test whose result differs from that for the original
+// policies, or "". The tests of the changed package come first, because they are most likely
+// to differ.
 func (s *suite) failing(ctx context.Context, v *evaluation, pkg string) string {
 	first := strings.ReplaceAll(strings.TrimPrefix(pkg, "data."), ".", "/") + "_test/"
 	order := slices.Clone(s.entries)

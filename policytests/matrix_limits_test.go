@@ -9,8 +9,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// limits are the rows about the rest of the data: tiers, lifetimes, profiles, modules,
-// audit scopes, and who counts as an administrator or a guest.
+// limits returns the rows about the other data: tiers, lifetimes, profiles, modules, audit
+// scopes, administrators and guests.
 func limits(policy object) []row {
 	var rows []row
 	add := func(subject, about string, answer func(context.Context, *evaluation) string) {
@@ -77,7 +77,7 @@ func limits(policy object) []row {
 	return append(rows, append(lifetimes(), delegationBounds()...)...)
 }
 
-// delegationBounds asks for delegations at and beyond each bound.
+// delegationBounds returns rows for delegations at and beyond each limit.
 func delegationBounds() []row {
 	const now, day, second = 1767225600000000, 86400000000, 1000000
 	var rows []row
@@ -112,7 +112,7 @@ func delegationBounds() []row {
 	return rows
 }
 
-// audits tells which entries somebody with one audit scope reads.
+// audits evaluates which entries a subject with one audit scope can read.
 func (v *evaluation) audits(ctx context.Context, held, asked string, classification any) string {
 	actor := v.subject(ctx, "auditor", "tenant", "STANDARD", ast.NewArray(ast.StringTerm("audit.read."+held)))
 	answer := ""

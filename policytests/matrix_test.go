@@ -17,8 +17,8 @@ import (
 
 var updateMatrix = flag.Bool("update-matrix", false, "write the policy matrix anew")
 
-// row is one line of the matrix. Its cells are evaluated, so that the golden files say
-// what the policies decide, not only what their data says.
+// row is one line of the matrix. Its cells are evaluated, so the golden files show the
+// decisions of the policies instead of their data.
 type row struct {
 	file  string
 	key   []string
@@ -27,7 +27,7 @@ type row struct {
 
 func (r row) String() string { return r.file + ": " + strings.Join(r.key, ",") }
 
-// headers of the golden files.
+// headers returns the headers of the golden files.
 func headers() map[string][]string {
 	return map[string][]string{
 		"roles":       {"role", "permission", "tenant", "organisation", "project", "programme office"},
@@ -36,7 +36,7 @@ func headers() map[string][]string {
 	}
 }
 
-// matrix lists every row for the embedded policies' roles, permissions and profiles.
+// matrix returns the rows for all roles, permissions and limits of the embedded policies.
 func matrix(l *lab) []row {
 	policy := l.data["parapet"].(object)
 	catalogue := policy["catalogue"].(object)
@@ -54,7 +54,7 @@ func matrix(l *lab) []row {
 	return append(rows, limits(policy)...)
 }
 
-// in is data under data.parapet.
+// in returns data under data.parapet.
 func (v *evaluation) in(keys ...string) ast.Value {
 	terms := []*ast.Term{}
 	for _, key := range append([]string{"parapet"}, keys...) {
@@ -76,8 +76,8 @@ func (v *evaluation) in(keys ...string) ast.Value {
 	return out
 }
 
-// subject is what the policies make of a session that holds a role in one scope. The
-// role grants what the data says, or the given permissions.
+// subject returns the subject of a session that has a role in one scope. The role grants its
+// default permissions, or the given ones.
 func (v *evaluation) subject(ctx context.Context, role, scope, tenantType string, granted ast.Value) ast.Value {
 	name := fmt.Sprint(role, scope, tenantType, granted)
 	if s, ok := v.subjects[name]; ok {
@@ -124,8 +124,8 @@ func (v *evaluation) allows(ctx context.Context, actor ast.Value, permission, or
 	}) == ast.Value(ast.Boolean(true))
 }
 
-// roleCells tell for each scope of the role which of the scope's records the permission
-// covers: any, own (created or owned), created, owned, or none (-).
+// roleCells returns, for each scope of the role, the records of the scope that the
+// permission covers: any, own (created or owned), created, owned, or none (-).
 func (v *evaluation) roleCells(ctx context.Context, role, permission string) []string {
 	var cells []string
 	for _, scope := range []string{"tenant", "organisation", "project"} {
@@ -183,8 +183,8 @@ func (v *evaluation) permissionCells(ctx context.Context, permission string) []s
 	}
 }
 
-// delegatedOwn tells whether a delegation of P.own, by somebody who holds P, covers a
-// record. A permission can be delegated as .own even if no role can grant it so.
+// delegatedOwn reports whether a delegation of P.own by a user who holds P covers a record.
+// A permission can be delegated as .own even if no role can grant it as .own.
 func (v *evaluation) delegatedOwn(ctx context.Context, permission, creator, owner string) bool {
 	name := "delegate of " + permission
 	if _, ok := v.subjects[name]; !ok {
@@ -219,8 +219,8 @@ func text(v ast.Value) string {
 	return v.String()
 }
 
-// TestPolicyMatrix compares what the policies decide with the reviewed files.
-// `make policy-matrix` writes them.
+// TestPolicyMatrix compares the decisions of the policies with the reviewed files. `make
+// policy-matrix` writes the files.
 func TestPolicyMatrix(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -286,6 +286,6 @@ func compareLines(t *testing.T, path string, reviewed, found [][]string) {
 		}
 	}
 	if t.Failed() {
-		t.Errorf("The policies decide otherwise than the reviewed matrix says. If that is intended, run make policy-matrix and review the diff.")
+		t.Errorf("The decisions differ from the reviewed matrix. If this is intended, run make policy-matrix and review the diff.")
 	}
 }

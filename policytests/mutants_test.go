@@ -13,23 +13,23 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// mutant is the policies with one change.
+// mutant is a copy of the policies with one change.
 type mutant struct {
-	// name identifies the change for as long as the changed rule or value is the same:
-	// it holds no line number.
+	// name identifies the change. It contains no line number, so it is stable as long as the
+	// changed rule or value is.
 	name string
-	// where is the file and line, for people.
+	// where is the file and line, for messages.
 	where string
-	// pkg is the changed rule's package; empty for data.
+	// pkg is the package of the changed rule; empty for data.
 	pkg string
-	// module replaces the module of this file; nil for data.
+	// module replaces the module of this file. It is nil for data.
 	file   string
 	module *ast.Module
-	// data replaces the data; nil for a rule.
+	// data replaces the data. It is nil for a rule.
 	data object
 }
 
-// numbered makes the names unique.
+// numbered makes the names unique by adding numbers.
 func numbered(mutants []mutant) []mutant {
 	seen := map[string]int{}
 	for i := range mutants {
@@ -41,13 +41,13 @@ func numbered(mutants []mutant) []mutant {
 	return mutants
 }
 
-// ruleMutants changes every rule of every package in every way that fits it.
+// ruleMutants returns all mutants of the rules.
 func ruleMutants(t testing.TB, l *lab) []mutant {
 	t.Helper()
 	var out []mutant
 	for _, file := range slices.Sorted(maps.Keys(l.rules)) {
-		// Changes are found on one copy and each is made on a copy of its own: the n-th
-		// change is the same on both.
+		// A first copy finds the n-th change, a second copy receives it: the numbering is
+		// the same in both.
 		for n := 0; ; n++ {
 			copied := l.rules[file].Copy()
 			m := &mutator{want: n}
@@ -64,7 +64,7 @@ func ruleMutants(t testing.TB, l *lab) []mutant {
 	return numbered(out)
 }
 
-// mutator makes the n-th change that fits a module.
+// mutator makes the n-th possible change in a module.
 type mutator struct {
 	want, seen int
 	made, rule string
@@ -72,7 +72,7 @@ type mutator struct {
 	current    *ast.Rule
 }
 
-// change tells whether this is the change to make.
+// change reports whether this is the change to make.
 func (m *mutator) change(loc *ast.Location, format string, args ...any) bool {
 	if m.made != "" {
 		return false
@@ -119,7 +119,7 @@ func (m *mutator) wholeRule(rule *ast.Rule) {
 			return
 		}
 		next := at.Else
-		// A branch that always holds would make the one after it unreachable.
+		// A branch that always holds would make the next one unreachable.
 		if m.change(next.Location, "swap with the branch `%s if %s`", next.Head.Value, line(next.Body.String())) {
 			at.Head.Value, next.Head.Value = next.Head.Value, at.Head.Value
 			at.Body, next.Body = next.Body, at.Body
@@ -128,7 +128,7 @@ func (m *mutator) wholeRule(rule *ast.Rule) {
 	}
 }
 
-// head changes what a rule answers.
+// head changes the value of a rule.
 func (m *mutator) head(rule *ast.Rule) {
 	if v := rule.Head.Value; v != nil {
 		if b, ok := v.Value.(ast.Boolean); ok {
@@ -162,7 +162,7 @@ func (m *mutator) body(body *ast.Body) {
 	}
 }
 
-// operators gives the replacements of a comparison.
+// operators maps each comparison to its replacement.
 func operators() map[string]string {
 	return map[string]string{"eq": "neq", "equal": "neq", "neq": "equal", "lt": "lte", "lte": "lt", "gt": "gte", "gte": "gt"}
 }
@@ -185,7 +185,7 @@ func (m *mutator) expression(e *ast.Expr) {
 		}
 		for i, term := range terms[1:] {
 			if e.IsAssignment() && i == 0 {
-				continue // the variable
+				continue // the assigned variable
 			}
 			m.term(term, e.Location)
 		}
@@ -206,7 +206,7 @@ func (m *mutator) expression(e *ast.Expr) {
 	}
 }
 
-// term changes constants, collections and calls inside of a term.
+// term changes constants, collections and calls in a term.
 func (m *mutator) term(term *ast.Term, loc *ast.Location) {
 	if m.made != "" {
 		return
@@ -225,7 +225,7 @@ func (m *mutator) term(term *ast.Term, loc *ast.Location) {
 			term.Value = v + "x"
 		}
 	case ast.Ref:
-		// input.a.b is a path; the keys of a lookup are values.
+		// input.a.b is a path, but the keys of a lookup are values.
 		for _, part := range v[1:] {
 			if _, text := part.Value.(ast.String); !text {
 				m.term(part, loc)
@@ -284,7 +284,7 @@ func (m *mutator) term(term *ast.Term, loc *ast.Location) {
 	}
 }
 
-// line is a text without line breaks, cut to a readable length.
+// line returns the text without line breaks, truncated for messages.
 func line(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 160 {
@@ -293,8 +293,8 @@ func line(text string) string {
 	return text
 }
 
-// dataMutants changes every value of the policies' data. Descriptions are for people and
-// decide nothing.
+// dataMutants changes every value of the policy data. It skips descriptions, which have no
+// effect.
 func dataMutants(l *lab) []mutant {
 	policy := l.data["parapet"].(object)
 	permissions := slices.Sorted(maps.Keys(policy["catalogue"].(object)["permissions"].(object)))
@@ -374,7 +374,7 @@ func dataMutants(l *lab) []mutant {
 	return numbered(out)
 }
 
-// changed is a copy of the data with another value at the path, or none.
+// changed returns a copy of the data with another value at the path, or without one.
 func changed(data object, path []string, value any, remove bool) object {
 	out := maps.Clone(data)
 	switch {

@@ -30,13 +30,14 @@ var (
 	mutantsMatch = flag.String("mutants-match", "", "try the mutants whose name contains this text")
 )
 
-// equivalentFile lists the mutants that decide as the policies do, each with a reason.
+// equivalentFile lists the mutants that decide in the same way as the policies, each with a
+// reason.
 const equivalentFile = "equivalent_mutants.yaml"
 
-// TestMutantsAreNoticed changes the rules and the data of the policies, one change at a
-// time: the Rego tests, the matrix or the invariants must notice. A few mutants are tried
-// by default, spread over all; `make mutants` tries every one.
-func TestMutantsAreNoticed(t *testing.T) {
+// TestMutants_AreDetected changes the rules and the data of the policies, one change at a
+// time. The Rego tests, the matrix or the invariants must detect each change. By default it
+// tries a few mutants, spread evenly; `make mutants` tries all.
+func TestMutants_AreDetected(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	text, err := os.ReadFile(equivalentFile)
@@ -59,11 +60,11 @@ func TestMutantsAreNoticed(t *testing.T) {
 		})
 	}
 	for name := range unused {
-		t.Errorf("%s lists %q, which is no mutant now", equivalentFile, name)
+		t.Errorf("%s lists %q, which does not exist", equivalentFile, name)
 	}
 }
 
-// chosen are the mutants that this run tries.
+// chosen returns the mutants that this run tries.
 func chosen(all []mutant) []mutant {
 	if *mutantsMatch != "" {
 		return slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.name, *mutantsMatch) })
@@ -101,9 +102,9 @@ func tryMutants(t *testing.T, first *killer, kind string, all []mutant, equivale
 				case killer == "" && listed:
 					same++
 				case killer == "":
-					t.Errorf("nothing notices %s (%s)", m.name, m.where)
+					t.Errorf("no test detects %s (%s)", m.name, m.where)
 				case listed:
-					t.Errorf("%s lists %q as equivalent, but %s notices it", equivalentFile, m.name, killer)
+					t.Errorf("%s lists %q as equivalent, but %s detects it", equivalentFile, m.name, killer)
 				default:
 					killed++
 					by[strings.SplitN(killer, " ", 2)[0]]++
@@ -120,15 +121,15 @@ func tryMutants(t *testing.T, first *killer, kind string, all []mutant, equivale
 	t.Logf("%s mutants: %d of %d tried, %d killed %v, %d equivalent, %d survive", kind, len(selected), len(all), killed, by, same, len(selected)-killed-same)
 }
 
-// killer tries the tests on mutants, the cheapest first.
+// killer runs the checks on mutants, the cheapest first.
 type killer struct {
 	t        testing.TB
 	lab      *lab
 	rows     []row
 	answers  []string
 	tests    *suite
-	reasons  map[string]string // that the tables want
-	compiler *ast.Compiler     // of the unchanged rules, with the tests
+	reasons  map[string]string // the reason codes in the tables
+	compiler *ast.Compiler     // of the original rules and the tests
 }
 
 func newKiller(t testing.TB, l *lab) *killer {
@@ -142,7 +143,7 @@ func newKiller(t testing.TB, l *lab) *killer {
 	return k
 }
 
-// compile gives the killer a compiler of its own, which the data mutants share.
+// compile creates a separate compiler for this killer. All its data mutants share it.
 func (k *killer) compile() *evaluation {
 	k.compiler = ast.NewCompiler()
 	if k.compiler.Compile(k.lab.modules(nil)); k.compiler.Failed() {
@@ -151,7 +152,7 @@ func (k *killer) compile() *evaluation {
 	return newEvaluation(k.t, k.compiler, k.lab.data)
 }
 
-// kill names what notices the mutant; empty where nothing does.
+// kill returns the name of the check that detects the mutant, or "".
 func (k *killer) kill(ctx context.Context, m mutant) string {
 	if m.module == nil {
 		explained := m.data["parapet"].(object)["reasons"].(object)["explained"]
@@ -188,8 +189,8 @@ func (k *killer) kill(ctx context.Context, m mutant) string {
 	return k.rejected(ctx, m)
 }
 
-// rowsAbout separates the rows of the matrix that name what the mutant is about, the
-// closest first, from the others.
+// rowsAbout separates the matrix rows that mention the mutated rule or value, best matches
+// first, from the others.
 func (k *killer) rowsAbout(name string) (about, others []int) {
 	score := make([]int, len(k.rows))
 	for i, r := range k.rows {
@@ -208,7 +209,7 @@ func (k *killer) rowsAbout(name string) (about, others []int) {
 	return about, others
 }
 
-// differs names one of these rows of the matrix that the mutant answers otherwise.
+// differs returns one of the matrix rows that differs for the mutant, or "".
 func (k *killer) differs(ctx context.Context, v *evaluation, rows []int) string {
 	for _, i := range rows {
 		if strings.Join(k.rows[i].cells(ctx, v), ",") != k.answers[i] {
@@ -218,8 +219,8 @@ func (k *killer) differs(ctx context.Context, v *evaluation, rows []int) string 
 	return ""
 }
 
-// rejected tells whether the engine would reject the mutant, by an invariant or because
-// it does not load.
+// rejected returns why the engine rejects the mutant: an invariant or a load error. It
+// returns "" if the engine accepts it.
 func (k *killer) rejected(ctx context.Context, m mutant) string {
 	files := fstest.MapFS{}
 	err := fs.WalkDir(policies.FS, ".", func(path string, entry fs.DirEntry, err error) error {

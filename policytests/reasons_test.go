@@ -9,18 +9,18 @@ import (
 	"parapet/internal/authz"
 )
 
-// The reasons that the tables want: one code, or a list of them.
+// The expected reasons in the tables: one code or a list.
 var (
 	wantedReason = regexp.MustCompile(`\breasons?: *(\[[^\]]*\]|[a-z_]+)`)
 	reasonCode   = regexp.MustCompile(`[a-z]+(_[a-z]+)*`)
-	// Literals that a rule gives as a reason.
+	// The reasons in rules.
 	givenReason = regexp.MustCompile(`"reasons": *\[([^\]]*)\]`)
 	quotedCode  = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// Every reason code that a case of the tables wants is explained to who was denied, and
-// nothing is explained that no rule names. The differential test of the oracle checks
-// every answer of the engine in the same way.
+// TestReasons_EachCodeIsExplained checks that parapet/reasons/data.yaml explains exactly the
+// reason codes that rules can return. The differential test of the oracle checks every
+// evaluated decision in the same way.
 func TestReasons_EachCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	explained := newEngine(t).Catalogue().Reasons
@@ -31,12 +31,12 @@ func TestReasons_EachCodeIsExplained(t *testing.T) {
 	}
 	rules := files(t, authz.Embedded().Policies, "parapet/*/*.rego")
 	for code := range explained {
-		named := code == "no_answer" // the engine's own
+		named := code == "no_answer" // returned by the engine
 		for _, text := range rules {
 			named = named || bytes.Contains(text, []byte(`"`+code+`"`))
 		}
 		if !named {
-			t.Errorf("no rule gives the reason %s, which parapet/reasons/data.yaml explains", code)
+			t.Errorf("parapet/reasons/data.yaml explains %s, which no rule returns", code)
 		}
 	}
 	for name, text := range rules {
@@ -50,7 +50,7 @@ func TestReasons_EachCodeIsExplained(t *testing.T) {
 	}
 }
 
-// wantedReasons are the reason codes that the tables want, each with one such table.
+// wantedReasons maps the expected reason codes in the tables to one such table.
 func wantedReasons(t testing.TB) map[string]string {
 	t.Helper()
 	codes := map[string]string{}
@@ -64,7 +64,7 @@ func wantedReasons(t testing.TB) map[string]string {
 	return codes
 }
 
-// files reads what matches a pattern.
+// files reads the files that match a pattern.
 func files(t testing.TB, fsys fs.FS, pattern string) map[string][]byte {
 	t.Helper()
 	names, err := fs.Glob(fsys, pattern)

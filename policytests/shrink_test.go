@@ -8,7 +8,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// request is allowed in every way at once that a test does not close.
+// request is an input that the rule allow allows. Everything that the tested grant does not
+// need is permitted, too.
 const request = `{
   "permission": "task.update", "effect": "write", "module": "tracker",
   "actor": {
@@ -26,8 +27,8 @@ const request = `{
   }
 }`
 
-// grants are the ways to hold a permission that reach the request's resource,
-// and the places that may be removed without closing that way.
+// grants returns the different ways in which the subject can hold the permission for the
+// request's resource.
 func grants() map[string]string {
 	return map[string]string{
 		"tenant":              `{"tenant": true, "organisations": [], "projects": []}`,
@@ -39,8 +40,8 @@ func grants() map[string]string {
 	}
 }
 
-// needed are the places that each way of holding needs: without any of them
-// the request is denied, and without the others it is allowed as before.
+// needed returns the fields that each way requires: without one of them the request is
+// denied, and without any other field it is still allowed.
 func needed(way string) []string {
 	places := []string{
 		"/permission", "/effect", "/module", "/actor", "/actor/tenant", "/actor/readable", "/actor/readable/1", "/actor/effects",
@@ -72,9 +73,9 @@ func allows(t *testing.T, e *authz.Engine, doc object) bool {
 	return err == nil && result == true
 }
 
-// Each place that a way of holding needs is needed whole: without it, with
-// null, with another type, with a value that nobody knows, it denies.
-func TestEveryNeededFieldIsNeeded(t *testing.T) {
+// TestAllow_DeniesWithoutAnyRequiredField removes and corrupts every input field: without a
+// required field, the request is denied.
+func TestAllow_DeniesWithoutAnyRequiredField(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	for way, grant := range grants() {
@@ -88,33 +89,34 @@ func TestEveryNeededFieldIsNeeded(t *testing.T) {
 			switch {
 			case m.path == "/resource/classification" && (m.name == "text" || m.name == "empty text" || m.name == "uuid"):
 				if !allowed {
-					t.Errorf("%s: an unrecognised classification is not readable", way)
+					t.Errorf("%s: got a denial for an unknown classification, want allow", way)
 				}
 			case m.path == "/actor/readable/0" && m.name == "removed":
-				// The second tier is the first then.
+				// The remaining element is the required tier.
 			case slices.Contains(needs, m.path) && allowed:
-				t.Errorf("%s: allowed with %s %s", way, m.path, m.name)
+				t.Errorf("%s: got allow with %s %s, want a denial", way, m.path, m.name)
 			case m.name == "removed" && !slices.Contains(needs, m.path) && !allowed:
-				t.Errorf("%s: denied with %s removed, which it does not need", way, m.path)
+				t.Errorf("%s: got a denial without %s, want allow", way, m.path)
 			}
 		}
 	}
 }
 
-// What is denied stays denied, whatever field is removed or spoilt.
-func TestDeniedStaysDenied(t *testing.T) {
+// TestAllow_CorruptedFieldNeverAllowsDeniedRequest removes and corrupts every field of
+// requests that are denied.
+func TestAllow_CorruptedFieldNeverAllowsDeniedRequest(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	closings := map[string][2]string{
-		"another tenant":  {`"tenant": "` + acme + `", "organisation"`, `"tenant": "` + globex + `", "organisation"`},
-		"a higher tier":   {`"classification": "INTERNAL"`, `"classification": "SECRET"`},
-		"reading only":    {`["read", "write"]`, `["read"]`},
-		"another module":  {`["tracker", "audit"]`, `["audit"]`},
-		"another project": {`"all_projects": true, "projects": []`, `"all_projects": false, "projects": ["` + projectB + `"]`},
-		"no project":      {`"all_projects": true, "projects": []`, `"all_projects": false, "projects": []`},
-		"not held":        {`"permission": "task.update"`, `"permission": "task.delete"`},
-		"platform only":   {`task.update`, `tenant.create`},
-		"classified":      {`"permission": "task.update"`, `"permission": "audit.read"`},
+		"other tenant":        {`"tenant": "` + acme + `", "organisation"`, `"tenant": "` + globex + `", "organisation"`},
+		"a higher tier":       {`"classification": "INTERNAL"`, `"classification": "SECRET"`},
+		"read-only caveat":    {`["read", "write"]`, `["read"]`},
+		"other module":        {`["tracker", "audit"]`, `["audit"]`},
+		"other project":       {`"all_projects": true, "projects": []`, `"all_projects": false, "projects": ["` + projectB + `"]`},
+		"no project":          {`"all_projects": true, "projects": []`, `"all_projects": false, "projects": []`},
+		"missing permission":  {`"permission": "task.update"`, `"permission": "task.delete"`},
+		"platform permission": {`task.update`, `tenant.create`},
+		"classified":          {`"permission": "task.update"`, `"permission": "audit.read"`},
 	}
 	checked := 0
 	for name, closing := range closings {
@@ -128,15 +130,15 @@ func TestDeniedStaysDenied(t *testing.T) {
 				if !allows(t, e, m.doc) || mayOpen(name, m) {
 					continue
 				}
-				t.Errorf("%s, %s: allowed with %s %s", name, way, m.path, m.name)
+				t.Errorf("%s, %s: got allow with %s %s, want a denial", name, way, m.path, m.name)
 			}
 		}
 	}
-	t.Logf("%d spoilt requests", checked)
+	t.Logf("%d corrupted requests", checked)
 }
 
-// mayOpen names what the specification itself opens: a classification that
-// nobody knows is readable by everyone, and null is an audit entry's none.
+// mayOpen reports whether the corrupted value is specified to allow: everyone can read an
+// unknown classification, and null is the missing classification of an audit entry.
 func mayOpen(closing string, m mutation) bool {
 	if m.path != "/resource/classification" {
 		return false
@@ -145,7 +147,7 @@ func mayOpen(closing string, m mutation) bool {
 		closing == "classified" && m.name == "null"
 }
 
-// caller is what is known of a caller that has something of everything.
+// caller is the input of parapet.subject with a value in every field.
 const caller = `{
   "token": {
     "kind": "KIND", "tenant": "TOKEN", "roles": ["Member", "Lead", "Boss"],
@@ -179,7 +181,7 @@ const caller = `{
   ]
 }`
 
-// authority flattens what a subject may do into comparable facts.
+// authority converts the permissions of a subject into comparable facts.
 func authority(t *testing.T, e *authz.Engine, doc object) map[string]bool {
 	t.Helper()
 	facts := map[string]bool{}
@@ -240,8 +242,9 @@ func grantFacts(facts map[string]bool, name string, grant object) {
 	}
 }
 
-// A subject made of less is less: no removed or spoilt field adds a fact.
-func TestSubjectsOnlyShrink(t *testing.T) {
+// TestSubject_CorruptedFieldAddsNoAuthority removes and corrupts every field of callers: no
+// change adds a permission, a tier or a scope.
+func TestSubject_CorruptedFieldAddsNoAuthority(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	checked := 0
@@ -254,7 +257,7 @@ func TestSubjectsOnlyShrink(t *testing.T) {
 				text := strings.NewReplacer("KIND", kind, "TOKEN", token, "CAVEATS", caveats).Replace(caller)
 				whole := authority(t, e, parse(t, text))
 				if kind != "internal" && len(whole) < 15 {
-					t.Fatalf("%s of %s: too little to shrink: %v", kind, token, whole)
+					t.Fatalf("%s of %s: got too few facts to compare: %v", kind, token, whole)
 				}
 				for i, m := range mutations(t, text) {
 					if i%perDetector != 0 {
@@ -266,19 +269,18 @@ func TestSubjectsOnlyShrink(t *testing.T) {
 					}
 					for fact := range authority(t, e, m.doc) {
 						if !whole[fact] {
-							t.Errorf("%s of %s, caveats %s: %s %s adds %q", kind, token, caveats, m.path, m.name, fact)
+							t.Errorf("%s of %s, caveats %s: %s %s: got the additional fact %q", kind, token, caveats, m.path, m.name, fact)
 						}
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d spoilt callers", checked)
+	t.Logf("%d corrupted callers", checked)
 }
 
-// widensByMeaning names what is no spoilt input but another statement: a token
-// without this caveat, a role that was held tenant-wide at signing, or that is
-// held elsewhere.
+// widensByMeaning reports whether the change is a valid input that grants more: a token
+// without this caveat, a role without narrower scopes, or the same role in another scope.
 func widensByMeaning(m mutation) bool {
 	switch {
 	case (strings.HasPrefix(m.path, "/stored/assignments/") || strings.HasPrefix(m.path, "/delegations/")) && m.name == "uuid":

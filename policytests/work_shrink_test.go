@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// workRequest is allowed by every question about work, and by the one about
-// delegating. GRANTS and DELEGATIONS say by what the actor may act for others.
+// workRequest is an input that every rule about work and the rule about delegations allow.
+// GRANTS and DELEGATED are replaced by the permissions of the actor.
 const workRequest = `{
   "actor": {
     "id": "` + worker + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "kind": "HUMAN", "token_kind": "session",
@@ -19,8 +19,8 @@ const workRequest = `{
 }`
 
 const (
-	forOthers     = `{"tasks.update.any": {"tenant": true, "organisations": [], "projects": []}}`
-	forOthersLent = `[{
+	forOthers          = `{"tasks.update.any": {"tenant": true, "organisations": [], "projects": []}}`
+	forOthersDelegated = `[{
       "delegation": "` + orgB + `", "id": "` + colleague + `", "tenant": "` + acme + `", "tenant_type": "STANDARD", "readable": ["INTERNAL"],
       "effects": ["write"], "modules": ["tracker"], "all_projects": false, "projects": ["` + projectA + `"], "initiatives": [],
       "grants": ` + forOthers + `, "audit": {}, "holds": ["tasks.update.any"]
@@ -40,19 +40,19 @@ const (
 	promoter = `{"issue.update": {"tenant": true, "organisations": [], "projects": []}}`
 )
 
-// What each question about work asks for is needed whole, and a verdict is always
-// a verdict.
-func TestWorkVerdictsOnlyShrink(t *testing.T) {
+// TestWorkRules_DenyWithoutAnyRequiredField removes and corrupts the input fields of each
+// rule about work and delegations: without a required field, the verdict is a denial.
+func TestWorkRules_DenyWithoutAnyRequiredField(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	record := []string{"/actor", "/actor/tenant", "/resource", "/resource/tenant", "/resource/classification"}
 	reach := append([]string{"/actor/readable", "/actor/readable/0", "/actor/effects", "/actor/effects/0", "/actor/modules", "/actor/modules/0", "/actor/all_projects"}, record...)
-	held := append([]string{"/actor/grants", "/actor/grants/tasks.update.any", "/actor/grants/tasks.update.any/tenant"}, reach...)
-	by := func(permission string) []string {
+	grantNeeds := append([]string{"/actor/grants", "/actor/grants/tasks.update.any", "/actor/grants/tasks.update.any/tenant"}, reach...)
+	needsOf := func(permission string) []string {
 		return []string{"/actor/grants", "/actor/grants/" + permission, "/actor/grants/" + permission + "/tenant"}
 	}
 	const delegated = "/actor/delegated_subjects/0"
-	lent := append([]string{
+	delegatedNeeds := append([]string{
 		"/actor/delegated_subjects", delegated, delegated + "/delegation", delegated + "/tenant", delegated + "/readable", delegated + "/readable/0", delegated + "/effects", delegated + "/effects/0",
 		delegated + "/modules", delegated + "/modules/0", delegated + "/projects", delegated + "/projects/0", delegated + "/grants",
 		delegated + "/grants/tasks.update.any", delegated + "/grants/tasks.update.any/tenant", "/resource/project",
@@ -65,23 +65,23 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 		rule, grants, delegations, fields string
 		needs                             []string
 	}{
-		"giving work":      {"work/give", `{}`, `[]`, anAgent, append(candidate, record...)},
-		"an agent":         {"work/act_as_agent", forOthers, `[]`, anAgent, append(candidate, held...)},
-		"an agent, lent":   {"work/act_as_agent", `{}`, forOthersLent, anAgent, append(candidate, lent...)},
-		"raising":          {"work/raise_decision", raiser, `[]`, `"acting": "` + worker + `", "assignee": "` + worker + `", "category": "IN_PROGRESS"`, append(append([]string{"/actor/id", "/acting", "/assignee", "/category"}, by("task.update")...), reach...)},
-		"raising, another": {"work/raise_decision", forOthers, `[]`, `"acting": "` + robot + `", "assignee": "` + robot + `", "category": "IN_PROGRESS"`, append([]string{"/acting", "/assignee", "/category"}, held...)},
-		"promoting":        {"work/promote_issue", promoter, `[]`, `"holder": "` + robot + `"`, append(by("issue.update"), reach...)},
-		"counting":         {"work/count_records", strings.Replace(forOthers, "tasks.update.any", "tasks.read", 1), `[]`, `"permission": "tasks.read"`, append(append(by("tasks.read"), "/permission"), reach...)},
-		"starting a run":   {"work/start_run", `{}`, `[]`, anAgent, append(candidate, record[2:]...)},
-		"cancelling":       {"work/cancel_decision", `{}`, `[]`, `"raised_by": "` + worker + `"`, append([]string{"/actor/id", "/raised_by"}, reach...)},
-		"cancelling, lent": {"work/cancel_decision", `{}`, forOthersLent, `"raised_by": "` + robot + `"`, append(lent, reach...)},
-		"giving back":      {"work/release_claim", forOthers, `[]`, `"holder": "` + robot + `"`, held},
-		"delegating": {"delegations/verdict", forOthers, `[]`, twoUsers, append([]string{
+		"assign work":                       {"work/give", `{}`, `[]`, anAgent, append(candidate, record...)},
+		"act for an agent":                  {"work/act_as_agent", forOthers, `[]`, anAgent, append(candidate, grantNeeds...)},
+		"act for an agent by delegation":    {"work/act_as_agent", `{}`, forOthersDelegated, anAgent, append(candidate, delegatedNeeds...)},
+		"raise a decision":                  {"work/raise_decision", raiser, `[]`, `"acting": "` + worker + `", "assignee": "` + worker + `", "category": "IN_PROGRESS"`, append(append([]string{"/actor/id", "/acting", "/assignee", "/category"}, needsOf("task.update")...), reach...)},
+		"raise a decision for another user": {"work/raise_decision", forOthers, `[]`, `"acting": "` + robot + `", "assignee": "` + robot + `", "category": "IN_PROGRESS"`, append([]string{"/acting", "/assignee", "/category"}, grantNeeds...)},
+		"promote an issue":                  {"work/promote_issue", promoter, `[]`, `"holder": "` + robot + `"`, append(needsOf("issue.update"), reach...)},
+		"count records":                     {"work/count_records", strings.Replace(forOthers, "tasks.update.any", "tasks.read", 1), `[]`, `"permission": "tasks.read"`, append(append(needsOf("tasks.read"), "/permission"), reach...)},
+		"start a run":                       {"work/start_run", `{}`, `[]`, anAgent, append(candidate, record[2:]...)},
+		"cancel a decision":                 {"work/cancel_decision", `{}`, `[]`, `"raised_by": "` + worker + `"`, append([]string{"/actor/id", "/raised_by"}, reach...)},
+		"cancel a decision by delegation":   {"work/cancel_decision", `{}`, forOthersDelegated, `"raised_by": "` + robot + `"`, append(delegatedNeeds, reach...)},
+		"release a lease":                   {"work/release_claim", forOthers, `[]`, `"holder": "` + robot + `"`, grantNeeds},
+		"delegate": {"delegations/verdict", forOthers, `[]`, twoUsers, append([]string{
 			"/delegator", "/delegator/id", "/delegator/tenant", "/delegator/kind", "/delegator/status", "/delegator/membership", "/delegator/roles",
 			"/delegator/roles/0", "/delegator/roles/0/grants", "/delegator/roles/0/grants/0", "/delegate", "/delegate/id", "/delegate/tenant",
 			"/delegate/kind", "/delegate/status", "/delegate/membership", "/permissions", "/permissions/0",
 			"/now", "/starts_at", "/ends_at", "/received", "/received/from_delegator", "/received/total",
-		}, held...)},
+		}, grantNeeds...)},
 	} {
 		text := strings.NewReplacer("GRANTS", c.grants, "DELEGATED", c.delegations, "CASE", c.fields).Replace(workRequest)
 		if c.rule == "work/count_records" {
@@ -95,33 +95,34 @@ func TestWorkVerdictsOnlyShrink(t *testing.T) {
 			}
 			o, _ := result.(object)
 			if _, ok := o["allow"].(bool); !ok {
-				t.Errorf("%s: no verdict: %v", name, result)
+				t.Errorf("%s: got %v, want a verdict", name, result)
 			}
 			return o
 		}
 		if v := verdict(parse(t, text)); v["allow"] != true {
-			t.Fatalf("%s: refused: %v", name, v)
+			t.Fatalf("%s: got %v, want allow", name, v)
 		}
 		for _, m := range mutations(t, text) {
 			allowed := verdict(m.doc)["allow"] == true
 			switch {
 			case unreadableMeansOpen(m), sameByMeaning(m):
 			case slices.Contains(c.needs, m.path) && allowed:
-				t.Errorf("%s: allowed with %s %s", name, m.path, m.name)
+				t.Errorf("%s: got allow with %s %s, want a denial", name, m.path, m.name)
 			case m.name == "removed" && !slices.Contains(c.needs, m.path) && !allowed && !strings.HasPrefix(m.path, "/candidate/roles/0") && !strings.HasPrefix(m.path, delegated+"/"):
-				t.Errorf("%s: refused with %s removed, which it does not need", name, m.path)
+				t.Errorf("%s: got a denial without %s, want allow", name, m.path)
 			}
 		}
 	}
 }
 
-// An unrecognised classification is everybody's.
+// unreadableMeansOpen reports whether the change sets an unknown classification, which
+// everyone can read.
 func unreadableMeansOpen(m mutation) bool {
 	return m.path == "/resource/classification" && (m.name == "text" || m.name == "empty text" || m.name == "uuid")
 }
 
-// sameByMeaning names what a spoilt value leaves as it was: nobody's roles are no
-// guest's, another name is no guest's either, and another user is another user.
+// sameByMeaning reports whether the corrupted value does not change the verdict: a user
+// without roles or with unknown roles is not a guest, and another string is another user.
 func sameByMeaning(m mutation) bool {
 	switch m.path {
 	case "/candidate/roles":

@@ -101,7 +101,7 @@ func TestExitCodes(t *testing.T) {
 // If the error names the rule, another organisation would not help.
 func TestDenial_HintDoesNotSuggestOtherOrganisation(t *testing.T) {
 	t.Parallel()
-	s := serve(t, map[string]reply{"GET /api/projects": errorReply(403, "FORBIDDEN", "Only the task's current assignee may raise a decision request.", "")})
+	s := serve(t, map[string]reply{"GET /api/projects": errorReply(403, "FORBIDDEN", "Only the task's current assignee can raise a decision request.", "")})
 	got := invoke(t, s, environment{}, "list-projects")
 	if got.code != ExitForbidden || !strings.Contains(got.err, "current assignee") || strings.Contains(got.err, "Try:") {
 		t.Errorf("exit %d:\n%s", got.code, got.err)

@@ -55,7 +55,7 @@ func TestHTTPCarriesTheCaller(t *testing.T) {
 		w.Header().Set("X-Request-Id", "018f3c5e-0000-7000-8000-0000000000ff")
 		if r.Method == http.MethodPatch {
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"error":{"code":"FORBIDDEN","message":"The permission task.update is missing.","permission":"task.update","reasons":[{"code":"out_of_scope","message":"The permission task.update is held, but not in the scope of this record.","remedy":"Ask for a role in this project."}],"requestId":"018f3c5e-0000-7000-8000-0000000000ff"}}`)
+			_, _ = io.WriteString(w, `{"error":{"code":"FORBIDDEN","message":"The permission task.update is missing.","permission":"task.update","reasons":[{"code":"out_of_scope","message":"The user has task.update, but not in the scope of this record.","remedy":"Ask for a role in this project."}],"requestId":"018f3c5e-0000-7000-8000-0000000000ff"}}`)
 			return
 		}
 		_, _ = io.WriteString(w, `{"key":"A-1"}`)

@@ -100,7 +100,7 @@ func TestWhoRaisesADecisionRequest(t *testing.T) {
 	p, secret := w.project("Apollo"), w.project("Secret", fields{"classification": "SECRET"})
 	member, agent := w.person(person{roles: []string{"Member"}}), w.person(person{kind: authz.KindAgent, roles: []string{"Agent"}})
 	task, nobodys, hidden := w.inProgress(p, member), w.task(p, "Nobody's", fields{"status": "IN_PROGRESS"}), w.inProgress(secret, w.manager)
-	const rule = "Only the task's current assignee may raise a decision request."
+	const rule = "Only the task's current assignee can raise a decision request."
 	for note, c := range map[string]struct {
 		who  *person
 		task *contract.Task

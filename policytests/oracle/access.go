@@ -2,8 +2,7 @@ package oracle
 
 import "strings"
 
-// Allow answers parapet.access.allow: may the actor do what the permission names
-// with the resource?
+// Allow evaluates parapet.access.allow: may the actor use the permission on the resource?
 func (o Oracle) Allow(in any) bool {
 	doc := asObject(in)
 	actor, resource := asObject(doc["actor"]), asObject(doc["resource"])
@@ -26,8 +25,8 @@ func (o Oracle) sameTenant(actor, resource object) bool {
 	return ok && there && (mine == theirs || o.broken(TenantIgnored))
 }
 
-// withinCaveats tells whether what the token's caveats leave holds the effect,
-// the module and the project of the request.
+// withinCaveats reports whether the caveats allow the effect, the module and the project of
+// the request.
 func (o Oracle) withinCaveats(doc, actor, resource object) bool {
 	effect, said := doc["effect"].(string)
 	module := word(doc, "module")
@@ -40,18 +39,18 @@ func (o Oracle) withinCaveats(doc, actor, resource object) bool {
 	if yes(actor, "all_projects") {
 		return true
 	}
-	if id, ok := resource["id"].(string); ok && resource["type"] == "initiative" && setOf(texts(actor["initiatives"])...).has(id) && !o.broken(InitiativeNotReached) {
+	if id, ok := resource["id"].(string); ok && resource["type"] == "initiative" && setOf(texts(actor["initiatives"])...).has(id) && !o.broken(InitiativeExcluded) {
 		return true
 	}
 	project, ok := text(resource, "project")
 	if !ok {
-		return o.broken(ProjectCaveatLeavesProjectless)
+		return o.broken(ProjectCaveatAllowsProjectless)
 	}
 	return setOf(texts(actor["projects"])...).has(project)
 }
 
-// granted tells whether the permission is held where the resource is: as it is,
-// or with the suffix .own by whoever created or owns the resource.
+// granted reports whether the actor holds the permission in a scope of the resource, or as
+// .own for a resource that it created or owns.
 func (o Oracle) granted(permission string, actor, resource object) bool {
 	grant := asObject(asObject(actor["grants"])[permission])
 	if o.covers(grant, resource) {
@@ -64,7 +63,7 @@ func (o Oracle) granted(permission string, actor, resource object) bool {
 	return o.covers(own, resource) || (own != nil && o.broken(OwnWithoutScope))
 }
 
-// covers tells whether one of the scopes holds the resource.
+// covers reports whether one of the scopes contains the resource.
 func (o Oracle) covers(where, resource object) bool {
 	if where == nil {
 		return false
@@ -86,16 +85,16 @@ func (o Oracle) isOwn(permission string, actor, resource object) bool {
 		return false
 	}
 	by := ownBy[strings.TrimSuffix(permission, ".own")]
-	if o.broken(OwnByEverything) {
+	if o.broken(OwnByEveryRelation) {
 		by = setOf("creator", "owner")
 	}
 	return (by.has("creator") && word(resource, "creator") == id && !o.broken(CreatorIsNotOwn)) ||
 		(by.has("owner") && word(resource, "owner") == id && !o.broken(OwnerIsNotOwn))
 }
 
-// readsAudit decides about audit entries, by the literals of the specification
-// and not by rank: own, organisation and tenant admit NULL or UNCLASSIFIED only,
-// classified admits all. audit.read asks for whichever scope the actor holds.
+// readsAudit decides about audit entries without comparing the clearance: own, organisation
+// and tenant include only entries that are NULL or UNCLASSIFIED, classified includes all.
+// audit.read stands for every scope that the actor holds.
 func (o Oracle) readsAudit(permission string, actor, resource object) bool {
 	classification, there := resource["classification"]
 	tier, isText := classification.(string)
@@ -103,7 +102,7 @@ func (o Oracle) readsAudit(permission string, actor, resource object) bool {
 	if !isText && !null {
 		return false
 	}
-	plain := tier == unclassified || (null && !o.broken(AuditNullIsClosed))
+	plain := tier == unclassified || (null && !o.broken(AuditNullDenies))
 	held := asObject(actor["audit"])
 	asked := setOf("own", "organisation", "tenant", "classified")
 	if scope, ok := strings.CutPrefix(permission, "audit.read."); ok {

@@ -2,9 +2,9 @@ package oracle
 
 import "strings"
 
-// gives tells whether the subject may give a permission in a scope: it has no
-// effect in the tenant, or the subject holds it there.
-func (o Oracle) gives(subject object, permission string, scope object) bool {
+// mayGrant reports whether the subject may grant a permission in a scope: it has no effect in
+// the tenant, or the subject holds it in this scope.
+func (o Oracle) mayGrant(subject object, permission string, scope object) bool {
 	if !catalogue.has(permission) {
 		return true
 	}
@@ -38,13 +38,13 @@ func (o Oracle) gives(subject object, permission string, scope object) bool {
 			record["classification"] = "SECRET"
 		}
 	}
-	if o.broken(GivesInAnyScope) {
+	if o.broken(GrantsInAnyScope) {
 		record["project"] = someProject(subject, asked)
 	}
 	return o.Allow(object{"permission": asked, "effect": "write", "module": "identity", "actor": subject, "resource": record})
 }
 
-// someProject is a project that the subject holds the permission in, if any.
+// someProject returns a project in which the subject holds the permission, if any.
 func someProject(subject object, permission string) any {
 	grants, _ := subject["grants"].(object)
 	grant, _ := grants[permission].(object)
@@ -54,9 +54,9 @@ func someProject(subject object, permission string) any {
 	return nil
 }
 
-// givesAll tells whether a list of grants is one, and the subject may give all of
-// it. control asks for what reaches another's own records.
-func (o Oracle) givesAll(subject object, list any, control bool) bool {
+// mayGrantAll reports whether the value is a list of grants that the subject may grant. With
+// control, the subject needs the permissions to access another user's own records.
+func (o Oracle) mayGrantAll(subject object, list any, control bool) bool {
 	grants, ok := list.([]any)
 	if !ok {
 		return false
@@ -73,9 +73,9 @@ func (o Oracle) givesAll(subject object, list any, control bool) bool {
 				return false
 			}
 			if control && !o.broken(OwnIsEnoughToControl) {
-				permission = controlled(permission)
+				permission = permissionToControl(permission)
 			}
-			if !o.gives(subject, permission, grant) {
+			if !o.mayGrant(subject, permission, grant) {
 				return false
 			}
 		}
@@ -83,8 +83,8 @@ func (o Oracle) givesAll(subject object, list any, control bool) bool {
 	return true
 }
 
-// controlled is the permission that reaches another's own records.
-func controlled(permission string) string {
+// permissionToControl returns the permission that gives access to another user's own records.
+func permissionToControl(permission string) string {
 	if permission == "audit.read.own" {
 		return "audit.read.tenant"
 	}
@@ -94,7 +94,7 @@ func controlled(permission string) string {
 	return permission
 }
 
-// tierOf is what a clearance counts as.
+// tierOf returns the tier of a clearance; unknown values count as UNCLASSIFIED.
 func tierOf(v any) string {
 	if s, ok := v.(string); ok && Rank(s) >= 0 {
 		return s
@@ -102,7 +102,7 @@ func tierOf(v any) string {
 	return unclassified
 }
 
-// GiveAuthority answers parapet.grants.verdict.
+// GiveAuthority evaluates parapet.grants.verdict.
 func (o Oracle) GiveAuthority(in any) Verdict {
 	doc := asObject(in)
 	actor, to := asObject(doc["actor"]), asObject(doc["recipient"])
@@ -113,34 +113,34 @@ func (o Oracle) GiveAuthority(in any) Verdict {
 		listed = listed && (word(asObject(role), "kind") == "STANDARD" || o.broken(GlobalRoleForAnybody))
 	}
 	v.require(listed, Conflict, "a GLOBAL role")
-	v.require(o.givesAll(actor, doc["grants"], false) || o.broken(GivesBeyondOneself), Forbidden, "more than the caller holds")
+	v.require(o.mayGrantAll(actor, doc["grants"], false) || o.broken(GrantsBeyondCaller), Forbidden, "more than the caller holds")
 	clearance := asObject(doc["clearance"])
 	after, said := clearance["to"]
 	raised := !said || Rank(tierOf(after)) > Rank(tierOf(clearance["from"]))
 	if raised {
 		id, known := to["id"].(string)
 		v.require((known && actor["id"] != nil && id != actor["id"]) || o.broken(RaisesOwnClearance), Forbidden, "one's own clearance")
-		v.require((said && setOf(texts(actor["readable"])...).has(tierOf(after))) || o.broken(ClearsAboveOneself), Forbidden, "a clearance above one's own")
+		v.require((said && setOf(texts(actor["readable"])...).has(tierOf(after))) || o.broken(GrantsClearanceAboveOwn), Forbidden, "a clearance above one's own")
 	}
 	return v.done()
 }
 
-// atHome tells whether the acting tenant administers the account.
-func (o Oracle) atHome(doc object) bool {
+// isHomeTenant reports whether the acting tenant administers the account.
+func (o Oracle) isHomeTenant(doc object) bool {
 	home, said := asObject(doc["account"])["home"].(string)
 	return (said && asObject(doc["actor"])["tenant"] == home) || o.broken(AnyTenantIsHome)
 }
 
-// another tells whether the account is not the caller's.
-func another(doc object) bool {
+// isAnotherUser reports whether the account is not the caller's.
+func isAnotherUser(doc object) bool {
 	id, said := asObject(doc["account"])["id"].(string)
 	mine, known := asObject(doc["actor"])["id"]
 	return said && known && mine != any(id)
 }
 
-// within tells whether the caller holds all that the account holds in memberships
-// of these statuses.
-func (o Oracle) within(doc object, statuses set) bool {
+// callerHoldsAll reports whether the caller holds all permissions of the account in memberships with
+// these statuses.
+func (o Oracle) callerHoldsAll(doc object, statuses set) bool {
 	list, ok := doc["holdings"].([]any)
 	actor := asObject(doc["actor"])
 	here := false
@@ -162,34 +162,34 @@ func (o Oracle) within(doc object, statuses set) bool {
 		acts := said && caller["tenant"] == tenant && known && id == actor["id"] && h["caller_membership"] == "ACTIVE"
 		clearance, there := h["clearance"]
 		cleared := there && (setOf(texts(caller["readable"])...).has(tierOf(clearance)) || o.broken(AccountClearanceIgnored))
-		if !acts || !cleared || !o.givesAll(caller, h["grants"], true) || (!o.givesAll(caller, h["delegations"], true) && !o.broken(AccountDelegationsIgnored)) {
+		if !acts || !cleared || !o.mayGrantAll(caller, h["grants"], true) || (!o.mayGrantAll(caller, h["delegations"], true) && !o.broken(AccountDelegationsIgnored)) {
 			return false
 		}
 	}
 	return ok && here
 }
 
-// ChangeAddress answers parapet.accounts.change_address.
+// ChangeAddress evaluates parapet.accounts.change_address.
 func (o Oracle) ChangeAddress(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(o.atHome(doc), Forbidden, "another tenant administers the account")
-	v.require(o.within(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the account holds more")
+	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the account holds more")
 	return v.done()
 }
 
-// Activate answers parapet.accounts.activate.
+// Activate evaluates parapet.accounts.activate.
 func (o Oracle) Activate(in any) Verdict {
 	doc := asObject(in)
 	status := word(asObject(doc["account"]), "status")
 	var v Verdict
-	v.require(o.atHome(doc), Forbidden, "another tenant administers the account")
+	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
 	v.require(status == "ACTIVE" || status == "SUSPENDED", Conflict, "the account is deleted")
-	v.require(o.within(doc, setOf("ACTIVE")) || o.broken(ActivatesAnybody), Forbidden, "the account holds more")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE")) || o.broken(ActivatesAnybody), Forbidden, "the account holds more")
 	return v.done()
 }
 
-// AddMembership answers parapet.accounts.add_membership.
+// AddMembership evaluates parapet.accounts.add_membership.
 func (o Oracle) AddMembership(in any) Verdict {
 	doc := asObject(in)
 	account := asObject(doc["account"])
@@ -201,12 +201,12 @@ func (o Oracle) AddMembership(in any) Verdict {
 	return v.done()
 }
 
-// RestoreMembership answers parapet.accounts.restore_membership.
+// RestoreMembership evaluates parapet.accounts.restore_membership.
 func (o Oracle) RestoreMembership(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(another(doc), Conflict, "oneself")
-	v.require(o.within(doc, setOf("ACTIVE", "SUSPENDED", "REMOVED")) || o.broken(RestoresAnybody), Forbidden, "the account holds more")
+	v.require(isAnotherUser(doc), Conflict, "oneself")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED", "REMOVED")) || o.broken(RestoresAnybody), Forbidden, "the account holds more")
 	return v.done()
 }
 
@@ -215,23 +215,23 @@ func (o Oracle) personWithAccount(v *Verdict, account object) {
 	v.require(word(account, "status") == "ACTIVE", Conflict, "the account is not active")
 }
 
-// ResetPassword answers parapet.accounts.reset_password.
+// ResetPassword evaluates parapet.accounts.reset_password.
 func (o Oracle) ResetPassword(in any) Verdict {
 	doc := asObject(in)
 	account := asObject(doc["account"])
 	var v Verdict
-	v.require(o.atHome(doc), Forbidden, "another tenant administers the account")
+	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
 	o.personWithAccount(&v, account)
 	if yes(account, "has_password") && (yes(account, "address_confirmed") || o.broken(AnyAddressGetsLinks)) {
 		return v.done()
 	}
 	has, said := account["has_password"].(bool)
 	v.require(said && !has, Conflict, "the holder has not confirmed the address")
-	v.require(o.within(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the account holds more")
+	v.require(o.callerHoldsAll(doc, setOf("ACTIVE", "SUSPENDED")), Forbidden, "the account holds more")
 	return v.done()
 }
 
-// CompleteReset answers parapet.accounts.complete_reset.
+// CompleteReset evaluates parapet.accounts.complete_reset.
 func (o Oracle) CompleteReset(in any) Verdict {
 	doc := asObject(in)
 	account := asObject(doc["account"])
@@ -243,8 +243,8 @@ func (o Oracle) CompleteReset(in any) Verdict {
 	return v.done()
 }
 
-// remain tells whether somebody is left to administer the tenant.
-func (o Oracle) remain(doc object, held any) bool {
+// administratorsRemain reports whether the tenant keeps an administrator.
+func (o Oracle) administratorsRemain(doc object, held any) bool {
 	others, counted := doc["other_administrators"]
 	if !counted {
 		return false
@@ -274,37 +274,37 @@ func asNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-// Suspend answers parapet.accounts.suspend.
+// Suspend evaluates parapet.accounts.suspend.
 func (o Oracle) Suspend(in any) Verdict {
 	doc := asObject(in)
 	var v Verdict
-	v.require(o.atHome(doc), Forbidden, "another tenant administers the account")
-	v.require(another(doc) || o.broken(SuspendsOneself), Conflict, "oneself")
+	v.require(o.isHomeTenant(doc), Forbidden, "another tenant administers the account")
+	v.require(isAnotherUser(doc) || o.broken(SuspendsOneself), Conflict, "oneself")
 	v.require(word(asObject(doc["account"]), "status") != "DELETED", Conflict, "the account is deleted")
-	v.require(o.remain(doc, doc["roles"]), Conflict, "the last administrator")
+	v.require(o.administratorsRemain(doc, doc["roles"]), Conflict, "the last administrator")
 	return v.done()
 }
 
-// GrantToRole answers parapet.roles.grant.
+// GrantToRole evaluates parapet.roles.grant.
 func (o Oracle) GrantToRole(in any) Verdict {
 	doc := asObject(in)
 	actor, role := asObject(doc["actor"]), asObject(doc["role"])
 	permission, said := doc["permission"].(string)
-	// The registered roles are named after what they are for.
+	// The registered roles and the profiles that they belong to.
 	registered := map[string]set{"wiki:page:write": profiles["spec-wiki-sync"], "multi-llm-review": profiles["multi-llm-review"]}[word(role, "name")]
 	restores := word(role, "kind") == "GLOBAL" && registered.has(permission)
 	var v Verdict
-	v.require(said && (restores || o.gives(actor, permission, object{"scope": "tenant"}) || o.broken(GivesBeyondOneself)), Forbidden, "more than the caller holds")
+	v.require(said && (restores || o.mayGrant(actor, permission, object{"scope": "tenant"}) || o.broken(GrantsBeyondCaller)), Forbidden, "more than the caller holds")
 	return v.done()
 }
 
-// UnassignRole answers parapet.roles.unassign.
+// UnassignRole evaluates parapet.roles.unassign.
 func (o Oracle) UnassignRole(in any) Verdict {
 	doc := asObject(in)
 	kind := word(asObject(doc["recipient"]), "kind")
 	var v Verdict
 	v.require(kind == "HUMAN" || kind == "AGENT" || (kind == "SERVICE" && o.broken(ServiceLosesRoles)), Conflict, "a service principal keeps its role")
 	role, there := doc["role"]
-	v.require(there && o.remain(doc, []any{role}), Conflict, "the last administrator")
+	v.require(there && o.administratorsRemain(doc, []any{role}), Conflict, "the last administrator")
 	return v.done()
 }

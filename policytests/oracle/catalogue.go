@@ -2,13 +2,11 @@ package oracle
 
 import "strings"
 
-// modules are those of the specification, with the areas of audit and events
-// that have operations of their own.
+// modules are the modules of the specification, including audit and events.
 var modules = []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
 
-// catalogue is every permission that a role can grant. A test holds it against
-// the list in the policy data: a permission that is added there is added here by
-// whoever says what it means.
+// catalogue contains every permission that a role can grant. A test compares it with the
+// policy data, so a new permission must be added here, too.
 var catalogue = setOf(
 	"tenant.read", "tenant.update", "tenant.list", "tenant.create", "tenant.disable", "tenant.enable",
 	"organisation.read", "organisation.create", "organisation.update",
@@ -20,8 +18,8 @@ var catalogue = setOf(
 	"wiki:page:write",
 ).with(tracker)
 
-// tracker are the permissions of the tracker: what can be delegated, but for those
-// about delegations themselves.
+// tracker contains the permissions of the tracker. All except those about delegations can be
+// delegated.
 var tracker = setOf(
 	"projects.read", "project.create", "project.update", "project.update.own", "project.delete",
 	"tasks.read", "task.create", "task.update", "task.update.own", "tasks.update.any", "task.delete", "task.delete.own",
@@ -34,10 +32,9 @@ var tracker = setOf(
 	"delegation.create.own", "delegation.revoke", "delegation.revoke.own", "runs.read",
 )
 
-// ownBy says, for what can be held with the suffix .own, by which fields of a record
-// it is the holder's own. Three kinds: what is made (its creator alone), what is
-// read or worked on (its creator and whoever it is assigned to or belongs to now),
-// and time, which is its person's.
+// ownBy maps each permission that can be held as .own to the fields that make a record the
+// holder's own. Creating and deleting count the creator; reading and updating also count the
+// owner or assignee; time entries count only their person.
 var ownBy = func() map[string]set {
 	all := map[string]set{}
 	add := func(fields set, names ...string) {
@@ -59,7 +56,7 @@ var ownBy = func() map[string]set {
 	return all
 }()
 
-// OwnBy lists the fields by which a record is one's own for a permission, sorted.
+// OwnBy returns the fields that make a record one's own, by permission, sorted.
 func OwnBy() map[string][]string {
 	all := map[string][]string{}
 	for name, fields := range ownBy {
@@ -68,21 +65,22 @@ func OwnBy() map[string][]string {
 	return all
 }
 
-// lendable tells whether a permission that somebody holds can be delegated.
-func (o Oracle) lendable(permission string) bool {
-	return (tracker.has(permission) || o.broken(LendsAnyModule)) && (!strings.HasPrefix(permission, "delegation") || o.broken(LendsDelegating))
+// delegable reports whether a permission can be delegated.
+func (o Oracle) delegable(permission string) bool {
+	return (tracker.has(permission) || o.broken(DelegatesAnyModule)) && (!strings.HasPrefix(permission, "delegation") || o.broken(DelegatesDelegations))
 }
 
-// Permissions lists them, sorted.
+// Permissions returns the permissions, sorted.
 func Permissions() []string { return texts(catalogue.list()) }
 
-// platform are the permissions of the programme office: the registry of tenants.
+// platform contains the permissions that administer tenants, for programme offices.
 var platform = setOf("tenant.list", "tenant.create", "tenant.disable", "tenant.enable")
 
-// IsPlatform tells whether a permission is the programme office's.
+// IsPlatform reports whether the permission requires a programme office.
 func IsPlatform(permission string) bool { return platform.has(permission) }
 
-// Who holds one of these is an administrator, whose personal keys live shorter.
+// The roles and permissions that make a user an administrator, whose personal keys have a
+// shorter lifetime.
 var (
 	administrativeRoles  = setOf("Admin", "PLATFORM_ADMIN")
 	administrativeGrants = setOf("role.assign", "role.update", "api_key.issue_for_service")

@@ -2,7 +2,7 @@ package oracle
 
 import "strings"
 
-// caveats is what a token's caveats leave.
+// caveats contains what the caveats of a token allow.
 type caveats struct {
 	effects      set
 	modules      set
@@ -10,8 +10,8 @@ type caveats struct {
 	everyProject bool
 }
 
-// refusesAll tells whether a caveat is not known: then nothing is granted at all.
-func (c caveats) refusesAll() bool {
+// denyAll reports whether a caveat is unknown, which denies everything.
+func (c caveats) denyAll() bool {
 	return len(c.effects) == 0
 }
 
@@ -19,9 +19,8 @@ func refuseAll() caveats {
 	return caveats{effects: set{}, modules: set{}, projects: set{}}
 }
 
-// caveats reads the list. Each narrows on its own, so that two different
-// projects leave none. A caveat that is not known refuses everything, and so
-// does a list that is not there.
+// caveats reads the list of caveats. All of them apply, so two different projects allow
+// none. An unknown caveat denies everything, and so does a missing list.
 func (o Oracle) caveats(v any) caveats {
 	open := caveats{effects: setOf("read", "write"), modules: setOf(modules...), projects: set{}, everyProject: true}
 	list, ok := v.([]any)

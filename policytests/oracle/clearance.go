@@ -1,12 +1,12 @@
 package oracle
 
-// The ladder of the specification, in ascending rank.
+// ladder contains the tiers of the specification in ascending order.
 var ladder = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 
 const unclassified = "UNCLASSIFIED"
 
-// Rank of a tier; -1 for what is not on the ladder. Names are compared whole and
-// as they are written.
+// Rank returns the rank of a tier, or -1 if it is not a tier. The comparison is
+// case-sensitive.
 func Rank(tier string) int {
 	for rank, name := range ladder {
 		if name == tier {
@@ -16,8 +16,7 @@ func Rank(tier string) int {
 	return -1
 }
 
-// claim reads a clearance claim as application code does: what is missing or not
-// recognised is discarded and counts as UNCLASSIFIED.
+// claim returns the clearance in a token. A missing or unknown value counts as UNCLASSIFIED.
 func (o Oracle) claim(v any) string {
 	s, _ := v.(string)
 	if Rank(s) < 0 {
@@ -29,7 +28,7 @@ func (o Oracle) claim(v any) string {
 	return s
 }
 
-// readable are the tiers up to a clearance.
+// readable returns the tiers up to a clearance.
 func readable(clearance string) set {
 	out := set{}
 	for rank, tier := range ladder {
@@ -40,24 +39,23 @@ func readable(clearance string) set {
 	return out
 }
 
-// reads tells whether a set of readable tiers reaches a classification. An
-// unrecognised one ranks -1, under every tier, so that everybody reads it; one
-// that is missing or no text is nobody's.
+// reads reports whether the tiers are sufficient for a classification. An unknown string is
+// readable by everyone; a missing value or one that is not a string, by nobody.
 func (o Oracle) reads(tiers set, classification any) bool {
 	s, ok := classification.(string)
 	switch {
 	case !ok:
-		return o.broken(MissingClassificationIsOpen)
+		return o.broken(MissingClassificationAllows)
 	case o.broken(ClassificationIgnored):
 		return true
 	case Rank(s) < 0:
-		return !o.broken(UnknownClassificationIsClosed)
+		return !o.broken(UnknownClassificationDenies)
 	default:
 		return tiers.has(s)
 	}
 }
 
-// MayRead answers parapet.clearance.may_read: {clearance, classification}.
+// MayRead evaluates parapet.clearance.may_read: {clearance, classification}.
 func (o Oracle) MayRead(in any) bool {
 	doc := asObject(in)
 	claim, classification := o.claim(doc["clearance"]), doc["classification"]
@@ -68,8 +66,8 @@ func (o Oracle) MayRead(in any) bool {
 	return o.reads(readable(claim), classification)
 }
 
-// MayReadStored answers the same for the database, where an unrecognised
-// clearance ranks -1 and reads nothing; nil is NULL.
+// MayReadStored evaluates the same for the database, where an unknown clearance ranks -1 and
+// reads nothing. nil is NULL.
 func MayReadStored(clearance, classification *string) bool {
 	if clearance == nil || classification == nil || Rank(*clearance) < 0 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"parapet/policytests/oracle"
 )
 
-// Every value that a clearance or a classification can have somewhere: nil is
-// NULL in the database and null in a document.
+// clearanceValues returns every kind of value that a clearance or a classification can have.
+// nil is NULL in the database and null in a document.
 func clearanceValues() []*string {
 	out := []*string{nil}
 	for _, s := range append(append([]string{}, tiers...),
@@ -27,10 +27,10 @@ func show(s *string) string {
 	return fmt.Sprintf("%q", *s)
 }
 
-// The database, the policies and the oracle rank every value alike. They differ
-// in one thing, which the specification wants: a clearance that is not
-// recognised reads nothing in the database and what is UNCLASSIFIED elsewhere.
-func TestClearanceEverywhere(t *testing.T) {
+// TestClearance_DatabasePoliciesAndOracleAgree compares the implementations for every pair
+// of values. There is one intended difference: an unknown clearance reads nothing in the
+// database, but UNCLASSIFIED records in the policies.
+func TestClearance_DatabasePoliciesAndOracleAgree(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	tx := pgtest.Tx(t, postgres.RoleIdentity, tenants[0])
@@ -45,7 +45,7 @@ func TestClearanceEverywhere(t *testing.T) {
 			want = oracle.Rank(*clearance)
 		}
 		if rank != want {
-			t.Errorf("the database ranks %s %d, the oracle %d", show(clearance), rank, want)
+			t.Errorf("rank of %s: got %d from the database, want %d", show(clearance), rank, want)
 		}
 		for _, classification := range values {
 			var stored bool
@@ -54,7 +54,7 @@ func TestClearanceEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := oracle.MayReadStored(clearance, classification); stored != want {
-				t.Errorf("clearance %s, classification %s: the database says %t, the oracle %t", show(clearance), show(classification), stored, want)
+				t.Errorf("clearance %s, classification %s: got %t from the database, want %t", show(clearance), show(classification), stored, want)
 			}
 			in := map[string]any{}
 			put := func(name string, v *string) {
@@ -71,18 +71,18 @@ func TestClearanceEverywhere(t *testing.T) {
 			}
 			claim := v == true
 			if want := (oracle.Oracle{}).MayRead(in); claim != want {
-				t.Errorf("clearance %s, classification %s: the policies say %t, the oracle %t", show(clearance), show(classification), claim, want)
+				t.Errorf("clearance %s, classification %s: got %t from the policies, want %t", show(clearance), show(classification), claim, want)
 			}
 			if rank >= 0 && claim != stored {
-				t.Errorf("clearance %s, classification %s: the policies say %t, the database %t", show(clearance), show(classification), claim, stored)
+				t.Errorf("clearance %s, classification %s: got %t from the policies, %t from the database", show(clearance), show(classification), claim, stored)
 			}
 		}
 	}
 }
 
-// A database that knows no tier at all would agree with itself: the ladder is
-// read off it in order, too.
-func TestLadderInTheDatabase(t *testing.T) {
+// TestClearanceRank_DatabaseKnowsEveryTier reads the rank of each tier from the database:
+// the comparison above would also pass if the database knew no tier.
+func TestClearanceRank_DatabaseKnowsEveryTier(t *testing.T) {
 	t.Parallel()
 	tx := pgtest.Tx(t, postgres.RoleIdentity, tenants[0])
 	for want, tier := range tiers {
@@ -91,7 +91,7 @@ func TestLadderInTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rank != want {
-			t.Errorf("%s ranks %d, want %d", tier, rank, want)
+			t.Errorf("rank of %s: got %d, want %d", tier, rank, want)
 		}
 	}
 }

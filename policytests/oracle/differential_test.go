@@ -24,7 +24,7 @@ func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 func engine(t *testing.T) *authz.Engine {
 	t.Helper()
-	// Both cores are busy for a minute here, so that an evaluation may have to wait.
+	// The test uses all cores, so an evaluation may have to wait.
 	e, err := authz.New(t.Context(), authz.Config{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -32,9 +32,8 @@ func engine(t *testing.T) *authz.Engine {
 	return e
 }
 
-// drawn is one case: its question, its input, whether it is as a caller of the
-// engine would write it.
-func drawn(all []question, number int) (q question, in any, wellFormed bool) {
+// drawCase draws one case: its rule, its input, and whether the input is well-formed.
+func drawCase(all []question, number int) (q question, in any, wellFormed bool) {
 	d := at(*seed, uint64(number))
 	total := 0
 	for _, q := range all {
@@ -53,8 +52,8 @@ func drawn(all []question, number int) (q question, in any, wellFormed bool) {
 	return q, in, true
 }
 
-// consult asks the engine; what is not an answer denies.
-func consult(ctx context.Context, e *authz.Engine, q question, in any) (got answer, answered bool) {
+// evaluate evaluates the rule with the engine. A failed evaluation denies.
+func evaluate(ctx context.Context, e *authz.Engine, q question, in any) (got answer, answered bool) {
 	v, err := e.EvalRaw(ctx, q.entrypoint, in)
 	if err != nil {
 		return answer{why: err.Error()}, false
@@ -69,8 +68,7 @@ func consult(ctx context.Context, e *authz.Engine, q question, in any) (got answ
 	return got, true
 }
 
-// unexplained gives a reason code of an answer that the policies do not explain to
-// who was denied; empty where there is none.
+// unexplained returns a reason code of the decision without a message, or "".
 func unexplained(e *authz.Engine, answer any) string {
 	object, _ := answer.(map[string]any)
 	for _, code := range strings(object["reasons"]) {
@@ -81,12 +79,12 @@ func unexplained(e *authz.Engine, answer any) string {
 	return ""
 }
 
-// tally counts what was compared.
+// tally contains the statistics of one rule.
 type tally struct {
 	cases, wellFormed, allowed, unanswered int
 }
 
-// parallel spreads the numbers below n over the processors.
+// parallel calls work for the numbers below n on all processors.
 func parallel(n int, work func(number int)) {
 	var group sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
@@ -100,9 +98,9 @@ func parallel(n int, work func(number int)) {
 	group.Wait()
 }
 
-// The engine and the oracle agree on every decision. Where they do not, the
-// smallest input that still shows it is printed, with both reasons.
-func TestEngineAgreesWithOracle(t *testing.T) {
+// TestEngine_AgreesWithOracle compares the engine and the oracle on random inputs. For a
+// difference, it prints a minimal input and both reasons.
+func TestEngine_AgreesWithOracle(t *testing.T) {
 	t.Parallel()
 	e, all := engine(t), questions()
 	var lock sync.Mutex
@@ -112,10 +110,10 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 		counts[q.name] = &tally{}
 	}
 	parallel(*decisions, func(number int) {
-		q, in, wellFormed := drawn(all, number)
+		q, in, wellFormed := drawCase(all, number)
 		want := q.ask(oracle.Oracle{}, in)
-		got, answered := consult(t.Context(), e, q, in)
-		difference := differ(q, want, got, answered, wellFormed)
+		got, answered := evaluate(t.Context(), e, q, in)
+		difference := describeDifference(q, want, got, answered, wellFormed)
 
 		lock.Lock()
 		defer lock.Unlock()
@@ -147,14 +145,14 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 		total.wellFormed += c.wellFormed
 		total.allowed += c.allowed
 		if p := percent(c.allowed, c.wellFormed); p < 10 || p > 90 {
-			t.Errorf("%s: %.1f %% of the well-formed inputs allow: a rule that always gives one answer would pass", q.name, p)
+			t.Errorf("%s: got %.1f %% allowed well-formed inputs: a constant decision would pass", q.name, p)
 		}
 		if c.unanswered > 0 {
-			t.Errorf("%s: the engine has no answer to %d well-formed inputs", q.name, c.unanswered)
+			t.Errorf("%s: got no result for %d well-formed inputs", q.name, c.unanswered)
 		}
 	}
 	if p := percent(total.allowed, total.wellFormed); p < 20 || p > 80 {
-		t.Errorf("%.1f %% of the well-formed inputs allow, so one side is hardly looked at", p)
+		t.Errorf("got %.1f %% allowed well-formed inputs, want a balanced sample", p)
 	}
 }
 
@@ -167,34 +165,34 @@ func percent(part, whole int) float64 {
 
 func report(t *testing.T, e *authz.Engine, q question, number int, in any, wellFormed bool) {
 	t.Helper()
-	got, answered := consult(t.Context(), e, q, in)
-	difference := differ(q, q.ask(oracle.Oracle{}, in), got, answered, wellFormed)
+	got, answered := evaluate(t.Context(), e, q, in)
+	difference := describeDifference(q, q.ask(oracle.Oracle{}, in), got, answered, wellFormed)
 	small := minimise(clone(in), func(candidate any) bool {
-		got, answered := consult(t.Context(), e, q, candidate)
-		return differ(q, q.ask(oracle.Oracle{}, candidate), got, answered, wellFormed) == difference
+		got, answered := evaluate(t.Context(), e, q, candidate)
+		return describeDifference(q, q.ask(oracle.Oracle{}, candidate), got, answered, wellFormed) == difference
 	})
 	want := q.ask(oracle.Oracle{}, small)
-	got, _ = consult(t.Context(), e, q, small)
+	got, _ = evaluate(t.Context(), e, q, small)
 	t.Errorf("%s, case %d: %s\n  input  %s\n  oracle %t %v %s\n  engine %t %v %s",
 		q.name, number, difference, pretty(small), want.allow, want.codes, want.why, got.allow, got.codes, got.why)
 }
 
-// A test that could not find a wrong rule proves nothing: for each rule, an
-// oracle that gets it wrong is told apart from the engine.
-func TestEveryBrokenRuleIsFound(t *testing.T) {
+// TestOracle_EveryFaultIsDetected compares the engine with oracles that each have one wrong
+// rule: the comparison must detect every fault.
+func TestOracle_EveryFaultIsDetected(t *testing.T) {
 	t.Parallel()
 	e, all := engine(t), questions()
 	number, known := 60_000/perDetector, sync.Map{}
 	missing := oracle.Faults()
 	for from := 0; from < number && len(missing) > 0; from += 4_000 {
 		parallel(4_000, func(i int) {
-			q, in, wellFormed := drawn(all, from+i)
-			got, answered := consult(t.Context(), e, q, in)
+			q, in, wellFormed := drawCase(all, from+i)
+			got, answered := evaluate(t.Context(), e, q, in)
 			for _, fault := range missing {
 				if _, ok := known.Load(fault); ok {
 					continue
 				}
-				if differ(q, q.ask(oracle.With(fault), in), got, answered, wellFormed) != "" {
+				if describeDifference(q, q.ask(oracle.With(fault), in), got, answered, wellFormed) != "" {
 					known.Store(fault, fmt.Sprintf("%s, case %d", q.name, from+i))
 				}
 			}
@@ -205,6 +203,6 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 		})
 	}
 	for _, fault := range missing {
-		t.Errorf("%q was not noticed in %d decisions", fault, number)
+		t.Errorf("fault %q: not detected in %d decisions", fault, number)
 	}
 }

@@ -1,23 +1,20 @@
-// Package oracle decides what the policies decide, a second time and in another
-// way: plain Go, written from the specification and never from the Rego. It
-// owns nothing that runs in the product. It promises that its answers depend on
-// the specification alone, so that where the two disagree one of them is wrong.
+// Package oracle evaluates the rules of the policies with a second implementation: plain Go,
+// written from the specification and never from the Rego. No product code uses it. If the
+// oracle and the policies disagree, one of them is wrong.
 //
-// It reads the documents that the policies read, whatever is in them: a field
-// may be missing, null, of another type or unknown. What is not well-formed
-// gives no authority. A field that the specification does not know changes
-// nothing.
+// The oracle accepts any document as input: fields may be missing, null, unknown or of
+// another type. Malformed fields grant nothing. Unknown fields have no effect.
 //
-// Every rule can be broken on purpose (Fault); the differential test must then
-// notice, which shows that it looks at that rule.
+// Every rule can get a fault on purpose (Fault). The differential test must detect each
+// fault, which shows that it covers the rule.
 package oracle
 
-// Oracle answers. The zero value is right; With makes one that is wrong.
+// Oracle evaluates the rules. The zero value is correct; With returns one with a fault.
 type Oracle struct {
 	fault Fault
 }
 
-// With returns an oracle in which one rule is broken.
+// With returns an oracle with a fault in one rule.
 func With(f Fault) Oracle { return Oracle{fault: f} }
 
 func (o Oracle) broken(f Fault) bool { return o.fault == f }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// object is a JSON object; a value that is none has no fields.
+// object is a JSON object. A value of another type counts as an object without fields.
 type object = map[string]any
 
 func asObject(v any) object {
@@ -14,25 +14,26 @@ func asObject(v any) object {
 	return o
 }
 
-// text is a field that is a string with something in it.
+// text returns a field that is a non-empty string.
 func text(o object, name string) (string, bool) {
 	s, ok := o[name].(string)
 	return s, ok && s != ""
 }
 
-// word is a field that is a string, or "".
+// word returns a field that is a string, or "".
 func word(o object, name string) string {
 	s, _ := o[name].(string)
 	return s
 }
 
-// yes tells whether a field is the boolean true; nothing else is.
+// yes reports whether a field is the boolean true.
 func yes(o object, name string) bool {
 	b, _ := o[name].(bool)
 	return b
 }
 
-// texts are the strings of a list; what is no string in it is left out, what is no list has none.
+// texts returns the strings of a list. It skips other values; a value that is not a list has
+// none.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	var out []string
@@ -44,7 +45,7 @@ func texts(v any) []string {
 	return out
 }
 
-// number is a field that is a number, as a whole one.
+// number returns a field that is a number, and whether it is an integer.
 func number(o object, name string) (n int, whole, there bool) {
 	v, there := o[name]
 	if !there {
@@ -61,13 +62,13 @@ func number(o object, name string) (n int, whole, there bool) {
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// after gives what follows the prefix where that is a uuid in its canonical form.
+// after returns the text after the prefix if it is a UUID in canonical form.
 func after(s, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return rest, ok && uuid.MatchString(rest)
 }
 
-// set is a set of texts.
+// set is a set of strings.
 type set map[string]struct{}
 
 func setOf(items ...string) set {
@@ -106,7 +107,7 @@ func (s set) equal(other set) bool {
 	return len(s) == len(other) && len(s.both(other)) == len(s)
 }
 
-// list is the set as a sorted JSON list.
+// list returns the set as a sorted JSON list.
 func (s set) list() []any {
 	names := make([]string, 0, len(s))
 	for item := range s {

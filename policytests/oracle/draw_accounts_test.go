@@ -1,7 +1,7 @@
 package oracle_test
 
-// given draws what is given or held, mostly a little.
-func (d *drawer) given() []any {
+// grantList draws a list of grants, usually a short one.
+func (d *drawer) grantList() []any {
 	out := []any{}
 	for range d.rnd.IntN(3) {
 		grant := map[string]any{"permissions": d.some([]string{
@@ -19,8 +19,8 @@ func (d *drawer) given() []any {
 	return out
 }
 
-// giver is an actor that holds most of what given draws.
-func (d *drawer) giver(tenant string) map[string]any {
+// grantingActor draws an actor that holds most permissions of given.
+func (d *drawer) grantingActor(tenant string) map[string]any {
 	actor := d.actor()
 	actor["tenant"] = tenant
 	if d.chance(85) {
@@ -48,11 +48,11 @@ func (d *drawer) giver(tenant string) map[string]any {
 	return actor
 }
 
-// give draws somebody who gives roles, permissions and a clearance.
-func (d *drawer) give() any {
-	actor := d.giver(tenants[0])
+// grantRequest draws a request to grant roles, permissions and a clearance.
+func (d *drawer) grantRequest() any {
+	actor := d.grantingActor(tenants[0])
 	in := map[string]any{
-		"actor": actor, "grants": d.given(), "roles": []any{map[string]any{"kind": d.mostly(93, "STANDARD", "GLOBAL")}},
+		"actor": actor, "grants": d.grantList(), "roles": []any{map[string]any{"kind": d.mostly(93, "STANDARD", "GLOBAL")}},
 		"clearance": map[string]any{"from": d.mostly(50, "", tiers...), "to": d.mostly(60, "", tiers...)},
 	}
 	if d.chance(85) {
@@ -61,10 +61,10 @@ func (d *drawer) give() any {
 	return in
 }
 
-// account draws the input of all questions about accounts and roles.
+// account draws the input of the rules about accounts and roles.
 func (d *drawer) account() any {
 	tenant := tenants[0]
-	actor := d.giver(tenant)
+	actor := d.grantingActor(tenant)
 	id := d.mostly(92, d.one(pool("e", 3)), actor["id"].(string))
 	holdings := []any{}
 	for i, t := range tenants {
@@ -73,13 +73,13 @@ func (d *drawer) account() any {
 		}
 		h := map[string]any{
 			"tenant": t, "membership": d.mostly(75, "ACTIVE", "SUSPENDED", "REMOVED", "PENDING"), "clearance": d.mostly(70, "", tiers...),
-			"grants": d.given(), "delegations": []any{}, "caller_membership": d.mostly(90, "ACTIVE", "SUSPENDED", ""),
+			"grants": d.grantList(), "delegations": []any{}, "caller_membership": d.mostly(90, "ACTIVE", "SUSPENDED", ""),
 		}
 		if d.chance(25) {
-			h["delegations"] = d.given()
+			h["delegations"] = d.grantList()
 		}
 		if d.chance(95) {
-			caller := d.giver(t)
+			caller := d.grantingActor(t)
 			caller["id"] = d.mostly(97, actor["id"].(string), users...)
 			h["caller"] = caller
 			if i == 0 && d.chance(95) {
@@ -105,7 +105,7 @@ func (d *drawer) account() any {
 // role draws a change of a role.
 func (d *drawer) role() any {
 	return map[string]any{
-		"actor": d.giver(tenants[0]),
+		"actor": d.grantingActor(tenants[0]),
 		"role": map[string]any{
 			"name": d.mostly(40, "Admin", "Desk", "wiki:page:write", "multi-llm-review"), "kind": d.mostly(60, "STANDARD", "GLOBAL"), "scope": d.mostly(75, "tenant", "project"),
 		},

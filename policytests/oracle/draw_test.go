@@ -7,13 +7,12 @@ import (
 	"parapet/policytests/oracle"
 )
 
-// drawer draws inputs. The pools are small, so that what must match often does.
+// drawer draws random inputs from few values, so that values that must match often do.
 type drawer struct {
 	rnd *rand.Rand
 }
 
-// at gives the drawer of one case: the same for the same seed and number, so
-// that a case can be drawn again.
+// at returns the drawer of one case. The same seed and number always give the same case.
 func at(seed, number uint64) *drawer {
 	return &drawer{rnd: rand.New(rand.NewPCG(seed, number))}
 }
@@ -48,7 +47,7 @@ func (d *drawer) chance(percent int) bool { return d.rnd.IntN(100) < percent }
 
 func (d *drawer) one(of []string) string { return of[d.rnd.IntN(len(of))] }
 
-// weighted draws the first, mostly, or one of the rest.
+// mostly draws the first value with the given probability, otherwise one of the rest.
 func (d *drawer) mostly(percent int, first string, rest ...string) string {
 	if d.chance(percent) {
 		return first
@@ -56,7 +55,7 @@ func (d *drawer) mostly(percent int, first string, rest ...string) string {
 	return d.one(rest)
 }
 
-// some draws up to n of a pool, with repetitions.
+// some draws up to n values, with repetitions.
 func (d *drawer) some(of []string, most int) []any {
 	out := make([]any, 0, most)
 	for range d.rnd.IntN(most + 1) {
@@ -91,7 +90,7 @@ func (d *drawer) subjectInput() any {
 		roles[d.one(roleNames)] = d.grants()
 	}
 	named := []string{}
-	for _, name := range roleNames { // in order, so that a case can be drawn again
+	for _, name := range roleNames { // sorted, so that a case can be repeated
 		if _, ok := roles[name]; ok {
 			named = append(named, name)
 		}
@@ -178,7 +177,7 @@ func (d *drawer) caveatList() []any {
 	return out
 }
 
-// actor is a subject, as the policies make it; mostly one that holds something.
+// actor draws a subject as the policies compute it, usually with permissions.
 func (d *drawer) actor() map[string]any {
 	actor := oracle.Oracle{}.Subject(d.subjectInput())
 	for range 3 {
@@ -190,7 +189,7 @@ func (d *drawer) actor() map[string]any {
 	return actor
 }
 
-// keyHolder is an actor that can mostly deal with keys.
+// keyHolder draws an actor that usually may manage keys.
 func (d *drawer) keyHolder() map[string]any {
 	in := d.subjectInput().(map[string]any)
 	if d.chance(85) {
@@ -210,7 +209,7 @@ func (d *drawer) keyHolder() map[string]any {
 		if d.chance(80) {
 			token["caveats"] = []any{}
 		}
-		if d.chance(25) { // on record only, not in the token
+		if d.chance(25) { // only on record, not in the token
 			in["roles"].(map[string]any)["Auditor"] = []any{"api_key.issue_for_service"}
 			stored := in["stored"].(map[string]any)
 			stored["assignments"] = append(stored["assignments"].([]any), map[string]any{"role": "Auditor", "scope": "tenant"})
@@ -241,7 +240,7 @@ func (d *drawer) decisionFor(actor map[string]any) any {
 		permission = d.one([]string{"audit.read", "audit.read.everything", "task.fly", "*", "tasks"})
 	}
 	if oracle.IsPlatform(permission) && d.chance(25) {
-		actor["tenant_type"] = "STANDARD" // no subject is made like this, so the rule alone refuses
+		actor["tenant_type"] = "STANDARD" // the policies compute no such subject, so only this rule denies
 	}
 	resource := map[string]any{"type": "task", "tenant": actor["tenant"]}
 	if d.chance(6) {
@@ -284,7 +283,7 @@ func (d *drawer) decisionFor(actor map[string]any) any {
 	return map[string]any{"permission": permission, "effect": effect, "module": module, "actor": actor, "resource": resource}
 }
 
-// aim puts the resource, mostly, where the actor holds the permission.
+// aim usually places the resource in a scope in which the actor holds the permission.
 func (d *drawer) aim(resource, actor map[string]any, permission string) {
 	grant, ok := actor["grants"].(map[string]any)[permission].(map[string]any)
 	if !ok || d.chance(15) {

@@ -4,7 +4,7 @@ import "parapet/policytests/oracle"
 
 var initiatives = pool("e", 2)
 
-// received draws the delegations that a caller has: mostly none.
+// received draws the delegations of a caller, usually none.
 func (d *drawer) received(roles []string) []any {
 	out := []any{}
 	if d.chance(65) {
@@ -48,8 +48,8 @@ func (d *drawer) delegation(roles []string) map[string]any {
 	return out
 }
 
-// lentActor is mostly an actor that something was lent to.
-func (d *drawer) lentActor() map[string]any {
+// delegateActor draws an actor that usually received a delegation.
+func (d *drawer) delegateActor() map[string]any {
 	for range 20 {
 		in := d.subjectInput().(map[string]any)
 		roles := in["roles"].(map[string]any)
@@ -63,9 +63,9 @@ func (d *drawer) lentActor() map[string]any {
 	return d.actor()
 }
 
-// lentDecision asks mostly for what a delegation allows.
-func (d *drawer) lentDecision() any {
-	actor := d.lentActor()
+// delegatedDecision draws a request that a delegation usually allows.
+func (d *drawer) delegatedDecision() any {
+	actor := d.delegateActor()
 	subjects, _ := actor["delegated_subjects"].([]any)
 	if len(subjects) == 0 {
 		return d.decisionFor(actor)
@@ -85,10 +85,10 @@ func (d *drawer) lentDecision() any {
 	return in
 }
 
-// work draws the input of all questions about work: a record, a candidate, and who
-// began what.
+// work draws the input of the rules about work: a record, a candidate, and the user who
+// started it.
 func (d *drawer) work() any {
-	actor := d.lentActor()
+	actor := d.delegateActor()
 	if d.chance(60) {
 		actor = d.actor()
 		if d.chance(60) {
@@ -139,10 +139,10 @@ func (d *drawer) work() any {
 	return in
 }
 
-// promotion draws an issue that the actor mostly may change: any, or its own.
+// promotion draws an issue that the actor usually may change: every one, or its own.
 func (d *drawer) promotion() any { return d.inFull("issue.update") }
 
-// counting draws a place whose records the actor mostly may read.
+// counting draws a scope whose records the actor usually may read.
 func (d *drawer) counting() any {
 	permission := d.one([]string{"tasks.read", "issues.read", "time_entries.read"})
 	in := d.inFull(permission)
@@ -175,7 +175,7 @@ func (d *drawer) inFull(permission string) map[string]any {
 	return in
 }
 
-// delegate draws somebody who lends, mostly what it holds.
+// delegate draws a new delegation, usually of permissions that the delegator holds.
 func (d *drawer) delegate() any {
 	actor := d.actor()
 	wanted := []any{}
@@ -200,14 +200,14 @@ func (d *drawer) delegate() any {
 	const now = 1795305600000000
 	starts := now
 	if d.chance(30) {
-		starts += d.near(366 * 24 * 3600 * 1000000)
+		starts += d.nearLimit(366 * 24 * 3600 * 1000000)
 	}
 	if d.chance(10) {
-		starts = now - d.near(5*60*1000000)
+		starts = now - d.nearLimit(5*60*1000000)
 	}
 	ends := starts + 3600*1000000
 	if d.chance(30) {
-		ends = starts + d.near(366*24*3600*1000000)
+		ends = starts + d.nearLimit(366*24*3600*1000000)
 	}
 	if d.chance(10) {
 		ends = now - 1 + d.rnd.IntN(3)
@@ -220,15 +220,15 @@ func (d *drawer) delegate() any {
 	}
 }
 
-// near draws a number at a bound, one beside it, or one well within it.
-func (d *drawer) near(bound int) int {
+// nearLimit draws a number at a limit, next to it, or far below it.
+func (d *drawer) nearLimit(bound int) int {
 	if d.chance(50) {
 		return d.rnd.IntN(bound)
 	}
 	return bound - 1 + d.rnd.IntN(3)
 }
 
-// mostlyInt draws the usual number, or else one of the others.
+// mostlyInt draws the first number with the given probability, otherwise one of the others.
 func (d *drawer) mostlyInt(percent, usual int, others ...int) int {
 	if d.chance(percent) {
 		return usual

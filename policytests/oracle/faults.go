@@ -1,22 +1,22 @@
 package oracle
 
-// Fault is one rule that an oracle gets wrong on purpose.
+// Fault is a rule that an oracle evaluates incorrectly.
 type Fault int
 
-// The faults, by the rule that they break.
+// The faults, by the package of the rule.
 const (
 	None Fault = iota
 
 	// Clearance
 	UnknownClearanceIsSecret
-	UnknownClassificationIsClosed
-	MissingClassificationIsOpen
+	UnknownClassificationDenies
+	MissingClassificationAllows
 	ClassificationIgnored
 	ClearanceByName
 
 	// Effective roles
-	SessionForgetsStored
-	SessionForgetsToken
+	SessionIgnoresStored
+	SessionIgnoresToken
 	SessionWidensScope
 	SessionKeepsClearance
 	KeyReadsStored
@@ -28,7 +28,7 @@ const (
 	MissingScopesAreWide
 	EmptyScopesAreWide
 	UnknownPermissionGrants
-	PlatformEverywhere
+	PlatformInStandardTenant
 	OwnGrantsAll
 	StoredFromToken
 	StoredInAnyScope
@@ -40,9 +40,9 @@ const (
 	ProjectCaveatIgnored
 	ModuleCaveatIgnored
 	ProjectCaveatsAdd
-	ProjectCaveatLeavesProjectless
+	ProjectCaveatAllowsProjectless
 
-	// Decision
+	// Access to records
 	TenantIgnored
 	PlatformFromAnywhere
 	ScopeIgnored
@@ -51,21 +51,21 @@ const (
 	CreatorIsNotOwn
 	OwnerIsNotOwn
 	OwnWithoutScope
-	OwnByEverything
+	OwnByEveryRelation
 	EffectIgnored
 
-	// Audit
+	// Audit entries
 	AuditOwnReadsOthers
 	AuditOrganisationReadsOthers
 	AuditTenantReadsClassified
 	AuditClassifiedByRank
-	AuditNullIsClosed
+	AuditNullDenies
 
 	// Keys
 	KeyIssuesForService
 	KeyIssuesForItself
 	ServiceIssuesForItself
-	NarrowedTokenIssues
+	RestrictedTokenIssues
 	EffectiveIssuesForService
 	ForeignTarget
 	SuspendedTarget
@@ -93,67 +93,67 @@ const (
 	ProfileNarrowRole
 	ProfileOfHuman
 
-	// Acting as
+	// Acting in another tenant
 	ActAsService
 	ActAsWithoutHeader
 	ActAsWikiSession
 	ActAsInternal
 
-	// Operations without a permission
+	// Operations that need no permission
 	OpenIgnoresEffect
 	OpenIgnoresModule
 	OpenIgnoresProject
 
 	// Delegations
-	LentToService
-	SuspendedLends
-	ServiceLends
-	LendsUnlisted
-	LendsOwnForAll
-	LendsAnyModule
-	LendsDelegating
+	ServiceReceivesDelegation
+	SuspendedDelegates
+	ServiceDelegates
+	DelegatesUnlisted
+	DelegatesOwnForAll
+	DelegatesAnyModule
+	DelegatesDelegations
 	DelegationScopeIgnored
-	DelegationForgetsCaveats
+	DelegationIgnoresCaveats
 	DelegateIsOwn
 	DelegatorClearanceIgnored
 	DelegateClearanceIgnored
-	InitiativeNotReached
-	LendsToOneself
-	LendsToSuspended
-	LendsToService
-	LendsUnheld
-	LendsBeyondOneself
-	LendsForever
-	LendsFromThePast
-	LendsBeyondLimits
+	InitiativeExcluded
+	DelegatesToOneself
+	DelegatesToSuspended
+	DelegatesToService
+	DelegatesUnheld
+	DelegatesBeyondCaller
+	DelegatesForever
+	DelegatesFromThePast
+	DelegatesBeyondLimits
 
 	// Work
-	GivenToForeigner
-	GivenToSuspended
-	GivenToService
-	GivenToGuest
-	GivenToAgentAnywhere
-	GivenToUncleared
-	AnyoneSpeaks
-	PersonSpokenFor
-	AnyoneRaises
-	RaisedAnyTime
-	RaiserForgotten
-	HolderForgotten
-	NarrowedTokenEnds
-	RaisedWithoutUpdate
+	AssignsToOtherTenant
+	AssignsToSuspended
+	AssignsToService
+	AssignsToGuest
+	AssignsToAgentInAnyTenant
+	AssignsWithoutClearance
+	AnyoneActsForAgent
+	ActsForPerson
+	AnyoneRaisesDecision
+	RaisesInAnyStatus
+	RaiserCannotCancel
+	HolderCannotRelease
+	RestrictedTokenEnds
+	RaisesWithoutUpdate
 	OwnIsEnough
-	PersonRuns
-	SuspendedRuns
+	StartsRunOfPerson
+	StartsRunOfSuspended
 
 	// Accounts, grants and roles
-	GivesInAnyScope
+	GrantsInAnyScope
 	OwnIsEnoughToControl
 	ServiceGetsRoles
 	GlobalRoleForAnybody
-	GivesBeyondOneself
+	GrantsBeyondCaller
 	RaisesOwnClearance
-	ClearsAboveOneself
+	GrantsClearanceAboveOwn
 	AnyTenantIsHome
 	AnyHomeIsAdministered
 	OnlyHomeCounts
@@ -171,16 +171,16 @@ const (
 	end
 )
 
-// names says each fault in words.
+// names describes each fault.
 var names = [end]string{
 	None:                           "none",
 	UnknownClearanceIsSecret:       "unknown clearance is secret",
-	UnknownClassificationIsClosed:  "unknown classification is closed",
-	MissingClassificationIsOpen:    "missing classification is open",
+	UnknownClassificationDenies:    "unknown classification denies",
+	MissingClassificationAllows:    "missing classification allows",
 	ClassificationIgnored:          "classification ignored",
 	ClearanceByName:                "clearance by name",
-	SessionForgetsStored:           "session forgets stored",
-	SessionForgetsToken:            "session forgets token",
+	SessionIgnoresStored:           "session ignores stored",
+	SessionIgnoresToken:            "session ignores token",
 	SessionWidensScope:             "session widens scope",
 	SessionKeepsClearance:          "session keeps clearance",
 	KeyReadsStored:                 "key reads stored",
@@ -192,7 +192,7 @@ var names = [end]string{
 	MissingScopesAreWide:           "missing scopes are wide",
 	EmptyScopesAreWide:             "empty scopes are wide",
 	UnknownPermissionGrants:        "unknown permission grants",
-	PlatformEverywhere:             "platform everywhere",
+	PlatformInStandardTenant:       "platform in standard tenant",
 	OwnGrantsAll:                   "own grants all",
 	StoredFromToken:                "stored from token",
 	StoredInAnyScope:               "stored in any scope",
@@ -202,7 +202,7 @@ var names = [end]string{
 	ProjectCaveatIgnored:           "project caveat ignored",
 	ModuleCaveatIgnored:            "module caveat ignored",
 	ProjectCaveatsAdd:              "project caveats add",
-	ProjectCaveatLeavesProjectless: "project caveat leaves projectless",
+	ProjectCaveatAllowsProjectless: "project caveat allows projectless",
 	TenantIgnored:                  "tenant ignored",
 	PlatformFromAnywhere:           "platform from anywhere",
 	ScopeIgnored:                   "scope ignored",
@@ -211,17 +211,17 @@ var names = [end]string{
 	CreatorIsNotOwn:                "creator is not own",
 	OwnerIsNotOwn:                  "owner is not own",
 	OwnWithoutScope:                "own without scope",
-	OwnByEverything:                "own by every relation",
+	OwnByEveryRelation:             "own by every relation",
 	EffectIgnored:                  "effect ignored",
 	AuditOwnReadsOthers:            "audit own reads others",
 	AuditOrganisationReadsOthers:   "audit organisation reads others",
 	AuditTenantReadsClassified:     "audit tenant reads classified",
 	AuditClassifiedByRank:          "audit classified by rank",
-	AuditNullIsClosed:              "audit null is closed",
+	AuditNullDenies:                "audit null denies",
 	KeyIssuesForService:            "key issues for service",
 	KeyIssuesForItself:             "key issues for itself",
 	ServiceIssuesForItself:         "service issues for itself",
-	NarrowedTokenIssues:            "narrowed token issues",
+	RestrictedTokenIssues:          "restricted token issues",
 	EffectiveIssuesForService:      "effective issues for service",
 	ForeignTarget:                  "foreign target",
 	SuspendedTarget:                "suspended target",
@@ -253,56 +253,56 @@ var names = [end]string{
 	OpenIgnoresEffect:              "open ignores effect",
 	OpenIgnoresModule:              "open ignores module",
 	OpenIgnoresProject:             "open ignores project",
-	LentToService:                  "lent to a service principal",
-	SuspendedLends:                 "suspended lends",
-	ServiceLends:                   "a service principal lends",
-	LendsUnlisted:                  "lends what is not listed",
-	LendsOwnForAll:                 "lends own for all",
-	LendsAnyModule:                 "lends any module",
-	LendsDelegating:                "lends delegating",
+	ServiceReceivesDelegation:      "service receives delegation",
+	SuspendedDelegates:             "suspended delegates",
+	ServiceDelegates:               "service delegates",
+	DelegatesUnlisted:              "delegates unlisted",
+	DelegatesOwnForAll:             "delegates own for all",
+	DelegatesAnyModule:             "delegates any module",
+	DelegatesDelegations:           "delegates delegations",
 	DelegationScopeIgnored:         "delegation scope ignored",
-	DelegationForgetsCaveats:       "delegation forgets caveats",
-	DelegateIsOwn:                  "delegate's own",
-	DelegatorClearanceIgnored:      "delegator's clearance ignored",
-	DelegateClearanceIgnored:       "delegate's clearance ignored",
-	InitiativeNotReached:           "initiative not reached",
-	LendsToOneself:                 "lends to oneself",
-	LendsToSuspended:               "lends to suspended",
-	LendsToService:                 "lends to service",
-	LendsUnheld:                    "lends unheld",
-	LendsBeyondOneself:             "lends beyond oneself",
-	GivenToForeigner:               "given to foreigner",
-	GivenToSuspended:               "given to suspended",
-	GivenToService:                 "given to service",
-	GivenToGuest:                   "given to guest",
-	GivenToAgentAnywhere:           "given to agent anywhere",
-	GivenToUncleared:               "given to uncleared",
-	AnyoneSpeaks:                   "anyone speaks",
-	PersonSpokenFor:                "person spoken for",
-	AnyoneRaises:                   "anyone raises",
-	RaisedAnyTime:                  "raised any time",
-	RaiserForgotten:                "raiser forgotten",
-	HolderForgotten:                "holder forgotten",
-	NarrowedTokenEnds:              "narrowed token ends",
-	LendsForever:                   "lends forever",
-	LendsFromThePast:               "lends from the past",
-	LendsBeyondLimits:              "lends beyond limits",
-	RaisedWithoutUpdate:            "raised without update",
+	DelegationIgnoresCaveats:       "delegation ignores caveats",
+	DelegateIsOwn:                  "delegate is own",
+	DelegatorClearanceIgnored:      "delegator clearance ignored",
+	DelegateClearanceIgnored:       "delegate clearance ignored",
+	InitiativeExcluded:             "initiative excluded",
+	DelegatesToOneself:             "delegates to oneself",
+	DelegatesToSuspended:           "delegates to suspended",
+	DelegatesToService:             "delegates to service",
+	DelegatesUnheld:                "delegates unheld",
+	DelegatesBeyondCaller:          "delegates beyond caller",
+	AssignsToOtherTenant:           "assigns to other tenant",
+	AssignsToSuspended:             "assigns to suspended",
+	AssignsToService:               "assigns to service",
+	AssignsToGuest:                 "assigns to guest",
+	AssignsToAgentInAnyTenant:      "assigns to agent in any tenant",
+	AssignsWithoutClearance:        "assigns without clearance",
+	AnyoneActsForAgent:             "anyone acts for agent",
+	ActsForPerson:                  "acts for person",
+	AnyoneRaisesDecision:           "anyone raises decision",
+	RaisesInAnyStatus:              "raises in any status",
+	RaiserCannotCancel:             "raiser cannot cancel",
+	HolderCannotRelease:            "holder cannot release",
+	RestrictedTokenEnds:            "restricted token ends",
+	DelegatesForever:               "delegates forever",
+	DelegatesFromThePast:           "delegates from the past",
+	DelegatesBeyondLimits:          "delegates beyond limits",
+	RaisesWithoutUpdate:            "raises without update",
 	OwnIsEnough:                    "own is enough",
-	PersonRuns:                     "a person runs",
-	SuspendedRuns:                  "a suspended agent runs",
-	GivesInAnyScope:                "gives in any scope",
+	StartsRunOfPerson:              "starts run of person",
+	StartsRunOfSuspended:           "starts run of suspended",
+	GrantsInAnyScope:               "grants in any scope",
 	OwnIsEnoughToControl:           "own is enough to control",
 	ServiceGetsRoles:               "service gets roles",
 	GlobalRoleForAnybody:           "global role for anybody",
-	GivesBeyondOneself:             "gives beyond oneself",
+	GrantsBeyondCaller:             "grants beyond caller",
 	RaisesOwnClearance:             "raises own clearance",
-	ClearsAboveOneself:             "clears above oneself",
+	GrantsClearanceAboveOwn:        "grants clearance above own",
 	AnyTenantIsHome:                "any tenant is home",
 	AnyHomeIsAdministered:          "any home is administered",
 	OnlyHomeCounts:                 "only home counts",
-	AccountClearanceIgnored:        "account's clearance ignored",
-	AccountDelegationsIgnored:      "account's delegations ignored",
+	AccountClearanceIgnored:        "account clearance ignored",
+	AccountDelegationsIgnored:      "account delegations ignored",
 	ActivatesAnybody:               "activates anybody",
 	RestoresAnybody:                "restores anybody",
 	AnyAddressGetsLinks:            "any address gets links",
@@ -315,7 +315,7 @@ var names = [end]string{
 
 func (f Fault) String() string { return names[f] }
 
-// Faults are all of them but None.
+// Faults returns all faults except None.
 func Faults() []Fault {
 	out := make([]Fault, 0, end)
 	for f := None + 1; f < end; f++ {

@@ -1,6 +1,6 @@
 package oracle
 
-// Lifetimes of keys in days, from the tables of the specification.
+// The lifetimes of keys in days, from the specification.
 const (
 	serviceDays    = 90
 	ceilingDays    = 365
@@ -12,60 +12,58 @@ const (
 
 const issueForService = "api_key.issue_for_service"
 
-// acts tells whether the actor's caveats leave the key routes: they are of the
-// module identity, in no project.
-func acts(actor object, effect string) bool {
+// caveatsAllowKeys reports whether the caveats allow operations on keys, which belong to the module
+// identity and to no project.
+func caveatsAllowKeys(actor object, effect string) bool {
 	return setOf(texts(actor["effects"])...).has(effect) && setOf(texts(actor["modules"])...).has("identity") && yes(actor, "all_projects")
 }
 
-// session tells whether a person is logged in, rather than a key in use.
-func session(actor object) bool {
+// isPersonSession reports whether the credential is a person's isPersonSession.
+func isPersonSession(actor object) bool {
 	return word(actor, "token_kind") == "session" && word(actor, "kind") == "HUMAN"
 }
 
-// forService tells whether the actor may deal with the keys of service
-// principals: by what is stored for it, not by what its token says.
-func (o Oracle) forService(actor object) bool {
+// mayManageServiceKeys reports whether the role assignments on record grant the permission to manage
+// the keys of service principals.
+func (o Oracle) mayManageServiceKeys(actor object) bool {
 	if o.broken(EffectiveIssuesForService) {
 		return setOf(texts(actor["permissions"])...).has(issueForService)
 	}
 	return setOf(texts(actor["stored_permissions"])...).has(issueForService)
 }
 
-// administers tells whether the actor deals with the keys of service principals:
-// a person, by what is stored for it. A key must have been made for that, too: it
-// never does more than it was made for.
-func (o Oracle) administers(actor object, effect string) bool {
+// administersServiceKeys reports whether the actor may manage the keys of service principals: a person
+// with the permission on record. An API key also needs the permission in its own snapshot.
+func (o Oracle) administersServiceKeys(actor object, effect string) bool {
 	made := word(actor, "token_kind") == "session"
 	if word(actor, "token_kind") == "api_key" {
-		made = o.heldHere(actor, issueForService) || o.broken(KeyAdministersByRecord)
+		made = o.holdsInTenant(actor, issueForService) || o.broken(KeyAdministersByRecord)
 	}
 	person := word(actor, "kind") == "HUMAN" || o.broken(AgentAdministersKeys)
-	return made && person && o.forService(actor) && acts(actor, effect)
+	return made && person && o.mayManageServiceKeys(actor) && caveatsAllowKeys(actor, effect)
 }
 
-// heldHere tells whether the actor holds a permission, as it is or for its own,
-// where keys are: in no organisation and no project, so that a grant in one does
-// not reach them.
-func (o Oracle) heldHere(actor object, permission string) bool {
+// holdsInTenant reports whether the actor holds a permission, with or without .own, in the scope
+// of the tenant. Keys belong to no organisation or project.
+func (o Oracle) holdsInTenant(actor object, permission string) bool {
 	grant := asObject(asObject(actor["grants"])[permission])
 	return yes(grant, "tenant") || yes(asObject(grant["own"]), "tenant")
 }
 
-// heldForOwn tells whether the actor holds a permission for its own, where keys
-// are. No permission of that name without the suffix exists, so none stands in.
-func heldForOwn(actor object, permission string) bool {
+// holdsAsOwnInTenant reports whether the actor holds the permission as .own in the scope of the
+// tenant. The permission without .own does not exist.
+func holdsAsOwnInTenant(actor object, permission string) bool {
 	return yes(asObject(asObject(asObject(actor["grants"])[permission])["own"]), "tenant")
 }
 
-// IssueService answers parapet.keys.issue_service.
+// IssueService evaluates parapet.keys.issue_service.
 func (o Oracle) IssueService(in any) Verdict {
 	doc := asObject(in)
 	actor, target, settings := asObject(doc["actor"]), asObject(doc["target"]), asObject(doc["settings"])
 	var v Verdict
-	v.require(session(actor) || o.broken(KeyIssuesForService), Forbidden, "a key cannot make keys for others")
-	v.require(o.forService(actor), Forbidden, "the permission is not stored")
-	v.require(acts(actor, "write") || o.broken(NarrowedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
+	v.require(isPersonSession(actor) || o.broken(KeyIssuesForService), Forbidden, "a key cannot make keys for others")
+	v.require(o.mayManageServiceKeys(actor), Forbidden, "the permission is not stored")
+	v.require(caveatsAllowKeys(actor, "write") || o.broken(RestrictedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
 	v.require(o.home(actor, target) || o.broken(ForeignTarget), NotFound, "the target is not of the actor's tenant")
 	o.profile(&v, target)
 	live := word(target, "status") == "ACTIVE" && word(target, "membership") == "ACTIVE"
@@ -85,24 +83,24 @@ func (o Oracle) home(actor, record object) bool {
 	return ok && word(record, "tenant") == mine
 }
 
-// IssueSelf answers parapet.keys.issue_self.
+// IssueSelf evaluates parapet.keys.issue_self.
 func (o Oracle) IssueSelf(in any) Verdict {
 	doc := asObject(in)
 	actor, settings := asObject(doc["actor"]), asObject(doc["settings"])
 	var v Verdict
 	v.require(word(actor, "token_kind") == "session" || o.broken(KeyIssuesForItself), Forbidden, "a key cannot outlive itself by making another")
-	issues := yes(asObject(asObject(actor["grants"])["api_key.issue"]), "tenant") // there is no issuing of one's own
+	issues := yes(asObject(asObject(actor["grants"])["api_key.issue"]), "tenant") // a personal key has no owner yet, so .own does not count
 	v.require(issues || o.broken(SelfNeedsNothing), Forbidden, "the permission is not held")
 	person := word(actor, "kind") == "HUMAN" || word(actor, "kind") == "AGENT"
 	v.require(person || o.broken(ServiceIssuesForItself), Forbidden, "a service principal's keys are issued on its behalf")
-	v.require(acts(actor, "write") || o.broken(NarrowedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
+	v.require(caveatsAllowKeys(actor, "write") || o.broken(RestrictedTokenIssues), Forbidden, "a caveat leaves no issuing of keys")
 	v.require(settings != nil, Forbidden, "the settings are missing")
 	active, counted := asNumber(doc["active_keys"])
 	limit, limited := asNumber(doc["max_active_keys"])
 	v.require((counted && limited && active < limit) || o.broken(KeysUnlimited), Conflict, "as many active keys as there may be")
 
 	blank, most, setting := userBlankDays, userCapDays, "max_user_days"
-	if admin, said := actor["admin"].(bool); admin || !said { // who may be one is held to the shorter lives
+	if admin, said := actor["admin"].(bool); admin || !said { // without the field admin, the administrators' shorter lifetime applies
 		most, setting = adminCapDays, "max_admin_days"
 		if !o.broken(SelfBlankIsSame) {
 			blank = adminBlankDays
@@ -127,46 +125,45 @@ func (o Oracle) IssueSelf(in any) Verdict {
 	return v.done()
 }
 
-// List answers parapet.keys.list: the caller's own keys, or those of a service
-// principal.
+// List evaluates parapet.keys.list: the caller's own keys, or those of a service principal.
 func (o Oracle) List(in any) Verdict {
 	doc := asObject(in)
 	actor := asObject(doc["actor"])
 	var v Verdict
-	v.require(acts(actor, "read"), Forbidden, "a caveat leaves no reading of keys")
+	v.require(caveatsAllowKeys(actor, "read"), Forbidden, "a caveat leaves no reading of keys")
 	service, ok := doc["service_owned"].(bool)
 	switch {
 	case !ok:
-		v.refuse(Forbidden, "the path is not said")
+		v.deny(Forbidden, "the path is not said")
 	case service:
 		owner := asObject(doc["owner"])
-		v.require(o.administers(actor, "read") || o.broken(ListNeedsNothing), Forbidden, "the actor does not administer keys")
+		v.require(o.administersServiceKeys(actor, "read") || o.broken(ListNeedsNothing), Forbidden, "the actor does not administer keys")
 		v.require(o.home(actor, owner) || o.broken(ListsForeignKeys), NotFound, "the owner is not of the actor's tenant")
 		v.require(word(owner, "kind") == "SERVICE" || o.broken(ListsHumanKeys), NotFound, "the owner is no service principal")
 	default:
-		v.require(heldForOwn(actor, "api_key.read") || o.broken(ListNeedsNothing), Forbidden, "the permission is not held")
+		v.require(holdsAsOwnInTenant(actor, "api_key.read") || o.broken(ListNeedsNothing), Forbidden, "the permission is not held")
 	}
 	return v.done()
 }
 
-// Revoke answers parapet.keys.revoke. The path of service-owned keys refuses a
-// person's key, which only its owner may revoke.
+// Revoke evaluates parapet.keys.revoke. With service_owned, it denies the key of a person,
+// which only its owner may revoke.
 func (o Oracle) Revoke(in any) Verdict {
 	doc := asObject(in)
 	actor, key := asObject(doc["actor"]), asObject(doc["key"])
 	owner := asObject(key["owner"])
 	var v Verdict
-	v.require(acts(actor, "write"), Forbidden, "a caveat leaves no changing of keys")
+	v.require(caveatsAllowKeys(actor, "write"), Forbidden, "a caveat leaves no changing of keys")
 	v.require(o.home(actor, key) || o.broken(RevokesForeignKey), NotFound, "the key is not of the actor's tenant")
 	service, ok := doc["service_owned"].(bool)
 	switch {
 	case !ok:
-		v.refuse(Forbidden, "the path is not said")
+		v.deny(Forbidden, "the path is not said")
 	case service:
-		v.require(o.administers(actor, "write"), Forbidden, "the actor does not administer keys")
+		v.require(o.administersServiceKeys(actor, "write"), Forbidden, "the actor does not administer keys")
 		v.require(word(owner, "kind") == "SERVICE" || o.broken(RevokesHumanKey), Forbidden, "the key is not a service principal's")
 	default:
-		v.require(heldForOwn(actor, "api_key.revoke"), Forbidden, "the permission is not held")
+		v.require(holdsAsOwnInTenant(actor, "api_key.revoke"), Forbidden, "the permission is not held")
 		id, there := text(actor, "id")
 		v.require((there && word(owner, "id") == id) || o.broken(RevokesOthersKey), NotFound, "the key is another's")
 	}

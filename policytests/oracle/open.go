@@ -1,7 +1,7 @@
 package oracle
 
-// Open answers parapet.open.verdict: may the credential be used for what needs no
-// permission? Caveats narrow a token whatever it is used for.
+// Open evaluates parapet.open.verdict: may the credential be used for an operation that
+// needs no permission? Only caveats can deny.
 func (o Oracle) Open(in any) Verdict {
 	doc := asObject(in)
 	actor := asObject(doc["actor"])

@@ -1,27 +1,26 @@
 package oracle
 
-// profiles are the registered ones, by integration key: exactly what the one
-// role of the principal grants. What the role is called decides nothing. There
-// is no profile for a third integration.
+// profiles maps integration keys to the exact permissions of the profile's role. The name of
+// the role does not matter.
 var profiles = map[string]set{
 	"spec-wiki-sync":   setOf("wiki:page:write"),
 	"multi-llm-review": setOf("tasks.read", "projects.read"),
 }
 
-// ValidateProfile answers parapet.profiles.validate.
+// ValidateProfile evaluates parapet.profiles.validate.
 func (o Oracle) ValidateProfile(in any) Verdict {
 	var v Verdict
 	o.profile(&v, asObject(asObject(in)["target"]))
 	return v.done()
 }
 
-// profile: a SERVICE principal holds exactly one GLOBAL role, tenant-wide, whose
-// grants exactly equal the registered profile.
+// profile requires that a service principal has exactly one GLOBAL role in the scope of the
+// tenant, with exactly the permissions of the registered profile.
 func (o Oracle) profile(v *Verdict, target object) {
 	if word(target, "kind") != "SERVICE" && !o.broken(ProfileOfHuman) {
-		// Which refusal this is the specification leaves open.
-		v.refuse(Conflict, "the target is no service principal")
-		v.refuse(Forbidden, "the target is no service principal")
+		// The specification does not define the error code of this denial.
+		v.deny(Conflict, "the target is no service principal")
+		v.deny(Forbidden, "the target is no service principal")
 	}
 	want, registered := profiles[word(target, "integration_key")]
 	v.require(registered, Conflict, "no profile is registered for the integration")

@@ -11,15 +11,14 @@ import (
 	"parapet/policytests/oracle"
 )
 
-// request is a whole decision: who asks, as the token and the records say it,
-// and what for.
+// request is a complete request: the caller's token and records, and the decision request.
 type request struct {
 	caller any
 	ask    map[string]any
 }
 
-// ask gives the engine's decision: first who the caller is, then whether it may.
-// What has no answer denies.
+// allowed evaluates the subject and then the decision with the engine. A failed evaluation
+// denies.
 func (r request) allowed(ctx context.Context, e *authz.Engine) bool {
 	actor, err := e.EvalRaw(ctx, "parapet/subject/subject", r.caller)
 	if err != nil {
@@ -31,13 +30,13 @@ func (r request) allowed(ctx context.Context, e *authz.Engine) bool {
 	return err == nil && v == true
 }
 
-// allowedRequests draws requests until there are n that the engine allows.
+// allowedRequests draws requests until the engine has allowed n of them.
 func allowedRequests(t *testing.T, e *authz.Engine, n int) []request {
 	t.Helper()
 	var found []request
 	for number := uint64(0); len(found) < n; number++ {
 		if number > uint64(100*n) {
-			t.Fatalf("only %d of %d drawn requests are allowed", len(found), number)
+			t.Fatalf("got %d allowed of %d drawn requests, want more", len(found), number)
 		}
 		d := at(*seed+1, number)
 		caller := d.subjectInput()
@@ -51,15 +50,14 @@ func allowedRequests(t *testing.T, e *authz.Engine, n int) []request {
 	return found
 }
 
-// widening are the fields whose absence is said to give more: a caveat narrows,
-// and so does a role's entry in role_scopes.
-func widening(p place) bool {
+// isWidening reports whether a missing field grants more: a caveat or an entry in role_scopes.
+func isWidening(p place) bool {
 	return len(p) >= 3 && p[0] == "token" && (p[1] == "caveats" || p[1] == "role_scopes")
 }
 
-// Invariants of every decision, tried on the engine itself and on whole
-// requests: what the oracle thinks does not matter here.
-func TestAuthorityOnlyShrinks(t *testing.T) {
+// TestAllow_DamagedRequestsAreDenied damages allowed requests: another tenant, an unknown
+// caveat, or a corrupted required field must deny. It tests the engine without the oracle.
+func TestAllow_DamagedRequestsAreDenied(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	requests := allowedRequests(t, e, max(80/perDetector, 8))
@@ -72,28 +70,28 @@ func TestAuthorityOnlyShrinks(t *testing.T) {
 		foreign := request{r.caller, clone(r.ask).(map[string]any)}
 		foreign.ask["resource"].(map[string]any)["tenant"] = "e0000000-0000-4000-8000-000000000009"
 		if foreign.allowed(t.Context(), e) {
-			t.Errorf("another tenant's record: %s %s", pretty(foreign.caller), pretty(foreign.ask))
+			t.Errorf("got allow for a record of another tenant: %s %s", pretty(foreign.caller), pretty(foreign.ask))
 		}
 		for _, caveat := range []any{"unknown", "", "Read-Only", "project:x", "module:x", 1, nil} {
 			narrowed := request{clone(r.caller), r.ask}
 			token := narrowed.caller.(map[string]any)["token"].(map[string]any)
 			token["caveats"] = append(token["caveats"].([]any), caveat)
 			if narrowed.allowed(t.Context(), e) {
-				t.Errorf("with the unknown caveat %v: %s %s", caveat, pretty(narrowed.caller), pretty(narrowed.ask))
+				t.Errorf("got allow with the unknown caveat %v: %s %s", caveat, pretty(narrowed.caller), pretty(narrowed.ask))
 			}
 		}
 		n := 0
 		for _, kind := range []string{"missing", "null", "number", "unknown"} {
 			for _, p := range placesOf(r.ask, nil) {
 				other := request{r.caller, change(clone(r.ask), p, spoilt(kind)).(map[string]any)}
-				n += dependent(t, e, other, p, kind)
+				n += requireDenial(t, e, other, p, kind)
 			}
 			for _, p := range placesOf(r.caller, nil) {
-				if kind == "missing" && widening(p) {
+				if kind == "missing" && isWidening(p) {
 					continue
 				}
 				other := request{change(clone(r.caller), p, spoilt(kind)), r.ask}
-				n += dependent(t, e, other, p, kind)
+				n += requireDenial(t, e, other, p, kind)
 			}
 		}
 		tried.Lock()
@@ -101,7 +99,7 @@ func TestAuthorityOnlyShrinks(t *testing.T) {
 		tried.Unlock()
 	})
 	if tried.n < len(requests) {
-		t.Errorf("only %d of the damaged requests were refused: nothing depended on what was damaged", tried.n)
+		t.Errorf("got only %d denials of damaged requests", tried.n)
 	}
 }
 
@@ -119,23 +117,23 @@ func spoilt(kind string) func(any) (any, bool) {
 	}
 }
 
-// decisive are the fields without which no request may pass, however they are
-// damaged. Others may be needed by one request and not by the next.
+// decisive are the fields without which no request is allowed. Other fields are required by
+// some requests only.
 var decisive = []string{
 	"permission", "effect", "module", "resource", "resource.tenant", "token", "token.kind", "token.tenant", "token.caveats",
 	"tenant", "user", "user.id", "user.kind", "roles",
 }
 
-// dependent refuses an allow without a decisive field and counts the denials. An
-// unknown text is no damage to a field that is any text, so that the values it
-// may have are told by the differential test.
-func dependent(t *testing.T, e *authz.Engine, r request, p place, kind string) int {
+// requireDenial reports an allow without a decisive field, and counts the denials. It does not
+// replace the value of a field by an unknown string if the field can be any string; the
+// differential test covers such values.
+func requireDenial(t *testing.T, e *authz.Engine, r request, p place, kind string) int {
 	t.Helper()
 	if !r.allowed(t.Context(), e) {
 		return 1
 	}
 	if slices.Contains(decisive, dotted(p)) {
-		t.Errorf("%s %s, and still allowed: %s %s", dotted(p), kind, pretty(r.caller), pretty(r.ask))
+		t.Errorf("%s %s: got allow, want a denial: %s %s", dotted(p), kind, pretty(r.caller), pretty(r.ask))
 	}
 	return 0
 }
@@ -155,8 +153,8 @@ func dotted(p place) string {
 	return out
 }
 
-// Less may not give more: whatever a denied request loses, it stays denied.
-func TestLosingSomethingNeverAllows(t *testing.T) {
+// TestAllow_RemovingFieldsNeverAllowsDeniedRequest removes fields of denied requests.
+func TestAllow_RemovingFieldsNeverAllowsDeniedRequest(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	parallel(max(400/perDetector, 40), func(number int) {
@@ -169,39 +167,38 @@ func TestLosingSomethingNeverAllows(t *testing.T) {
 			return
 		}
 		for _, p := range placesOf(caller, nil) {
-			if widening(p) {
+			if isWidening(p) {
 				continue
 			}
 			less := request{change(clone(caller), p, spoilt("missing")), ask}
 			if less.allowed(t.Context(), e) {
-				t.Errorf("without %v it is allowed: %s %s", p, pretty(less.caller), pretty(less.ask))
+				t.Errorf("without %v: got allow, want a denial: %s %s", p, pretty(less.caller), pretty(less.ask))
 			}
 		}
 		for _, p := range placesOf(ask, nil) {
 			less := request{caller, change(clone(ask), p, spoilt("missing")).(map[string]any)}
 			if less.allowed(t.Context(), e) {
-				t.Errorf("without %v it is allowed: %s %s", p, pretty(less.caller), pretty(less.ask))
+				t.Errorf("without %v: got allow, want a denial: %s %s", p, pretty(less.caller), pretty(less.ask))
 			}
 		}
 	})
 }
 
-// The oracle's own list of permissions is the catalogue's: a permission that is
-// added there is one that somebody says here what it means.
-func TestCatalogueIsTheOracles(t *testing.T) {
+// TestCatalogue_EqualsOracle compares the oracle's list of permissions with the catalogue.
+func TestCatalogue_EqualsOracle(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, permission := range engine(t).Catalogue().Permissions {
 		names = append(names, permission.Name)
 		if want := oracle.IsPlatform(permission.Name); permission.Platform != want {
-			t.Errorf("%s: only for a programme office is %t in the catalogue, %t in the oracle", permission.Name, permission.Platform, want)
+			t.Errorf("%s: got platform %t in the catalogue, want %t", permission.Name, permission.Platform, want)
 		}
 	}
 	if own, want := engine(t).Catalogue().Own, oracle.OwnBy(); !maps.EqualFunc(own, want, slices.Equal) {
-		t.Errorf("own by, in the catalogue:\n%v\nin the oracle:\n%v", own, want)
+		t.Errorf("relations of .own: got in the catalogue\n%v\nwant\n%v", own, want)
 	}
 	slices.Sort(names)
 	if want := oracle.Permissions(); !slices.Equal(names, want) {
-		t.Errorf("the catalogue lists\n%v\nthe oracle\n%v", names, want)
+		t.Errorf("permissions: got in the catalogue\n%v\nwant\n%v", names, want)
 	}
 }

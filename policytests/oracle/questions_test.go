@@ -9,16 +9,18 @@ import (
 	"parapet/policytests/oracle"
 )
 
-// answer is what can be compared, small enough to keep two hundred thousand.
+// answer is the comparable part of a decision. It is small, because a run keeps two hundred
+// thousand.
 type answer struct {
 	allow     bool
 	days, cap int
-	codes     []string // the engine gives one, the oracle all that would be right
-	document  uint64   // of a subject: what it says, hashed
+	codes     []string // the engine returns one, the oracle all that are correct
+	document  uint64   // of a subject: the hash of the document
 	why       string
 }
 
-// question is one entrypoint: how an input of it is drawn, and who answers.
+// question is one entry point with functions that draw an input and evaluate it with the
+// oracle.
 type question struct {
 	name       string
 	entrypoint string
@@ -40,7 +42,7 @@ func questions() []question {
 		{"validate a profile", "parapet/profiles/validate", 3, (*drawer).validateProfile, askVerdict(oracle.Oracle.ValidateProfile), readVerdict},
 		{"no permission", "parapet/open/verdict", 2, (*drawer).open, askVerdict(oracle.Oracle.Open), readVerdict},
 		{"act as", "parapet/actas/verdict", 3, (*drawer).actAs, askVerdict(oracle.Oracle.ActAs), readVerdict},
-		{"on behalf of", "parapet/access/behalf", 6, (*drawer).lentDecision, askBehalf, readBehalf},
+		{"on behalf of", "parapet/access/behalf", 6, (*drawer).delegatedDecision, askBehalf, readBehalf},
 		{"give work", "parapet/work/give", 3, (*drawer).work, askVerdict(oracle.Oracle.Give), readVerdict},
 		{"act as agent", "parapet/work/act_as_agent", 2, (*drawer).work, askVerdict(oracle.Oracle.ActAsAgent), readVerdict},
 		{"raise a decision", "parapet/work/raise_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.RaiseDecision), readVerdict},
@@ -49,7 +51,7 @@ func questions() []question {
 		{"start a run", "parapet/work/start_run", 2, (*drawer).work, askVerdict(oracle.Oracle.StartRun), readVerdict},
 		{"cancel a decision", "parapet/work/cancel_decision", 2, (*drawer).work, askVerdict(oracle.Oracle.CancelDecision), readVerdict},
 		{"release a claim", "parapet/work/release_claim", 2, (*drawer).work, askVerdict(oracle.Oracle.ReleaseClaim), readVerdict},
-		{"give authority", "parapet/grants/verdict", 3, (*drawer).give, askVerdict(oracle.Oracle.GiveAuthority), readVerdict},
+		{"give authority", "parapet/grants/verdict", 3, (*drawer).grantRequest, askVerdict(oracle.Oracle.GiveAuthority), readVerdict},
 		{"change an address", "parapet/accounts/change_address", 2, (*drawer).account, askVerdict(oracle.Oracle.ChangeAddress), readVerdict},
 		{"reset a password", "parapet/accounts/reset_password", 1, (*drawer).account, askVerdict(oracle.Oracle.ResetPassword), readVerdict},
 		{"complete a reset", "parapet/accounts/complete_reset", 1, (*drawer).account, askVerdict(oracle.Oracle.CompleteReset), readVerdict},
@@ -87,7 +89,7 @@ func readBehalf(v any) (answer, error) {
 	return listAnswer(list), nil
 }
 
-// listAnswer allows where there is something in the list.
+// listAnswer allows if the list is not empty.
 func listAnswer(list []any) answer {
 	if len(list) == 0 {
 		return answer{}
@@ -101,7 +103,7 @@ func listAnswer(list []any) answer {
 	return answer{allow: true, document: h.Sum64(), why: string(text)}
 }
 
-// unique takes doubles out of a sorted list: it is a set.
+// unique removes duplicates from a sorted list.
 func unique(v any) any {
 	list, _ := v.([]any)
 	return slices.CompactFunc(list, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
@@ -123,8 +125,8 @@ func readSubject(v any) (answer, error) {
 	return subjectAnswer(subject), nil
 }
 
-// subjectAnswer hashes the document with its lists sorted: they are sets. Who
-// has a permission to ask for counts as an allow, for the balance.
+// subjectAnswer hashes the document with sorted lists, because they are sets. A subject with
+// any permission counts as an allow.
 func subjectAnswer(subject map[string]any) answer {
 	text, err := json.Marshal(sorted(subject))
 	if err != nil {
@@ -204,23 +206,22 @@ func whole(v any) int {
 	return 0
 }
 
-// differ says how two answers disagree, or "". The engine may have no answer
-// (an undefined result or an error), which denies. Which refusal an input gets
-// that no caller writes is not looked at.
-func differ(q question, want, got answer, answered, wellFormed bool) string {
+// describeDifference describes the difference between two decisions, or returns "". A failed evaluation
+// of the engine denies. For malformed inputs it does not compare the reason codes.
+func describeDifference(q question, want, got answer, answered, wellFormed bool) string {
 	switch {
 	case want.allow != got.allow:
-		return fmt.Sprintf("oracle says %t, engine says %t", want.allow, got.allow)
+		return fmt.Sprintf("oracle %t, engine %t", want.allow, got.allow)
 	case want.document != got.document:
 		return "the subjects differ"
 	case !answered:
 		return ""
 	case want.allow && want.days != got.days:
-		return fmt.Sprintf("oracle says %d days, engine says %d", want.days, got.days)
+		return fmt.Sprintf("days: oracle %d, engine %d", want.days, got.days)
 	case want.allow && q.name == "issue for oneself" && want.cap != got.cap:
-		return fmt.Sprintf("oracle says a cap of %d, engine says %d", want.cap, got.cap)
+		return fmt.Sprintf("cap: oracle %d, engine %d", want.cap, got.cap)
 	case wellFormed && !want.allow && want.codes != nil && (len(got.codes) != 1 || !slices.Contains(want.codes, got.codes[0])):
-		return fmt.Sprintf("oracle says one of %v, engine says %v", want.codes, got.codes)
+		return fmt.Sprintf("code: oracle one of %v, engine %v", want.codes, got.codes)
 	}
 	return ""
 }

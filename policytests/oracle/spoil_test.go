@@ -2,9 +2,9 @@ package oracle_test
 
 import "encoding/json"
 
-// spoil damages an input in one to three places: a field goes missing, becomes
-// null, has another type or an unknown value, or one that nobody knows is added.
-// The input is copied first: drawn documents share parts.
+// spoil damages an input in one to three places: it removes a field, sets it to null, to
+// another type or an unknown value, or adds an unknown field. It copies the input first,
+// because drawn documents share parts.
 func (d *drawer) spoil(in any) any {
 	doc := clone(in)
 	for range 1 + d.rnd.IntN(3) {
@@ -23,9 +23,9 @@ func (d *drawer) spoil(in any) any {
 	return doc
 }
 
-// onlyTexts takes out of the lists of an actor what is no text: they are made by
-// the policies, of texts, and nobody else can put something in. Everything else
-// about an actor may be spoilt.
+// onlyTexts removes values that are not strings from the lists of an actor: the policies
+// compute these lists, so they contain only strings. Everything else about an actor may be
+// damaged.
 func onlyTexts(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -39,7 +39,7 @@ func onlyTexts(v any) any {
 			case string:
 				texts = append(texts, item)
 			case map[string]any:
-				if _, delegated := item["grants"]; delegated { // a delegation's
+				if _, delegated := item["grants"]; delegated { // of a delegation
 					texts = append(texts, onlyTexts(item))
 				}
 			}
@@ -49,7 +49,7 @@ func onlyTexts(v any) any {
 	return v
 }
 
-// damage returns what stands in a place afterwards; false takes the place away.
+// damage returns the new value of a field; false removes the field.
 func (d *drawer) damage(v any) (any, bool) {
 	switch d.rnd.IntN(10) {
 	case 0, 1, 2:
@@ -115,10 +115,10 @@ func clone(v any) any {
 	return v
 }
 
-// place is the way to a value: names and positions.
+// place is the path to a value: names and positions.
 type place []any
 
-// placesOf lists every value under v, in an order that does not change.
+// placesOf lists the paths of all values in a stable order.
 func placesOf(v any, under place) []place {
 	var out []place
 	switch v := v.(type) {
@@ -136,7 +136,7 @@ func placesOf(v any, under place) []place {
 	return out
 }
 
-// change replaces the value at p, or takes it away where the function says so.
+// change replaces the value at the path, or removes it if the function returns false.
 func change(v any, p place, to func(any) (any, bool)) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -166,7 +166,7 @@ func change(v any, p place, to func(any) (any, bool)) any {
 	return v
 }
 
-// minimise takes away whatever the disagreement does not need.
+// minimise removes every part of the input that the difference does not need.
 func minimise(in any, disagree func(any) bool) any {
 	for i := 0; ; {
 		places := placesOf(in, nil)

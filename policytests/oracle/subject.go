@@ -2,7 +2,7 @@ package oracle
 
 import "strings"
 
-// reach is where a role or a permission is held.
+// reach contains the scopes in which a role or a permission is held.
 type reach struct {
 	tenant        bool
 	organisations set
@@ -29,8 +29,8 @@ func (r reach) plus(other reach) reach {
 	return sum
 }
 
-// common is where both reach. An organisation and a project have no common part
-// that a scope could name, so there is none.
+// common returns the intersection of the scopes. The intersection of an organisation and a
+// project is empty, because no scope names it.
 func (r reach) common(other reach) reach {
 	switch {
 	case r.tenant:
@@ -48,7 +48,7 @@ func (r reach) document() object {
 	return object{"tenant": r.tenant, "organisations": r.organisations.list(), "projects": r.projects.list()}
 }
 
-// caller is what the input of parapet.subject.subject says.
+// caller is the parsed input of parapet.subject.subject.
 type caller struct {
 	kind, tokenKind    string
 	tokenTenant, there string
@@ -56,9 +56,9 @@ type caller struct {
 	token, stored      object
 }
 
-// Subject answers parapet.subject.subject with the document that the schema of
-// parapet.access describes. An input that does not say who acts and in which
-// tenant has none: nil.
+// Subject evaluates parapet.subject.subject and returns the document that the schema of
+// parapet.access describes. It returns nil if the input does not identify the user and the
+// tenant.
 func (o Oracle) Subject(in any) object {
 	doc := asObject(in)
 	user := asObject(doc["user"])
@@ -68,14 +68,14 @@ func (o Oracle) Subject(in any) object {
 		return nil
 	}
 	c := caller{
-		kind: among(user, "kind", principalKinds), tokenKind: among(token, "kind", tokenKinds), tokenTenant: word(token, "tenant"),
-		there: tenant, tenantType: among(doc, "tenant_type", tenantTypes), token: token, stored: asObject(doc["stored"]),
+		kind: knownWord(user, "kind", principalKinds), tokenKind: knownWord(token, "kind", tokenKinds), tokenTenant: word(token, "tenant"),
+		there: tenant, tenantType: knownWord(doc, "tenant_type", tenantTypes), token: token, stored: asObject(doc["stored"]),
 	}
 	held := o.effectiveRoles(c)
 	clearance := o.effectiveClearance(c)
 	roles := asObject(doc["roles"])
 	caveats := o.caveats(token["caveats"])
-	if caveats.refusesAll() {
+	if caveats.denyAll() {
 		roles = nil
 	}
 
@@ -93,7 +93,7 @@ func (o Oracle) Subject(in any) object {
 	switch {
 	case o.broken(StoredFromToken):
 		source = held
-	case known(c) && (c.tokenTenant == c.there || o.travels(c)):
+	case kindsAreKnown(c) && (c.tokenTenant == c.there || o.canLeaveTenant(c)):
 		source = storedRoles(c.stored)
 	}
 	subject["stored_permissions"] = o.storedPermissions(source, roles, c.tenantType).list()
@@ -101,11 +101,11 @@ func (o Oracle) Subject(in any) object {
 	return subject
 }
 
-// effectiveRoles: an API key has in its tenant what was signed into it; a session
-// what was signed and is still stored; in another tenant only what is stored
-// there counts, and a SERVICE principal has nothing there.
+// effectiveRoles returns the roles that count. In its own tenant, an API key has the roles
+// that it was issued with, and a session those that are both in the token and on record. In
+// another tenant, only the roles on record count; a SERVICE principal has none there.
 func (o Oracle) effectiveRoles(c caller) map[string]reach {
-	if !known(c) {
+	if !kindsAreKnown(c) {
 		return map[string]reach{}
 	}
 	snapshot, stored := o.snapshot(c.token), storedRoles(c.stored)
@@ -113,7 +113,7 @@ func (o Oracle) effectiveRoles(c caller) map[string]reach {
 		if o.broken(ForeignTenantTrustsToken) {
 			return snapshot
 		}
-		if !o.travels(c) {
+		if !o.canLeaveTenant(c) {
 			return map[string]reach{}
 		}
 		return stored
@@ -125,9 +125,9 @@ func (o Oracle) effectiveRoles(c caller) map[string]reach {
 		return snapshot
 	}
 	switch {
-	case o.broken(SessionForgetsStored):
+	case o.broken(SessionIgnoresStored):
 		return snapshot
-	case o.broken(SessionForgetsToken):
+	case o.broken(SessionIgnoresToken):
 		return stored
 	}
 	both := map[string]reach{}
@@ -148,7 +148,7 @@ func (o Oracle) effectiveRoles(c caller) map[string]reach {
 }
 
 func (o Oracle) effectiveClearance(c caller) string {
-	if !known(c) {
+	if !kindsAreKnown(c) {
 		return unclassified
 	}
 	signed, stored := o.claim(c.token["clearance"]), o.claim(c.stored["clearance"])
@@ -156,7 +156,7 @@ func (o Oracle) effectiveClearance(c caller) string {
 		switch {
 		case o.broken(ForeignTenantTrustsClearance):
 			return signed
-		case !o.travels(c):
+		case !o.canLeaveTenant(c):
 			return unclassified
 		}
 		return stored
@@ -173,9 +173,9 @@ func (o Oracle) effectiveClearance(c caller) string {
 	return signed
 }
 
-// known tells whether the kinds of the principal and of the token are ones that
-// the specification knows; others have no authority.
-func known(c caller) bool {
+// kindsAreKnown reports whether the kinds of the principal and of the token are kindsAreKnown. Unknown kinds
+// have no permissions.
+func kindsAreKnown(c caller) bool {
 	return principalKinds.has(c.kind) && tokenKinds.has(c.tokenKind)
 }
 
@@ -185,18 +185,18 @@ var (
 	tenantTypes    = setOf("STANDARD", "PROGRAMME_OFFICE")
 )
 
-// among is a field that is one of the known words, or "".
-func among(o object, name string, known set) string {
+// knownWord returns a field that is one of the known words, or "".
+func knownWord(o object, name string, known set) string {
 	if s := word(o, name); known.has(s) {
 		return s
 	}
 	return ""
 }
 
-// travels tells whether the caller can act in a tenant that is not its token's.
-func (o Oracle) travels(c caller) bool {
+// canLeaveTenant reports whether the caller can act in a tenant other than its token's.
+func (o Oracle) canLeaveTenant(c caller) bool {
 	if !uuid.MatchString(c.tokenTenant) {
-		return false // a token says its tenant
+		return false // a token must name its tenant
 	}
 	if c.kind == "SERVICE" && !o.broken(ServiceLeavesItsTenant) {
 		return false
@@ -204,8 +204,8 @@ func (o Oracle) travels(c caller) bool {
 	return c.tokenKind != "internal" || o.broken(InternalLeavesItsTenant)
 }
 
-// snapshot reads the roles of a token. A role without an entry in role_scopes is
-// tenant-wide; without role_scopes there is no telling, so there is no role.
+// snapshot reads the roles of a token. A role without an entry in role_scopes has the scope
+// of the tenant. Without role_scopes there are no roles.
 func (o Oracle) snapshot(token object) map[string]reach {
 	roles := map[string]reach{}
 	scopes, there := token["role_scopes"].(map[string]any)
@@ -268,8 +268,8 @@ func storedRoles(stored object) map[string]reach {
 	return roles
 }
 
-// addGrants resolves roles to permissions, live, and writes what the schema
-// names: where each is held, audit reading by scope, and the lists of names.
+// addGrants adds the permissions of the roles: the scopes of each permission, the audit
+// scopes, and the lists of names.
 func (o Oracle) addGrants(subject object, held map[string]reach, roles object, tenantType string) {
 	plain, own, audit := map[string]reach{}, map[string]reach{}, map[string]reach{}
 	names, admin := set{}, false
@@ -329,17 +329,17 @@ func join(m map[string]reach, name string, where reach) reach {
 	return newReach().plus(where)
 }
 
-// grantable tells whether a role can grant the name: one of the catalogue, and
-// of the platform's own only in a tenant of type PROGRAMME_OFFICE.
+// grantable reports whether a role can grant the permission: it is in the catalogue, and a
+// platform permission requires a PROGRAMME_OFFICE tenant.
 func (o Oracle) grantable(permission, tenantType string) bool {
 	if !catalogue.has(permission) {
 		return o.broken(UnknownPermissionGrants)
 	}
-	return !platform.has(permission) || tenantType == "PROGRAMME_OFFICE" || o.broken(PlatformEverywhere)
+	return !platform.has(permission) || tenantType == "PROGRAMME_OFFICE" || o.broken(PlatformInStandardTenant)
 }
 
-// storedPermissions are the names that the assignments on record grant for the
-// whole tenant, whatever the token says.
+// storedPermissions returns the permissions that the assignments on record grant in the
+// scope of the tenant, regardless of the token.
 func (o Oracle) storedPermissions(stored map[string]reach, roles object, tenantType string) set {
 	names := set{}
 	for role, where := range stored {

@@ -1,6 +1,6 @@
 package oracle
 
-// Codes of refusals, as the error envelope has them.
+// The error codes of denials.
 const (
 	Forbidden  = "FORBIDDEN"
 	NotFound   = "NOT_FOUND"
@@ -8,27 +8,27 @@ const (
 	Validation = "VALIDATION"
 )
 
-// Verdict answers a question about keys, profiles or acting as. Codes are those
-// of every rule that is broken; the policies name one of them.
+// Verdict is the result of a rule that returns an object. Codes contains the codes of all
+// violated conditions; the policies return one of them.
 type Verdict struct {
 	Allow bool
 	Days  int
 	Cap   int
 	Codes []string
-	// Why names the rules that are broken, for whoever looks at a disagreement.
+	// Why describes the violated conditions, for messages about differences.
 	Why []string
 }
 
-// refuse notes a broken rule, with the code that its refusal has.
-func (v *Verdict) refuse(code, why string) {
+// deny adds a violated condition with its error code.
+func (v *Verdict) deny(code, why string) {
 	v.Codes = append(v.Codes, code)
 	v.Why = append(v.Why, why)
 }
 
-// require refuses unless the condition holds.
+// require adds a violated condition unless ok is true.
 func (v *Verdict) require(ok bool, code, why string) {
 	if !ok {
-		v.refuse(code, why)
+		v.deny(code, why)
 	}
 }
 

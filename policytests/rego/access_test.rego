@@ -6,14 +6,14 @@ test_decision[case.note] if {
 	some case in data.tables.access.cases
 	request := json.patch(data.tables.access.request, case.patch)
 	outcome := _outcome with input as request
-	outcome == _wanted(case)
+	outcome == _expected(case)
 }
 
 _outcome := {"allow": true} if access.allow == true
 
 else := object.union({"allow": false}, access.denial) if access.allow == false
 
-_wanted(case) := {"allow": true} if case.want == true
+_expected(case) := {"allow": true} if case.want == true
 
 else := {"allow": false, "hidden": case.hidden, "reasons": [case.reason]}
 
@@ -22,12 +22,12 @@ test_notes_are_unique if {
 	count(notes) == count({note | some note in notes})
 }
 
-test_an_empty_input_is_denied if {
+test_empty_input_is_denied if {
 	not access.allow with input as {}
 }
 
-test_what_is_hidden_is_not_reached if {
+test_hidden_record_is_not_permitted_by_caveats if {
 	above := json.patch(data.tables.access.request, [{"op": "replace", "path": "/resource/classification", "value": "SECRET"}])
-	not access.reached with input as above
-	access.reached with input as data.tables.access.request
+	not access.permitted_by_caveats with input as above
+	access.permitted_by_caveats with input as data.tables.access.request
 }

@@ -9,16 +9,16 @@ test_verdict[note] if {
 	note := sprintf("%s: %s", [rule, case.note])
 	request := json.patch(data.tables.accounts.request, case.patch)
 	verdict := _verdict(rule) with input as request
-	verdict == _wanted(case)
+	verdict == _expected(case)
 }
 
 _verdict(rule) := accounts[rule]
 
-_wanted(case) := {"allow": true, "reasons": []} if case.want == null
+_expected(case) := {"allow": true, "reasons": []} if case.want == null
 
 else := {"allow": false, "code": case.want.code, "reasons": [case.want.reason]}
 
-test_an_empty_input_is_refused[rule] if {
+test_empty_input_is_denied[rule] if {
 	some group in data.tables.accounts.groups
 	some rule in group.rules
 	verdict := _verdict(rule) with input as {}

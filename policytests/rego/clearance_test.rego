@@ -2,13 +2,13 @@ package parapet.clearance_test
 
 import data.parapet.clearance
 
-test_reading[case.note] if {
+test_may_read[case.note] if {
 	some case in data.tables.clearance.cases
 	readable := clearance.may_read with input as case.input
 	readable == case.want
 }
 
-test_every_pair_of_tiers_compares_by_rank if {
+test_tiers_are_compared_by_rank if {
 	ladder := data.parapet.clearance.ladder
 	wrong := {[claim, classification] |
 		some a, claim in ladder
@@ -20,7 +20,7 @@ test_every_pair_of_tiers_compares_by_rank if {
 	count(wrong) == 0
 }
 
-test_lower_is_by_rank_and_not_by_name if {
+test_lower_compares_by_rank if {
 	clearance.lower("SECRET", "CONFIDENTIAL") == "CONFIDENTIAL"
 	clearance.lower("INTERNAL", "UNCLASSIFIED") == "UNCLASSIFIED"
 }

@@ -4,7 +4,7 @@ import data.parapet.access
 import data.parapet.delegations
 import data.parapet.subject
 
-# A subject with its one delegated subject, as JSON: sets become sorted arrays.
+# Compares a subject and its delegated subject as JSON: sets become sorted arrays.
 test_subject[case.note] if {
 	some case in data.tables.delegations.subjects
 	caller := _patched(data.tables.delegations.caller, case)
@@ -47,8 +47,8 @@ _reason(_, case) if count(case.want) > 0
 
 _reason(denial, case) if denial.reasons == [case.reason]
 
-# json.patch has no copy. It is given a document of its own: under plain opa test, one
-# that a function was handed is changed for all cases after it.
+# Supports the operation "copy", which json.patch lacks. It copies the document first,
+# because json.patch modifies the argument of a function under plain opa test.
 _patched(doc, case) := json.patch(json.unmarshal(json.marshal(doc)), [_step(doc, step) | some step in case.patch])
 
 _step(doc, step) := {"op": "add", "path": step.path, "value": _at(doc, step.from)} if step.op == "copy"
@@ -75,7 +75,7 @@ else := object.union(
 	{key: value | some key, value in case.want; key in {"permission", "cap"}},
 )
 
-test_an_empty_input_is_refused if {
+test_empty_input_is_denied if {
 	verdict := delegations.verdict with input as {}
 	verdict.allow == false
 }

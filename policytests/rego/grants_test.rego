@@ -6,17 +6,17 @@ test_verdict[case.note] if {
 	some case in data.tables.grants.cases
 	request := json.patch(data.tables.grants.request, case.patch)
 	verdict := grants.verdict with input as request
-	verdict == _wanted(case)
+	verdict == _expected(case)
 }
 
-_wanted(case) := {"allow": true, "reasons": []} if case.want == null
+_expected(case) := {"allow": true, "reasons": []} if case.want == null
 
 else := object.union(
 	{"allow": false, "code": case.want.code, "reasons": [case.want.reason]},
 	{key: value | some key, value in case.want; key == "permission"},
 )
 
-test_an_empty_input_is_refused if {
+test_empty_input_is_denied if {
 	verdict := grants.verdict with input as {}
 	verdict.allow == false
 }

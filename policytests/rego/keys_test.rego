@@ -22,7 +22,7 @@ test_notes_are_unique if {
 	count(notes) == count({note | some note in notes})
 }
 
-test_an_empty_input_is_refused if {
+test_empty_input_is_denied if {
 	every rule in ["issue_service", "issue_self", "list", "revoke"] {
 		verdict := _verdict(rule) with input as {}
 		verdict.allow == false

@@ -6,10 +6,10 @@ test_verdict[case.note] if {
 	some case in data.tables.open.cases
 	request := json.patch(data.tables.open.request, case.patch)
 	verdict := open.verdict with input as request
-	verdict == _wanted(case)
+	verdict == _expected(case)
 }
 
-_wanted(case) := {"allow": true, "reasons": []} if case.want == null
+_expected(case) := {"allow": true, "reasons": []} if case.want == null
 
 else := {"allow": false, "code": "FORBIDDEN", "reasons": [case.want]}
 

@@ -4,52 +4,52 @@ test_access[note] if {
 	some note, pair in _pairs("access")
 	request := _request("access", pair)
 	verdict := data.parapet.access[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
 test_accounts[note] if {
 	some note, pair in _pairs("accounts")
 	request := _request("accounts", pair)
 	verdict := data.parapet.accounts[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
 test_delegations[note] if {
 	some note, pair in _pairs("delegations")
 	request := _request("delegations", pair)
 	verdict := data.parapet.delegations[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
 test_grants[note] if {
 	some note, pair in _pairs("grants")
 	request := _request("grants", pair)
 	verdict := data.parapet.grants[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
 test_keys[note] if {
 	some note, pair in _pairs("keys")
 	request := _request("keys", pair)
 	verdict := data.parapet.keys[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
 test_roles[note] if {
 	some note, pair in _pairs("roles")
 	request := _request("roles", pair)
 	verdict := data.parapet.roles[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
 test_work[note] if {
 	some note, pair in _pairs("work")
 	request := _request("work", pair)
 	verdict := data.parapet.work[pair.rule] with input as request
-	_gives(verdict, pair.first)
+	_denies_with(verdict, pair.first)
 }
 
-# Every cause alone, and with the next one.
+# Pairs each cause with itself and with the next one.
 _pairs(name) := {note: {"rule": chain.rule, "first": first, "later": later} |
 	some chain in data.tables.precedence.chains
 	chain.package == name
@@ -65,7 +65,7 @@ _base(name) := data.tables.delegations.making if name == "delegations"
 
 else := data.tables[name].request
 
-_gives(verdict, cause) if {
+_denies_with(verdict, cause) if {
 	cause.reason in verdict.reasons
 	object.get(verdict, "allow", false) == false
 	every key in ["field", "permission"] {
@@ -75,6 +75,6 @@ _gives(verdict, cause) if {
 
 _differs(verdict, cause, key) if cause[key] != object.get(verdict, key, null)
 
-test_every_chain_is_tried if {
+test_every_package_has_a_chain if {
 	{chain.package | some chain in data.tables.precedence.chains} == {"access", "accounts", "delegations", "grants", "keys", "roles", "work"}
 }

@@ -6,10 +6,10 @@ test_profile[case.note] if {
 	some case in data.tables.profiles.cases
 	target := json.patch(data.tables.profiles.target, case.patch)
 	verdict := profiles.validate with input as {"target": target}
-	verdict == _wanted(case)
+	verdict == _expected(case)
 }
 
-_wanted(case) := {"allow": true, "reasons": []} if case.reasons == []
+_expected(case) := {"allow": true, "reasons": []} if case.reasons == []
 
 else := {"allow": false, "code": "CONFLICT", "reasons": case.reasons}
 
@@ -18,7 +18,7 @@ test_notes_are_unique if {
 	count(notes) == count({note | some note in notes})
 }
 
-test_no_target_has_no_profile if {
+test_missing_target_has_no_profile if {
 	verdict := profiles.validate with input as {}
 	verdict == {"allow": false, "code": "CONFLICT", "reasons": ["no_profile"]}
 }

@@ -1,6 +1,6 @@
 package parapet.reasons_test
 
-test_reasons_are_sentences_with_a_remedy if {
+test_every_reason_has_message_and_remedy if {
 	every code, reason in data.parapet.reasons.explained {
 		regex.match(`^[a-z]+(_[a-z]+)*$`, code)
 		object.keys(reason) == {"message", "remedy"}
@@ -9,7 +9,7 @@ test_reasons_are_sentences_with_a_remedy if {
 	}
 }
 
-test_each_reason_has_its_own_sentence if {
+test_messages_are_unique if {
 	messages := {reason.message | some reason in data.parapet.reasons.explained}
 	count(messages) == count(data.parapet.reasons.explained)
 }

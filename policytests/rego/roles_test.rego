@@ -1,8 +1,8 @@
 package parapet.roles_test
 
-# Nobody hands out more than they hold, so an administrator has to hold what every
-# role that people have grants: else nobody could appoint its first holder.
-test_admin_can_appoint_everybody if {
+# Users can grant only permissions that they hold. If the role Admin lacked a permission of
+# another role, nobody could assign that role for the first time.
+test_admin_holds_permissions_of_all_roles if {
 	held := {grant | some grant in data.parapet.roles.defaults.Admin.grants}
 	every role in [role | some role in data.parapet.roles.defaults; role.kind == "STANDARD"] {
 		every grant in role.grants {
@@ -11,7 +11,7 @@ test_admin_can_appoint_everybody if {
 	}
 }
 
-test_platform_admin_grants_nothing_by_its_name if {
+test_platform_admin_has_no_permissions if {
 	count(data.parapet.roles.defaults.PLATFORM_ADMIN.grants) == 0
 }
 
@@ -22,19 +22,19 @@ test_verdict[note] if {
 	note := sprintf("%s: %s", [rule, case.note])
 	request := json.patch(data.tables.roles.request, case.patch)
 	verdict := _verdict(rule) with input as request
-	verdict == _wanted(case)
+	verdict == _expected(case)
 }
 
 _verdict(rule) := data.parapet.roles[rule]
 
-_wanted(case) := {"allow": true, "reasons": []} if case.want == null
+_expected(case) := {"allow": true, "reasons": []} if case.want == null
 
 else := object.union(
 	{"allow": false, "code": case.want.code, "reasons": [case.want.reason]},
 	{key: value | some key, value in case.want; key == "permission"},
 )
 
-test_an_empty_input_is_refused[rule] if {
+test_empty_input_is_denied[rule] if {
 	some group in data.tables.roles.groups
 	some rule in group.rules
 	verdict := _verdict(rule) with input as {}
@@ -50,7 +50,7 @@ test_notes_are_unique if {
 	count(notes) == count({note | some note in notes})
 }
 
-test_no_default_name_is_free if {
+test_default_names_are_reserved if {
 	every name, _ in data.parapet.roles.defaults {
 		verdict := data.parapet.roles.rename with input as {"role": {"name": name, "kind": "STANDARD"}, "spelling": "free"}
 		verdict.reasons == ["keeps_its_name"]

@@ -9,7 +9,7 @@ test_subject[case.note] if {
 	_differences(outcome, case) == set()
 }
 
-# A subject as JSON: sets become sorted arrays.
+# The subject as JSON: sets become sorted arrays.
 default _outcome := null
 
 _outcome := json.unmarshal(json.marshal(subject.subject))
@@ -36,11 +36,11 @@ test_notes_are_unique if {
 	count(notes) == count({note | some note in notes})
 }
 
-test_an_empty_input_is_no_subject if {
+test_empty_input_has_no_subject if {
 	not subject.subject with input as {}
 }
 
-test_default_roles_grant_what_the_catalogue_knows if {
+test_default_roles_grant_known_permissions if {
 	unknown := {permission |
 		some role in data.parapet.roles.defaults
 		some permission in role.grants
@@ -49,16 +49,16 @@ test_default_roles_grant_what_the_catalogue_knows if {
 	count(unknown) == 0
 }
 
-test_catalogue_entries_are_whole if {
+test_catalogue_entries_are_complete if {
 	odd := {name |
 		some name, entry in data.parapet.catalogue.permissions
-		not _whole(entry)
+		not _is_complete(entry)
 	}
 	count(odd) == 0
 }
 
-# A comma in a description without quotes makes a field of the rest.
-_whole(entry) if {
+# In an unquoted description, YAML reads the text after a comma as another field.
+_is_complete(entry) if {
 	object.keys(entry) - {"description", "effect", "module", "platform"} == set()
 	entry.module in data.parapet.catalogue.modules
 	entry.effect in {"read", "write"}
@@ -69,15 +69,15 @@ test_platform_admin_grants_nothing if {
 	data.parapet.roles.defaults.PLATFORM_ADMIN.grants == []
 }
 
-test_global_roles_are_their_profiles if {
+test_global_roles_match_their_profiles if {
 	wrong := {key |
 		some key, profile in data.parapet.profiles.registered
-		not _role_is(profile)
+		not _role_matches(profile)
 	}
 	count(wrong) == 0
 }
 
-_role_is(profile) if {
+_role_matches(profile) if {
 	role := data.parapet.roles.defaults[profile.role]
 	role.kind == "GLOBAL"
 	role.grants == profile.grants

@@ -6,7 +6,7 @@ test_verdict[case.note] if {
 	some case in data.tables.work.cases
 	request := json.patch(data.tables.work.request, case.patch)
 	verdict := _verdict(case.rule) with input as request
-	_told(verdict) == case.want
+	_summary(verdict) == case.want
 }
 
 _verdict("give") := work.give
@@ -25,10 +25,11 @@ _verdict("cancel_decision") := work.cancel_decision
 
 _verdict("release_claim") := work.release_claim
 
-# An allow is "allow"; a refusal is its code and reason, and what it names.
-_told(verdict) := "allow" if verdict == {"allow": true, "reasons": []}
+# "allow", "delegated", or the code and the first reason of a denial with the permission or
+# the field.
+_summary(verdict) := "allow" if verdict == {"allow": true, "reasons": []}
 
-else := "lent" if verdict == {"allow": true, "on_behalf": {"delegation": "00000000-0000-7000-8000-0000000000f1", "delegator": "00000000-0000-7000-8000-0000000000c2"}, "reasons": []}
+else := "delegated" if verdict == {"allow": true, "on_behalf": {"delegation": "00000000-0000-7000-8000-0000000000f1", "delegator": "00000000-0000-7000-8000-0000000000c2"}, "reasons": []}
 
 else := {"code": verdict.code, "reason": verdict.reasons[0], "permission": verdict.permission} if verdict.allow == false
 
@@ -41,7 +42,7 @@ test_notes_are_unique if {
 	count(notes) == count({note | some note in notes})
 }
 
-test_an_empty_input_is_refused if {
+test_empty_input_is_denied if {
 	every rule in ["give", "act_as_agent", "raise_decision", "promote_issue", "count_records", "start_run", "cancel_decision", "release_claim"] {
 		verdict := _verdict(rule) with input as {}
 		verdict.allow == false

@@ -1,9 +1,10 @@
 # METADATA
-# title: May this actor do this with this record?
+# title: Access to records
 # description: >
-#   The rule behind almost every decision, and, partially evaluated, behind the WHERE
-#   clause of every list. It is evaluated often: roles, scopes, tiers and caveats were
-#   worked out before, by parapet.subject, whose result is input.actor.
+#   Decides whether a subject may use a permission on a record. Almost every decision
+#   uses this rule. Partial evaluation turns it into the WHERE clause of every list.
+#   The rule is evaluated often, so parapet.subject computes roles, scopes, tiers and
+#   caveats beforehand; its result is input.actor.
 # schemas:
 #   - input: schema.access.input
 package parapet.access
@@ -11,8 +12,8 @@ package parapet.access
 import data.parapet.audit
 
 # METADATA
-# title: The decision
-# description: Only true allows.
+# title: Allow a request
+# description: Only the boolean true allows.
 # scope: document
 # entrypoint: true
 default allow := false
@@ -21,20 +22,21 @@ allow if {
 	_in_tenant
 	input.effect in input.actor.effects
 	input.module in input.actor.modules
-	_in_caveat_projects
-	_readable
-	_office_allows
-	_granted
+	_project_allowed
+	_has_clearance
+	_platform_allowed
+	_has_grant
 }
 
-# Audit entries are gated by literals of their own, not by rank.
+# Audit entries have permissions of their own (audit.read.*), which do not compare the
+# clearance with the classification.
 allow if {
 	scopes := data.parapet.audit.scopes[input.permission]
 	_in_tenant
 	input.effect in input.actor.effects
 	input.module in input.actor.modules
-	_in_caveat_projects
-	audit.admits(scopes)
+	_project_allowed
+	audit.includes(scopes)
 }
 
 _in_tenant if {
@@ -42,72 +44,73 @@ _in_tenant if {
 	input.resource.tenant == input.actor.tenant
 }
 
-_in_caveat_projects if input.actor.all_projects == true
+_project_allowed if input.actor.all_projects == true
 
-_in_caveat_projects if input.resource.project in input.actor.projects
+_project_allowed if input.resource.project in input.actor.projects
 
-# A delegation for an initiative reaches the initiative itself, which is in no project.
-_in_caveat_projects if {
+# A delegation for an initiative includes the initiative itself, which belongs to no project.
+_project_allowed if {
 	input.resource.type == "initiative"
 	input.resource.id in input.actor.initiatives
 }
 
-# A classification that is no text denies, whatever the list holds.
-_readable if {
+# Denies if the classification is not a string, even if input.actor.readable contains it.
+_has_clearance if {
 	is_string(input.resource.classification)
 	input.resource.classification in input.actor.readable
 }
 
-_readable if {
+_has_clearance if {
 	is_string(input.resource.classification)
 	not input.resource.classification in data.parapet.clearance.ladder
 }
 
-# Administering other tenants is for people of a programme office.
-_office_allows if not data.parapet.catalogue.permissions[input.permission].platform
+# Platform permissions, which administer other tenants, require a programme office.
+_platform_allowed if not data.parapet.catalogue.permissions[input.permission].platform
 
-_office_allows if input.actor.tenant_type == "PROGRAMME_OFFICE"
+_platform_allowed if input.actor.tenant_type == "PROGRAMME_OFFICE"
 
-_granted if input.actor.grants[input.permission].tenant == true
+_has_grant if input.actor.grants[input.permission].tenant == true
 
-_granted if input.resource.organisation in input.actor.grants[input.permission].organisations
+_has_grant if input.resource.organisation in input.actor.grants[input.permission].organisations
 
-_granted if input.resource.project in input.actor.grants[input.permission].projects
+_has_grant if input.resource.project in input.actor.grants[input.permission].projects
 
-_granted if {
-	_own
-	_own_granted
+_has_grant if {
+	_is_own
+	_has_own_grant
 }
 
-_own if {
-	_counts_as_own("creator")
+_is_own if {
+	_relation_counts("creator")
 	is_string(input.actor.id)
 	input.resource.creator == input.actor.id
 }
 
-_own if {
-	_counts_as_own("owner")
+_is_own if {
+	_relation_counts("owner")
 	is_string(input.actor.id)
 	input.resource.owner == input.actor.id
 }
 
-# Declared for each permission: callers write the owner of many records, so it must
-# not count for deleting them. Without a declaration no relation counts.
-_counts_as_own(relation) if {
+# The catalogue declares for each permission whether creator, owner or both make a
+# record the subject's own. Callers can set the owner of many records, so the owner does
+# not count for deletion. Without a declaration, neither counts.
+_relation_counts(relation) if {
 	relation in data.parapet.catalogue.own[trim_suffix(input.permission, ".own")]
 }
 
-_own_granted if input.actor.grants[input.permission].own.tenant == true
+_has_own_grant if input.actor.grants[input.permission].own.tenant == true
 
-_own_granted if input.resource.organisation in input.actor.grants[input.permission].own.organisations
+_has_own_grant if input.resource.organisation in input.actor.grants[input.permission].own.organisations
 
-_own_granted if input.resource.project in input.actor.grants[input.permission].own.projects
+_has_own_grant if input.resource.project in input.actor.grants[input.permission].own.projects
 
 # METADATA
-# title: On whose behalf
+# title: Delegations that allow the request
 # description: >
-#   Asked where the actor itself is denied: the delegations by which the same rule
-#   allows it to whoever delegated, as far as they were given. One is enough to allow.
+#   Evaluated if the subject itself is denied. Contains each delegation whose delegated
+#   subject passes the rule allow. One is enough to allow the request.
 # scope: document
 # entrypoint: true
 behalf contains {"delegation": delegated.delegation, "delegator": delegated.id} if {
@@ -116,67 +119,69 @@ behalf contains {"delegation": delegated.delegation, "delegator": delegated.id} 
 }
 
 # METADATA
-# title: Why not
+# title: Reason of a denial
 # description: >
-#   Asked after a denial only: the first thing that stands against the request, as a
-#   code that parapet/reasons/data.yaml explains. "hidden" says that the caller may not
-#   even know of the record.
+#   Evaluated after a denial. Returns the code of the first reason that applies;
+#   parapet/reasons/data.yaml explains the codes. "hidden" is true if the record is not
+#   visible to the caller: the response is then the same as for a missing record.
 # scope: document
 # entrypoint: true
 denial := {"hidden": true, "reasons": ["foreign_tenant"]} if not _in_tenant
 
-else := {"hidden": true, "reasons": ["clearance"]} if not _may_know
+else := {"hidden": true, "reasons": ["clearance"]} if not _is_visible
 
 else := {"hidden": false, "reasons": ["caveat_unknown"]} if count(input.actor.effects) == 0
 
-else := {"hidden": false, "reasons": ["permission_missing"]} if not _holds
+else := {"hidden": false, "reasons": ["permission_missing"]} if not _has_permission
 
 else := {"hidden": false, "reasons": ["caveat_effect"]} if not input.effect in input.actor.effects
 
 else := {"hidden": false, "reasons": ["caveat_module"]} if not input.module in input.actor.modules
 
-else := {"hidden": false, "reasons": ["caveat_project"]} if not _in_caveat_projects
+else := {"hidden": false, "reasons": ["caveat_project"]} if not _project_allowed
 
-else := {"hidden": false, "reasons": ["programme_office_only"]} if not _office_allows
+else := {"hidden": false, "reasons": ["programme_office_only"]} if not _platform_allowed
 
-else := {"hidden": false, "reasons": ["not_own"]} if _own_granted
+else := {"hidden": false, "reasons": ["not_own"]} if _has_own_grant
 
 else := {"hidden": false, "reasons": ["out_of_scope"]}
 
-_holds if input.permission in input.actor.holds
+_has_permission if input.permission in input.actor.holds
 
-_holds if {
+_has_permission if {
 	some delegated in input.actor.delegated_subjects
 	input.permission in delegated.holds
 }
 
-_may_know if _readable
+_is_visible if _has_clearance
 
-# What an audit entry shows is a matter of scopes; it hides nothing else.
-_may_know if data.parapet.audit.scopes[input.permission]
+# Audit entries are restricted by the scopes of audit.read, not by clearance.
+_is_visible if data.parapet.audit.scopes[input.permission]
 
 # METADATA
-# title: Whether the actor may know of the record
-# description: For questions of other packages, whatever the permission.
+# title: Visibility of a record
+# description: >
+#   True if the record is in the subject's tenant and within its clearance, for any
+#   permission. Used by other packages.
 # scope: document
-default known := false
+default visible := false
 
-known if {
+visible if {
 	_in_tenant
-	_readable
+	_has_clearance
 }
 
 # METADATA
-# title: Whether the record is within reach
+# title: Access apart from the permission
 # description: >
-#   For questions of other packages that ask who somebody is instead of what they hold:
-#   all that stands between the actor and the record but the permission.
+#   True if the record is visible and no caveat forbids the request. Used by rules of
+#   other packages that check the identity of the subject instead of a permission.
 # scope: document
-default reached := false
+default permitted_by_caveats := false
 
-reached if {
-	known
+permitted_by_caveats if {
+	visible
 	input.effect in input.actor.effects
 	input.module in input.actor.modules
-	_in_caveat_projects
+	_project_allowed
 }

@@ -1,11 +1,11 @@
 # METADATA
-# title: Accounts of others, and one's own
+# title: Account administration
 # description: >
-#   What an administrator may do to somebody's account, in which case nobody may gain
-#   authority that the administrator does not hold, in any tenant, directly or by
-#   delegation. That the caller has the operation's permission is decided by
-#   parapet.access; these questions come on top. Each verdict is an object: allow, and
-#   for a refusal the envelope's code and the reasons.
+#   Decides what an administrator may do to another account and what users may do to
+#   their own. Administrators can restore or take over only accounts whose permissions
+#   they hold themselves, in every tenant, including received delegations. parapet.access
+#   decides separately whether the caller has the operation's permission. Each verdict
+#   is an object: allow, and for a denial the error code and the reasons.
 # schemas:
 #   - input: schema.accounts.input
 package parapet.accounts
@@ -15,38 +15,38 @@ import data.parapet.grants
 import data.parapet.roles
 
 # METADATA
-# title: Changing the name
-# description: The home tenant administers the record.
+# title: Change the name of an account
+# description: Only the home tenant administers the account.
 # scope: document
 # entrypoint: true
-change_name := _not_at_home if not _at_home
+change_name := _deny_not_home_tenant if not _is_home_tenant
 
 else := _allowed
 
 # METADATA
-# title: Changing the e-mail address
+# title: Change the e-mail address of an account
 # description: >
-#   By an administrator who holds all that the account holds, in every tenant. A
-#   suspended membership counts: it may be active again tomorrow.
+#   The administrator must hold every permission of the account, in every tenant.
+#   Suspended memberships count, because they can be reactivated.
 # scope: document
 # entrypoint: true
-change_address := _not_at_home if not _at_home
+change_address := _deny_not_home_tenant if not _is_home_tenant
 
-else := _exceeds if not _within_own(["ACTIVE", "SUSPENDED"])
+else := _deny_account_exceeds_caller if not _caller_holds_all(["ACTIVE", "SUSPENDED"])
 
 else := _allowed
 
 # METADATA
-# title: Starting a password reset
+# title: Start a password reset
 # description: >
-#   The link goes to the address that the holder uses, so the administrator learns
-#   nothing and needs no authority of the account's. An address that an administrator
-#   has set is trusted only when the holder, who knows the password, has confirmed it.
-#   An account that never had a password has no holder yet: there the check is the same
-#   as for setting the address.
+#   The link is sent to the holder's confirmed address. The administrator does not see
+#   it, so no permission of the account is required. An address that an administrator
+#   has set must first be confirmed by the holder with the password. If the account
+#   never had a password, the administrator must hold every permission of the account,
+#   as for change_address.
 # scope: document
 # entrypoint: true
-reset_password := _not_at_home if not _at_home
+reset_password := _deny_not_home_tenant if not _is_home_tenant
 
 else := _conflict("not_a_person") if not input.account.kind == "HUMAN"
 
@@ -56,16 +56,16 @@ else := _allowed if _holder_uses_address
 
 else := _conflict("address_not_confirmed") if not input.account.has_password == false
 
-else := _exceeds if not _within_own(["ACTIVE", "SUSPENDED"])
+else := _deny_account_exceeds_caller if not _caller_holds_all(["ACTIVE", "SUSPENDED"])
 
 else := _allowed
 
 # METADATA
-# title: Sending and using a reset link
+# title: Send or use a reset link
 # description: >
-#   Asked again when the link is sent and when it is used. Where the account never had
-#   a password, the administrator's check counts only while the account's authority is
-#   what it was then.
+#   Evaluated when the link is sent and again when it is used. If the account never had
+#   a password, the administrator's check is valid only while the permissions of the
+#   account have not changed since.
 # scope: document
 # entrypoint: true
 complete_reset := _conflict("not_a_person") if not input.account.kind == "HUMAN"
@@ -83,13 +83,15 @@ else := _allowed if {
 else := _conflict("address_not_confirmed")
 
 # METADATA
-# title: Suspending an account
-# description: By the home tenant, not oneself, and not the last administrator.
+# title: Suspend an account
+# description: >
+#   Only in the home tenant. Users cannot suspend themselves, and the last administrator
+#   cannot be suspended.
 # scope: document
 # entrypoint: true
-suspend := _not_at_home if not _at_home
+suspend := _deny_not_home_tenant if not _is_home_tenant
 
-else := _conflict("oneself") if not _another
+else := _conflict("oneself") if not _is_another_user
 
 else := _conflict("deleted") if input.account.status == "DELETED"
 
@@ -98,24 +100,25 @@ else := _conflict("last_administrator") if not _administrators_remain
 else := _allowed
 
 # METADATA
-# title: Reactivating an account
-# description: It restores what the account holds, so it needs what granting that would.
+# title: Reactivate an account
+# description: >
+#   Restores the permissions of the account, so the caller must be able to grant them.
 # scope: document
 # entrypoint: true
-activate := _not_at_home if not _at_home
+activate := _deny_not_home_tenant if not _is_home_tenant
 
-else := _conflict("deleted") if not _restorable
+else := _conflict("deleted") if not _is_not_deleted
 
-else := _exceeds if not _within_own(["ACTIVE"])
+else := _deny_account_exceeds_caller if not _caller_holds_all(["ACTIVE"])
 
 else := _allowed
 
 # METADATA
-# title: Deleting an account
-# description: Synthetic agents alone are deleted, by their home tenant.
+# title: Delete an account
+# description: Only synthetic agents can be deleted, and only by their home tenant.
 # scope: document
 # entrypoint: true
-delete := _not_at_home if not _at_home
+delete := _deny_not_home_tenant if not _is_home_tenant
 
 else := _conflict("not_an_agent") if not input.account.kind == "AGENT"
 
@@ -124,13 +127,13 @@ else := _conflict("last_administrator") if not _administrators_remain
 else := _allowed
 
 # METADATA
-# title: Adding a membership of another tenant
+# title: Add a member whose home is another tenant
 # description: >
-#   By the office that administers the user's home tenant, for people only: service
-#   principals and agents are bound to their home tenant.
+#   Only the programme office that administers the user's home tenant can do so, and only
+#   for people: service principals and agents are bound to their home tenant.
 # scope: document
 # entrypoint: true
-add_membership := _refused("FORBIDDEN", "home_not_administered") if not _home_administered
+add_membership := _deny("FORBIDDEN", "home_not_administered") if not _home_administered
 
 else := _conflict("bound_to_home") if not input.account.kind == "HUMAN"
 
@@ -139,30 +142,30 @@ else := _conflict("account_not_active") if not input.account.status == "ACTIVE"
 else := _allowed
 
 # METADATA
-# title: Suspending or removing a membership
-# description: Not one's own, and not the last administrator's.
+# title: Suspend or remove a membership
+# description: Not the caller's own and not the last administrator's.
 # scope: document
 # entrypoint: true
-stop_membership := _conflict("oneself") if not _another
+stop_membership := _conflict("oneself") if not _is_another_user
 
 else := _conflict("last_administrator") if not _administrators_remain
 
 else := _allowed
 
 # METADATA
-# title: Restoring a membership
-# description: It restores roles and clearance, so it needs what granting them would.
+# title: Restore a membership
+# description: Restores roles and clearance, so the caller must be able to grant them.
 # scope: document
 # entrypoint: true
-restore_membership := _conflict("oneself") if not _another
+restore_membership := _conflict("oneself") if not _is_another_user
 
-else := _exceeds if not _within_own(["ACTIVE", "REMOVED", "SUSPENDED"])
+else := _deny_account_exceeds_caller if not _caller_holds_all(["ACTIVE", "REMOVED", "SUSPENDED"])
 
 else := _allowed
 
 # METADATA
-# title: Ending one's own session
-# description: By that session, in its own tenant.
+# title: Log out
+# description: Only with a session, and only in the tenant that the session belongs to.
 # scope: document
 # entrypoint: true
 end_session := _conflict("not_a_session") if not input.actor.token_kind == "session"
@@ -172,43 +175,44 @@ else := _conflict("session_of_another_tenant") if not _in_session_tenant
 else := _allowed
 
 # METADATA
-# title: Changing one's own password or address
-# description: By the session of the person who holds the account, in its home tenant.
+# title: Change one's own password or address
+# description: Only with the session of a person, in the account's home tenant.
 # scope: document
 # entrypoint: true
-change_own_credentials := _refused("FORBIDDEN", "session_required") if not _session_of_a_person
+change_own_credentials := _deny("FORBIDDEN", "session_required") if not _is_session_of_person
 
-else := _conflict("account_of_another_tenant") if not _at_home
+else := _conflict("account_of_another_tenant") if not _is_home_tenant
 
 else := _allowed
 
 # METADATA
-# title: Reading the administrators' notifications
-# description: By whoever administers roles or keys. The name of a role grants nothing.
+# title: Read the administrators' notifications
+# description: >
+#   Requires one of the administrative permissions. The name of a role is not enough.
 # scope: document
 # entrypoint: true
-administrator_notifications := _allowed if _administers
+administrator_notifications := _allowed if _has_administrative_permission
 
-else := _refused("FORBIDDEN", "not_an_administrator")
+else := _deny("FORBIDDEN", "not_an_administrator")
 
 _allowed := {"allow": true, "reasons": []}
 
-_not_at_home := _refused("FORBIDDEN", "not_at_home")
+_deny_not_home_tenant := _deny("FORBIDDEN", "not_at_home")
 
-_exceeds := _refused("FORBIDDEN", "account_exceeds_caller")
+_deny_account_exceeds_caller := _deny("FORBIDDEN", "account_exceeds_caller")
 
-_conflict(reason) := _refused("CONFLICT", reason)
+_conflict(reason) := _deny("CONFLICT", reason)
 
-_refused(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
+_deny(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
 
-# A holder is who has set a password. Until then the address is the administrator's
-# choice, the first one too.
+# An account without a password has no holder yet: an administrator chose its address,
+# also the first one.
 _holder_uses_address if {
 	input.account.has_password == true
 	input.account.address_confirmed == true
 }
 
-_at_home if {
+_is_home_tenant if {
 	is_string(input.account.home)
 	input.account.home == input.actor.tenant
 }
@@ -218,16 +222,16 @@ _home_administered if {
 	input.home_administered == true
 }
 
-_another if {
+_is_another_user if {
 	is_string(input.account.id)
 	input.account.id != input.actor.id
 }
 
 _administrators_remain if roles.administrators_remain(input.roles, input.other_administrators)
 
-_restorable if input.account.status in {"ACTIVE", "SUSPENDED"}
+_is_not_deleted if input.account.status in {"ACTIVE", "SUSPENDED"}
 
-_session_of_a_person if {
+_is_session_of_person if {
 	input.actor.token_kind == "session"
 	input.actor.kind == "HUMAN"
 }
@@ -237,37 +241,37 @@ _in_session_tenant if {
 	input.session_tenant == input.actor.tenant
 }
 
-_administers if {
+_has_administrative_permission if {
 	some permission in data.parapet.roles.administrative_grants
 	permission in input.actor.permissions
 }
 
-# The caller holds what the account holds in each membership of these statuses. The
-# acting tenant's membership is always among the holdings.
-_within_own(statuses) if {
-	some here in input.holdings
-	_tenant_is_acting(here)
+# True if the caller holds every permission of the account in each membership with one
+# of these statuses. input.holdings always contains the membership in the acting tenant.
+_caller_holds_all(statuses) if {
+	some acting in input.holdings
+	_is_acting_tenant(acting)
 	every holding in input.holdings {
-		_safe(holding, statuses)
+		_holding_covered(holding, statuses)
 	}
 }
 
-_tenant_is_acting(holding) if {
+_is_acting_tenant(holding) if {
 	is_string(holding.tenant)
 	holding.tenant == input.actor.tenant
 }
 
-_safe(holding, statuses) if {
+_holding_covered(holding, statuses) if {
 	some status in {"ACTIVE", "REMOVED", "SUSPENDED"}
 	not status in statuses
 	holding.membership == status
 }
 
-_safe(holding, _) if {
+_holding_covered(holding, _) if {
 	_caller_acts_in(holding)
 	clearance.tier(holding.clearance) in holding.caller.readable
-	_covered(holding.caller, holding.grants)
-	_covered(holding.caller, holding.delegations)
+	_covers_all(holding.caller, holding.grants)
+	_covers_all(holding.caller, holding.delegations)
 }
 
 _caller_acts_in(holding) if {
@@ -277,19 +281,19 @@ _caller_acts_in(holding) if {
 	holding.caller_membership == "ACTIVE"
 }
 
-_covered(caller, granted) if {
+_covers_all(caller, granted) if {
 	is_array(granted)
 	every grant in granted {
 		is_array(grant.permissions)
 		every permission in grant.permissions {
-			grants.covers(caller, _controlled(permission), grant)
+			grants.covers(caller, _permission_to_control(permission), grant)
 		}
 	}
 }
 
-# Whoever controls an account reaches its own records. The caller reaches them by the
-# permission without .own, where there is one.
-_controlled(permission) := "audit.read.tenant" if permission == "audit.read.own"
+# Whoever controls an account can access the records that are its own. The caller
+# therefore needs the permission without .own, if it exists.
+_permission_to_control(permission) := "audit.read.tenant" if permission == "audit.read.own"
 
 else := base if {
 	endswith(permission, ".own")

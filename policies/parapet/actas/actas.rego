@@ -1,53 +1,55 @@
 # METADATA
 # title: Acting in a tenant
 # description: >
-#   Whether a request may be meant for input.target, before anything is read there. The
-#   tenant context (an active membership, the tenant enabled) is checked after this.
+#   Decides whether a request may act in the tenant input.target, before anything is read
+#   from it. Afterwards the program checks that the tenant is enabled and that the user
+#   has an active membership.
 # schemas:
 #   - input: schema.actas.input
 package parapet.actas
 
 # METADATA
-# title: The verdict
+# title: Choose the tenant of a request
 # scope: document
 # entrypoint: true
 default verdict := {"allow": false, "code": "FORBIDDEN", "reasons": ["not_own_tenant"]}
 
-verdict := {"allow": false, "code": "FORBIDDEN", "reasons": ["header_not_honoured"]} if not _header_honoured
+verdict := {"allow": false, "code": "FORBIDDEN", "reasons": ["header_not_honoured"]} if not _header_accepted
 
-else := {"allow": true, "reasons": []} if _own_tenant
+else := {"allow": true, "reasons": []} if _is_own_tenant
 
-else := {"allow": true, "reasons": []} if _may_leave_own_tenant
+else := {"allow": true, "reasons": []} if _may_act_in_other_tenant
 
-_named(tenant) if {
+_is_tenant_id(tenant) if {
 	is_string(tenant)
 	tenant != ""
 }
 
-_own_tenant if {
-	_named(input.target)
+_is_own_tenant if {
+	_is_tenant_id(input.target)
 	input.target == input.token_tenant
 }
 
-# Without the header the target is the token's own tenant.
-_may_leave_own_tenant if {
+# The header x-act-as-org selects another tenant. Without it, the target is the tenant
+# of the token.
+_may_act_in_other_tenant if {
 	input.header == true
-	_named(input.target)
-	_named(input.token_tenant)
+	_is_tenant_id(input.target)
+	_is_tenant_id(input.token_tenant)
 	input.token_kind in {"session", "api_key"}
 	input.principal_kind in {"HUMAN", "AGENT"}
 }
 
-_header_honoured if input.header == false
+_header_accepted if input.header == false
 
-_header_honoured if {
+_header_accepted if {
 	input.header == true
 	input.module in data.parapet.catalogue.modules
 	input.module != "wiki"
 }
 
-# The wiki honours the header for API keys alone.
-_header_honoured if {
+# The wiki accepts the header from API keys only.
+_header_accepted if {
 	input.header == true
 	input.module == "wiki"
 	input.token_kind == "api_key"

@@ -1,58 +1,59 @@
 # METADATA
-# title: Reading audit entries
+# title: Access to audit entries
 # description: >
-#   Explicit literals, not rank: the scopes own, organisation and tenant admit only
-#   entries whose classification is null or UNCLASSIFIED; the scope classified admits
-#   all. The tenant and the caveats are parapet.access's part.
+#   The scopes own, organisation and tenant include only entries whose classification is
+#   null or UNCLASSIFIED. The scope classified includes every classification. Clearance
+#   is not compared. parapet.access checks the tenant and the caveats.
 # schemas:
 #   - input: schema.access.input
 package parapet.audit
 
 # METADATA
-# title: Whether one of these scopes admits the entry
+# title: True if one of the scopes includes the entry
 # scope: document
-admits(scopes) if {
+includes(scopes) if {
 	"tenant" in scopes
-	plain
-	_covered(input.actor.audit.tenant)
+	unclassified
+	_in_scope(input.actor.audit.tenant)
 }
 
-admits(scopes) if {
+includes(scopes) if {
 	"organisation" in scopes
-	plain
+	unclassified
 	is_string(input.actor.organisation)
 	input.resource.organisation == input.actor.organisation
-	_covered(input.actor.audit.organisation)
+	_in_scope(input.actor.audit.organisation)
 }
 
-admits(scopes) if {
+includes(scopes) if {
 	"own" in scopes
-	plain
+	unclassified
 	is_string(input.actor.id)
 	input.resource.creator == input.actor.id
-	_covered(input.actor.audit.own)
+	_in_scope(input.actor.audit.own)
 }
 
-admits(scopes) if {
+includes(scopes) if {
 	"classified" in scopes
-	_classification_known
-	_covered(input.actor.audit.classified)
+	_has_classification
+	_in_scope(input.actor.audit.classified)
 }
 
 # METADATA
-# title: Null or UNCLASSIFIED
-# description: A missing classification is neither; who loads an entry always says it.
+# title: True if the classification is null or UNCLASSIFIED
+# description: >
+#   A missing classification does not count: the input always contains it, even if null.
 # scope: document
-plain if input.resource.classification == null
+unclassified if input.resource.classification == null
 
-plain if input.resource.classification == "UNCLASSIFIED"
+unclassified if input.resource.classification == "UNCLASSIFIED"
 
-_classification_known if input.resource.classification == null
+_has_classification if input.resource.classification == null
 
-_classification_known if is_string(input.resource.classification)
+_has_classification if is_string(input.resource.classification)
 
-_covered(grant) if grant.tenant == true
+_in_scope(grant) if grant.tenant == true
 
-_covered(grant) if input.resource.organisation in grant.organisations
+_in_scope(grant) if input.resource.organisation in grant.organisations
 
-_covered(grant) if input.resource.project in grant.projects
+_in_scope(grant) if input.resource.project in grant.projects

@@ -1,35 +1,35 @@
 # METADATA
-# title: The ladder of tiers
+# title: Clearance tiers
 # description: >
-#   Ranks, as the application reads them. Comparison is by rank, never by name. An
-#   unrecognised clearance is discarded and counts as UNCLASSIFIED; an unrecognised
-#   classification ranks -1 and is readable by everyone.
+#   Compares tiers by their rank, which is their position in the list "ladder". A
+#   clearance that is not a tier counts as UNCLASSIFIED. A classification that is not a
+#   tier is readable by everyone.
 # schemas:
 #   - input: schema.clearance.input
 package parapet.clearance
 
 # METADATA
-# title: Whether a clearance reads a classification
+# title: True if the clearance is sufficient for the classification
 # description: >
-#   Compares input.clearance (a claim, which may be absent) with input.classification,
-#   for tests of other evaluators against this one.
+#   Compares input.clearance, which may be absent, with input.classification. Tests
+#   compare the implementations in Go and SQL with this rule.
 # scope: document
 # entrypoint: true
 default may_read := false
 
-may_read if input.classification in tiers_up_to(_claim)
+may_read if input.classification in tiers_up_to(_clearance)
 
 may_read if unrecognised(input.classification)
 
-default _claim := null
+default _clearance := null
 
-_claim := input.clearance
+_clearance := input.clearance
 
 # METADATA
-# title: The tier that a claim stands for
-# description: UNCLASSIFIED for everything that is not a tier.
+# title: The tier of a clearance
+# description: UNCLASSIFIED for every value that is not a tier.
 # scope: document
-tier(claim) := claim if claim in data.parapet.clearance.ladder
+tier(value) := value if value in data.parapet.clearance.ladder
 
 else := "UNCLASSIFIED"
 
@@ -38,14 +38,14 @@ else := "UNCLASSIFIED"
 lower(a, b) := data.parapet.clearance.ladder[min({_rank[a], _rank[b]})]
 
 # METADATA
-# title: The tiers that a clearance reads, lowest first
-tiers_up_to(claim) := array.slice(data.parapet.clearance.ladder, 0, _rank[tier(claim)] + 1)
+# title: The tiers that a clearance can read, lowest first
+tiers_up_to(value) := array.slice(data.parapet.clearance.ladder, 0, _rank[tier(value)] + 1)
 
 # METADATA
-# title: A classification that is a text but no tier
+# title: True if the classification is a string but not a tier
 unrecognised(classification) if {
 	is_string(classification)
 	not classification in data.parapet.clearance.ladder
 }
 
-_rank := {name: place | some place, name in data.parapet.clearance.ladder}
+_rank := {name: position | some position, name in data.parapet.clearance.ladder}

@@ -1,10 +1,10 @@
 # METADATA
-# title: Making a delegation
+# title: Creation of delegations
 # description: >
-#   Who can lend what to whom. That the caller may delegate at all, for itself or for
-#   another, is decided by parapet.access; what a delegation is worth at a moment, by
-#   parapet.subject. The verdict is an object: allow, and for a refusal the envelope's
-#   code, the reasons, the field or the permission.
+#   Decides who can delegate which permissions to whom, and for how long. parapet.access
+#   decides whether the caller may create delegations for itself or for another user.
+#   parapet.subject computes what an active delegation allows. The verdict is an object:
+#   allow, and for a denial the error code, the reasons, and the field or the permission.
 # schemas:
 #   - input: schema.delegations.input
 package parapet.delegations
@@ -12,74 +12,74 @@ package parapet.delegations
 import data.parapet.access
 
 # METADATA
-# title: The verdict
+# title: Create a delegation
 # description: >
-#   Between two active members of the tenant, neither of them a service principal;
-#   permissions that can be lent, that the delegator holds, and that the caller itself
-#   holds in the place: nobody hands out more than it has. It begins and ends within
-#   bounds, and a delegate has a bounded number of them. Times are microseconds since
-#   1970; cap is the bound that was not kept.
+#   Delegator and delegate must be active members of the tenant and not service
+#   principals. Each permission must be delegable, and both the delegator and the caller
+#   must hold it in the scope. The start, the duration and the number of delegations per
+#   delegate are limited. Times are microseconds since 1970. "cap" is the limit that the
+#   request exceeds.
 # scope: document
 # entrypoint: true
-verdict := _wrong("until", "no_times") if not _times_given
+verdict := _invalid_field("until", "no_times") if not _times_present
 
-else := _wrong("from", "starts_in_the_past") if input.starts_at < input.now - _clock_skew
+else := _invalid_field("from", "starts_in_the_past") if input.starts_at < input.now - _clock_skew
 
-else := _beyond("from", "starts_too_late", data.parapet.delegations.limits.lead_days) if {
+else := _limit_exceeded("from", "starts_too_late", data.parapet.delegations.limits.lead_days) if {
 	input.starts_at > input.now + _days(data.parapet.delegations.limits.lead_days)
 }
 
-else := _wrong("until", "ends_in_the_past") if input.ends_at <= input.now
+else := _invalid_field("until", "ends_in_the_past") if input.ends_at <= input.now
 
-else := _wrong("until", "ends_before_it_starts") if input.ends_at <= input.starts_at
+else := _invalid_field("until", "ends_before_it_starts") if input.ends_at <= input.starts_at
 
-else := _beyond("until", "lasts_too_long", data.parapet.delegations.limits.longest_days) if {
+else := _limit_exceeded("until", "lasts_too_long", data.parapet.delegations.limits.longest_days) if {
 	input.ends_at - input.starts_at > _days(data.parapet.delegations.limits.longest_days)
 }
 
-else := _wrong("delegate", "to_oneself") if not _two_users
+else := _invalid_field("delegate", "to_oneself") if not _different_users
 
-else := _wrong("delegator", "not_an_active_member") if not _fit(input.delegator)
+else := _invalid_field("delegator", "not_an_active_member") if not _is_active_member(input.delegator)
 
-else := _wrong("delegate", "not_an_active_member") if not _fit(input.delegate)
+else := _invalid_field("delegate", "not_an_active_member") if not _is_active_member(input.delegate)
 
-else := _wrong("permissions", "no_permissions") if not _permissions_listed
+else := _invalid_field("permissions", "no_permissions") if not _permissions_listed
 
-else := _wrong_permission("not_lendable", _not_lendable) if count(_not_lendable) > 0
+else := _invalid_permission("not_lendable", _not_delegable) if count(_not_delegable) > 0
 
-else := _wrong_permission("delegator_lacks", _not_held) if count(_not_held) > 0
+else := _invalid_permission("delegator_lacks", _delegator_lacks) if count(_delegator_lacks) > 0
 
-else := {"allow": false, "code": "FORBIDDEN", "reasons": ["caller_lacks"], "permission": min(_not_ones_own)} if {
-	count(_not_ones_own) > 0
+else := {"allow": false, "code": "FORBIDDEN", "reasons": ["caller_lacks"], "permission": min(_caller_lacks)} if {
+	count(_caller_lacks) > 0
 }
 
-else := _full("too_many_from_delegator", data.parapet.delegations.limits.from_delegator) if {
-	not _fewer("from_delegator", data.parapet.delegations.limits.from_delegator)
+else := _too_many("too_many_from_delegator", data.parapet.delegations.limits.from_delegator) if {
+	not _below_limit("from_delegator", data.parapet.delegations.limits.from_delegator)
 }
 
-else := _full("too_many_received", data.parapet.delegations.limits.received) if {
-	not _fewer("total", data.parapet.delegations.limits.received)
+else := _too_many("too_many_received", data.parapet.delegations.limits.received) if {
+	not _below_limit("total", data.parapet.delegations.limits.received)
 }
 
 else := {"allow": true, "reasons": []}
 
 # METADATA
-# title: Whether a permission can be lent
+# title: True if a permission can be delegated
 # description: >
-#   Those of the tracker, but for those about delegations themselves: who acts on
-#   another's behalf does not send others to do so.
-lendable(permission) if {
+#   Permissions of the tracker can be delegated, except those about delegations: a
+#   delegate cannot delegate again.
+delegable(permission) if {
 	data.parapet.catalogue.permissions[permission].module == "tracker"
 	not startswith(permission, "delegation")
 }
 
-_wrong(field, reason) := {"allow": false, "code": "VALIDATION", "reasons": [reason], "field": field}
+_invalid_field(field, reason) := {"allow": false, "code": "VALIDATION", "reasons": [reason], "field": field}
 
-_beyond(field, reason, cap) := object.union(_wrong(field, reason), {"cap": cap})
+_limit_exceeded(field, reason, cap) := object.union(_invalid_field(field, reason), {"cap": cap})
 
-_full(reason, cap) := {"allow": false, "code": "CONFLICT", "reasons": [reason], "cap": cap}
+_too_many(reason, cap) := {"allow": false, "code": "CONFLICT", "reasons": [reason], "cap": cap}
 
-_times_given if {
+_times_present if {
 	every time in [input.now, input.starts_at, input.ends_at] {
 		is_number(time)
 	}
@@ -89,21 +89,21 @@ _days(count) := ((count * 86400) * 1000) * 1000
 
 _clock_skew := (data.parapet.delegations.limits.clock_skew_seconds * 1000) * 1000
 
-# Takes the name of the count: "not" of a call with an undefined argument is undefined.
-_fewer(name, limit) if {
+# Takes the name of the count, because "not" of a call with an undefined argument is undefined.
+_below_limit(name, limit) if {
 	is_number(input.received[name])
 	input.received[name] < limit
 }
 
-_wrong_permission(reason, which) := object.union(_wrong("permissions", reason), {"permission": min(which)})
+_invalid_permission(reason, which) := object.union(_invalid_field("permissions", reason), {"permission": min(which)})
 
-_two_users if {
+_different_users if {
 	is_string(input.delegator.id)
 	is_string(input.delegate.id)
 	input.delegator.id != input.delegate.id
 }
 
-_fit(user) if {
+_is_active_member(user) if {
 	is_string(user.tenant)
 	user.tenant == input.actor.tenant
 	user.tenant == input.resource.tenant
@@ -120,40 +120,39 @@ _permissions_listed if {
 	}
 }
 
-_not_lendable contains permission if {
+_not_delegable contains permission if {
 	some permission in input.permissions
-	not _can_be_lent(permission)
+	not _is_delegable(permission)
 }
 
-# What can be held can be lent for one's own alone.
-_can_be_lent(permission) if {
+# P.own can be delegated if P or P.own can, because holding P includes P.own.
+_is_delegable(permission) if {
 	some name in {permission, trim_suffix(permission, ".own")}
 	not endswith(trim_suffix(permission, ".own"), ".own")
-	lendable(name)
+	delegable(name)
 }
 
-_not_held contains permission if {
+_delegator_lacks contains permission if {
 	some permission in input.permissions
-	not _held(permission)
+	not _delegator_holds(permission)
 }
 
-_held(permission) if {
+_delegator_holds(permission) if {
 	some role in input.delegator.roles
 	some granted in role.grants
 	granted in {permission, trim_suffix(permission, ".own")}
 }
 
-_not_ones_own contains permission if {
+_caller_lacks contains permission if {
 	some permission in input.permissions
-	not _ones_own(permission)
+	not _caller_holds(permission)
 }
 
-# In the place of the delegation, of a record of the delegator's, by the caller's own
-# authority: what was lent to the caller is not passed on.
-_ones_own(permission) if {
-	asked := trim_suffix(permission, ".own")
+# The caller must hold the permission itself for a record of the delegator in the scope of
+# the delegation. Permissions that were delegated to the caller do not count.
+_caller_holds(permission) if {
 	request := {
-		"permission": asked,
+		"permission": trim_suffix(permission, ".own"),
 		"effect": "write",
 		"module": "tracker",
 		"actor": input.actor,

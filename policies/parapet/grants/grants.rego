@@ -1,9 +1,9 @@
 # METADATA
-# title: Giving authority
+# title: Grants of permissions, roles and clearance
 # description: >
-#   Nobody gives more than they hold: permissions in a scope, roles, clearance. That the
-#   caller may give anything at all is decided by parapet.access; this verdict comes on
-#   top. It is an object: allow, and for a refusal the envelope's code and the reasons.
+#   Users can grant only permissions, roles and a clearance that they hold themselves.
+#   parapet.access decides separately whether the caller has the operation's permission.
+#   The verdict is an object: allow, and for a denial the error code and the reasons.
 # schemas:
 #   - input: schema.grants.input
 package parapet.grants
@@ -12,30 +12,30 @@ import data.parapet.access
 import data.parapet.clearance
 
 # METADATA
-# title: The verdict
+# title: Grant permissions, roles and clearance
 # description: >
-#   GLOBAL roles are for service principals, whose one role provisioning sets. The
-#   caller holds each permission in the scope that it gives it in, has the clearance
-#   that it gives, and raises nobody's own.
+#   The caller must hold each permission in the scope of the grant and must have the
+#   granted clearance. Users cannot raise their own clearance. GLOBAL roles cannot be
+#   granted: provisioning assigns each service principal its one GLOBAL role.
 # scope: document
 # entrypoint: true
-verdict := _refused("CONFLICT", "service_principal_role") if {
+verdict := _deny("CONFLICT", "service_principal_role") if {
 	count(input.roles) > 0
 	input.recipient.kind == "SERVICE"
 }
 
-else := _refused("CONFLICT", "global_role") if not _standard_roles
+else := _deny("CONFLICT", "global_role") if not _standard_roles
 
-else := _beyond_own(min(_lacking)) if count(_lacking) > 0
+else := _deny_permission(min(_caller_lacks)) if count(_caller_lacks) > 0
 
-else := _refused("FORBIDDEN", "beyond_own") if not _grants_listed
+else := _deny("FORBIDDEN", "beyond_own") if not _grants_listed
 
-else := _refused("FORBIDDEN", "own_clearance") if {
+else := _deny("FORBIDDEN", "own_clearance") if {
 	_raises_clearance
-	not _recipient_is_another
+	not _recipient_is_another_user
 }
 
-else := _refused("FORBIDDEN", "clearance_beyond_own") if {
+else := _deny("FORBIDDEN", "clearance_beyond_own") if {
 	_raises_clearance
 	not _clearance_within_own
 }
@@ -43,11 +43,11 @@ else := _refused("FORBIDDEN", "clearance_beyond_own") if {
 else := {"allow": true, "reasons": []}
 
 # METADATA
-# title: Whether a subject can give a permission in a scope
+# title: True if a subject can grant a permission in a scope
 # description: >
-#   It holds the permission for a record that only this scope contains. A permission
-#   that has no effect in the tenant can be given by anybody: one that the catalogue
-#   does not list, or a platform permission outside a programme office.
+#   The subject must hold the permission for a record that only this scope contains.
+#   Everybody can grant a permission that has no effect in the tenant: one that the
+#   catalogue does not list, or a platform permission outside a programme office.
 covers(_, permission, _) if {
 	is_string(permission)
 	not data.parapet.catalogue.permissions[permission]
@@ -58,10 +58,10 @@ covers(actor, permission, _) if {
 	actor.tenant_type == "STANDARD"
 }
 
-covers(actor, permission, where) if {
-	record := object.union(_record(actor, permission), _scope(where))
+covers(actor, permission, scope) if {
+	record := object.union(_record(actor, permission), _scope_attributes(scope))
 	request := {
-		"permission": _asked(permission),
+		"permission": _requested_permission(permission),
 		"effect": "write",
 		"module": "identity",
 		"actor": actor,
@@ -70,13 +70,13 @@ covers(actor, permission, where) if {
 	access.allow with input as request
 }
 
-# Reading audit entries is asked for by one name, whichever scope allows it.
-_asked(permission) := "audit.read" if startswith(permission, "audit.read.")
+# Requests to read audit entries use the name audit.read for all scopes.
+_requested_permission(permission) := "audit.read" if startswith(permission, "audit.read.")
 
 else := trim_suffix(permission, ".own")
 
-# A record of the subject's own where the permission is for those alone: one that it
-# created and owns, because the catalogue declares which of the two counts.
+# For P.own, the subject is both creator and owner of the record: the catalogue declares
+# which of the two counts.
 _record(actor, permission) := object.union(
 	{"type": "permission", "tenant": actor.tenant, "classification": _classification(permission)},
 	{"creator": actor.id, "owner": actor.id},
@@ -88,19 +88,19 @@ _classification(permission) := "SECRET" if permission == "audit.read.classified"
 
 else := "UNCLASSIFIED"
 
-_scope(where) := {} if where.scope == "tenant"
+_scope_attributes(scope) := {} if scope.scope == "tenant"
 
-_scope(where) := {"organisation": where.id} if where.scope == "organisation"
+_scope_attributes(scope) := {"organisation": scope.id} if scope.scope == "organisation"
 
-_scope(where) := {"project": where.id} if where.scope == "project"
+_scope_attributes(scope) := {"project": scope.id} if scope.scope == "project"
 
-_lacking contains permission if {
+_caller_lacks contains permission if {
 	some granted in input.grants
 	some permission in granted.permissions
-	not _held(permission, granted)
+	not _caller_holds(permission, granted)
 }
 
-_held(permission, where) if covers(input.actor, permission, where)
+_caller_holds(permission, scope) if covers(input.actor, permission, scope)
 
 _grants_listed if {
 	is_array(input.grants)
@@ -116,10 +116,11 @@ _standard_roles if {
 	}
 }
 
-# Rules of their own: an undefined argument inside "not" would leave the refusal undefined.
-_raises_clearance if not _clearance_no_higher
+# These conditions are separate rules, because "not" of an expression with an undefined
+# argument is undefined. The denial would then be undefined, too.
+_raises_clearance if not _clearance_not_higher
 
-_clearance_no_higher if clearance.tier(input.clearance.to) in clearance.tiers_up_to(_clearance_before)
+_clearance_not_higher if clearance.tier(input.clearance.to) in clearance.tiers_up_to(_clearance_before)
 
 _clearance_within_own if clearance.tier(input.clearance.to) in input.actor.readable
 
@@ -127,11 +128,11 @@ default _clearance_before := "UNCLASSIFIED"
 
 _clearance_before := input.clearance.from
 
-_recipient_is_another if {
+_recipient_is_another_user if {
 	is_string(input.recipient.id)
 	input.recipient.id != input.actor.id
 }
 
-_beyond_own(permission) := {"allow": false, "code": "FORBIDDEN", "reasons": ["beyond_own"], "permission": permission}
+_deny_permission(permission) := {"allow": false, "code": "FORBIDDEN", "reasons": ["beyond_own"], "permission": permission}
 
-_refused(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
+_deny(code, reason) := {"allow": false, "code": code, "reasons": [reason]}

@@ -1,8 +1,8 @@
 # METADATA
 # title: API keys
 # description: >
-#   Who may issue, list and revoke which keys, and how long a key lives. Each verdict
-#   is an object: allow, and for a refusal the envelope's code and the reasons.
+#   Decides who may issue, list and revoke which API keys, and how long a key is valid.
+#   Each verdict is an object: allow, and for a denial the error code and the reasons.
 # schemas:
 #   - input: schema.keys.input
 package parapet.keys
@@ -10,48 +10,48 @@ package parapet.keys
 import data.parapet.profiles
 
 # METADATA
-# title: A key on behalf of a service principal
+# title: Issue a key for a service principal
 # description: >
-#   By a person's session alone, with api_key.issue_for_service from the stored
-#   assignments; for an active service principal of the same tenant that is exactly its
-#   profile. It lives as long as the policy says, and no wish is heard.
+#   Only with the session of a person whose role assignments on record grant
+#   api_key.issue_for_service. The service principal must be active, belong to the same
+#   tenant and match its profile. Its keys have a fixed lifetime.
 # scope: document
 # entrypoint: true
-issue_service := _lacking("api_key.issue_for_service", ["session_required"]) if not _session_of_a_person
+issue_service := _deny_permission("api_key.issue_for_service", ["session_required"]) if not _is_session_of_person
 
-else := _lacking("api_key.issue_for_service", ["permission_missing"]) if not _administers_keys("write")
+else := _deny_permission("api_key.issue_for_service", ["permission_missing"]) if not _may_manage_service_keys("write")
 
-else := _refused("NOT_FOUND", ["no_such_principal"]) if not _target_in_tenant
+else := _deny("NOT_FOUND", ["no_such_principal"]) if not _target_in_tenant
 
-else := _refused("FORBIDDEN", ["not_service"]) if not input.target.kind == "SERVICE"
+else := _deny("FORBIDDEN", ["not_service"]) if not input.target.kind == "SERVICE"
 
-else := _refused("CONFLICT", ["principal_not_active"]) if not _target_active
+else := _deny("CONFLICT", ["principal_not_active"]) if not _target_active
 
-else := _refused("CONFLICT", sort(profiles.faults(input.target))) if count(profiles.faults(input.target)) > 0
+else := _deny("CONFLICT", sort(profiles.faults(input.target))) if count(profiles.faults(input.target)) > 0
 
-else := _refused("CONFLICT", ["max_user_days_below_service_lifetime"]) if not _service_lifetime_allowed
+else := _deny("CONFLICT", ["max_user_days_below_service_lifetime"]) if not _service_lifetime_allowed
 
 else := {"allow": true, "reasons": [], "days": _lifetimes.service, "cap": _lifetimes.service}
 
 # METADATA
-# title: A personal key
+# title: Issue a personal key
 # description: >
-#   For oneself, by session, by people and agents. A blank wish gets the default of the
-#   role, a wish is a whole number from 1 to the cap. The owner's active personal keys
-#   are fewer than the setting.
+#   Only with a session, for the caller itself, who must be a person or an agent. The
+#   requested lifetime is an integer from 1 to the cap; the default depends on whether
+#   the caller is an administrator. The number of active personal keys is limited.
 # scope: document
 # entrypoint: true
-issue_self := _lacking("api_key.issue", ["session_required"]) if not input.actor.token_kind == "session"
+issue_self := _deny_permission("api_key.issue", ["session_required"]) if not input.actor.token_kind == "session"
 
-else := _refused("FORBIDDEN", ["service_principal"]) if not _person_or_agent
+else := _deny("FORBIDDEN", ["service_principal"]) if not _person_or_agent
 
-else := _lacking("api_key.issue", ["permission_missing"]) if not _issues_for_itself
+else := _deny_permission("api_key.issue", ["permission_missing"]) if not _may_issue_own_key
 
-else := _refused("CONFLICT", ["too_many_active_keys"]) if not _room_for_one_more
+else := _deny("CONFLICT", ["too_many_active_keys"]) if not _below_key_limit
 
-else := {"allow": true, "reasons": [], "days": min({_life.blank, _cap}), "cap": _cap} if _blank_wish
+else := {"allow": true, "reasons": [], "days": min({_lifetime.blank, _cap}), "cap": _cap} if _lifetime_not_requested
 
-else := {"allow": true, "reasons": [], "days": input.expires_in_days, "cap": _cap} if _wish_fits
+else := {"allow": true, "reasons": [], "days": input.expires_in_days, "cap": _cap} if _requested_lifetime_allowed
 
 else := {
 	"allow": false,
@@ -62,25 +62,26 @@ else := {
 }
 
 # METADATA
-# title: Listing keys
-# description: One's own, or with service_owned those of a service principal.
+# title: List keys
+# description: >
+#   Lists the caller's own keys, or with service_owned those of a service principal.
 # scope: document
 # entrypoint: true
 default list := {"allow": false, "code": "FORBIDDEN", "reasons": ["input"]}
 
 list := _allowed if {
 	input.service_owned == false
-	_own_keys("api_key.read", "read")
+	_may_use_own_keys("api_key.read", "read")
 }
 
-else := _lacking("api_key.read.own", ["permission_missing"]) if input.service_owned == false
+else := _deny_permission("api_key.read.own", ["permission_missing"]) if input.service_owned == false
 
-else := _lacking("api_key.issue_for_service", ["permission_missing"]) if {
+else := _deny_permission("api_key.issue_for_service", ["permission_missing"]) if {
 	input.service_owned == true
-	not _administers_keys("read")
+	not _may_manage_service_keys("read")
 }
 
-else := _refused("NOT_FOUND", ["no_such_principal"]) if {
+else := _deny("NOT_FOUND", ["no_such_principal"]) if {
 	input.service_owned == true
 	not _owner_is_service_of_tenant
 }
@@ -88,37 +89,37 @@ else := _refused("NOT_FOUND", ["no_such_principal"]) if {
 else := _allowed if input.service_owned == true
 
 # METADATA
-# title: Revoking a key
+# title: Revoke a key
 # description: >
-#   One's own, or with service_owned a service principal's. A key of a person or an agent
-#   stays revocable by its owner only.
+#   Revokes one of the caller's own keys, or with service_owned a key of a service
+#   principal. Only the owner can revoke the key of a person or an agent.
 # scope: document
 # entrypoint: true
 default revoke := {"allow": false, "code": "FORBIDDEN", "reasons": ["input"]}
 
-revoke := _lacking("api_key.revoke.own", ["permission_missing"]) if {
+revoke := _deny_permission("api_key.revoke.own", ["permission_missing"]) if {
 	input.service_owned == false
-	not _own_keys("api_key.revoke", "write")
+	not _may_use_own_keys("api_key.revoke", "write")
 }
 
-else := _refused("NOT_FOUND", ["no_such_key"]) if {
+else := _deny("NOT_FOUND", ["no_such_key"]) if {
 	input.service_owned == false
 	not _key_is_own
 }
 
 else := _allowed if input.service_owned == false
 
-else := _lacking("api_key.issue_for_service", ["permission_missing"]) if {
+else := _deny_permission("api_key.issue_for_service", ["permission_missing"]) if {
 	input.service_owned == true
-	not _administers_keys("write")
+	not _may_manage_service_keys("write")
 }
 
-else := _refused("NOT_FOUND", ["no_such_key"]) if {
+else := _deny("NOT_FOUND", ["no_such_key"]) if {
 	input.service_owned == true
 	not _key_in_tenant
 }
 
-else := _refused("FORBIDDEN", ["not_service_owned"]) if {
+else := _deny("FORBIDDEN", ["not_service_owned"]) if {
 	input.service_owned == true
 	not input.key.owner.kind == "SERVICE"
 }
@@ -127,9 +128,9 @@ else := _allowed if input.service_owned == true
 
 _allowed := {"allow": true, "reasons": []}
 
-_refused(code, reasons) := {"allow": false, "code": code, "reasons": reasons}
+_deny(code, reasons) := {"allow": false, "code": code, "reasons": reasons}
 
-_lacking(permission, reasons) := {
+_deny_permission(permission, reasons) := {
 	"allow": false,
 	"code": "FORBIDDEN",
 	"reasons": reasons,
@@ -138,44 +139,46 @@ _lacking(permission, reasons) := {
 
 _lifetimes := data.parapet.keys.lifetimes
 
-# No caveat stands in the way of identity's own affairs, which lie in no project.
-_unnarrowed(effect) if {
+# True if no caveat forbids the effect in the module identity, whose records belong to no
+# project.
+_no_caveat_forbids(effect) if {
 	effect in input.actor.effects
 	"identity" in input.actor.modules
 	input.actor.all_projects == true
 }
 
-# A rule of its own: an undefined kind inside "not … in" would make the whole refusal undefined.
+# A separate rule, because "not … in" with an undefined kind is undefined. The denial
+# would then be undefined, too.
 _person_or_agent if input.actor.kind in {"AGENT", "HUMAN"}
 
-_session_of_a_person if {
+_is_session_of_person if {
 	input.actor.token_kind == "session"
 	input.actor.kind == "HUMAN"
 }
 
-# Always by the stored assignments. An API key needs the permission in its own
-# snapshot as well: it never does more than it was made for.
-_administers_keys(effect) if {
-	_unnarrowed(effect)
+# Requires the permission in the assignments on record. An API key needs it in its own
+# snapshot of roles, too.
+_may_manage_service_keys(effect) if {
+	_no_caveat_forbids(effect)
 	input.actor.kind == "HUMAN"
 	"api_key.issue_for_service" in input.actor.stored_permissions
-	_key_agrees
+	_credential_grants_it
 }
 
-_key_agrees if input.actor.token_kind == "session"
+_credential_grants_it if input.actor.token_kind == "session"
 
-_key_agrees if {
+_credential_grants_it if {
 	input.actor.token_kind == "api_key"
 	input.actor.grants["api_key.issue_for_service"].tenant == true
 }
 
-_issues_for_itself if {
-	_unnarrowed("write")
+_may_issue_own_key if {
+	_no_caveat_forbids("write")
 	input.actor.grants["api_key.issue"].tenant == true
 }
 
-_own_keys(permission, effect) if {
-	_unnarrowed(effect)
+_may_use_own_keys(permission, effect) if {
+	_no_caveat_forbids(effect)
 	input.actor.grants[permission].own.tenant == true
 }
 
@@ -206,7 +209,8 @@ _key_is_own if {
 	input.key.owner.id == input.actor.id
 }
 
-# The settings object is always there; a setting that is not set is not in it.
+# The object input.settings is always present. It contains only the settings that the
+# operator has set.
 _service_lifetime_allowed if {
 	is_object(input.settings)
 	not "max_user_days" in object.keys(input.settings)
@@ -217,26 +221,27 @@ _service_lifetime_allowed if {
 	input.settings.max_user_days >= _lifetimes.service
 }
 
-# Whoever is not plainly no administrator gets an administrator's shorter life.
-default _who := "admin"
+# Unless the subject is known not to be an administrator, the shorter lifetime of
+# administrators applies.
+default _user_category := "admin"
 
-_who := "user" if input.actor.admin == false
+_user_category := "user" if input.actor.admin == false
 
-_life := _lifetimes[_who]
+_lifetime := _lifetimes[_user_category]
 
 default _cap := 0
 
-_cap := _life.cap if {
+_cap := _lifetime.cap if {
 	is_object(input.settings)
-	not _setting_name[_who] in object.keys(input.settings)
+	not _setting_name[_user_category] in object.keys(input.settings)
 }
 
 _cap := min({setting, _lifetimes.ceiling}) if {
-	setting := input.settings[_setting_name[_who]]
-	_whole(setting)
+	setting := input.settings[_setting_name[_user_category]]
+	_is_positive_integer(setting)
 }
 
-_room_for_one_more if {
+_below_key_limit if {
 	is_number(input.active_keys)
 	is_number(input.max_active_keys)
 	input.active_keys < input.max_active_keys
@@ -244,18 +249,18 @@ _room_for_one_more if {
 
 _setting_name := {"admin": "max_admin_days", "user": "max_user_days"}
 
-_whole(number) if {
+_is_positive_integer(number) if {
 	is_number(number)
 	number >= 1
 	floor(number) == number
 }
 
-_blank_wish if {
+_lifetime_not_requested if {
 	_cap > 0
 	not "expires_in_days" in object.keys(input)
 }
 
-_wish_fits if {
-	_whole(input.expires_in_days)
+_requested_lifetime_allowed if {
+	_is_positive_integer(input.expires_in_days)
 	input.expires_in_days <= _cap
 }

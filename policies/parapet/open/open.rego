@@ -1,39 +1,39 @@
 # METADATA
 # title: Operations that need no permission
 # description: >
-#   What everybody with a live credential may do about itself: see who it is, log out.
-#   No permission is asked for, so the token's caveats alone decide; a token that was
-#   narrowed to a project changes nothing outside of it.
+#   Decides about operations on the caller's own account, for example reading it or
+#   logging out. They need a valid credential and no permission, so only caveats restrict
+#   them. A token with a project caveat can read, but not write.
 # schemas:
 #   - input: schema.open.input
 package parapet.open
 
 # METADATA
-# title: The verdict
+# title: Use an operation that needs no permission
 # scope: document
 # entrypoint: true
 default verdict := {"allow": false, "code": "FORBIDDEN", "reasons": ["caveat_effect"]}
 
 verdict := {"allow": true, "reasons": []} if {
-	_effect_left
-	_module_left
-	_project_left
+	_effect_allowed
+	_module_allowed
+	_project_allowed
 }
 
 else := {"allow": false, "code": "FORBIDDEN", "reasons": ["caveat_module"]} if {
-	_effect_left
-	not _module_left
+	_effect_allowed
+	not _module_allowed
 }
 
 else := {"allow": false, "code": "FORBIDDEN", "reasons": ["caveat_project"]} if {
-	_effect_left
-	not _project_left
+	_effect_allowed
+	not _project_allowed
 }
 
-_effect_left if input.effect in input.actor.effects
+_effect_allowed if input.effect in input.actor.effects
 
-_module_left if input.module in input.actor.modules
+_module_allowed if input.module in input.actor.modules
 
-_project_left if input.effect == "read"
+_project_allowed if input.effect == "read"
 
-_project_left if input.actor.all_projects == true
+_project_allowed if input.actor.all_projects == true

@@ -1,10 +1,10 @@
 # METADATA
 # title: Roles
 # description: >
-#   Which roles keep their name and their grants, and which cannot be taken away. That
-#   the caller may administer roles is decided by parapet.access, what it may give by
-#   parapet.grants. Each verdict is an object: allow, and for a refusal the envelope's
-#   code and the reasons.
+#   Protects default roles, GLOBAL roles and the last administrator. parapet.access
+#   decides whether the caller may administer roles, and parapet.grants which permissions
+#   it can grant. Each verdict is an object: allow, and for a denial the error code and
+#   the reasons.
 # schemas:
 #   - input: schema.roles.input
 package parapet.roles
@@ -12,42 +12,42 @@ package parapet.roles
 import data.parapet.grants
 
 # METADATA
-# title: Creating a role
-# description: Under a name that is no default role's in any spelling.
+# title: Create a role
+# description: The name must differ from every default role's, ignoring case and spaces.
 # scope: document
 # entrypoint: true
-create := _conflict("reserved_name") if not _free_spelling
+create := _conflict("reserved_name") if not _name_not_reserved
 
 else := _allowed
 
 # METADATA
-# title: Renaming a role
-# description: Default and GLOBAL roles keep their names.
+# title: Rename a role
+# description: Default and GLOBAL roles cannot be renamed.
 # scope: document
 # entrypoint: true
-rename := _conflict("keeps_its_name") if not _custom
+rename := _conflict("keeps_its_name") if not _is_custom_role
 
-else := _conflict("reserved_name") if not _free_spelling
+else := _conflict("reserved_name") if not _name_not_reserved
 
 else := _allowed
 
 # METADATA
-# title: Deleting a role
-# description: Default and GLOBAL roles stay.
+# title: Delete a role
+# description: Default and GLOBAL roles cannot be deleted.
 # scope: document
 # entrypoint: true
-delete := _conflict("stays") if not _custom
+delete := _conflict("stays") if not _is_custom_role
 
 else := _allowed
 
 # METADATA
-# title: Adding a permission to a role
+# title: Add a permission to a role
 # description: >
-#   One that the caller holds in the whole tenant. A registered service role gets back
-#   what its profile says by anybody who changes roles.
+#   The caller must hold the permission in the scope of the tenant. Exception: everybody
+#   who can change roles can restore the permissions of a registered service role.
 # scope: document
 # entrypoint: true
-grant := _allowed if _registered
+grant := _allowed if _restores_profile_permission
 
 else := _allowed if grants.covers(input.actor, input.permission, {"scope": "tenant"})
 
@@ -56,17 +56,20 @@ else := {"allow": false, "code": "FORBIDDEN", "reasons": ["beyond_own"], "permis
 else := {"allow": false, "code": "FORBIDDEN", "reasons": ["beyond_own"]}
 
 # METADATA
-# title: Taking a permission from a role
-# description: The administrators' role keeps what gives permissions back.
+# title: Remove a permission from a role
+# description: >
+#   The role Admin keeps the permissions that are necessary to restore others.
 # scope: document
 # entrypoint: true
-revoke := _conflict("administrators_need_it") if not _removable
+revoke := _conflict("administrators_need_it") if not _permission_removable
 
 else := _allowed
 
 # METADATA
-# title: Taking a role from somebody
-# description: A service principal keeps its one role, a tenant its last administrator.
+# title: Remove a role from a user
+# description: >
+#   Neither the role of a service principal nor that of a tenant's last administrator can
+#   be removed.
 # scope: document
 # entrypoint: true
 unassign := _conflict("service_principal_role") if not _person_or_agent
@@ -76,25 +79,25 @@ else := _conflict("last_administrator") if not _administrators_remain
 else := _allowed
 
 # METADATA
-# title: Whether somebody is left to administer the tenant
+# title: True if the tenant keeps an administrator
 # description: >
-#   held are the roles that somebody is about to lose the use of; others counts the
-#   active people besides who administer the whole tenant.
-administrators_remain(_, others) if {
-	is_number(others)
-	others > 0
+#   lost_roles are the roles that a user is about to lose. other_administrators is the
+#   number of other active people who administer the whole tenant.
+administrators_remain(_, other_administrators) if {
+	is_number(other_administrators)
+	other_administrators > 0
 }
 
-administrators_remain(held, _) if {
-	is_array(held)
-	every role in held {
+administrators_remain(lost_roles, _) if {
+	is_array(lost_roles)
+	every role in lost_roles {
 		is_string(role.name)
 		is_string(role.scope)
-		not _administers(role)
+		not _is_tenant_administrator(role)
 	}
 }
 
-_administers(role) if {
+_is_tenant_administrator(role) if {
 	role.name == data.parapet.roles.administrator
 	role.scope == "tenant"
 }
@@ -107,32 +110,32 @@ _allowed := {"allow": true, "reasons": []}
 
 _conflict(reason) := {"allow": false, "code": "CONFLICT", "reasons": [reason]}
 
-_custom if {
+_is_custom_role if {
 	input.role.kind == "STANDARD"
 	is_string(input.role.name)
 	not data.parapet.roles.defaults[input.role.name]
 }
 
-# The new name comes folded: compatibility forms, lower case, without spaces and
-# invisible characters.
-_free_spelling if {
+# input.spelling is the new name, normalized: compatibility forms (NFKC), lower case,
+# without spaces and invisible characters.
+_name_not_reserved if {
 	is_string(input.spelling)
 	not input.spelling in data.parapet.roles.reserved_spellings
 }
 
-_registered if {
+_restores_profile_permission if {
 	input.role.kind == "GLOBAL"
 	some profile in data.parapet.profiles.registered
 	profile.role == input.role.name
 	input.permission in profile.grants
 }
 
-_removable if {
+_permission_removable if {
 	is_string(input.permission)
 	not input.permission in data.parapet.roles.administrator_keeps
 }
 
-_removable if {
+_permission_removable if {
 	is_string(input.permission)
 	is_string(input.role.name)
 	input.role.name != data.parapet.roles.administrator

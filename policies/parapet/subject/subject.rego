@@ -1,10 +1,10 @@
 # METADATA
-# title: The caller, worked out
+# title: The subject of a request
 # description: >
-#   Turns a verified token and what the target tenant has on record into the subject
-#   that every decision is about: effective roles, permissions with their scopes,
-#   readable tiers, caveats. It is evaluated once for a token and a state of the tenant's
-#   grants, and its result is input.actor of the other packages.
+#   Computes the subject from a verified token and the records of the target tenant:
+#   effective roles, permissions with their scopes, readable tiers and caveats. It is
+#   evaluated once per token and state of the tenant's grants. The other packages read
+#   the result as input.actor.
 # schemas:
 #   - input: schema.subject.input
 package parapet.subject
@@ -14,7 +14,8 @@ import data.parapet.delegations
 
 # METADATA
 # title: The subject
-# description: Undefined, which denies, where the input does not say who asks and where.
+# description: >
+#   Undefined if the input does not identify the user and the tenant. Undefined denies.
 # scope: document
 # entrypoint: true
 subject := object.union(
@@ -41,8 +42,8 @@ subject := object.union(
 	},
 	_organisation,
 ) if {
-	_uuid(input.user.id)
-	_uuid(input.tenant)
+	_is_uuid(input.user.id)
+	_is_uuid(input.tenant)
 }
 
 default _tenant_type := ""
@@ -59,40 +60,41 @@ _token_kind := input.token.kind if input.token.kind in {"session", "api_key", "i
 
 default _organisation := {}
 
-_organisation := {"organisation": input.user.organisation} if _uuid(input.user.organisation)
+_organisation := {"organisation": input.user.organisation} if _is_uuid(input.user.organisation)
 
-_uuid(text) if {
+_is_uuid(text) if {
 	is_string(text)
 	regex.match(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`, text)
 }
 
-# Which of the two sources speak for the caller, in the target tenant.
+# The source of roles and clearance in the target tenant: the token, the records of the
+# tenant ("stored"), or the intersection of both.
 default _source := "none"
 
 _source := "token" if {
 	_token_kind == "api_key"
-	_known_kind
+	_kind_is_known
 	input.token.tenant == input.tenant
 }
 
 _source := "both" if {
 	_token_kind in {"session", "internal"}
-	_known_kind
+	_kind_is_known
 	input.token.tenant == input.tenant
 }
 
-# Another tenant than the token's: only what is stored there. A service principal
-# is bound to its own tenant, and an internal token to the one it was made for.
+# In a tenant other than the token's, only the records of that tenant count. Service
+# principals and internal tokens are bound to the tenant of the token.
 _source := "stored" if {
 	_token_kind in {"session", "api_key"}
 	_kind in {"HUMAN", "AGENT"}
-	_uuid(input.token.tenant)
+	_is_uuid(input.token.tenant)
 	input.token.tenant != input.tenant
 }
 
-_known_kind if _kind in {"HUMAN", "SERVICE", "AGENT"}
+_kind_is_known if _kind in {"HUMAN", "SERVICE", "AGENT"}
 
-# Clearance: an absent or unrecognised one is UNCLASSIFIED.
+# An absent or unrecognised clearance is UNCLASSIFIED.
 default _claim := "UNCLASSIFIED"
 
 _claim := clearance.tier(input.token.clearance)
@@ -109,8 +111,8 @@ _clearance := clearance.lower(_claim, _stored_clearance) if _source == "both"
 
 _clearance := _stored_clearance if _source == "stored"
 
-# The scopes in which a role is held, by the role's name. A scope is written as in a
-# token: "tenant", "organisation:<uuid>" or "project:<uuid>".
+# Maps role names to the scopes of the role in the token. A scope is "tenant",
+# "organisation:<uuid>" or "project:<uuid>".
 _token_scopes[role] contains "tenant" if {
 	some role in input.token.roles
 	is_string(role)
@@ -124,7 +126,7 @@ _token_scopes[role] contains scope if {
 	is_string(scope)
 	[kind, id] := split(scope, ":")
 	kind in {"organisation", "project"}
-	_uuid(id)
+	_is_uuid(id)
 }
 
 _stored_scopes[assignment.role] contains _scope_of(assignment) if some assignment in input.stored.assignments
@@ -137,7 +139,7 @@ _scope_of(assignment) := "tenant" if {
 _scope_of(assignment) := concat(":", [assignment.scope, assignment.id]) if {
 	is_string(assignment.role)
 	assignment.scope in {"organisation", "project"}
-	_uuid(assignment.id)
+	_is_uuid(assignment.id)
 }
 
 _effective_scopes[role] contains scope if {
@@ -159,52 +161,53 @@ _effective_scopes[role] contains scope if {
 	_source == "both"
 	some role, scopes in _token_scopes
 	some scope in scopes
-	_includes(_stored_scopes[role], scope)
+	_covers_scope(_stored_scopes[role], scope)
 }
 
 _effective_scopes[role] contains scope if {
 	_source == "both"
 	some role, scopes in _stored_scopes
 	some scope in scopes
-	_includes(_token_scopes[role], scope)
+	_covers_scope(_token_scopes[role], scope)
 }
 
-_includes(scopes, _) if "tenant" in scopes
+_covers_scope(scopes, _) if "tenant" in scopes
 
-_includes(scopes, scope) if scope in scopes
+_covers_scope(scopes, scope) if scope in scopes
 
 # METADATA
 # title: The names of the effective roles
 # scope: document
 roles := object.keys(_effective_scopes)
 
-# What a role grants is always live. A name that the catalogue does not know grants
-# nothing, and a platform permission nothing outside a programme office.
-_granted_by(role) := {permission |
+# The permissions of a role are read from the tenant's records with every request, never
+# from the token. A name that is not in the catalogue grants nothing. Platform
+# permissions grant nothing outside a programme office.
+_permissions_of_role(role) := {permission |
 	some permission in input.roles[role]
 	entry := data.parapet.catalogue.permissions[permission]
-	_office_allows(entry)
+	_platform_allowed(entry)
 }
 
-_office_allows(entry) if not entry.platform
+_platform_allowed(entry) if not entry.platform
 
-_office_allows(_) if _tenant_type == "PROGRAMME_OFFICE"
+_platform_allowed(_) if _tenant_type == "PROGRAMME_OFFICE"
 
-# The scopes in which a permission is held, by its name as granted, with or without .own.
+# Maps permission names as granted, with or without .own, to their scopes.
 _permission_scopes[permission] contains scope if {
 	_caveats_known
 	some role, scopes in _effective_scopes
-	some permission in _granted_by(role)
+	some permission in _permissions_of_role(role)
 	some scope in scopes
 }
 
 _grants := _grants_of(_permission_scopes)
 
-# P.own gives a grant to P as well, because rules ask for P. Where both are held, P is in
-# both objects, and the second overrides the first: it adds "own" to the same scopes.
-# Under its own name P.own covers no other records, so its scopes are empty there.
+# A grant of P.own creates an entry for P, because requests name P, and one for P.own. If
+# the subject holds both, the second object overrides the first: it adds "own" to the
+# scopes of P. In the entry for P.own, only "own" has scopes.
 _grants_of(permission_scopes) := object.union(
-	{permission: _reach(scopes) |
+	{permission: _grant_of_scopes(scopes) |
 		some permission, scopes in permission_scopes
 		not endswith(permission, ".own")
 		not startswith(permission, "audit.read.")
@@ -213,30 +216,31 @@ _grants_of(permission_scopes) := object.union(
 		some name, scopes in permission_scopes
 		endswith(name, ".own")
 		not startswith(name, "audit.read.")
-		plain := trim_suffix(name, ".own")
-		some permission, wider in {plain: object.get(permission_scopes, plain, set()), name: set()}
-		grant := object.union(_reach(wider), {"own": _reach(scopes)})
+		base := trim_suffix(name, ".own")
+		some permission, wider in {base: object.get(permission_scopes, base, set()), name: set()}
+		grant := object.union(_grant_of_scopes(wider), {"own": _grant_of_scopes(scopes)})
 	},
 )
 
-_reach(scopes) := {
+_grant_of_scopes(scopes) := {
 	"tenant": "tenant" in scopes,
-	"organisations": _ids(scopes, "organisation:"),
-	"projects": _ids(scopes, "project:"),
+	"organisations": _ids_with_prefix(scopes, "organisation:"),
+	"projects": _ids_with_prefix(scopes, "project:"),
 }
 
-_ids(scopes, prefix) := {trim_prefix(scope, prefix) |
+_ids_with_prefix(scopes, prefix) := {trim_prefix(scope, prefix) |
 	some scope in scopes
 	startswith(scope, prefix)
 }
 
-_audit[literal] := _reach(scopes) if {
+_audit[literal] := _grant_of_scopes(scopes) if {
 	some name, scopes in _permission_scopes
 	startswith(name, "audit.read.")
 	literal := trim_prefix(name, "audit.read.")
 }
 
-# Every name that a request can be refused for before anything is loaded.
+# The names that the program can check before it loads a record: a request whose
+# permission is not among them is denied.
 _holds contains name if some name in object.keys(_grants)
 
 _holds contains name if {
@@ -245,14 +249,15 @@ _holds contains name if {
 	_audit[literal]
 }
 
-# What the stored assignments alone grant tenant-wide: a session's snapshot and a
-# key's have no say in who may make keys for others.
+# The permissions that the assignments on record grant in the scope of the tenant. The
+# roles in the token do not count here: these permissions decide who may issue keys for
+# service principals.
 _stored_permissions contains permission if {
 	_caveats_known
 	_source != "none"
 	some role, scopes in _stored_scopes
 	"tenant" in scopes
-	some permission in _granted_by(role)
+	some permission in _permissions_of_role(role)
 }
 
 default _admin := false
@@ -267,20 +272,20 @@ _admin if {
 	_permission_scopes[permission]
 }
 
-# Caveats narrow, each on its own: two that exclude each other leave nothing. The
-# list has to be there; one that is not known refuses everything.
+# All caveats apply: two that exclude each other allow nothing. The list must be present.
+# An unknown caveat denies everything.
 default _caveats_known := false
 
 _caveats_known if {
 	is_array(input.token.caveats)
-	count(input.token.caveats) == count([caveat | some caveat in input.token.caveats; _known_caveat(caveat)])
+	count(input.token.caveats) == count([caveat | some caveat in input.token.caveats; _is_known_caveat(caveat)])
 }
 
-_known_caveat("read-only")
+_is_known_caveat("read-only")
 
-_known_caveat(caveat) if _uuid(_project_of(caveat))
+_is_known_caveat(caveat) if _is_uuid(_project_of(caveat))
 
-_known_caveat(caveat) if _module_of(caveat) in data.parapet.catalogue.modules
+_is_known_caveat(caveat) if _module_of(caveat) in data.parapet.catalogue.modules
 
 _project_of(caveat) := trim_prefix(caveat, "project:") if {
 	is_string(caveat)
@@ -295,12 +300,12 @@ _module_of(caveat) := trim_prefix(caveat, "module:") if {
 _effects contains effect if {
 	_caveats_known
 	some effect in ["read", "write"]
-	_effect_left(effect)
+	_effect_allowed(effect)
 }
 
-_effect_left("read")
+_effect_allowed("read")
 
-_effect_left("write") if not "read-only" in input.token.caveats
+_effect_allowed("write") if not "read-only" in input.token.caveats
 
 _modules contains module if {
 	_caveats_known
@@ -327,16 +332,16 @@ _projects contains project if {
 	some project in _caveat_projects
 }
 
-# For each delegation in force one more subject. It has the delegator's id, which says
-# whose records are own, and what the delegator holds of the listed permissions. It reads
-# with the lower clearance of the two, and has the caller's tenant and caveats. A caller
-# who is nobody in the tenant has none.
+# One delegated subject for each active delegation. It has the delegator's id, so the
+# delegator's records count as its own, and those of the listed permissions that the
+# delegator holds. It has the lower clearance of the two users, and the tenant and the
+# caveats of the caller. A caller without roles in the tenant has no delegated subjects.
 _delegated_subjects contains delegated if {
 	_caveats_known
 	_source != "none"
 	_kind in {"AGENT", "HUMAN"}
 	some delegation in input.delegations
-	_in_force(delegation)
+	_is_active(delegation)
 	permission_scopes := _delegated_scopes(delegation)
 	count(permission_scopes) > 0
 	grants := _grants_of(permission_scopes)
@@ -353,43 +358,42 @@ _delegated_subjects contains delegated if {
 			"audit": {},
 			"holds": object.keys(grants),
 		},
-		_extent(delegation),
+		_scope_of_delegation(delegation),
 	)
 }
 
-# Reading takes the clearance of both, so the lower one counts. A delegator without a
-# clearance on record reads what is UNCLASSIFIED.
+# A delegator without a clearance on record counts as UNCLASSIFIED.
 _delegator_clearance(delegation) := clearance.tier(object.get(delegation.delegator, "clearance", ""))
 
-_in_force(delegation) if {
-	_uuid(delegation.id)
-	_uuid(delegation.delegator.id)
+_is_active(delegation) if {
+	_is_uuid(delegation.id)
+	_is_uuid(delegation.delegator.id)
 	delegation.delegator.id != input.user.id
 	delegation.delegator.kind in {"AGENT", "HUMAN"}
 	delegation.delegator.status == "ACTIVE"
 	delegation.delegator.membership == "ACTIVE"
 }
 
-# The scopes in which each listed permission is delegated: those in which the delegator's
-# own assignments grant it now. What the delegator received from others is not delegated
-# again. Who holds P can delegate P.own.
+# Maps each listed permission to the scopes in which the delegator's own role assignments
+# grant it now. Permissions that the delegator received by delegation do not count. A
+# delegator who holds P can delegate P.own.
 _delegated_scopes(delegation) := {permission: scopes |
 	some permission in delegation.permissions
 	is_string(permission)
 	not endswith(permission, ".own.own")
 	scopes := {scope |
-		some granted in _granting(permission)
-		delegations.lendable(granted)
+		some granted in _names_granting(permission)
+		delegations.delegable(granted)
 		some assignment in delegation.delegator.assignments
 		scope := _scope_of(assignment)
-		granted in _granted_by(assignment.role)
+		granted in _permissions_of_role(assignment.role)
 	}
 	count(scopes) > 0
 }
 
-_granting(permission) := {permission, trim_suffix(permission, ".own")}
+_names_granting(permission) := {permission, trim_suffix(permission, ".own")}
 
-_extent(delegation) := {
+_scope_of_delegation(delegation) := {
 	"all_projects": _all_projects,
 	"projects": _projects,
 	"initiatives": set(),
@@ -399,19 +403,19 @@ else := {
 	"all_projects": false,
 	"projects": {project |
 		some project in delegation.projects
-		_within(project)
+		_project_allowed(project)
 	},
 	"initiatives": {initiative |
 		_all_projects
 		some initiative in delegation.initiatives
-		_uuid(initiative)
+		_is_uuid(initiative)
 	},
 }
 
-# What the delegation covers and the caller's own token leaves.
-_within(project) if {
+# True if the caveats of the caller's token allow the project.
+_project_allowed(project) if {
 	_all_projects
-	_uuid(project)
+	_is_uuid(project)
 }
 
-_within(project) if project in _projects
+_project_allowed(project) if project in _projects

@@ -1,10 +1,10 @@
 # METADATA
-# title: Work, and who does it
+# title: Assignment of work and work for others
 # description: >
-#   To whom work can be given, who speaks for an agent, who may end what somebody else
-#   began, and what takes a permission in full. The permission of the operation itself is decided by parapet.access;
-#   these questions come on top of it. Each verdict is an object: allow, and for a
-#   refusal the envelope's code and the reasons.
+#   Decides who can be assigned work, who may act for an agent, who may cancel or release
+#   what another user started, and which operations .own does not allow. parapet.access
+#   decides about the operation's own permission. Each verdict is an object: allow, and
+#   for a denial the error code and the reasons.
 # schemas:
 #   - input: schema.work.input
 package parapet.work
@@ -13,129 +13,133 @@ import data.parapet.access
 import data.parapet.clearance
 
 # METADATA
-# title: Giving work
+# title: Assign work
 # description: >
-#   To an active member of the record's tenant that is a person, or an agent where the
-#   tenant runs agents, is a guest customer nowhere, and has clearance for the record.
+#   The assignee must be an active member of the record's tenant with clearance for the
+#   record: a person, or an agent if the tenant runs agents. Users with the role Guest
+#   Customer in any scope cannot be assigned work.
 # scope: document
 # entrypoint: true
-give := _refused("VALIDATION", _unfit) if _unfit
+give := _deny("VALIDATION", _unassignable_reason) if _unassignable_reason
 
 else := _allowed
 
 # METADATA
-# title: Speaking for an agent
+# title: Act for an agent
 # description: >
-#   By whoever may act on the record for others; for an active agent of the tenant that
-#   could be given the record. One of another tenant does not exist.
+#   Requires tasks.update.any for the record. The agent must be active, belong to the
+#   tenant and be assignable to the record. An agent of another tenant gets the same
+#   error as one that does not exist.
 # scope: document
 # entrypoint: true
-act_as_agent := _lacking("permission_missing") if not _for_others
+act_as_agent := _deny_missing_any("permission_missing") if not _may_act_for_others
 
-else := _no_agent("no_such_agent") if not _of_tenant
+else := _deny_agent("no_such_agent") if not _is_of_tenant
 
-else := _no_agent("not_an_agent") if not _agent
+else := _deny_agent("not_an_agent") if not _is_agent
 
-else := _no_agent("agent_not_active") if not _active
+else := _deny_agent("agent_not_active") if not _is_active
 
-else := _no_agent(_unfit) if _unfit
+else := _deny_agent(_unassignable_reason) if _unassignable_reason
 
-else := _for_others
+else := _may_act_for_others
 
 # METADATA
-# title: Raising a decision request
+# title: Raise a decision request
 # description: >
-#   By the task's current assignee, oneself or an agent that one speaks for, while the
-#   task's status is of the category IN_PROGRESS. For oneself it takes task.update, for
-#   an agent tasks.update.any.
+#   Only the task's current assignee can raise one, while the task's status has the
+#   category IN_PROGRESS. The caller is the assignee (requires task.update) or acts for
+#   the assigned agent (requires tasks.update.any).
 # scope: document
 # entrypoint: true
-raise_decision := _refused("NOT_FOUND", "no_such_record") if not _known
+raise_decision := _deny("NOT_FOUND", "no_such_record") if not _visible
 
-else := _refused("FORBIDDEN", "out_of_reach") if not _reached
+else := _deny("FORBIDDEN", "out_of_reach") if not _permitted_by_caveats
 
-else := _lacking("not_oneself") if not _speaks_for_acting
+else := _deny_missing_any("not_oneself") if not _may_act_as_identity
 
-else := _refused("FORBIDDEN", "not_the_assignee") if not _acting_is_assignee
+else := _deny("FORBIDDEN", "not_the_assignee") if not _acting_is_assignee
 
-else := _refused("CONFLICT", "not_in_progress") if not input.category == "IN_PROGRESS"
+else := _deny("CONFLICT", "not_in_progress") if not input.category == "IN_PROGRESS"
 
-else := _by("task.update") if _is_actor(input.acting)
+else := _allowed_by("task.update") if _is_actor(input.acting)
 
-else := _without("task.update", "permission_missing") if _is_actor(input.acting)
+else := _deny_permission("task.update", "permission_missing") if _is_actor(input.acting)
 
-else := _for_others
+else := _may_act_for_others
 
 # METADATA
-# title: Promoting an issue
+# title: Promote an issue
 # description: >
-#   By whoever may change any issue there: issue.update.own is not enough, because the
-#   issue becomes planned work of others.
+#   Requires issue.update. issue.update.own is not enough, because the issue becomes
+#   planned work for others.
 # scope: document
 # entrypoint: true
-promote_issue := _regardless_of_owner("issue.update", "write")
+promote_issue := _verdict_without_ownership("issue.update", "write")
 
 # METADATA
-# title: Counting records
+# title: Count records
 # description: >
-#   All records of one type in a place are counted for whoever may read any of them:
-#   the permission to read one's own is not enough.
+#   Requires the permission to read all records of the type in the scope. A permission to
+#   read one's own records is not enough.
 # scope: document
 # entrypoint: true
-count_records := _refused("FORBIDDEN", "permission_missing") if not _permission_reads
+count_records := _deny("FORBIDDEN", "permission_missing") if not _is_read_permission
 
-else := _regardless_of_owner(input.permission, "read")
+else := _verdict_without_ownership(input.permission, "read")
 
 # METADATA
-# title: Starting an agent's run
+# title: Start the run of an agent
 # description: >
-#   The system asks, there is no subject: the agent of a queued run must still be one
-#   that could be given the task. What was true at the assignment may have changed.
+#   Evaluated by the system before it starts a queued run, without a subject. Checks
+#   again that the agent can be assigned the task: this may have changed since the
+#   assignment.
 # scope: document
 # entrypoint: true
-start_run := _refused("FORBIDDEN", "not_an_agent") if not _agent
+start_run := _deny("FORBIDDEN", "not_an_agent") if not _is_agent
 
-else := _refused("FORBIDDEN", "agent_not_active") if not _active_in_tenant_of_record
+else := _deny("FORBIDDEN", "agent_not_active") if not _active_in_tenant_of_record
 
-else := _refused("FORBIDDEN", _unsuitable) if _unsuitable
+else := _deny("FORBIDDEN", _unsuitable_reason) if _unsuitable_reason
 
 else := _allowed
 
 # METADATA
-# title: Cancelling a decision request
-# description: By whoever raised it, or whoever may act on the task for others.
+# title: Cancel a decision request
+# description: >
+#   Only the user who raised it, or a user with tasks.update.any for the task.
 # scope: document
 # entrypoint: true
-cancel_decision := _ended_by("raised_by", "not_the_raiser")
+cancel_decision := _starter_or_any("raised_by", "not_the_raiser")
 
 # METADATA
-# title: Giving a claimed task back
-# description: By whoever holds the claim, or whoever may act on the task for others.
+# title: Release the lease of a task
+# description: >
+#   Only the holder of the lease, or a user with tasks.update.any for the task.
 # scope: document
 # entrypoint: true
-release_claim := _ended_by("holder", "not_the_holder")
+release_claim := _starter_or_any("holder", "not_the_holder")
 
-_ended_by(who, reason) := _refused("NOT_FOUND", "no_such_record") if not _known
+_starter_or_any(field, reason) := _deny("NOT_FOUND", "no_such_record") if not _visible
 
-else := _refused("FORBIDDEN", "out_of_reach") if not _reached
+else := _deny("FORBIDDEN", "out_of_reach") if not _permitted_by_caveats
 
-else := _allowed if _is_actor(input[who])
+else := _allowed if _is_actor(input[field])
 
-else := _for_others if _for_others
+else := _may_act_for_others if _may_act_for_others
 
-else := _lacking(reason)
+else := _deny_missing_any(reason)
 
 _allowed := {"allow": true, "reasons": []}
 
-_refused(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
+_deny(code, reason) := {"allow": false, "code": code, "reasons": [reason]}
 
-_lacking(reason) := _without("tasks.update.any", reason)
+_deny_missing_any(reason) := _deny_permission("tasks.update.any", reason)
 
-_without(permission, reason) := object.union(_refused("FORBIDDEN", reason), {"permission": permission})
+_deny_permission(permission, reason) := object.union(_deny("FORBIDDEN", reason), {"permission": permission})
 
-_no_agent(reason) := object.union(_refused("VALIDATION", reason), {"field": "agent"})
+_deny_agent(reason) := object.union(_deny("VALIDATION", reason), {"field": "agent"})
 
-# What decides about the record itself.
 _request(permission, effect) := _request_about(permission, effect, input.resource)
 
 _request_about(permission, effect, resource) := {
@@ -146,23 +150,24 @@ _request_about(permission, effect, resource) := {
 	"resource": resource,
 }
 
-_for_others := _by("tasks.update.any")
+_may_act_for_others := _allowed_by("tasks.update.any")
 
-# Undefined where the actor may not. The verdict names the delegation where the actor
-# needs one.
-_by(permission) := _verdict_on(_request(permission, "write"))
+# Undefined if the actor lacks the permission. If the permission is delegated, the verdict
+# names the delegation.
+_allowed_by(permission) := _verdict_on(_request(permission, "write"))
 
 _verdict_on(request) := _allowed if access.allow with input as request
 
-else := object.union(_allowed, {"on_behalf": min(lent)}) if {
-	lent := access.behalf with input as request
-	count(lent) > 0
+else := object.union(_allowed, {"on_behalf": min(delegated)}) if {
+	delegated := access.behalf with input as request
+	count(delegated) > 0
 }
 
-# The same question about a record of nobody's: no permission held as .own applies.
-_regardless_of_owner(permission, effect) := _refused("NOT_FOUND", "no_such_record") if {
+# Evaluates the request for the same record without creator and owner, so that no .own
+# permission applies.
+_verdict_without_ownership(permission, effect) := _deny("NOT_FOUND", "no_such_record") if {
 	request := _request(permission, effect)
-	not access.known with input as request
+	not access.visible with input as request
 }
 
 else := verdict if {
@@ -170,70 +175,70 @@ else := verdict if {
 	verdict := _verdict_on(_request_about(permission, effect, ownerless))
 }
 
-else := _without(permission, "permission_missing")
+else := _deny_permission(permission, "permission_missing")
 
-_permission_reads if data.parapet.catalogue.permissions[input.permission].effect == "read"
+_is_read_permission if data.parapet.catalogue.permissions[input.permission].effect == "read"
 
-_reached if access.reached with input as _request("tasks.update.any", "write")
+_permitted_by_caveats if access.permitted_by_caveats with input as _request("tasks.update.any", "write")
 
-_known if access.known with input as _request("tasks.update.any", "write")
+_visible if access.visible with input as _request("tasks.update.any", "write")
 
 _is_actor(id) if {
 	is_string(id)
 	id == input.actor.id
 }
 
-_speaks_for_acting if _is_actor(input.acting)
+_may_act_as_identity if _is_actor(input.acting)
 
-_speaks_for_acting if _for_others
+_may_act_as_identity if _may_act_for_others
 
 _acting_is_assignee if {
 	is_string(input.acting)
 	input.assignee == input.acting
 }
 
-# The first thing that keeps the candidate from being given the record.
-_unfit := "not_an_active_member" if not _active_member
+# The first reason why the candidate cannot be assigned the record.
+_unassignable_reason := "not_an_active_member" if not _is_active_member
 
-else := _unsuitable
+else := _unsuitable_reason
 
-_unsuitable := "service_principal" if not _person_or_agent
+_unsuitable_reason := "service_principal" if not _person_or_agent
 
-else := "guest_customer" if not _no_guest
+else := "guest_customer" if not _is_no_guest
 
-else := "agent_not_allowed" if not _may_run
+else := "agent_not_allowed" if not _agents_allowed
 
-else := "clearance" if not _cleared
+else := "clearance" if not _has_clearance
 
 _active_in_tenant_of_record if {
 	is_string(input.resource.tenant)
 	input.candidate.tenant == input.resource.tenant
-	_active
+	_is_active
 }
 
-_active_member if {
-	_of_tenant
-	_active
+_is_active_member if {
+	_is_of_tenant
+	_is_active
 }
 
-_of_tenant if {
+_is_of_tenant if {
 	is_string(input.resource.tenant)
 	input.resource.tenant == input.actor.tenant
 	input.candidate.tenant == input.resource.tenant
 }
 
-_active if {
+_is_active if {
 	input.candidate.status == "ACTIVE"
 	input.candidate.membership == "ACTIVE"
 }
 
-_agent if input.candidate.kind == "AGENT"
+_is_agent if input.candidate.kind == "AGENT"
 
 _person_or_agent if input.candidate.kind in {"AGENT", "HUMAN"}
 
-# A role in any scope counts: a guest of one project is a guest. The list is always
-# there, and says of each role its name.
-_no_guest if {
+# The role Guest Customer counts in any scope. Denies if the list of roles is missing or
+# an entry has no name.
+_is_no_guest if {
 	is_array(input.candidate.roles)
 	every role in input.candidate.roles {
 		is_string(role.name)
@@ -241,16 +246,16 @@ _no_guest if {
 	}
 }
 
-_may_run if input.candidate.kind == "HUMAN"
+_agents_allowed if input.candidate.kind == "HUMAN"
 
-_may_run if {
-	_agent
+_agents_allowed if {
+	_is_agent
 	input.candidate.agents_allowed == true
 }
 
-_cleared if input.resource.classification in clearance.tiers_up_to(_stored_clearance)
+_has_clearance if input.resource.classification in clearance.tiers_up_to(_stored_clearance)
 
-_cleared if clearance.unrecognised(input.resource.classification)
+_has_clearance if clearance.unrecognised(input.resource.classification)
 
 default _stored_clearance := null
 
