@@ -85,7 +85,7 @@ var stays = []stay{
 	},
 	{
 		what:   "Rank of a search result",
-		reason: "The word alone is the same: how well a text matches.",
+		reason: "Not a clearance rank: it says how well a text matches.",
 		places: []string{
 			"internal/tracker/initiative_list.go findInitiative: r.Rank == rows[0].Rank",
 			"internal/tracker/project_list.go findProject: r.Rank == rows[0].Rank",

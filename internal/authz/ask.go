@@ -6,8 +6,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Evaluate evaluates one of the special policy entry points. An error always comes with a
-// denial: the rule could not be evaluated, and the verdict's reason says why.
+// Evaluate evaluates one of the special policy entry points. If the evaluation fails, the
+// verdict is a denial with a reason ENGINE_…, and the error is not nil.
 func (e *Engine) Evaluate(ctx context.Context, q CustomDecision) (Verdict, error) {
 	v := e.current.Load()
 	input := q.document()
@@ -62,8 +62,8 @@ func (v *evaluator) evaluateCustom(ctx context.Context, entrypoint string, input
 	}, nil
 }
 
-// withActor makes the input of a question: the subject and what add adds, which may be
-// nil. Without a subject there is no input, which denies.
+// withActor builds the input of a custom decision: the subject and the fields that add sets;
+// add may be nil. A nil subject gives an undefined input, which denies.
 func withActor(actor *Subject, add func(document)) ast.Value {
 	if actor == nil {
 		return nil

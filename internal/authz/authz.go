@@ -1,21 +1,19 @@
-// Package authz decides. It holds the compiled policies, asks them, and turns
-// the rule that decides about one record into the WHERE clause that decides
-// about many. It is the only importer of OPA.
+// Package authz evaluates the policies. It compiles them, decides about single records, and
+// translates the same rule into the WHERE clause of lists. It is the only package that
+// imports OPA.
 //
-// What it promises:
+// The package guarantees:
 //
-//   - Only the boolean true allows. An error, an undefined result, a result of
-//     another type and a time-out deny, each with a reason code of its own, and
-//     are counted.
-//   - One rule gives the decision and the filter; a rule that does not
-//     translate into SQL is refused when the policies are loaded.
-//   - The policies in use change as a whole, by Reload, or not at all. The
-//     revision (a hash of their content) is part of every answer.
-//   - Every decision goes to the decision log, masked; the log never makes a
-//     decision wait.
+//   - Only the boolean true allows. An error, an undefined result, a result of another type
+//     and a timeout deny, each with its own reason code and counter.
+//   - One rule gives both the decision and the filter. A rule that does not translate into
+//     SQL is rejected when the policies are loaded.
+//   - Reload replaces the complete policy set or nothing. Every decision contains the
+//     revision, a hash of the set's content.
+//   - Every decision is written to the decision log without secrets and free text. The log
+//     never delays a decision.
 //
-// Nothing in this package is policy: which role, scope, tier or token may do
-// what is said in the folder policies alone.
+// This package contains no policy. The rules and their data are in the folder policies.
 package authz
 
 import (
@@ -27,99 +25,96 @@ import (
 	"parapet/internal/fault"
 )
 
-// Config is what an Engine is made of. The zero value works: embedded policies,
-// no decision log, the system's clock.
+// Config configures an Engine. The zero value works: embedded policies, no decision log, the
+// system clock.
 type Config struct {
-	// Source holds the policies; the zero Source is the embedded ones.
+	// Source contains the policies. The zero value is the embedded set.
 	Source Source
-	// Sink takes the decision log; nil drops it.
+	// Sink receives the decision records. If it is nil, they are dropped.
 	Sink DecisionSink
-	// Clock tells the time for the decision log; nil is the system's.
+	// Clock gives the timestamps of the decision log. Default: the system clock.
 	Clock clock.Clock
-	// Timeout bounds one evaluation; zero is DefaultTimeout.
+	// Timeout limits one evaluation. Zero means DefaultTimeout.
 	Timeout time.Duration
-	// PublicKey verifies the signature of every set that is not embedded; empty requires
-	// none. See Sign.
+	// PublicKey verifies the signature of every set that is not embedded. If it is empty, no
+	// signature is required. See Sign.
 	PublicKey string
-	// OnReload gets the outcome of every Reload before a good set takes effect. Where it
-	// returns an error, the set is rejected.
+	// OnReload is called with the outcome of every Reload, before an accepted set takes
+	// effect. If it returns an error, the set is rejected.
 	OnReload func(context.Context, ReloadOutcome) error
-	// Logger hears of failed evaluations and reloads; nil is slog.Default.
+	// Logger logs failed evaluations and reloads. Default: slog.Default.
 	Logger *slog.Logger
 }
 
-// DefaultTimeout bounds one evaluation where Config does not say otherwise. An
-// evaluation takes tens of microseconds: this is the bound of a machine in
-// trouble, not a budget.
+// DefaultTimeout limits one evaluation if Config.Timeout is zero. An evaluation takes tens
+// of microseconds, so only an overloaded machine reaches the limit.
 const DefaultTimeout = time.Second
 
-// Effect tells whether an operation changes anything.
+// Effect says whether an operation reads or writes.
 type Effect string
 
-// The two effects.
+// The effects.
 const (
 	Read  Effect = "read"
 	Write Effect = "write"
 )
 
-// Resource is the record that a decision is about, as its loader knows it. An
-// empty field is left out of the input: the rules treat it as missing, and
-// what is missing never allows.
+// Resource describes the record that a decision is about. Empty fields are omitted from the
+// input. The rules treat them as missing, and a missing field never allows.
 type Resource struct {
-	// Type is a noun such as "task"; it does not decide, it is logged.
+	// Type is a noun, for example "task". It is only logged.
 	Type string
 	// ID identifies the record in the decision log.
 	ID string
-	// Key is what a request named the record by, such as TASK-7, where the record was
-	// not loaded. It is for the decision log alone: the policies do not see it.
+	// Key is the key in the request, for example TASK-7, if the record was not loaded. It is
+	// only logged; the policies do not see it.
 	Key string
-	// Tenant is the tenant that the record belongs to.
+	// Tenant is the tenant of the record.
 	Tenant string
-	// Organisation and Project are the scopes that hold the record. For an
-	// organisation and for a project itself they are its own id.
+	// Organisation and Project are the scopes that contain the record. For an organisation
+	// or a project, this includes its own id.
 	Organisation string
 	Project      string
-	// Creator and Owner are user ids; a permission held as .own needs one of
-	// them to be the actor.
+	// Creator and Owner are user ids. A permission held as .own requires one of them to be
+	// the actor.
 	Creator string
 	Owner   string
-	// Classification is the record's tier. A loader always sets it
-	// ("UNCLASSIFIED" where the type has none); a missing one denies.
+	// Classification is the record's tier. A loader always sets it, to "UNCLASSIFIED" if the
+	// type has none. A missing classification denies.
 	Classification string
-	// NullClassification says that the stored classification is NULL, which
-	// only audit entries may be; it is ignored where Classification is set.
+	// NullClassification means that the stored classification is NULL, which only audit
+	// entries may have. It is ignored if Classification is set.
 	NullClassification bool
 }
 
-// Input asks whether Actor may do what Permission names with Resource.
+// Input is the input of a decision: may Actor use Permission on Resource?
 type Input struct {
 	Permission string
 	Effect     Effect
-	// Module is the module whose operation asks.
+	// Module is the module of the operation.
 	Module   string
 	Actor    *Subject
 	Resource Resource
-	// RequestID ties the decision log to the request.
+	// RequestID links the decision record to the request.
 	RequestID string
 }
 
-// Decision is the answer. Hidden says that the actor may not even know of the
-// resource (another tenant's, or above its clearance), so that the answer to
-// the caller is that it does not exist.
+// Decision is the result of Decide. Hidden means that the resource is not visible to the
+// actor (another tenant's, or above its clearance): the caller gets 404.
 type Decision struct {
 	Allow bool
-	// OnBehalfOf is set where the actor is allowed only through a delegation.
+	// OnBehalfOf is set if only a delegation allows the request.
 	OnBehalfOf *OnBehalf
 	Hidden     bool
 	Reasons    []string
-	// Explained are the reasons in the policies' words, for whoever was denied. Of a
-	// hidden resource nothing is said.
+	// Explained contains the messages and remedies of the reasons. It is empty for a hidden
+	// resource.
 	Explained []fault.Reason
 	Revision  string
 }
 
-// Reason codes that the engine gives itself, when a rule gave no answer. The
-// policies' own reasons are in lower case; see policies/README.md.
+// The reason codes of failed evaluations. The reason codes of the policies are in lower
+// case; see policies/README.md.
 const (
 	ReasonNoActor   = "ENGINE_NO_ACTOR"
 	ReasonError     = "ENGINE_ERROR"
@@ -128,7 +123,7 @@ const (
 	ReasonTimeout   = "ENGINE_TIMEOUT"
 )
 
-// Decider is what a caller of decisions needs; *Engine is one.
+// Decider decides about requests for records. *Engine implements it.
 type Decider interface {
 	Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 	Decide(ctx context.Context, in Input) (Decision, error)

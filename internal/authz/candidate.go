@@ -13,11 +13,12 @@ import (
 	"parapet/internal/authz/invariant"
 )
 
-// candidate is a compiled policy set as the invariants see it, before the engine
-// accepts it.
+// candidate gives the invariants access to a compiled policy set before the engine accepts
+// it.
 type candidate struct{ *evaluator }
 
-// checkInvariants returns a *invariant.Violation where the set breaks one.
+// checkInvariants checks the invariants. The error is a *invariant.Violation if the set
+// breaks one.
 func (v *evaluator) checkInvariants(ctx context.Context) (invariant.Report, error) {
 	report, err := invariant.Check(ctx, candidate{v})
 	if err != nil {
@@ -26,14 +27,15 @@ func (v *evaluator) checkInvariants(ctx context.Context) (invariant.Report, erro
 	return report, nil
 }
 
-// Entrypoints lists the rules that are annotated as such.
+// Entrypoints returns the names of the entry points, sorted.
 func (c candidate) Entrypoints() []string { return slices.Sorted(maps.Keys(c.set.queries)) }
 
-// Eval evaluates an entry point; nil is undefined, which the engine denies.
+// Eval evaluates an entry point. It returns nil if the result is undefined, which the engine
+// denies.
 func (c candidate) Eval(ctx context.Context, entrypoint string, input ast.Value) (ast.Value, error) {
 	query, ok := c.set.queries[entrypoint]
 	if !ok {
-		return nil, fmt.Errorf("the set has no entry point %s", entrypoint)
+		return nil, fmt.Errorf("there is no entry point %s", entrypoint)
 	}
 	value, failed := c.eval(ctx, query, input)
 	switch {
@@ -44,11 +46,11 @@ func (c candidate) Eval(ctx context.Context, entrypoint string, input ast.Value)
 	case errors.Is(failed, ErrTimeout) || failed.reason == ReasonType:
 		return nil, failed
 	}
-	// A built-in function that fails on odd input denies, as in any decision.
+	// A built-in function that fails denies, as in any decision.
 	return ast.Boolean(false), nil
 }
 
-// Permissions is the catalogue.
+// Permissions returns the permissions of the catalogue.
 func (c candidate) Permissions() []invariant.Permission {
 	var out []invariant.Permission
 	for _, p := range c.set.catalogue.Permissions {
@@ -57,7 +59,7 @@ func (c candidate) Permissions() []invariant.Permission {
 	return out
 }
 
-// DefaultRoles gives what each default role grants.
+// DefaultRoles returns the permissions of each default role.
 func (c candidate) DefaultRoles() map[string][]string {
 	out := map[string][]string{}
 	for _, r := range c.set.catalogue.Roles {
@@ -66,19 +68,19 @@ func (c candidate) DefaultRoles() map[string][]string {
 	return out
 }
 
-// Ladder is the tiers, lowest first.
+// Ladder returns the clearance tiers, lowest first.
 func (c candidate) Ladder() []string { return c.set.catalogue.Tiers }
 
-// Admits binds the filter to columns that hold the row's values, so that no database
-// is needed to say whether the row passes.
+// Admits reports whether the filter of the permission includes the row. It binds the filter
+// to literal values instead of columns, so it needs no database.
 func (c candidate) Admits(permission string, actor ast.Value, row map[string]string) (bool, error) {
 	template, ok := c.set.templates[permission]
 	if !ok {
-		return false, nil // Filter is an error for it
+		return false, nil // Filter returns an error in this case
 	}
 	object, ok := actor.(ast.Object)
 	if !ok {
-		return false, fmt.Errorf("the subject is %v", actor)
+		return false, fmt.Errorf("the subject is not an object: %v", actor)
 	}
 	columns := map[string]Column{}
 	for name, value := range row {
@@ -86,12 +88,12 @@ func (c candidate) Admits(permission string, actor ast.Value, row map[string]str
 	}
 	bound := template.plan(NewColumns(columns)).bind(newSubject(object, c.set.revision))
 	if bound.verdict != isTrue && bound.verdict != isFalse {
-		return false, fmt.Errorf("the filter of %s is undecided for known values: %s", permission, bound.named)
+		return false, fmt.Errorf("the filter of %s is undecided although all values are known: %s", permission, bound.named)
 	}
 	return bound.verdict == isTrue, nil
 }
 
-// Residual gives the residual of the rule about one record.
+// Residual returns the residual of the rule parapet.access.allow.
 func (c candidate) Residual(ctx context.Context, permission, effect, module string) (invariant.Condition, error) {
 	tree, err := c.set.residual(ctx, Permission{Name: permission, Effect: Effect(effect), Module: module})
 	if err != nil {

@@ -9,40 +9,39 @@ import (
 	"parapet/internal/fault"
 )
 
-// Catalogue is the policy data that others show and provision from: permission
-// names, default roles, service profiles, tiers, modules.
+// Catalogue is the policy data that other packages read: permissions, default roles, service
+// profiles, clearance tiers and modules.
 type Catalogue struct {
 	Permissions []Permission
 	Roles       []DefaultRole
 	Profiles    []Profile
-	// Tiers is the ladder, lowest first.
+	// Tiers contains the clearance tiers, lowest first.
 	Tiers   []string
 	Modules []string
-	// Own gives, for each permission P that can be held as P.own, the relations
-	// ("creator", "owner") that make a record the holder's own, sorted.
+	// Own maps each permission P that can be held as P.own to the relations ("creator",
+	// "owner") that make a record the holder's own, sorted.
 	Own map[string][]string
-	// AuditScopes gives, for each permission that audit reading is asked for
-	// by, the scopes that answer.
+	// AuditScopes maps each requested audit permission to the scopes that allow it.
 	AuditScopes map[string][]string
-	// ServiceKeyDays is the life of a service principal's key.
+	// ServiceKeyDays is the lifetime of a service principal's key.
 	ServiceKeyDays int
 	// AdministratorRole is the default role that administers a tenant.
 	AdministratorRole string
-	// Reasons explains each reason code that the policies can give, by code.
+	// Reasons maps each reason code of the policies to its message and remedy.
 	Reasons map[string]fault.Reason
 }
 
-// Permission is a named capability.
+// Permission is an entry of the permission catalogue.
 type Permission struct {
 	Name        string
 	Module      string
 	Effect      Effect
 	Description string
-	// Platform marks what only people of a PROGRAMME_OFFICE tenant may do.
+	// Platform is true if the permission has an effect only in a PROGRAMME_OFFICE tenant.
 	Platform bool
 }
 
-// DefaultRole is a role that every tenant starts with.
+// DefaultRole is a role that provisioning creates in every tenant.
 type DefaultRole struct {
 	Name        string
 	Kind        string
@@ -53,20 +52,20 @@ type DefaultRole struct {
 // Profile is a registered service profile.
 type Profile struct {
 	IntegrationKey string
-	// Secret is the CI secret that the key backs.
+	// Secret is the name of the CI secret that contains the key.
 	Secret string
 	Role   string
 	Grants []string
 }
 
-// Knows tells whether the catalogue lists the permission.
+// Knows reports whether the catalogue contains the permission.
 func (c *Catalogue) Knows(permission string) bool {
 	i := sort.Search(len(c.Permissions), func(i int) bool { return c.Permissions[i].Name >= permission })
 	return i < len(c.Permissions) && c.Permissions[i].Name == permission
 }
 
-// readCatalogue takes the typed part of the policy data; what does not fit is an
-// error, so that a bundle with odd data is refused.
+// readCatalogue reads the catalogue from the policy data. Data of another shape is an error,
+// so such a set is rejected.
 func readCatalogue(data map[string]any) (*Catalogue, error) {
 	var d struct {
 		Parapet struct {
@@ -117,7 +116,7 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 	}
 	for code, r := range c.Reasons {
 		if r.Message == "" || r.Remedy == "" {
-			return nil, fmt.Errorf("authz: reason %s: it needs a message and a remedy", code)
+			return nil, fmt.Errorf("authz: reason %s: message or remedy is missing", code)
 		}
 		r.Code = code
 		c.Reasons[code] = r
@@ -142,7 +141,7 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 	for name, r := range d.Parapet.Roles.Defaults {
 		for _, grant := range r.Grants {
 			if !c.Knows(grant) {
-				return nil, fmt.Errorf("authz: role %s grants %s, which is no permission", name, grant)
+				return nil, fmt.Errorf("authz: role %s grants %s, which is not in the permission catalogue", name, grant)
 			}
 		}
 		c.Roles = append(c.Roles, DefaultRole{name, r.Kind, r.Description, r.Grants})
@@ -153,7 +152,7 @@ func readCatalogue(data map[string]any) (*Catalogue, error) {
 	}
 	sort.Slice(c.Profiles, func(i, j int) bool { return c.Profiles[i].IntegrationKey < c.Profiles[j].IntegrationKey })
 	if !slices.ContainsFunc(c.Roles, func(r DefaultRole) bool { return r.Name == c.AdministratorRole }) {
-		return nil, fmt.Errorf("authz: policy data: the administrators' role %q is no default role", c.AdministratorRole)
+		return nil, fmt.Errorf("authz: policy data: the administrator role %q is not a default role", c.AdministratorRole)
 	}
 	if len(c.Permissions) == 0 || len(c.Tiers) == 0 || len(c.Modules) == 0 {
 		return nil, fmt.Errorf("authz: policy data: permissions, ladder or modules are missing")

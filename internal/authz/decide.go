@@ -6,7 +6,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// inputKeys are the keys of the access input, made once. They are immutable.
+// inputKeys contains the keys of the access input. They are shared, because terms are
+// immutable.
 var inputKeys = struct {
 	permission, effect, module, actor, resource                            *ast.Term
 	typ, id, tenant, organisation, project, creator, owner, classification *ast.Term
@@ -21,8 +22,8 @@ var inputKeys = struct {
 	read:           ast.StringTerm("read"), write: ast.StringTerm("write"), null: ast.NullTerm(),
 }
 
-// Decide answers. The error is not nil only together with a denial: the rule
-// could not be evaluated, and the decision says which way.
+// Decide decides about one request for a record. If the evaluation fails, the decision is a
+// denial with a reason ENGINE_…, and the error is not nil.
 func (e *Engine) Decide(ctx context.Context, in Input) (Decision, error) {
 	v := e.current.Load()
 	decision, failed := e.decide(ctx, v, &in)
@@ -48,7 +49,8 @@ func (e *Engine) decide(ctx context.Context, v *evaluator, in *Input) (Decision,
 	return v.decide(ctx, v.set.input(in), len(in.Actor.delegatedSubjects) > 0)
 }
 
-// decide evaluates the rule, then on whose behalf it allows, then why it denies.
+// decide evaluates the rule, then the delegations if the rule denies, then the reason of a
+// denial.
 func (v *evaluator) decide(ctx context.Context, input ast.Value, delegated bool) (Decision, *failure) {
 	value, failed := v.eval(ctx, v.set.allow, input)
 	if failed != nil {
@@ -77,7 +79,7 @@ func deny(f *failure) (Decision, *failure) {
 	return Decision{Reasons: []string{f.reason}}, f
 }
 
-// explain asks why a denial is one.
+// explain evaluates the reason of a denial.
 func (v *evaluator) explain(ctx context.Context, input ast.Value) (Decision, *failure) {
 	value, failed := v.eval(ctx, v.set.denial, input)
 	if failed != nil {
@@ -90,8 +92,7 @@ func (v *evaluator) explain(ctx context.Context, input ast.Value) (Decision, *fa
 	return Decision{Hidden: boolean(denial, "hidden"), Reasons: stringsAt(denial, "reasons")}, nil
 }
 
-// input builds the document by hand: the actor's term is shared, an empty field
-// is left out.
+// input builds the input document. It shares the actor's term and omits empty fields.
 func (s *set) input(in *Input) ast.Object {
 	effect := inputKeys.write
 	if in.Effect == Read {
@@ -106,7 +107,7 @@ func (s *set) input(in *Input) ast.Object {
 	)
 }
 
-// object is the resource as a document. tier gives a classification as a term.
+// object converts the resource to a document. tier returns a classification as a term.
 func (r *Resource) object(tier func(string) *ast.Term) ast.Object {
 	resource := ast.NewObject([2]*ast.Term{inputKeys.typ, ast.StringTerm(r.Type)})
 	insert := func(key *ast.Term, text string) {

@@ -6,36 +6,36 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// ScopeInitiative is a scope of delegations alone.
+// ScopeInitiative is a scope that only delegations have.
 const ScopeInitiative = "initiative"
 
-// Delegation lets its receiver act on another's behalf. It is in force: begun,
-// not over, not revoked.
+// Delegation is an active delegation that a user received: started, not ended and not
+// revoked.
 type Delegation struct {
 	ID        string
 	Delegator Delegator
-	// Scope is tenant, project or initiative. Projects are the project, or those
-	// that belong to the initiative now; Initiatives is the initiative.
+	// Scope is tenant, project or initiative. Projects contains the project, or the current
+	// projects of the initiative. Initiatives contains the initiative.
 	Scope       string
 	Projects    []string
 	Initiatives []string
 	Permissions []string
 }
 
-// Delegator is who delegated, as the target tenant has it on record now.
+// Delegator describes the delegator with the target tenant's current records.
 type Delegator struct {
 	ID   string
 	Kind string
-	// Status is the user's status, Membership that of its membership.
+	// Status is the status of the user, Membership that of the membership.
 	Status     string
 	Membership string
-	// Clearance is the stored clearance in the target tenant; empty is none. The
-	// delegate reads with the lower of its own and this one.
+	// Clearance is the clearance on record in the target tenant, empty if there is none. The
+	// delegate reads with the lower of both clearances.
 	Clearance   string
 	Assignments []Assignment
 }
 
-// OnBehalf says by which delegation something is allowed, and on whose behalf.
+// OnBehalf names the delegation that allows a request, and its delegator.
 type OnBehalf struct {
 	Delegation string
 	Delegator  string
@@ -64,8 +64,8 @@ func delegations(received []Delegation) ast.Value {
 	return ast.NewArray(terms...)
 }
 
-// behalf asks on whose behalf the subject may do what it may not by itself; nil
-// is on nobody's. Where several delegations allow it, the first by id is named.
+// behalf returns the delegation that allows a request that the subject itself may not make.
+// If several allow it, behalf returns the one with the lowest id; if none does, nil.
 func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*OnBehalf, *failure) {
 	value, failed := v.eval(ctx, v.set.behalf, input)
 	if failed != nil {
@@ -81,7 +81,8 @@ func (v *evaluator) behalf(ctx context.Context, input ast.Value) (*OnBehalf, *fa
 	return behalfOf(allowing.Slice()[0].Value), nil
 }
 
-// behalfOf reads what the policies say of a delegation; nil where they say none.
+// behalfOf reads the delegation from a result of the policies. It returns nil if there is
+// none.
 func behalfOf(v ast.Value) *OnBehalf {
 	o, ok := v.(ast.Object)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"parapet/internal/clock"
 )
 
-// Engine decides. It is safe for concurrent use.
+// Engine evaluates the policies. It is safe for concurrent use.
 type Engine struct {
 	current atomic.Pointer[evaluator]
 	reload  sync.Mutex
@@ -29,7 +29,7 @@ type Engine struct {
 	onReload  func(context.Context, ReloadOutcome) error
 }
 
-// New compiles the policies and prepares every query and filter.
+// New compiles the policies and prepares all queries and filters.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{timeout: cfg.Timeout, sink: cfg.Sink, clock: cfg.Clock, logger: cfg.Logger}
 	if e.timeout <= 0 {
@@ -50,10 +50,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// first builds the set that the engine starts with. The embedded policies are part of
-// the program, as the invariants and the tests are, and no build passes its tests where
-// they disagree: checking them again at each start would add seconds and no safety. A
-// set from anywhere else is checked in full.
+// first builds the policy set for the start. It does not check the embedded policies: the
+// invariants and the tests are part of the same program, and no build passes its tests if
+// they disagree. Checking them at each start would add seconds and no safety. A set from
+// another source is checked completely.
 func (e *Engine) first(ctx context.Context, source Source) (*evaluator, error) {
 	if source.Policies != nil {
 		c, err := source.read()
@@ -70,8 +70,8 @@ func (e *Engine) first(ctx context.Context, source Source) (*evaluator, error) {
 	return &evaluator{set: s, timeout: e.timeout}, nil
 }
 
-// embeddedSet compiles the embedded policies once in a process. Engines share the
-// result, because a set is immutable: many tests start an engine each.
+// embeddedSet compiles the embedded policies once per process. Engines can share the result,
+// because a set is immutable; many tests start their own engine.
 var embeddedSet = sync.OnceValues(func() (*set, error) {
 	c, err := Embedded().read()
 	if err != nil {
@@ -88,7 +88,7 @@ func (e *Engine) compile(ctx context.Context, c *contents) (*evaluator, error) {
 	return &evaluator{set: s, timeout: e.timeout}, nil
 }
 
-// compile parses the files and prepares a set of them.
+// compile parses the files and prepares the set.
 func (c *contents) compile(ctx context.Context) (*set, error) {
 	f, err := c.parse()
 	if err != nil {
@@ -97,10 +97,10 @@ func (c *contents) compile(ctx context.Context) (*set, error) {
 	return newSet(ctx, f)
 }
 
-// Reload builds a complete new set from the source, verifies its signature where the
-// engine has a public key, checks the invariants, runs the set's tests, and only then
-// replaces the present set. On any error the present set stays. Config.OnReload gets
-// the outcome either way; where it fails, a good set is not accepted.
+// Reload replaces the policy set. It verifies the signature if the engine has a public key,
+// compiles the set, runs its tests and checks the invariants. On any error, the current set
+// stays in use. Config.OnReload is called in both cases; if it fails, the new set is
+// rejected.
 func (e *Engine) Reload(ctx context.Context, source Source) error {
 	e.reload.Lock()
 	defer e.reload.Unlock()
@@ -124,18 +124,18 @@ func (e *Engine) Reload(ctx context.Context, source Source) error {
 	return nil
 }
 
-// ReloadOutcome says how a reload ended.
+// ReloadOutcome is the outcome of a reload.
 type ReloadOutcome struct {
-	// Before is the revision in use, After that of the new set; After is empty where
-	// the set could not be read.
+	// Before is the revision in use. After is the revision of the new set, empty if the set
+	// could not be read.
 	Before, After string
-	// Signer is the name of the key that signed the set, where a signature is required.
+	// Signer is the name of the key that signed the set, if a signature is required.
 	Signer string
-	// Err says why the set was rejected; nil where it is accepted.
+	// Err says why the set was rejected. It is nil if the set is accepted.
 	Err error
 }
 
-// Invariant names the invariant that the rejected set breaks, if that is why.
+// Invariant returns the name of the invariant that the rejected set breaks, or "".
 func (o ReloadOutcome) Invariant() string {
 	var violation *invariant.Violation
 	if errors.As(o.Err, &violation) {
@@ -144,7 +144,7 @@ func (o ReloadOutcome) Invariant() string {
 	return ""
 }
 
-// candidate builds the set that a reload may accept.
+// candidate builds the new set of a reload.
 func (e *Engine) candidate(ctx context.Context, source Source, outcome *ReloadOutcome) (*evaluator, error) {
 	c, err := source.read()
 	if err != nil {
@@ -164,7 +164,7 @@ func (e *Engine) build(ctx context.Context, source Source, c *contents) (v *eval
 		}
 	}
 	if len(c.tests) == 0 {
-		return nil, signer, errors.New("authz: a source needs policies and tests")
+		return nil, signer, errors.New("authz: the source must contain policies and tests")
 	}
 	if v, err = e.compile(ctx, c); err != nil {
 		return nil, signer, err
@@ -174,31 +174,30 @@ func (e *Engine) build(ctx context.Context, source Source, c *contents) (v *eval
 	case err != nil:
 		return nil, signer, err
 	case len(report.Failed) > 0:
-		return nil, signer, fmt.Errorf("authz: %d policy tests failed, the first is %s", len(report.Failed), report.Failed[0])
+		return nil, signer, fmt.Errorf("authz: %d policy tests failed, first: %s", len(report.Failed), report.Failed[0])
 	case report.Passed == 0:
 		return nil, signer, errors.New("authz: the source has no policy tests")
 	}
-	// Last, because a set that its own tests reject is rejected sooner.
+	// The invariants come last: a set that its own tests reject is rejected sooner.
 	if _, err = v.checkInvariants(ctx); err != nil {
 		return nil, signer, err
 	}
 	return v, signer, nil
 }
 
-// Revision is the hash of the policies in use.
+// Revision returns the hash of the policies in use.
 func (e *Engine) Revision() string { return e.current.Load().set.revision }
 
-// Catalogue is the data of the policies in use. It is not to be changed.
+// Catalogue returns the data of the policies in use. Callers must not modify it.
 func (e *Engine) Catalogue() *Catalogue { return e.current.Load().set.catalogue }
 
-// EvalRaw evaluates an entrypoint such as "parapet/access/allow" with any JSON
-// input, for differential tests. What gives no answer is an error; sets come
-// back as sorted arrays.
+// EvalRaw evaluates an entry point such as "parapet/access/allow" with any JSON input, for
+// differential tests. It returns an error if there is no result. Sets become sorted arrays.
 func (e *Engine) EvalRaw(ctx context.Context, entrypoint string, input any) (any, error) {
 	v := e.current.Load()
 	query, ok := v.set.queries[entrypoint]
 	if !ok {
-		return nil, fmt.Errorf("authz: there is no entrypoint %s", entrypoint)
+		return nil, fmt.Errorf("authz: there is no entry point %s", entrypoint)
 	}
 	value, err := ast.InterfaceToValue(input)
 	if err != nil {

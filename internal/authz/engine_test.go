@@ -363,7 +363,7 @@ func TestEvalRaw(t *testing.T) {
 	if err != nil || got != true {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := e.EvalRaw(t.Context(), "parapet/access/_granted", map[string]any{}); err == nil {
+	if _, err := e.EvalRaw(t.Context(), "parapet/access/_has_grant", map[string]any{}); err == nil {
 		t.Error("a private rule answered")
 	}
 	if _, err := e.EvalRaw(t.Context(), "parapet/subject/subject", map[string]any{}); err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// failure is an evaluation that gave no answer, with the reason code for it.
+// failure is an evaluation without a result, with its reason code.
 type failure struct {
 	reason string
 	cause  error
@@ -28,8 +28,8 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.cause }
 
-// slot is what one evaluation borrows: a cancel that a timer pulls, so that no
-// evaluation needs a goroutine, and the options that never change.
+// slot contains the reusable parts of one evaluation: the evaluation options, and a cancel
+// that a timer triggers, so that no evaluation needs a goroutine.
 type slot struct {
 	cancel  topdown.Cancel
 	timer   *time.Timer
@@ -47,7 +47,7 @@ func newSlot(s *set, timeout time.Duration) *slot {
 	return sl
 }
 
-// evaluator runs prepared queries of one set, each time-boxed.
+// evaluator runs the prepared queries of one policy set, each with a timeout.
 type evaluator struct {
 	set     *set
 	timeout time.Duration
@@ -62,7 +62,8 @@ func (v *evaluator) acquireSlot() *slot {
 	return newSlot(v.set, v.timeout)
 }
 
-// releaseSlot keeps the slot unless its timer has fired: a pulled cancel stays so.
+// releaseSlot reuses the slot unless its timer has fired: a triggered cancel cannot be
+// reset.
 func (v *evaluator) releaseSlot(sl *slot) {
 	if sl.timer.Stop() {
 		sl.options[0] = nil
@@ -70,7 +71,7 @@ func (v *evaluator) releaseSlot(sl *slot) {
 	}
 }
 
-// eval gives the one value that the query has for the input.
+// eval returns the single result of the query for the input.
 func (v *evaluator) eval(ctx context.Context, query *rego.PreparedEvalQuery, input ast.Value) (ast.Value, *failure) {
 	if err := ctx.Err(); err != nil {
 		return nil, &failure{ReasonTimeout, err}

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Column says where a row keeps an attribute of the resource: an SQL
-// expression of the caller's query, a value that all rows share, or nothing.
-// The SQL is the program's own text, never a user's.
+// Column says how a query provides an attribute of the resource: as an SQL expression, as
+// one value for all rows, or not at all. The SQL is part of the program, never user input.
 type Column struct {
 	sql     string
 	uuid    bool
@@ -17,24 +16,23 @@ type Column struct {
 	fixed   bool
 }
 
-// UUID is a column (or expression) of type uuid.
+// UUID returns a column (or expression) of type uuid.
 func UUID(sql string) Column { return Column{sql: sql, uuid: true} }
 
-// Text is a column (or expression) of type text.
+// Text returns a column (or expression) of type text.
 func Text(sql string) Column { return Column{sql: sql} }
 
-// Literal is a value that every row has, such as "UNCLASSIFIED" for a type that
-// carries no classification.
+// Literal returns a column that has the same value in every row, for example "UNCLASSIFIED"
+// for a type without classification.
 func Literal(value string) Column { return Column{literal: value, fixed: true} }
 
-// Absent is the column that a type does not have: every row lacks it.
+// Absent returns a column for an attribute that the type does not have.
 func Absent() Column { return Column{} }
 
-// Columns maps the attributes of a resource ("resource.tenant",
-// "resource.organisation", "resource.project", "resource.creator",
-// "resource.owner", "resource.classification", "resource.id", "resource.type")
-// to where rows keep them. What is not named is Absent. Make one for each query
-// with NewColumns and keep it: the engine remembers it by its address.
+// Columns maps the attributes of a resource ("resource.tenant", "resource.organisation",
+// "resource.project", "resource.creator", "resource.owner", "resource.classification",
+// "resource.id", "resource.type") to columns. Attributes that are not listed are Absent.
+// Create one value per query with NewColumns and reuse it: the engine caches by its address.
 type Columns struct {
 	byName map[string]Column
 }
@@ -48,14 +46,14 @@ func NewColumns(byName map[string]Column) *Columns {
 	return c
 }
 
-// Filter is a condition on rows that is true for those, and only those, that
-// Decide would allow. The zero Filter admits nothing.
+// Filter is an SQL condition that is true for exactly the rows that Decide would allow. The
+// zero Filter includes no rows.
 type Filter struct {
 	bound *boundFilter
 }
 
-// boundFilter is the text for an actor's shape, with its values. An actor that
-// acts on behalf of others has a part for each of them, of which one is enough.
+// boundFilter is the SQL text of a filter with its values. It has one part for the actor and
+// one for each delegated subject; a row passes if one of them includes it.
 type boundFilter struct {
 	parts    []boundPart
 	named    string
@@ -65,17 +63,17 @@ type boundFilter struct {
 	args     []any
 }
 
-// boundPart is the text for one actor; its first value is args[at].
+// boundPart is the SQL text for one actor. Its first value is args[at].
 type boundPart struct {
 	shape *shape
 	at    int
 }
 
-// None tells that no row can pass, so that the query need not run.
+// None reports that no row can pass, so the query need not run.
 func (f Filter) None() bool { return f.bound == nil || f.bound.verdict == isFalse }
 
-// SQL is the condition with named arguments (@policy_1, @policy_2 …), in
-// parentheses, ready to follow AND. AddTo gives the arguments.
+// SQL returns the condition in parentheses with named arguments (@policy_1, @policy_2 …). It
+// can follow AND. AddTo adds the arguments.
 func (f Filter) SQL() string {
 	if f.bound == nil {
 		return "(FALSE)"
@@ -83,7 +81,7 @@ func (f Filter) SQL() string {
 	return f.bound.named
 }
 
-// AddTo adds the arguments of SQL to a statement's named arguments.
+// AddTo adds the arguments of SQL to the named arguments of a statement.
 func (f Filter) AddTo(args map[string]any) {
 	if f.bound == nil {
 		return
@@ -93,7 +91,7 @@ func (f Filter) AddTo(args map[string]any) {
 	}
 }
 
-// Positional is the condition with arguments $offset+1, $offset+2 … and their
+// Positional returns the condition with the arguments $offset+1, $offset+2 … and their
 // values.
 func (f Filter) Positional(offset int) (string, []any) {
 	if f.bound == nil {
@@ -118,17 +116,15 @@ func (b *boundFilter) render(prefix string, offset int) string {
 	return text.String()
 }
 
-// filterKey names a plan among those of a set, and a bound filter among those
-// of a subject.
+// filterKey identifies a plan of a set, or a bound filter of a subject.
 type filterKey struct {
 	permission string
 	columns    *Columns
 }
 
-// Filter gives the condition that selects the rows which Decide would allow
-// with this permission. It is bound once for a subject and a query, and kept
-// with the subject. A permission that the policies do not know is an error,
-// and the filter admits nothing.
+// Filter returns the condition for the rows that Decide would allow with this permission.
+// The subject caches it per query. For an unknown permission it returns an error and a
+// filter that includes no rows.
 func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, columns *Columns) (Filter, error) {
 	if actor == nil || columns == nil {
 		e.counts.failed(ReasonNoActor)
@@ -144,7 +140,7 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 	p, keep := s.plan(key)
 	if p == nil {
 		e.counts.failed(ReasonUndefined)
-		return Filter{}, &failure{ReasonUndefined, fmt.Errorf("no policy knows the permission %q", permission)}
+		return Filter{}, &failure{ReasonUndefined, fmt.Errorf("unknown permission %q", permission)}
 	}
 	b := p.bind(actor)
 	b.revision, b.columns = s.revision, columns
@@ -154,12 +150,12 @@ func (e *Engine) Filter(_ context.Context, permission string, actor *Subject, co
 	return Filter{b}, nil
 }
 
-// maxPlans bounds the plans that are kept, should a caller make its columns anew
-// for every query.
+// maxPlans limits the cached plans, in case a caller creates its columns again for every
+// query.
 const maxPlans = 4096
 
-// plan gives the permission's template in these columns, nil where no policy
-// knows the permission, and whether it is one that is kept.
+// plan returns the template of the permission for these columns, or nil if the permission is
+// unknown. keep reports whether the plan is cached.
 func (s *set) plan(key filterKey) (p *plan, keep bool) {
 	if kept, ok := s.plans.Load(key); ok {
 		p, _ = kept.(*plan)

@@ -40,38 +40,38 @@ func breaks() []broken {
 		one("platform-permissions", catalogueData, platformDisable, "tenant.disable:\n    {module: identity, effect: write,"),
 		one("boolean", "parapet/open/open.rego", `default verdict := {"allow": false`, `default verdict := {"allow": "no"`),
 		one("tenant", accessRego, "input.resource.tenant == input.actor.tenant", "is_string(input.actor.tenant)"),
-		one("act-as", subjectRego, "\t_kind in {\"HUMAN\", \"AGENT\"}\n\t_uuid(input.token.tenant)", "\t_uuid(input.token.tenant)"),
+		one("act-as", subjectRego, "\t_kind in {\"HUMAN\", \"AGENT\"}\n\t_is_uuid(input.token.tenant)", "\t_is_uuid(input.token.tenant)"),
 		one("clearance", accessRego, "\tinput.resource.classification in input.actor.readable\n", "\tis_string(input.actor.id)\n"),
-		one("audit-clearance", "parapet/audit/audit.rego", `plain if input.resource.classification == "UNCLASSIFIED"`, "plain if is_string(input.resource.classification)"),
-		one("subject", subjectRego, ") if {\n\t_uuid(input.user.id)\n", ") if {\n"),
-		one("input", accessRego, "_readable if {\n\tis_string(input.resource.classification)\n\tnot ", "_readable if {\n\tnot "),
-		one("grant", accessRego, "_granted if input.actor.grants[input.permission].tenant == true", "_granted if input.permission in input.actor.holds"),
+		one("audit-clearance", "parapet/audit/audit.rego", `unclassified if input.resource.classification == "UNCLASSIFIED"`, "unclassified if is_string(input.resource.classification)"),
+		one("subject", subjectRego, ") if {\n\t_is_uuid(input.user.id)\n", ") if {\n"),
+		one("input", accessRego, "_has_clearance if {\n\tis_string(input.resource.classification)\n\tnot ", "_has_clearance if {\n\tnot "),
+		one("grant", accessRego, "_has_grant if input.actor.grants[input.permission].tenant == true", "_has_grant if input.permission in input.actor.holds"),
 		one("hidden", accessRego, `{"hidden": true, "reasons": ["foreign_tenant"]}`, `{"hidden": false, "reasons": ["foreign_tenant"]}`),
-		one("unknown-caveat", subjectRego, `_known_caveat("read-only")`, "_known_caveat(\"read-only\")\n\n_known_caveat(\"weekdays\")"),
-		one("caveat", subjectRego, `_effect_left("write") if not "read-only" in input.token.caveats`, `_effect_left("write")`),
+		one("unknown-caveat", subjectRego, `_is_known_caveat("read-only")`, "_is_known_caveat(\"read-only\")\n\n_is_known_caveat(\"weekdays\")"),
+		one("caveat", subjectRego, `_effect_allowed("write") if not "read-only" in input.token.caveats`, `_effect_allowed("write")`),
 		{"platform", [][3]string{
-			{accessRego, `_office_allows if input.actor.tenant_type == "PROGRAMME_OFFICE"`, "_office_allows if is_string(input.actor.tenant)"},
-			{subjectRego, `_office_allows(_) if _tenant_type == "PROGRAMME_OFFICE"`, "_office_allows(_) if is_string(_tenant_type)"},
+			{accessRego, `_platform_allowed if input.actor.tenant_type == "PROGRAMME_OFFICE"`, "_platform_allowed if is_string(input.actor.tenant)"},
+			{subjectRego, `_platform_allowed(_) if _tenant_type == "PROGRAMME_OFFICE"`, "_platform_allowed(_) if is_string(_tenant_type)"},
 		}},
-		one("guest", rolesData, "Follows the projects it was invited to.\n    grants:\n", "Follows the projects it was invited to.\n    grants:\n      - task.update\n"),
+		one("guest", rolesData, "Reads the projects to which the customer is invited.\n    grants:\n", "Reads the projects to which the customer is invited.\n    grants:\n      - task.update\n"),
 		one("auditor", rolesData, "and changes nothing.\n    grants:\n", "and changes nothing.\n    grants:\n      - role.assign\n"),
-		one("powerless-role", rolesData, "it grants nothing by itself.\n    grants: []", "it grants nothing by itself.\n    grants: [tasks.read]"),
+		one("powerless-role", rolesData, "Grants nothing.\n    grants: []", "Grants nothing.\n    grants: [tasks.read]"),
 		one("profile", "parapet/profiles/data.yaml", "grants: [wiki:page:write]", "grants: [wiki:page:write, task.delete]"),
-		one("service-key", "parapet/keys/keys.rego", "_session_of_a_person if {\n\tinput.actor.token_kind == \"session\"\n", "_session_of_a_person if {\n"),
+		one("service-key", "parapet/keys/keys.rego", "_is_session_of_person if {\n\tinput.actor.token_kind == \"session\"\n", "_is_session_of_person if {\n"),
 		one("personal-key", "parapet/keys/keys.rego", "\t_key_in_tenant\n\tis_string(input.key.owner.id)\n\tinput.key.owner.id == input.actor.id", "\t_key_in_tenant"),
 		one("key-lifetime", "parapet/keys/data.yaml", "service: 90", "service: 180"),
 		one("delegation", subjectRego, "\tdelegation.delegator.status == \"ACTIVE\"\n", ""),
 		one("delegation-made", "parapet/delegations/delegations.rego", "\tuser.status == \"ACTIVE\"\n", ""),
 		one("assignment", rolesData, "guest: Guest Customer\n", "guest: Guest\n"),
-		one("speaking-for-agent", "parapet/work/work.rego", "else := _lacking(reason)", "else := _allowed if is_string(reason)"),
+		one("speaking-for-agent", "parapet/work/work.rego", "else := _deny_missing_any(reason)", "else := _allowed if is_string(reason)"),
 		one("no-subject", accountsRego, "\tis_string(input.account.id)\n\tinput.account.id != input.actor.id", "\tnot input.account.id == input.actor.id"),
-		one("giving", "parapet/grants/grants.rego", "else := _beyond_own(min(_lacking)) if count(_lacking) > 0\n\n", ""),
-		one("giving-clearance", "parapet/grants/grants.rego", "\t_raises_clearance\n\tnot _recipient_is_another", "\t_raises_clearance\n\tnot is_string(input.recipient.id)"),
-		one("account", accountsRego, "\t_covered(holding.caller, holding.delegations)\n", ""),
-		one("oneself", accountsRego, "else := _conflict(\"oneself\") if not _another\n\nelse := _conflict(\"deleted\")", "else := _conflict(\"deleted\")"),
+		one("giving", "parapet/grants/grants.rego", "else := _deny_permission(min(_caller_lacks)) if count(_caller_lacks) > 0\n\n", ""),
+		one("giving-clearance", "parapet/grants/grants.rego", "\t_raises_clearance\n\tnot _recipient_is_another_user", "\t_raises_clearance\n\tnot is_string(input.recipient.id)"),
+		one("account", accountsRego, "\t_covers_all(holding.caller, holding.delegations)\n", ""),
+		one("oneself", accountsRego, "else := _conflict(\"oneself\") if not _is_another_user\n\nelse := _conflict(\"deleted\")", "else := _conflict(\"deleted\")"),
 		one("role-names", accountsRego, "\tpermission in input.actor.permissions\n", "\tis_string(permission)\n\tis_string(input.actor.id)\n"),
 		one("filter", catalogueData, "task.delete:\n    {module: tracker, effect: write", "task.delete:\n    {module: tracker, effect: read"),
-		one("necessary-conditions", accessRego, "# Audit entries are gated", "allow if input.actor.id == \"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\"\n\n# Audit entries are gated"),
+		one("necessary-conditions", accessRego, "# Audit entries have permissions", "allow if input.actor.id == \"018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f\"\n\n# Audit entries have permissions"),
 	}
 }
 
@@ -130,7 +130,7 @@ func TestReload_SetThatTrustsItsOwnTestsIsRejected(t *testing.T) {
 	var outcome authz.ReloadOutcome
 	e := newEngine(t, authz.Config{OnReload: func(_ context.Context, o authz.ReloadOutcome) error { outcome = o; return nil }})
 	before := e.Revision()
-	weak := changedPolicies(t, [][3]string{{accessRego, "\t_in_caveat_projects\n\t_readable\n\t_office_allows\n\t_granted\n}", "}"}, {accessRego, "\tinput.effect in input.actor.effects\n\tinput.module in input.actor.modules\n}", "}"}})
+	weak := changedPolicies(t, [][3]string{{accessRego, "\t_in_caveat_projects\n\t_readable\n\t_platform_allowed\n\t_granted\n}", "}"}, {accessRego, "\tinput.effect in input.actor.effects\n\tinput.module in input.actor.modules\n}", "}"}})
 	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passing()})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
@@ -148,7 +148,7 @@ func TestReload_IsRejectedWhereItCannotBeRecorded(t *testing.T) {
 	full := errors.New("the disk is full")
 	e := newEngine(t, authz.Config{OnReload: func(context.Context, authz.ReloadOutcome) error { return full }})
 	before := e.Revision()
-	good := changedPolicies(t, [][3]string{{accessRego, "# Audit entries are gated", "# Audit entries, once more, are gated"}})
+	good := changedPolicies(t, [][3]string{{accessRego, "# Audit entries have permissions", "# Audit entries, once more, are gated"}})
 	if err := e.Reload(t.Context(), authz.Source{Policies: good, Tests: passing()}); !errors.Is(err, full) || e.Revision() != before {
 		t.Errorf("revision %s instead of %s: %v", e.Revision(), before, err)
 	}

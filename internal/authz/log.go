@@ -7,24 +7,24 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// DecisionSink takes decision records without ever waiting: what it cannot take
-// it drops and counts.
+// DecisionSink receives decision records. It never blocks: it drops and counts records that
+// it cannot take.
 type DecisionSink interface {
 	Record(DecisionRecord)
 }
 
-// DecisionRecord is one line of the decision log. Its input is masked: ids and
-// codes only, no token, secret, address or free text.
+// DecisionRecord is an entry of the decision log. Its input contains only ids and codes: no
+// token, secret, address or free text.
 type DecisionRecord struct {
 	Time time.Time
-	// Tenant and Actor are empty where there is no actor.
+	// Tenant and Actor are empty if there is no actor.
 	Tenant string
 	Actor  string
-	// Credential is what the request was made with; zero where there was none.
+	// Credential is the credential of the request, or the zero value.
 	Credential CredentialID
-	// Subject is who asked, as the policies saw it; nil where there was no subject.
+	// Subject is the subject of the decision, or nil.
 	Subject *SubjectSnapshot
-	// Rule is the entrypoint that answered, Permission what was asked for.
+	// Rule is the entry point that was evaluated, Permission the requested permission.
 	Rule       string
 	Permission string
 	Module     string
@@ -36,29 +36,30 @@ type DecisionRecord struct {
 	RequestID  string
 }
 
-// MaskedInput is what of an input may be kept.
+// MaskedInput is the part of an input that is logged.
 type MaskedInput struct {
 	Effect   Effect          `json:"effect,omitempty"`
 	Actor    *MaskedActor    `json:"actor,omitempty"`
 	Resource *MaskedResource `json:"resource,omitempty"`
-	// ServiceOwned is the path of a question about keys.
+	// ServiceOwned is set in a decision about keys of service principals.
 	ServiceOwned bool `json:"serviceOwned,omitempty"`
-	// ExpiresInDays is the wish of a question about a personal key.
+	// ExpiresInDays is the requested lifetime of a personal key.
 	ExpiresInDays *int `json:"expiresInDays,omitempty"`
-	// Candidate is who is meant beside the actor, in a question about work.
+	// Candidate is the other user in a decision about work.
 	Candidate string `json:"candidate,omitempty"`
-	// OnBehalfOf and Delegation tell whose authority it was, and by what, where
-	// the actor's own did not do.
+	// OnBehalfOf and Delegation are the delegator and the delegation, if only a delegation
+	// allowed the request.
 	OnBehalfOf string `json:"onBehalfOf,omitempty"`
 	Delegation string `json:"delegation,omitempty"`
-	// Header tells that a request named its tenant itself.
+	// Header is true if the request named its tenant with x-act-as-org.
 	Header bool `json:"header,omitempty"`
-	// Rows tell of a list where its rows keep each attribute of a record; the filter was
-	// bound for these. Nil for everything that is no list.
+	// Rows maps the attributes of a record to the columns that the filter of a list was
+	// bound to. It is nil if the decision is not about a list.
 	Rows map[string]MaskedColumn `json:"rows,omitempty"`
-	// CustomDecision is the input of a question without the subject; see maskCustomDecision.
+	// Question is the input of a custom decision without the subject; see
+	// maskCustomDecision.
 	Question map[string]any `json:"question,omitempty"`
-	// Omitted names what of the input is not kept; see Replayed.Incomplete.
+	// Omitted names the parts of the input that are not logged; see Replayed.Incomplete.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -71,7 +72,7 @@ type MaskedActor struct {
 	Clearance    string `json:"clearance,omitempty"`
 }
 
-// MaskedResource is a resource whose texts are ids and codes.
+// MaskedResource is a resource that contains only ids and codes.
 type MaskedResource struct {
 	Type           string `json:"type,omitempty"`
 	ID             string `json:"id,omitempty"`
@@ -82,11 +83,11 @@ type MaskedResource struct {
 	Creator        string `json:"creator,omitempty"`
 	Owner          string `json:"owner,omitempty"`
 	Classification string `json:"classification,omitempty"`
-	// NullClassification tells that the stored classification is NULL.
+	// NullClassification is true if the stored classification is NULL.
 	NullClassification bool `json:"nullClassification,omitempty"`
 }
 
-// masked stands for a text that is not kept.
+// masked replaces a text that is not logged.
 const masked = "masked"
 
 func maskID(s string) string {
@@ -96,10 +97,10 @@ func maskID(s string) string {
 	return masked
 }
 
-// recordKey is the form of the keys of tasks and issues: a prefix and a number.
+// recordKey matches the keys of tasks and issues: a prefix and a number.
 var recordKey = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,15}-[0-9]{1,12}$`)
 
-// maskKey keeps the key of a record; anything else may be free text.
+// maskKey returns the key of a record; any other text is masked.
 func maskKey(s string) string {
 	if s == "" || recordKey.MatchString(s) {
 		return s
@@ -107,7 +108,8 @@ func maskKey(s string) string {
 	return masked
 }
 
-// maskNoun keeps lower-case words such as a resource's type.
+// maskNoun returns lower-case words, for example the type of a resource; any other text is
+// masked.
 func maskNoun(s string) string {
 	if len(s) > 64 {
 		return masked
@@ -120,7 +122,8 @@ func maskNoun(s string) string {
 	return s
 }
 
-// maskName keeps the names that the policy data knows: permissions, modules.
+// maskName returns names of the policy data, for example permissions and modules; any other
+// text is masked.
 func (s *set) maskName(name string) string {
 	if _, ok := s.terms[name]; ok || name == "" {
 		return name
@@ -135,7 +138,7 @@ func (s *set) maskTier(tier string) string {
 	return masked
 }
 
-// maskRequestID keeps ids as they are made and taken: short, without spaces.
+// maskRequestID returns request ids: short and without spaces. Any other text is masked.
 func maskRequestID(s string) string {
 	if len(s) > 64 {
 		return masked
@@ -166,7 +169,7 @@ func (m *MaskedInput) onBehalfOf(b *OnBehalf) {
 	}
 }
 
-// maskResource leaves the classification to whoever knows the tiers.
+// maskResource does not set the classification: only the caller knows the tiers.
 func maskResource(r *Resource) *MaskedResource {
 	return &MaskedResource{
 		Type: maskNoun(r.Type), ID: maskID(r.ID), Key: maskKey(r.Key), Tenant: maskID(r.Tenant),
@@ -197,7 +200,7 @@ func (e *Engine) record(s *set, in *Input, decision *Decision) {
 	e.sink.Record(record)
 }
 
-// from says who asked.
+// from sets the fields that describe the subject.
 func (r *DecisionRecord) from(s *Subject) {
 	if s == nil {
 		return
@@ -208,7 +211,7 @@ func (r *DecisionRecord) from(s *Subject) {
 	}
 }
 
-// masked is the credential with an id that is an id, or none.
+// masked returns the credential without an id that is not a UUID.
 func (c CredentialID) masked() CredentialID {
 	if !isUUID(c.ID) || (c.Kind != TokenSession && c.Kind != TokenAPIKey) {
 		return CredentialID{}
@@ -216,9 +219,8 @@ func (c CredentialID) masked() CredentialID {
 	return c
 }
 
-// RecordList puts into the decision log that a list was given by a filter: which
-// rows it held is not said, only who asked, by which permission, and whether any
-// row could pass.
+// RecordList adds the filter of a list to the decision log: the subject, the permission and
+// whether any row could pass. The rows themselves are not logged.
 func (e *Engine) RecordList(actor *Subject, permission, module, requestID string, f Filter) {
 	if e.sink == nil || actor == nil {
 		return
@@ -239,7 +241,7 @@ func (e *Engine) RecordList(actor *Subject, permission, module, requestID string
 	e.sink.Record(record)
 }
 
-// listDecision is what the log says of a list that was given by a filter.
+// listDecision returns the decision that the log contains for a list.
 func listDecision(f Filter) Decision {
 	if f.None() {
 		return Decision{Reasons: []string{"filtered_out"}}
@@ -269,17 +271,17 @@ func (e *Engine) recordCustomDecision(s *set, q CustomDecision, input ast.Value,
 	e.sink.Record(record)
 }
 
-// decisionContext is what the decision log says of a question.
+// decisionContext contains the fields of a decision record that are not in the verdict.
 type decisionContext struct {
 	actor *Subject
-	// tenant, user and credential stand in where there is no actor yet.
+	// tenant, user and credential are set if there is no actor yet.
 	tenant, user string
 	credential   CredentialID
 	permission   string
 	module       string
 	requestID    string
 	input        MaskedInput
-	// recorded is the input to be kept where it is not the one that was evaluated.
+	// recorded is the input to log, if it differs from the evaluated one.
 	recorded ast.Value
 }
 

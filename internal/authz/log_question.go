@@ -7,19 +7,19 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// callerKey is the member of a question that may hold the subject once more, and
-// actorPlaceholder what the log has in its place.
+// callerKey is the field of an input that may contain the subject again. The log contains
+// actorPlaceholder instead.
 const (
 	callerKey        = "caller"
 	actorPlaceholder = "actor"
 )
 
-// maxRoleName is the most that the name of a role can have.
+// maxRoleName is the maximum length of a role name.
 const maxRoleName = 100
 
-// maskCustomDecision gives the input of a question without its subject, whose snapshot is
-// kept apart. Names of roles stay as they are, because rules compare them; any other
-// text is an id or a code, or is masked.
+// maskCustomDecision returns the input of a custom decision without its subject, whose
+// snapshot is stored separately. It keeps role names, because rules compare them. Any other
+// text that is not an id or a code is masked.
 func maskCustomDecision(input ast.Value, actor *Subject) map[string]any {
 	o, ok := input.(ast.Object)
 	if !ok {
@@ -74,8 +74,8 @@ func (m customDecisionMask) value(v ast.Value) any {
 	return masked
 }
 
-// maskCode keeps ids and codes such as a permission, a status or a tier: letters,
-// digits and what joins them.
+// maskCode returns ids and codes such as a permission, a status or a tier; any other text is
+// masked.
 func maskCode(s string) string {
 	if len(s) > 100 {
 		return masked
@@ -90,8 +90,8 @@ func maskCode(s string) string {
 	return s
 }
 
-// MaskedColumn says where the rows of a list keep an attribute: in a column of this
-// type, or nowhere, because all of them have the same value.
+// MaskedColumn says how the rows of a list provide an attribute: in a column of this type,
+// or as one value for all rows.
 type MaskedColumn struct {
 	Column string `json:"column,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -103,7 +103,7 @@ const (
 	columnText = "text"
 )
 
-// masked is what the log keeps of the columns.
+// masked returns the columns as they are logged.
 func (c *Columns) masked() map[string]MaskedColumn {
 	out := make(map[string]MaskedColumn, len(c.byName))
 	for name, c := range c.byName {

@@ -6,25 +6,25 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// plan is a template laid out in the columns of one query. Binding an actor
-// decides its leaves; leaves decided alike make the same text, which is written
-// once.
+// plan is a template for the columns of one query. Binding an actor decides the leaves of
+// the plan. The SQL text depends only on the states of the leaves, so it is written once per
+// combination of states and cached.
 type plan struct {
 	root   *planNode
 	leaves []leaf
-	// shapes holds what was written, by how the leaves were decided.
+	// shapes caches the written SQL texts by the states of the leaves.
 	shapes sync.Map
 }
 
-// planNode is a node of a plan: an and, an or, a not, or a leaf by its number.
+// planNode is a node of a plan: an AND, an OR, a NOT, or the index of a leaf.
 type planNode struct {
 	kind kind
 	kids []*planNode
 	leaf int
 }
 
-// state is what binding makes of a leaf: decided, or left to the row with one
-// value, or with several.
+// state is the result of binding a leaf: decided, or compared with the row's column using
+// one value or several.
 type state uint8
 
 const (
@@ -33,25 +33,26 @@ const (
 	leafOneValue
 	leafManyValues
 	stateBits = 2
-	// maxLeaves bounds the leaves whose states fit into one key; a plan with
-	// more is written anew for every binding.
+	// maxLeaves is the number of leaves whose states fit into one key. For a plan with more
+	// leaves, the text is written again for every binding.
 	maxLeaves = 64 / stateBits
 )
 
-// leaf is one condition.
+// leaf is a single condition.
 type leaf struct {
 	kind        kind
 	left, right operand
 	column      Column
-	// about tells that the condition is about the row, else about the actor.
+	// about is true if the condition depends on the row, and false if it depends on the
+	// actor.
 	about bool
-	// constant holds the values that need no actor.
+	// constant contains the values that do not depend on the actor.
 	constant []string
-	// null asks for the row's NULL.
+	// null is true if the condition tests the row's column for NULL.
 	null bool
 }
 
-// plan lays a template out.
+// plan binds the template to columns.
 func (n *node) plan(columns *Columns) *plan {
 	p := &plan{}
 	p.root = p.add(n, columns)
@@ -82,7 +83,7 @@ func (p *plan) add(n *node, columns *Columns) *planNode {
 	return out
 }
 
-// valuesOf gives the texts that a comparison with the value admits.
+// valuesOf returns the texts that satisfy a comparison with the value.
 func valuesOf(k kind, v ast.Value) []string {
 	if k == memberOf {
 		if o, ok := v.(ast.Object); ok {
@@ -102,8 +103,8 @@ func valuesOf(k kind, v ast.Value) []string {
 	return nil
 }
 
-// fitting keeps the values that the column can hold: the others would equal no
-// row, and the database would refuse a statement that names them.
+// fitting removes the values that the column cannot contain. They equal no row, and the
+// database would reject a statement with them.
 func (c Column) fitting(values []string) []string {
 	if !c.uuid {
 		return values
@@ -144,8 +145,8 @@ func isUUID(s string) bool {
 	return true
 }
 
-// bind decides the leaves for an actor, and for each of those on whose behalf it
-// acts: a row passes that one of them may see.
+// bind decides the leaves for the actor and for each of its delegated subjects. A row passes
+// if one of them may read it.
 func (p *plan) bind(actor *Subject) *boundFilter {
 	b := &boundFilter{}
 	own, args := p.bindOne(actor.term.Value)
@@ -153,7 +154,7 @@ func (p *plan) bind(actor *Subject) *boundFilter {
 		b.parts, b.args, b.verdict, b.named = []boundPart{{shape: own}}, args, own.verdict, own.named
 		return b
 	}
-	// What lets nothing through stands only where all else does so too.
+	// The plan that includes no rows is used only if all parts include none.
 	nothing := boundPart{shape: own}
 	add := func(s *shape, args []any) {
 		if s.verdict != isFalse {
@@ -177,7 +178,7 @@ func (p *plan) bind(actor *Subject) *boundFilter {
 	return b
 }
 
-// bindOne gives the text for one actor's document, and its values.
+// bindOne returns the text and the values for one actor document.
 func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 	var key uint64
 	states := make([]state, len(p.leaves))
@@ -209,8 +210,8 @@ func (p *plan) bindOne(actor ast.Value) (*shape, []any) {
 	return s, args
 }
 
-// decide evaluates what is about the actor, and finds the values to compare a
-// row's column with.
+// decide evaluates the conditions about the actor, and finds the values to compare with the
+// row's column.
 func (l *leaf) decide(actor ast.Value) (state, []string) {
 	if !l.about {
 		return truth(l.known(actor)), nil
@@ -255,8 +256,8 @@ func truth(b bool) state {
 	return leafFalse
 }
 
-// known evaluates a condition that asks nothing of the row, as Rego does: what
-// is missing makes it false.
+// known evaluates a condition that does not depend on the row, as Rego does: a missing value
+// makes it false.
 func (l *leaf) known(actor ast.Value) bool {
 	left := l.left.of(actor)
 	if left == nil {
@@ -277,7 +278,7 @@ func (l *leaf) known(actor ast.Value) bool {
 	}
 }
 
-// of gives an operand's value, nil where the actor lacks it.
+// of returns the value of an operand, or nil if the actor does not have it.
 func (o *operand) of(actor ast.Value) ast.Value {
 	if o.actor == nil {
 		return o.value

@@ -6,17 +6,17 @@ import (
 	"parapet/internal/fault"
 )
 
-// CustomDecision is the input of a special policy entry point: one for a decision that is
-// not about one record and one permission. Engine.Ask evaluates it.
+// CustomDecision is the input of a special policy entry point: a decision that is not about
+// one record and one permission. Engine.Evaluate evaluates it.
 type CustomDecision interface {
-	// entrypoint names the rule, for example "parapet/keys/issue_service".
+	// entrypoint returns the name of the rule, for example "parapet/keys/issue_service".
 	entrypoint() string
 	document() ast.Value
 	about() decisionContext
 }
 
-// InRequest is the question as a request asks it: the id ties the decision log
-// to the request.
+// InRequest adds the request id to a custom decision, which links the decision record to the
+// request.
 func InRequest(id string, q CustomDecision) CustomDecision { return requestedDecision{q, id} }
 
 type requestedDecision struct {
@@ -30,60 +30,60 @@ func (r requestedDecision) about() decisionContext {
 	return a
 }
 
-// Verdict answers a Question.
+// Verdict is the result of a CustomDecision.
 type Verdict struct {
 	Allow bool
-	// Code is the envelope's code for a refusal: FORBIDDEN, NOT_FOUND,
-	// CONFLICT or VALIDATION. Anything the engine could not evaluate is
-	// FORBIDDEN with one of the engine's own reasons.
+	// Code is the error code of a denial: FORBIDDEN, NOT_FOUND, CONFLICT or VALIDATION. A
+	// failed evaluation gives FORBIDDEN with a reason ENGINE_….
 	Code string
-	// Reasons are codes in lower case, most telling first.
+	// Reasons are codes in lower case, the most specific one first.
 	Reasons []string
-	// Explained are the reasons in the policies' words, for whoever was refused; none
-	// where the answer is that the record does not exist.
+	// Explained contains the messages and remedies of the reasons. It is empty if the code
+	// is NOT_FOUND.
 	Explained []fault.Reason
-	// Permission is the one that is missing, where that is why.
+	// Permission is the missing permission, if that is the reason.
 	Permission string
-	// Field names the field that is wrong, for VALIDATION.
+	// Field names the invalid field, for VALIDATION.
 	Field string
-	// Days is the lifetime that a key gets; Cap the most that it could have.
+	// Days is the lifetime of the new key, Cap the maximum lifetime. For a delegation, Cap
+	// is the limit that was exceeded.
 	Days int
 	Cap  int
-	// OnBehalfOf is set where the actor is allowed only through a delegation.
+	// OnBehalfOf is set if only a delegation allows the request.
 	OnBehalfOf *OnBehalf
-	// Revision is that of the policies that answered.
+	// Revision is the revision of the policies that were evaluated.
 	Revision string
 }
 
-// hidden tells that the answer is that the record does not exist.
+// hidden reports whether the caller gets 404.
 func (v *Verdict) hidden() bool { return v.Code == "NOT_FOUND" }
 
-// HeldRole is a role as a principal holds it, with what it grants now.
+// HeldRole is a role assignment of a user, with the permissions that the role grants now.
 type HeldRole struct {
 	Name string
 	// Kind is STANDARD or GLOBAL.
 	Kind string
-	// Scope is that of the assignment: tenant, organisation or project. ScopeID
-	// names the latter two, for a Candidate.
+	// Scope is tenant, organisation or project. ScopeID is the id of the organisation or
+	// project, for a Candidate.
 	Scope   string
 	ScopeID string
 	Grants  []string
 }
 
-// ServicePrincipal is the target of an on-behalf-of key, as stored.
+// ServicePrincipal is the service principal for which a key is issued.
 type ServicePrincipal struct {
 	ID     string
 	Tenant string
-	// Kind is the principal kind: only SERVICE can be a target.
+	// Kind must be SERVICE; other kinds are denied.
 	Kind string
-	// Status is the user's status, Membership that of its membership in Tenant.
+	// Status is the status of the user, Membership that of the membership in Tenant.
 	Status         string
 	Membership     string
 	IntegrationKey string
 	Roles          []HeldRole
 }
 
-// KeySettings are the operator's settings for the life of keys. Zero is unset.
+// KeySettings contains the operator's settings for the lifetime of keys. Zero means unset.
 type KeySettings struct {
 	// MaxAdminDays is API_KEY_TTL_MAX_ADMIN_DAYS.
 	MaxAdminDays int
@@ -93,8 +93,8 @@ type KeySettings struct {
 	MaxActivePersonal int
 }
 
-// IssueServiceKey asks for a key on behalf of a SERVICE principal. The verdict
-// carries Days.
+// IssueServiceKey decides whether the actor may issue a key for a service principal. The
+// verdict contains Days.
 type IssueServiceKey struct {
 	Actor    *Subject
 	Target   ServicePrincipal
@@ -103,21 +103,22 @@ type IssueServiceKey struct {
 
 func (IssueServiceKey) entrypoint() string { return "parapet/keys/issue_service" }
 
-// IssueSelfKey asks for a personal key. ExpiresInDays is nil when the caller
-// left it blank. The verdict carries Days and Cap, and Cap also when the wish
-// is above it.
+// IssueSelfKey decides whether the actor may issue a personal key. ExpiresInDays is nil for
+// the default lifetime. The verdict contains Days and Cap; if the requested lifetime is
+// invalid, only Cap.
 type IssueSelfKey struct {
 	Actor         *Subject
 	ExpiresInDays *int
-	// ActiveKeys counts the caller's personal keys that are neither revoked nor expired.
+	// ActiveKeys is the number of the caller's personal keys that are neither revoked nor
+	// expired.
 	ActiveKeys int
 	Settings   KeySettings
 }
 
 func (IssueSelfKey) entrypoint() string { return "parapet/keys/issue_self" }
 
-// ListKeys asks to list keys: the caller's own when Owner is nil, else those of
-// a SERVICE principal.
+// ListKeys decides whether the actor may list keys: its own if Owner is nil, otherwise those
+// of a service principal.
 type ListKeys struct {
 	Actor *Subject
 	Owner *KeyOwner
@@ -125,14 +126,15 @@ type ListKeys struct {
 
 func (ListKeys) entrypoint() string { return "parapet/keys/list" }
 
-// KeyOwner is the user whose keys are asked for.
+// KeyOwner is the owner of the listed keys.
 type KeyOwner struct {
 	ID     string
 	Tenant string
 	Kind   string
 }
 
-// RevokeKey asks to revoke a key: by the service-owned path or as one's own.
+// RevokeKey decides whether the actor may revoke a key: one of a service principal if
+// ServiceOwned is true, otherwise its own.
 type RevokeKey struct {
 	Actor        *Subject
 	ServiceOwned bool
@@ -141,31 +143,29 @@ type RevokeKey struct {
 
 func (RevokeKey) entrypoint() string { return "parapet/keys/revoke" }
 
-// Key is a key record, as stored.
+// Key is a key on record.
 type Key struct {
 	JTI    string
 	Tenant string
 	Owner  KeyOwner
 }
 
-// ValidateProfile asks whether a SERVICE principal is exactly what its
-// integration's registered profile says. Issuance asks the same; this question
-// is for provisioning.
+// ValidateProfile decides whether a service principal matches its registered profile.
+// Provisioning evaluates it; issuing a key includes the same check.
 type ValidateProfile struct {
 	Target ServicePrincipal
 }
 
 func (ValidateProfile) entrypoint() string { return "parapet/profiles/validate" }
 
-// ActAs asks whether a request may be meant for Target. It is asked before the
-// tenant context, so there is no Subject yet. Header tells whether x-act-as-org
-// was sent.
+// ActAs decides whether a request may act in the tenant Target. It is evaluated before the
+// tenant context exists, so there is no Subject. Header reports whether the request has the
+// header x-act-as-org.
 type ActAs struct {
 	TokenKind     string
 	TokenTenant   string
 	PrincipalKind string
-	// User is the owner of the token and Credential the token, for the decision log;
-	// they decide nothing.
+	// User is the owner of the token and Credential the token. They are only logged.
 	User       string
 	Credential CredentialID
 
@@ -176,12 +176,12 @@ type ActAs struct {
 
 func (ActAs) entrypoint() string { return "parapet/actas/verdict" }
 
-// AuthenticatedAccess asks whether the actor's credential may be used for an operation that
-// needs no permission: its caveats alone decide.
+// AuthenticatedAccess decides whether the actor's credential may be used for an operation
+// that needs no permission. Only its caveats can deny.
 type AuthenticatedAccess struct {
 	Actor  *Subject
 	Effect Effect
-	// Module is the module whose operation asks.
+	// Module is the module of the operation.
 	Module string
 }
 

@@ -6,61 +6,62 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Grant is what is held, given or lent in one scope. ScopeID is empty for the
-// tenant scope.
+// Grant contains the permissions that are held, granted or delegated in one scope. ScopeID
+// is empty for the tenant scope.
 type Grant struct {
 	Permissions []string
 	Scope       string
 	ScopeID     string
 }
 
-// GiveAuthority asks whether the actor may give roles, permissions and clearance.
+// GiveAuthority decides whether the actor may grant roles, permissions and a clearance.
 type GiveAuthority struct {
 	Actor *Subject
-	// RecipientID and RecipientKind name who receives it; empty where a role is
-	// changed and nobody in particular receives anything.
+	// RecipientID and RecipientKind identify the recipient. They are empty if a role is
+	// changed.
 	RecipientID   string
 	RecipientKind string
-	// RoleKinds are the kinds of the roles that are assigned: STANDARD or GLOBAL.
+	// RoleKinds are the kinds of the assigned roles: STANDARD or GLOBAL.
 	RoleKinds []string
 	Grants    []Grant
-	// ClearanceFrom and ClearanceTo are the recipient's tiers before and after.
+	// ClearanceFrom and ClearanceTo are the recipient's clearance before and after the
+	// change.
 	ClearanceFrom string
 	ClearanceTo   string
 }
 
 func (GiveAuthority) entrypoint() string { return "parapet/grants/verdict" }
 
-// Account is a user record, as stored.
+// Account is a user on record.
 type Account struct {
 	ID     string
 	Kind   string
 	Status string
-	// Home is the tenant that administers the record.
+	// Home is the tenant that administers the user.
 	Home        string
 	HasPassword bool
-	// AddressConfirmed tells that the e-mail address is the first one, or one that
-	// the holder has set or confirmed with the password.
+	// AddressConfirmed is true if the e-mail address is the first one, or if the holder has
+	// set it or confirmed it with the password.
 	AddressConfirmed bool
 }
 
-// Holding is what an account holds in one tenant, and who the caller is there.
+// Holding contains the permissions of an account in one tenant, and the caller's subject in
+// that tenant.
 type Holding struct {
 	Tenant      string
 	Membership  string
 	Clearance   string
 	Grants      []Grant
 	Delegations []Grant
-	// Caller is nil where the caller is no member of the tenant.
+	// Caller is nil if the caller is not a member of the tenant.
 	Caller           *Subject
 	CallerMembership string
 }
 
-// AccountChange names what an administrator does to an account: a rule of
-// parapet.accounts.
+// AccountChange is an operation on an account: the name of a rule in parapet.accounts.
 type AccountChange string
 
-// The changes of an account.
+// The operations on accounts.
 const (
 	ChangeName        AccountChange = "change_name"
 	ChangeAddress     AccountChange = "change_address"
@@ -72,55 +73,57 @@ const (
 	RestoreMembership AccountChange = "restore_membership"
 )
 
-// ChangeAccount asks whether the actor may change somebody's account so.
+// ChangeAccount decides whether the actor may perform Change on the account.
 type ChangeAccount struct {
 	Change   AccountChange
 	Actor    *Subject
 	Account  Account
 	Holdings []Holding
-	// Roles are those that the account holds in the acting tenant;
-	// OtherAdministrators counts the active people besides who administer it.
+	// Roles are the account's roles in the acting tenant. OtherAdministrators is the number
+	// of other active people who administer it.
 	Roles               []HeldRole
 	OtherAdministrators int
 }
 
 func (q ChangeAccount) entrypoint() string { return "parapet/accounts/" + string(q.Change) }
 
-// AddMembership asks whether the actor may add the account, of another tenant, to
-// one of the tenants that its own tenant administers.
+// AddMembership decides whether the actor may add an account of another tenant to a tenant
+// that the actor's tenant administers.
 type AddMembership struct {
 	Actor   *Subject
 	Account Account
-	// HomeAdministered says that the actor's tenant is or administers the account's
-	// home tenant.
+	// HomeAdministered is true if the actor's tenant is the account's home tenant or
+	// administers it.
 	HomeAdministered bool
 }
 
 func (AddMembership) entrypoint() string { return "parapet/accounts/add_membership" }
 
-// CompleteReset asks whether a password reset may go on: when its link is sent,
-// and again when it is used. There is no actor.
+// CompleteReset decides whether a password reset may continue: when its link is sent, and
+// again when it is used. There is no actor.
 type CompleteReset struct {
 	Account Account
-	// ByAdministrator tells that an administrator started it, and not the holder.
+	// ByAdministrator is true if an administrator started the reset, and false if the holder
+	// did.
 	ByAdministrator bool
-	// AuthorityUnchanged tells that the account holds what it held at the start.
+	// AuthorityUnchanged is true if the account's permissions have not changed since the
+	// start of the reset.
 	AuthorityUnchanged bool
 }
 
 func (CompleteReset) entrypoint() string { return "parapet/accounts/complete_reset" }
 
-// EndSession asks whether the actor's credential is a session that ends here.
+// EndSession decides whether the actor may log out: its credential must be a session of the
+// acting tenant.
 type EndSession struct {
 	Actor *Subject
-	// SessionTenant is the tenant that the credential is bound to.
+	// SessionTenant is the tenant of the session.
 	SessionTenant string
 }
 
 func (EndSession) entrypoint() string { return "parapet/accounts/end_session" }
 
-// ChangeOwnCredentials asks whether the actor may change its own password or
-// address.
+// ChangeOwnCredentials decides whether the actor may change its own password or address.
 type ChangeOwnCredentials struct {
 	Actor   *Subject
 	Account Account
@@ -128,18 +131,18 @@ type ChangeOwnCredentials struct {
 
 func (ChangeOwnCredentials) entrypoint() string { return "parapet/accounts/change_own_credentials" }
 
-// AdministratorNotifications asks whether the actor reads the notifications for
-// the tenant's administrators.
+// AdministratorNotifications decides whether the actor may read the notifications for the
+// tenant's administrators.
 type AdministratorNotifications struct{ Actor *Subject }
 
 func (AdministratorNotifications) entrypoint() string {
 	return "parapet/accounts/administrator_notifications"
 }
 
-// RoleChange names what is done to a role: a rule of parapet.roles.
+// RoleChange is an operation on a role: the name of a rule in parapet.roles.
 type RoleChange string
 
-// The changes of a role.
+// The operations on roles.
 const (
 	CreateRole   RoleChange = "create"
 	RenameRole   RoleChange = "rename"
@@ -149,16 +152,16 @@ const (
 	UnassignRole RoleChange = "unassign"
 )
 
-// ChangeRole asks whether the actor may change a role so.
+// ChangeRole decides whether the actor may perform Change on a role.
 type ChangeRole struct {
 	Change RoleChange
 	Actor  *Subject
-	// Role is the role as it is; for UnassignRole with the assignment's scope.
+	// Role is the role on record; for UnassignRole, with the scope of the assignment.
 	Role HeldRole
-	// Spelling is the new name, folded.
+	// Spelling is the normalized new name.
 	Spelling   string
 	Permission string
-	// RecipientID and RecipientKind name who loses the role, for UnassignRole.
+	// RecipientID and RecipientKind identify the user who loses the role, for UnassignRole.
 	RecipientID         string
 	RecipientKind       string
 	OtherAdministrators int
@@ -319,8 +322,8 @@ func (q ChangeAccount) about() decisionContext {
 		input: MaskedInput{Effect: Write, Resource: principalResource(q.Account.ID, q.Account.Home)},
 	}
 	if len(q.Holdings) > 0 && q.Change != RestoreMembership {
-		// The log is this tenant's. Whether the account holds anything elsewhere must not
-		// show either, so the mark does not depend on it.
+		// The record is visible in this tenant and must not reveal what the account holds in
+		// other tenants. The mark is therefore always set.
 		a.input.Omitted = []string{"holdings in other tenants"}
 		here := q
 		here.Holdings = slices.DeleteFunc(slices.Clone(q.Holdings), func(h Holding) bool { return q.Actor == nil || h.Tenant != q.Actor.tenant })

@@ -6,26 +6,26 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Delegate asks whether Delegator may delegate Permissions to Delegate in the
-// place that Resource is, from Starts until Ends. Whether the actor may delegate
-// at all, for itself or for another, is a decision of its own. A verdict about a
-// bound that is not kept carries it as Cap: days, or a number of delegations.
+// Delegate decides whether Delegator may delegate Permissions to Delegate in the scope of
+// Resource, from Starts to Ends. Whether the actor may create delegations is decided
+// separately. If a limit is exceeded, the verdict contains it as Cap, in days or as a number
+// of delegations.
 type Delegate struct {
 	Actor       *Subject
 	Delegator   Candidate
 	Delegate    Candidate
 	Permissions []string
 	Resource    Resource
-	// Now is the time of the request. All times count in whole microseconds.
+	// Now is the time of the request. Fractions of microseconds are ignored in all times.
 	Now    time.Time
 	Starts time.Time
 	Ends   time.Time
-	// Received is what Delegate has already.
+	// Received counts the delegations that Delegate has already received.
 	Received Received
 }
 
-// Received counts the delegations to a user that have not ended: those from one
-// delegator, and all.
+// Received counts the delegations to a user that have not ended: those from one delegator,
+// and all.
 type Received struct {
 	FromDelegator int
 	Total         int

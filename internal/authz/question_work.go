@@ -2,25 +2,25 @@ package authz
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// Candidate is a user whom work is to be given to, or an agent that somebody
-// speaks for, as the directory has it now. The zero Candidate is nobody.
+// Candidate is a user who is to be assigned work, or an agent that another user acts for.
+// The zero value means that there is no such user.
 type Candidate struct {
 	ID     string
 	Tenant string
 	Kind   string
-	// Status is the user's status, Membership that of its membership in Tenant.
+	// Status is the status of the user, Membership that of the membership in Tenant.
 	Status     string
 	Membership string
-	// Clearance is the membership's; empty when there is none.
+	// Clearance is the clearance of the membership, or "".
 	Clearance string
-	// Roles are all that the tenant has on record for the user, in any scope.
+	// Roles are all roles of the user in the tenant, in any scope.
 	Roles []HeldRole
-	// AgentsAllowed tells whether the tenant runs agents.
+	// AgentsAllowed is true if the tenant runs agents.
 	AgentsAllowed bool
 }
 
-// Assign asks whether work on Resource can be given to Candidate. A refusal is
-// VALIDATION, with why as its first reason; the field is the caller's to name.
+// Assign decides whether Candidate can be assigned work on Resource. A denial has the code
+// VALIDATION and the reason first in Reasons; the caller sets the field.
 type Assign struct {
 	Actor     *Subject
 	Candidate Candidate
@@ -29,8 +29,8 @@ type Assign struct {
 
 func (Assign) entrypoint() string { return "parapet/work/give" }
 
-// ActAsAgent asks whether the actor may speak for Agent on Resource. It is
-// FORBIDDEN with the missing permission, or VALIDATION of the field agent.
+// ActAsAgent decides whether the actor may act for Agent on Resource. A denial is FORBIDDEN
+// with the missing permission, or VALIDATION of the field agent.
 type ActAsAgent struct {
 	Actor    *Subject
 	Agent    Candidate
@@ -39,23 +39,22 @@ type ActAsAgent struct {
 
 func (ActAsAgent) entrypoint() string { return "parapet/work/act_as_agent" }
 
-// RaiseDecision asks whether a decision request may be raised on the task that
-// Resource is, as the identity Acting: the actor, or an agent that ActAsAgent
-// allowed.
+// RaiseDecision decides whether a decision request may be raised on the task Resource by the
+// user Acting: the actor, or an agent that ActAsAgent allowed.
 type RaiseDecision struct {
 	Actor    *Subject
 	Acting   string
 	Resource Resource
-	// Assignee is the task's, empty where it has none.
+	// Assignee is the task's assignee, or "".
 	Assignee string
-	// Category is that of the task's status.
+	// Category is the category of the task's status.
 	Category string
 }
 
 func (RaiseDecision) entrypoint() string { return "parapet/work/raise_decision" }
 
-// PromoteIssue asks whether the actor may make a task of the issue that Resource is:
-// a permission for its own issues alone does not do.
+// PromoteIssue decides whether the actor may promote the issue Resource to a task. A
+// permission held as .own is not enough.
 type PromoteIssue struct {
 	Actor    *Subject
 	Resource Resource
@@ -63,8 +62,8 @@ type PromoteIssue struct {
 
 func (PromoteIssue) entrypoint() string { return "parapet/work/promote_issue" }
 
-// CountRecords asks whether the actor may count all records that Permission reads in
-// the place that Resource is, whoever's they are.
+// CountRecords decides whether the actor may count all records of a type in the scope of
+// Resource. Permission is the permission to read them; held as .own, it is not enough.
 type CountRecords struct {
 	Actor      *Subject
 	Permission string
@@ -73,7 +72,7 @@ type CountRecords struct {
 
 func (CountRecords) entrypoint() string { return "parapet/work/count_records" }
 
-// StartRun asks, for the system, whether a run of Agent on Resource may start now.
+// StartRun decides, for the system, whether a run of Agent on Resource may start now.
 type StartRun struct {
 	Agent    Candidate
 	Resource Resource
@@ -81,8 +80,8 @@ type StartRun struct {
 
 func (StartRun) entrypoint() string { return "parapet/work/start_run" }
 
-// CancelDecision asks whether the actor may cancel a decision request on the
-// task that Resource is. RaisedBy is the identity that it was raised as.
+// CancelDecision decides whether the actor may cancel a decision request on the task
+// Resource. RaisedBy is the user who raised it.
 type CancelDecision struct {
 	Actor    *Subject
 	RaisedBy string
@@ -91,7 +90,7 @@ type CancelDecision struct {
 
 func (CancelDecision) entrypoint() string { return "parapet/work/cancel_decision" }
 
-// ReleaseClaim asks whether the actor may give a claimed task back.
+// ReleaseClaim decides whether the actor may release the lease of the task Resource.
 type ReleaseClaim struct {
 	Actor    *Subject
 	Holder   string
@@ -100,7 +99,7 @@ type ReleaseClaim struct {
 
 func (ReleaseClaim) entrypoint() string { return "parapet/work/release_claim" }
 
-// withRecord is withActor with the record that the question is about.
+// withRecord is withActor with the record of the decision.
 func withRecord(actor *Subject, r *Resource, add func(document)) ast.Value {
 	return withActor(actor, func(d document) {
 		d.value("resource", r.object(ast.StringTerm))
@@ -162,8 +161,7 @@ func (q ReleaseClaim) document() ast.Value {
 	return withRecord(q.Actor, &q.Resource, func(d document) { d.optional("holder", q.Holder) })
 }
 
-// workContext is what the decision log says of such a question: who is meant
-// stands beside the record.
+// workContext returns the context for the decision log, with the other user as candidate.
 func workContext(actor *Subject, r *Resource, candidate string) decisionContext {
 	return decisionContext{
 		actor: actor, permission: "tasks.update.any", module: "tracker",

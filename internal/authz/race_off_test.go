@@ -2,5 +2,5 @@
 
 package authz_test
 
-// perDetector divides the number of cases where the race detector slows them.
+// perDetector divides the number of cases under the race detector.
 const perDetector = 1

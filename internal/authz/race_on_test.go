@@ -2,6 +2,6 @@
 
 package authz_test
 
-// The race detector makes an evaluation some ten times slower, and looks for
-// something else: a part of the cases will do.
+// perDetector divides the number of cases: the race detector makes an evaluation about ten
+// times slower, and finds races with fewer cases, too.
 const perDetector = 5

@@ -7,12 +7,12 @@ import (
 	"parapet/internal/fault"
 )
 
-// reasonNoAnswer stands, for whoever was denied, for all reason codes that the engine
-// gives itself: which of them it was is for the log.
+// reasonNoAnswer replaces the reason codes of failed evaluations in responses. The log
+// contains the original code.
 const reasonNoAnswer = "no_answer"
 
-// explain gives the reasons in the policies' words; nil where there are none. A code
-// that the policies do not explain says no more than that they gave no answer.
+// explain returns the messages and remedies of the reason codes, or nil. A code without a
+// message gets the one of reasonNoAnswer.
 func (s *set) explain(codes []string) []fault.Reason {
 	var reasons []fault.Reason
 	for _, code := range codes {
@@ -25,7 +25,7 @@ func (s *set) explain(codes []string) []fault.Reason {
 	return reasons
 }
 
-// explainVerdict is explain for a verdict, which names its own permission and limit.
+// explainVerdict is explain for a verdict, which contains its own permission and limit.
 func (s *set) explainVerdict(v *Verdict) []fault.Reason {
 	reasons := s.explain(v.Reasons)
 	marks := []string{"{cap}", strconv.Itoa(v.Cap)}

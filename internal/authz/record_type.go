@@ -1,26 +1,26 @@
 package authz
 
-// Attribute is what the policies know of a record under one name: the SQL
-// expression that a list filters by, and the value of a loaded row. The zero
-// Attribute is one that no record of the type has.
+// Attribute is one attribute of a record: the SQL expression for the filter of a list, and
+// the value of a loaded row. The zero value means that no record of the type has the
+// attribute.
 type Attribute[Row any] struct {
 	sql     string
 	literal string
 	value   func(*Row) string
 }
 
-// NewAttribute takes the SQL expression and the value that the expression has for
-// a loaded row, "" for NULL.
+// NewAttribute takes the SQL expression and a function that returns the value of the
+// expression for a loaded row, "" for NULL.
 func NewAttribute[Row any](sql string, value func(*Row) string) Attribute[Row] {
 	return Attribute[Row]{sql: sql, value: value}
 }
 
-// FixedAttribute has the same value for every record of the type.
+// FixedAttribute returns an attribute with the same value for every record of the type.
 func FixedAttribute[Row any](value string) Attribute[Row] {
 	return Attribute[Row]{literal: value, value: func(*Row) string { return value }}
 }
 
-// column is where a list finds the attribute; of makes it of an SQL expression.
+// column returns the column for lists. of creates it from an SQL expression.
 func (a Attribute[Row]) column(of func(sql string) Column) Column {
 	if a.literal != "" {
 		return Literal(a.literal)
@@ -28,7 +28,7 @@ func (a Attribute[Row]) column(of func(sql string) Column) Column {
 	return of(a.sql)
 }
 
-// of is the attribute of a loaded row.
+// of returns the attribute of a loaded row.
 func (a Attribute[Row]) of(r *Row) string {
 	if a.value == nil {
 		return ""
@@ -36,25 +36,25 @@ func (a Attribute[Row]) of(r *Row) string {
 	return a.value(r)
 }
 
-// Attributes are those of one type. All but the classification are UUIDs. The
-// tenant and the classification are required: a record without one is denied.
+// Attributes are the attributes of one type. All except the classification are UUIDs. Tenant
+// and classification are required: a record without one of them is denied.
 type Attributes[Row any] struct {
 	Tenant, ID, Project, Organisation, Creator, Owner, Classification Attribute[Row]
 }
 
-// TenantColumn is the tenant attribute of a type whose rows are loaded by the
-// tenant of the request: RecordType.Resource takes it from there.
+// TenantColumn is the tenant attribute of a type whose rows are loaded in the tenant of the
+// request. RecordType.Resource then uses that tenant.
 func TenantColumn[Row any](sql string) Attribute[Row] { return Attribute[Row]{sql: sql} }
 
-// RecordType is the one declaration of a type: the columns of its lists and the
-// resource of a loaded row both come from it, so they cannot differ.
+// RecordType declares the attributes of a type once, both for the columns of its lists and
+// for the resource of a loaded row, so they cannot differ.
 type RecordType[Row any] struct {
 	name       string
 	attributes Attributes[Row]
 	columns    *Columns
 }
 
-// NewRecordType declares the type of this name, the noun that errors name.
+// NewRecordType declares a type. Errors contain its name, a noun.
 func NewRecordType[Row any](name string, a Attributes[Row]) *RecordType[Row] {
 	return &RecordType[Row]{name, a, NewColumns(map[string]Column{
 		"resource.type":           Literal(name),
@@ -75,11 +75,12 @@ func uuidOrAbsent(sql string) Column {
 	return UUID(sql)
 }
 
-// Columns are what lists of the type are filtered by: the same value at each call.
+// Columns returns the columns for lists of the type. The result is the same value for each
+// call.
 func (t *RecordType[Row]) Columns() *Columns { return t.columns }
 
-// Resource is a loaded row as the policies know it. tenant is that of the request;
-// a type that declares a tenant of its own rows ignores it.
+// Resource returns the resource of a loaded row. tenant is the tenant of the request; it is
+// ignored if the rows have their own tenant.
 func (t *RecordType[Row]) Resource(tenant string, r *Row) Resource {
 	a := &t.attributes
 	if a.Tenant.value != nil {

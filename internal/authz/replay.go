@@ -10,31 +10,30 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Recorded is what a replay needs of a decision record, as the decision log keeps it.
+// Recorded is a decision record that Replay evaluates again.
 type Recorded struct {
 	Rule       string
 	Permission string
 	Module     string
 	// Input is the JSON of MaskedInput.
 	Input json.RawMessage
-	// Subject is nil where the record names none.
+	// Subject is nil if the record has no subject.
 	Subject *SubjectSnapshot
 }
 
-// Replayed is what the policies answer to a recorded decision.
+// Replayed is the result of a replay.
 type Replayed struct {
 	Decision
-	// Incomplete tells that the record leaves out a part of the input, because it says
-	// what other tenants have on record. The replay evaluates the rest: what was allowed
-	// is allowed again, but a denial may have been for what is left out.
+	// Incomplete is true if the record omits a part of the input, because that describes
+	// records of other tenants. Replay evaluates the rest: an allow is an allow again, but a
+	// denial may become an allow.
 	Incomplete bool
 }
 
-// Replay evaluates a recorded decision with the policies in use. The same revision
-// gives the same answer, except where the record says that the engine failed (a
-// reason ENGINE_…) and where the record is incomplete. Replay records nothing and
-// counts nothing. It is an error where the record lacks what a replay needs, and where
-// the snapshot does not have its digest.
+// Replay evaluates a recorded decision with the policies in use. The same revision gives the
+// same result, unless the evaluation had failed (a reason ENGINE_…) or the record is
+// incomplete. Replay logs and counts nothing. It returns an error if the record lacks
+// necessary data or the snapshot does not match its digest.
 func (e *Engine) Replay(ctx context.Context, r Recorded) (Replayed, error) {
 	masked, err := r.masked()
 	if err != nil {
@@ -80,8 +79,7 @@ func (v *evaluator) replayRule(ctx context.Context, r Recorded) (Decision, error
 	return decision, nil
 }
 
-// replayList binds the filter again, for rows that keep the attributes as the recorded
-// ones did.
+// replayList binds the filter again, to the same kinds of columns.
 func (v *evaluator) replayList(r Recorded, masked *MaskedInput) (Decision, error) {
 	subject, err := r.subject()
 	if err != nil {
@@ -111,21 +109,21 @@ func (v *evaluator) replayList(r Recorded, masked *MaskedInput) (Decision, error
 	return listDecision(Filter{bound}), nil
 }
 
-// RegoInput rebuilds the input that the record's rule was evaluated with: the recorded
-// attributes and, as actor, the subject of the snapshot. For a list, which was not
-// evaluated for one record, it is an error.
+// RegoInput rebuilds the input of the recorded decision: the logged attributes, and the
+// subject of the snapshot as actor. It returns an error for a list, which has no single
+// input.
 func (r Recorded) RegoInput() (map[string]any, error) {
 	masked, err := r.masked()
 	if err != nil {
 		return nil, err
 	}
 	if masked.Rows != nil {
-		return nil, errors.New("authz: a list has no input of its own; Replay binds its filter again")
+		return nil, errors.New("authz: the record of a list has no input; use Replay")
 	}
 	input := masked.Question
 	if r.Rule == entryAllow {
 		if masked.Resource == nil {
-			return nil, fmt.Errorf("authz: the record of %s names no resource", r.Rule)
+			return nil, fmt.Errorf("authz: the record of %s contains no resource", r.Rule)
 		}
 		input = map[string]any{
 			"permission": r.Permission, "effect": string(Write), "module": r.Module, "resource": masked.Resource.document(),
@@ -135,7 +133,7 @@ func (r Recorded) RegoInput() (map[string]any, error) {
 		}
 	}
 	if input == nil {
-		return nil, fmt.Errorf("authz: the record of %s holds no input; records from before snapshots were kept cannot be replayed", r.Rule)
+		return nil, fmt.Errorf("authz: the record of %s contains no input; records without snapshots cannot be replayed", r.Rule)
 	}
 	if masked.Actor == nil {
 		return input, nil
@@ -151,7 +149,7 @@ func (r Recorded) RegoInput() (map[string]any, error) {
 
 func (r Recorded) subject() (any, error) {
 	if r.Subject == nil {
-		return nil, fmt.Errorf("authz: the record of %s names no subject snapshot", r.Rule)
+		return nil, fmt.Errorf("authz: the record of %s contains no subject snapshot", r.Rule)
 	}
 	return r.Subject.subject()
 }
@@ -166,7 +164,7 @@ func (r Recorded) masked() (*MaskedInput, error) {
 	return &masked, nil
 }
 
-// document is the resource as Resource.object gives it.
+// document converts the resource in the same way as Resource.object.
 func (m *MaskedResource) document() map[string]any {
 	d := map[string]any{"type": m.Type}
 	for key, text := range map[string]string{
@@ -183,7 +181,7 @@ func (m *MaskedResource) document() map[string]any {
 	return d
 }
 
-// restoreActor puts the subject where maskCustomDecision left a mark for it.
+// restoreActor replaces the placeholder of maskCustomDecision with the subject.
 func restoreActor(value, subject any) {
 	switch v := value.(type) {
 	case map[string]any:

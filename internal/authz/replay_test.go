@@ -210,10 +210,10 @@ func TestReplay_RejectsIncompleteRecords(t *testing.T) {
 		change func(*authz.Recorded)
 		says   string
 	}{
-		"no snapshot":        {func(r *authz.Recorded) { r.Subject = nil }, "names no subject snapshot"},
-		"a changed snapshot": {func(r *authz.Recorded) { r.Subject.Document = []byte(`{"subject":{}}`) }, "was changed"},
+		"no snapshot":        {func(r *authz.Recorded) { r.Subject = nil }, "contains no subject snapshot"},
+		"a changed snapshot": {func(r *authz.Recorded) { r.Subject.Document = []byte(`{"subject":{}}`) }, "was altered"},
 		"a broken snapshot":  {func(r *authz.Recorded) { r.Subject.Document = []byte(`{`) }, "canonical JSON"},
-		"no resource":        {func(r *authz.Recorded) { r.Input = []byte(`{"actor":{}}`) }, "names no resource"},
+		"no resource":        {func(r *authz.Recorded) { r.Input = []byte(`{"actor":{}}`) }, "contains no resource"},
 		"a question of before snapshots were kept": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/open/verdict", []byte(`{"actor":{}}`) }, "cannot be replayed"},
 		"no JSON":      {func(r *authz.Recorded) { r.Input = []byte(`x`) }, "invalid character"},
 		"no such rule": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/no/rule", []byte(`{"question":{}}`) }, authz.ReasonUndefined},

@@ -6,16 +6,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Scopes are where a permission holds: the whole tenant, or some organisations
-// and projects of it.
+// Scopes are the scopes in which a permission is held: the tenant, or some of its
+// organisations and projects.
 type Scopes struct {
 	Tenant        bool
 	Organisations []string
 	Projects      []string
 }
 
-// Scopes gives where the subject holds a permission, by a name that Permissions
-// lists. It is for showing: a decision is asked of the engine.
+// Scopes returns the scopes in which the subject holds a permission that Permissions lists.
+// It is for display only; decisions come from Decide.
 func (s *Subject) Scopes(permission string) Scopes {
 	o, ok := s.term.Value.(ast.Object)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 )
 
-// The entrypoints that the engine asks by name.
+// The entry points that the engine evaluates by name.
 const (
 	entryAllow   = "parapet/access/allow"
 	entryBehalf  = "parapet/access/behalf"
@@ -22,7 +22,7 @@ const (
 	entrySubject = "parapet/subject/subject"
 )
 
-// set is one revision of the policies, compiled and prepared. It is immutable.
+// set is one compiled and prepared revision of the policies. It is immutable.
 type set struct {
 	revision  string
 	store     storage.Store
@@ -34,18 +34,18 @@ type set struct {
 	subject   *rego.PreparedEvalQuery
 	queries   map[string]*rego.PreparedEvalQuery
 	templates map[string]*node
-	// partial gives the residual of the rule about one record.
+	// partial is the prepared partial evaluation of parapet.access.allow.
 	partial *rego.PreparedPartialQuery
-	// plans holds the templates laid out in the columns of queries, by filterKey.
+	// plans caches the templates for the columns of queries, by filterKey.
 	plans     sync.Map
 	planCount atomic.Int64
 	catalogue *Catalogue
 	tiers     map[string]struct{}
-	// terms holds the permission and module names as ready-made terms.
+	// terms caches the terms of permission and module names.
 	terms map[string]*ast.Term
 }
 
-// newSet compiles and prepares everything, or says what is wrong.
+// newSet compiles the policies and prepares all queries and filters.
 func newSet(ctx context.Context, f *files) (*set, error) {
 	compiler, err := f.compile()
 	if err != nil {
@@ -58,7 +58,7 @@ func newSet(ctx context.Context, f *files) (*set, error) {
 			inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true)),
 		queries: map[string]*rego.PreparedEvalQuery{},
 	}
-	// One read transaction serves every evaluation: the store is never written.
+	// All evaluations share one read transaction, because the store is never written.
 	if s.txn, err = s.store.NewTransaction(ctx); err != nil {
 		return nil, fmt.Errorf("authz: %w", err)
 	}
@@ -75,7 +75,7 @@ func newSet(ctx context.Context, f *files) (*set, error) {
 	return s, nil
 }
 
-// prepare makes a query of every rule that is annotated as an entrypoint.
+// prepare prepares a query for every rule with the annotation entrypoint.
 func (s *set) prepare(ctx context.Context) error {
 	for _, entry := range s.entrypoints() {
 		query, err := rego.New(
@@ -95,7 +95,7 @@ func (s *set) prepare(ctx context.Context) error {
 		entryAllow: &s.allow, entryBehalf: &s.behalf, entryDenial: &s.denial, entrySubject: &s.subject,
 	} {
 		if *field = s.queries[entry]; *field == nil {
-			return fmt.Errorf("authz: there is no entrypoint %s", entry)
+			return fmt.Errorf("authz: there is no entry point %s", entry)
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *set) intern() {
 	}
 }
 
-// term gives a text as a term; names of the policy data are ready-made.
+// term returns a term for the text, from the cache if it is a name in the policy data.
 func (s *set) term(text string) *ast.Term {
 	if t, ok := s.terms[text]; ok {
 		return t

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// shape is the text of a bound filter without its values.
+// shape is the SQL text of a bound filter without its values.
 type shape struct {
-	// verdict is isTrue or isFalse where no row has to be asked.
+	// verdict is isTrue or isFalse if the result does not depend on the row.
 	verdict kind
 	named   string
 	parts   []string // the text between the arguments
@@ -15,7 +15,7 @@ type shape struct {
 	sources []int    // which leaf gives each argument
 }
 
-// write writes the plan for leaves that were decided so.
+// write writes the SQL of the plan for these states of the leaves.
 func (p *plan) write(states []state) *shape {
 	w := &writer{plan: p, states: states, parts: make([]string, 1, 8)}
 	tree := w.reduce(p.root)
@@ -46,7 +46,7 @@ func (s *shape) render(prefix string, offset int) string {
 	return text.String()
 }
 
-// writer writes SQL as parts of text with arguments between them.
+// writer writes SQL as pieces of text with arguments between them.
 type writer struct {
 	plan    *plan
 	states  []state
@@ -55,7 +55,7 @@ type writer struct {
 	sources []int
 }
 
-// reduce folds what is decided, and flattens an and in an and, an or in an or.
+// reduce removes decided leaves, and flattens nested ANDs and nested ORs.
 func (w *writer) reduce(n *planNode) *planNode {
 	switch n.kind {
 	case isTrue, isFalse:
@@ -112,7 +112,7 @@ func (w *writer) node(n *planNode) {
 	case anyOf:
 		w.joined(n.kids, " OR ")
 	case isNotTrue:
-		// What Rego's not means where a row's NULL makes a comparison NULL.
+		// The NOT of Rego is true if a NULL in the row makes the comparison NULL.
 		w.text("(")
 		w.node(n.kids[0])
 		w.text(") IS NOT TRUE")
@@ -161,7 +161,7 @@ func (w *writer) condition(i int) {
 
 func (w *writer) text(s string) { w.parts[len(w.parts)-1] += s }
 
-// arg places the values of a leaf; leaves with the same source share one.
+// arg adds the values of a leaf. Leaves with the same source share one argument.
 func (w *writer) arg(i int) {
 	at := len(w.sources)
 	for known, source := range w.sources {

@@ -13,29 +13,29 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// SignatureFile is the file beside the folders of a signed set: a signed note of
-// golang.org/x/mod/sumdb/note that lists the hash of every file which the engine reads.
+// SignatureFile is the name of the signature of a policy set: a signed note
+// (golang.org/x/mod/sumdb/note) that lists the hash of every file that the engine reads.
 const SignatureFile = "policies.sig"
 
-// signatureHeader is the first line of the signed text, and its version.
+// signatureHeader is the first line of the signed text and contains its version.
 const signatureHeader = "parapet policy set v1"
 
-// maxSignature bounds a signature file, in bytes.
+// maxSignature limits the size of a signature file, in bytes.
 const maxSignature = 1 << 20
 
-// NewSigningKey makes a key pair: the secret key signs policy sets, the public key is
-// for the servers. name identifies the signer.
+// NewSigningKey creates a key pair: the secret key signs policy sets, the servers verify
+// with the public key. name identifies the signer.
 func NewSigningKey(name string) (secret, public string, err error) {
 	return note.GenerateKey(rand.Reader, name)
 }
 
-// CheckPublicKey tells whether the key can verify signatures.
+// CheckPublicKey returns an error if the key is not a valid public key.
 func CheckPublicKey(key string) error {
 	_, err := note.NewVerifier(key)
 	return err
 }
 
-// Sign gives the content of SignatureFile for a source, and its revision.
+// Sign returns the content of SignatureFile for a source, and the revision.
 func Sign(source Source, secretKey string) (signature []byte, revision string, err error) {
 	signer, err := note.NewSigner(secretKey)
 	if err != nil {
@@ -52,8 +52,8 @@ func Sign(source Source, secretKey string) (signature []byte, revision string, e
 	return signature, c.revision(), nil
 }
 
-// signedText lists every file of the set with its hash. Names are quoted: a file's name
-// cannot add a line.
+// signedText lists every file of the set with its hash. Names are quoted, so the name of a
+// file cannot add a line.
 func (c *contents) signedText() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n%s\n", signatureHeader, c.revision())
@@ -68,19 +68,19 @@ func (c *contents) signedText() string {
 	return text.String()
 }
 
-// verify tells who signed exactly these files. The key is the operator's: nothing that
-// comes with the set takes part in trusting it.
+// verify verifies the signature of exactly these files and returns the signer. The public
+// key comes from the operator, never from the set.
 func (c *contents) verify(signature fs.FS, publicKey string) (signer string, err error) {
 	verifier, err := note.NewVerifier(publicKey)
 	if err != nil {
-		return "", fmt.Errorf("authz: public key of the policies: %w", err)
+		return "", fmt.Errorf("authz: invalid public key of the policies: %w", err)
 	}
 	if signature == nil {
-		return "", errors.New("authz: the policy set is not signed, and a signature is required")
+		return "", errors.New("authz: the policy set is not signed, but a signature is required")
 	}
 	text, err := readRegular(signature, SignatureFile, maxSignature)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("authz: the policy set has no %s, and a signature is required", SignatureFile)
+		return "", fmt.Errorf("authz: the policy set has no %s, but a signature is required", SignatureFile)
 	}
 	if err != nil {
 		return "", fmt.Errorf("authz: %w", err)
@@ -90,12 +90,12 @@ func (c *contents) verify(signature fs.FS, publicKey string) (signer string, err
 		return "", fmt.Errorf("authz: %s is not signed by the key %s: %w", SignatureFile, verifier.Name(), err)
 	}
 	if want := c.signedText(); opened.Text != want {
-		return "", fmt.Errorf("authz: %s does not fit the policy set: %s", SignatureFile, difference(opened.Text, want))
+		return "", fmt.Errorf("authz: %s does not match the policy set: %s", SignatureFile, difference(opened.Text, want))
 	}
 	return verifier.Name(), nil
 }
 
-// difference names the first line in which the signed list and the files differ.
+// difference describes the first line in which the signed list and the files differ.
 func difference(signed, found string) string {
 	before := map[string]bool{}
 	for line := range strings.Lines(signed) {
@@ -104,7 +104,7 @@ func difference(signed, found string) string {
 	if !strings.HasPrefix(signed, signatureHeader+"\n") {
 		return "it signs something else"
 	}
-	// The revision is the second line, and differs whenever a file does.
+	// Skip the second line: the revision differs whenever a file does.
 	for i, line := range strings.SplitAfter(found, "\n") {
 		if i != 1 && line != "" && !before[line] {
 			_, name, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -18,12 +18,12 @@ import (
 // Digest is the SHA-256 of a snapshot's canonical document.
 type Digest [sha256.Size]byte
 
-// String is the digest in lower-case hex.
+// String returns the digest in lower-case hex.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// SubjectSnapshot is a subject as the decision log keeps it, for evaluating a decision
-// again. Subjects that are alike in everything that policies see have the same snapshot,
-// whatever their credentials are.
+// SubjectSnapshot is a subject in the decision log, for evaluating a decision again.
+// Subjects with the same policy input have the same snapshot, regardless of their
+// credentials.
 type SubjectSnapshot struct {
 	Digest Digest
 	// Document is a JSON object in RFC 8785 canonical form. Its member "input" is the
@@ -52,20 +52,20 @@ const (
 	snapshotSubject = "subject"
 )
 
-// Verify is an error unless the digest is that of the document. Spaces and the order of
-// members do not count.
+// Verify returns an error if the digest is not that of the document. White space and the
+// order of members do not count.
 func (s *SubjectSnapshot) Verify() error {
 	text, err := canonical(s.Document)
 	if err != nil {
 		return err
 	}
 	if got := Digest(sha256.Sum256(text)); got != s.Digest {
-		return fmt.Errorf("authz: the subject snapshot %s was changed: its document has the digest %s", s.Digest, got)
+		return fmt.Errorf("authz: the subject snapshot %s was altered: its document has the digest %s", s.Digest, got)
 	}
 	return nil
 }
 
-// subject verifies the snapshot and reads the subject of it, for use as input.actor.
+// subject verifies the snapshot and returns its subject, for use as input.actor.
 func (s *SubjectSnapshot) subject() (any, error) {
 	if err := s.Verify(); err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (s *SubjectSnapshot) subject() (any, error) {
 	return subject, nil
 }
 
-// appendCanonical writes a value as JSON in the form of RFC 8785, a set as a sorted
-// array. It takes a tenth of the time that ast.JSON and canonical take together.
+// appendCanonical appends a value as RFC 8785 canonical JSON, a set as a sorted array. It
+// takes a tenth of the time of ast.JSON followed by canonical.
 func appendCanonical(buf []byte, v ast.Value) ([]byte, error) {
 	switch v := v.(type) {
 	case ast.Object:
@@ -99,7 +99,7 @@ func appendCanonical(buf []byte, v ast.Value) ([]byte, error) {
 	case ast.Null:
 		return append(buf, "null"...), nil
 	}
-	return nil, fmt.Errorf("%v: a subject has no values of the type %T", v, v)
+	return nil, fmt.Errorf("%v: type %T is not supported in a subject", v, v)
 }
 
 func appendCanonicalItems(buf []byte, n int, foreach func(func(*ast.Term))) (_ []byte, err error) {
@@ -143,7 +143,8 @@ func appendCanonicalObject(buf []byte, o ast.Object) ([]byte, error) {
 	return append(buf, '}'), nil
 }
 
-// compareUTF16 orders texts by their UTF-16 code units, as RFC 8785 orders members.
+// compareUTF16 compares strings by their UTF-16 code units, as RFC 8785 requires for
+// members.
 func compareUTF16(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] >= utf8.RuneSelf || b[i] >= utf8.RuneSelf {
@@ -156,7 +157,7 @@ func compareUTF16(a, b string) int {
 	return len(a) - len(b)
 }
 
-// canonical gives JSON in the form of RFC 8785.
+// canonical converts JSON to RFC 8785 canonical form.
 func canonical(text []byte) ([]byte, error) {
 	value := jsontext.Value(bytes.Clone(text))
 	if err := value.Canonicalize(); err != nil {
@@ -165,7 +166,7 @@ func canonical(text []byte) ([]byte, error) {
 	return value, nil
 }
 
-// decodeJSON reads JSON and keeps numbers as they are written.
+// decodeJSON decodes JSON and keeps the text of numbers.
 func decodeJSON(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -24,21 +24,20 @@ import (
 
 // Source is a set of policies with its tests.
 type Source struct {
-	// Policies holds the folders parapet, schemas and capabilities, as the
-	// folder policies of the repository does.
+	// Policies contains the folders parapet, schemas and capabilities, as the folder
+	// policies of the repository does.
 	Policies fs.FS
-	// Tests holds the folders rego (tests) and tables (the data they read), as
-	// the folder policytests does.
+	// Tests contains the folders rego (tests) and tables (their data), as the folder
+	// policytests does.
 	Tests fs.FS
-	// Signature holds the file SignatureFile; nil where the set is not signed.
+	// Signature contains the file SignatureFile. It is nil if the set is not signed.
 	Signature fs.FS
 }
 
-// Embedded is the source that the program was built with.
+// Embedded returns the source that is part of the program.
 func Embedded() Source { return Source{Policies: policies.FS, Tests: policytests.FS} }
 
-// Dir is a source on disk: a folder that holds the folders policies and
-// policytests.
+// Dir returns a source on disk: a folder that contains the folders policies and policytests.
 func Dir(root string) Source {
 	return Source{
 		Policies: os.DirFS(filepath.Join(root, "policies")),
@@ -48,7 +47,7 @@ func Dir(root string) Source {
 	}
 }
 
-// files is what was read of a source.
+// files is the parsed content of a source.
 type files struct {
 	modules      map[string]*ast.Module
 	raw          map[string][]byte
@@ -66,15 +65,15 @@ const (
 	capabilitiesFile = "capabilities/opa.json"
 )
 
-// contents are the files of a source by name, read once: what is verified is what is
-// compiled and tested.
+// contents maps file names to their content. Each file is read once, so the verified files
+// are the ones that are compiled and tested.
 type contents struct {
 	policies, tests map[string][]byte
 }
 
 func (s Source) read() (*contents, error) {
 	if s.Policies == nil {
-		return nil, fmt.Errorf("authz: a source needs policies")
+		return nil, fmt.Errorf("authz: the source must contain policies")
 	}
 	c := &contents{}
 	var err error
@@ -87,7 +86,7 @@ func (s Source) read() (*contents, error) {
 	return c, err
 }
 
-// readTree reads every file at or under the roots.
+// readTree reads every file in the roots.
 func readTree(fsys fs.FS, roots ...string) (map[string][]byte, error) {
 	tree := map[string][]byte{}
 	for _, root := range roots {
@@ -105,12 +104,12 @@ func readTree(fsys fs.FS, roots ...string) (map[string][]byte, error) {
 	return tree, nil
 }
 
-// maxPolicyFile bounds a file of a policy set, in bytes.
+// maxPolicyFile limits the size of a file, in bytes.
 const maxPolicyFile = 16 << 20
 
-// readRegular reads a file that is not longer than limit. Opening a pipe could wait
-// forever and a device could have no end, so it reads regular files alone; a symbolic
-// link to one is one.
+// readRegular reads a regular file of at most limit bytes. Other files are rejected, because
+// opening a pipe can block forever and a device may have no end. A symbolic link to a
+// regular file is accepted.
 func readRegular(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -131,7 +130,7 @@ func readRegular(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// revision hashes the names and contents of the policies' files.
+// revision returns a hash of the names and contents of the policy files.
 func (c *contents) revision() string {
 	hash := sha256.New()
 	hash.Write(c.policies[capabilitiesFile])
@@ -145,7 +144,7 @@ func (c *contents) revision() string {
 	return hex.EncodeToString(hash.Sum(nil))[:16]
 }
 
-// parse reads rules, data, schemas and capabilities.
+// parse parses rules, data, schemas and capabilities.
 func (c *contents) parse() (*files, error) {
 	f := &files{
 		modules: map[string]*ast.Module{},
@@ -175,7 +174,7 @@ func (c *contents) parse() (*files, error) {
 	return f, nil
 }
 
-// add takes a Rego module or a data file, whose folder is its path in data.
+// add adds a Rego module or a data file. The folder of a data file is its path in data.
 func (f *files) add(name string, text []byte) error {
 	switch path.Ext(name) {
 	case ".rego":
@@ -198,7 +197,7 @@ func (f *files) add(name string, text []byte) error {
 	return nil
 }
 
-// merge puts value at the path; two files may not say the same thing.
+// merge adds the value at the path. Two files must not define the same key.
 func merge(into map[string]any, at []string, value any, name string) error {
 	for _, key := range at {
 		if key == "." {
@@ -207,7 +206,7 @@ func merge(into map[string]any, at []string, value any, name string) error {
 		next, ok := into[key].(map[string]any)
 		if !ok {
 			if _, taken := into[key]; taken {
-				return fmt.Errorf("authz: %s: %q holds data of another file", name, key)
+				return fmt.Errorf("authz: %s: %q contains data of another file", name, key)
 			}
 			next = map[string]any{}
 			into[key] = next
@@ -216,11 +215,11 @@ func merge(into map[string]any, at []string, value any, name string) error {
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("authz: %s: a data file holds an object", name)
+		return fmt.Errorf("authz: %s: a data file must contain an object", name)
 	}
 	for key, v := range object {
 		if _, taken := into[key]; taken {
-			return fmt.Errorf("authz: %s: %q is in another file too", name, key)
+			return fmt.Errorf("authz: %s: %q is also defined in another file", name, key)
 		}
 		into[key] = v
 	}
@@ -240,7 +239,7 @@ func (f *files) addSchema(name string, text []byte) error {
 	return nil
 }
 
-// addTests reads the tests of a source on top of its policies.
+// addTests adds the tests of a source to its policies.
 func (f *files) addTests(tests map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		if err := f.add(name, tests[name]); err != nil {
@@ -250,7 +249,7 @@ func (f *files) addTests(tests map[string][]byte) error {
 	return nil
 }
 
-// compile builds a strict, type-checked compiler of the modules.
+// compile compiles the modules in strict mode and checks their types.
 func (f *files) compile() (*ast.Compiler, error) {
 	compiler := ast.NewCompiler().
 		WithCapabilities(f.capabilities).

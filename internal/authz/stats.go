@@ -2,12 +2,12 @@ package authz
 
 import "sync/atomic"
 
-// Stats counts what the engine did since it was made.
+// Stats contains the counters of an engine since its start.
 type Stats struct {
 	Allowed, Denied uint64
-	// Failed counts evaluations that gave no answer, by reason code.
+	// Failed counts failed evaluations by reason code.
 	Failed map[string]uint64
-	// Reloads and ReloadFailures count sets taken and refused.
+	// Reloads and ReloadFailures count accepted and rejected policy sets.
 	Reloads, ReloadFailures uint64
 }
 
@@ -41,7 +41,7 @@ func (c *counters) failed(reason string) {
 	}
 }
 
-// Stats reads the counters.
+// Stats returns the counters.
 func (e *Engine) Stats() Stats {
 	c := &e.counts
 	return Stats{

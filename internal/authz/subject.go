@@ -8,61 +8,61 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Token kinds, as the policies know them.
+// The kinds of a token.
 const (
 	TokenSession  = "session"
 	TokenAPIKey   = "api_key"
 	TokenInternal = "internal"
 )
 
-// Principal kinds.
+// The kinds of a principal.
 const (
 	KindHuman   = "HUMAN"
 	KindService = "SERVICE"
 	KindAgent   = "AGENT"
 )
 
-// SubjectInput is what is known of a caller, once its token was verified and
-// the tenant context was read. The policies make a Subject of it: effective
-// roles, permissions with their scopes, readable tiers, caveats.
+// SubjectInput describes a caller after its token was verified and the tenant context was
+// read. The policies compute a Subject from it: effective roles, permissions with their
+// scopes, readable tiers and caveats.
 type SubjectInput struct {
 	Token Token
 	// Tenant is the target tenant, TenantType its type.
 	Tenant     string
 	TenantType string
 	User       User
-	// Stored is what the target tenant has on record for the user.
+	// Stored contains the user's records in the target tenant.
 	Stored Stored
-	// Roles gives what each role of the target tenant grants, live: those of the
-	// user, of its token and of its delegators.
+	// Roles maps each role of the target tenant to the permissions that it grants now: the
+	// roles of the user, of the token and of the delegators.
 	Roles map[string][]string
-	// Delegations are those that the user received and that are in force now.
+	// Delegations are the active delegations that the user received.
 	Delegations []Delegation
 }
 
 // Token is the verified token.
 type Token struct {
 	Kind string
-	// ID is the jti. The policies do not see it: it identifies the credential in
-	// the decision log.
+	// ID is the jti. The policies do not see it; it identifies the credential in the
+	// decision log.
 	ID     string
 	Tenant string
 	Roles  []string
-	// RoleScopes names, for a role that was held in narrower scopes when the
-	// token was signed, those scopes: "project:<uuid>", "organisation:<uuid>".
-	// A role without an entry is tenant-wide.
+	// RoleScopes maps a role that had narrower scopes when the token was signed to those
+	// scopes: "project:<uuid>", "organisation:<uuid>". A role without an entry has the scope
+	// of the tenant.
 	RoleScopes map[string][]string
-	// Clearance is the claim as it is; empty when there is none.
+	// Clearance is the clearance in the token, or "".
 	Clearance string
 	Caveats   []string
 }
 
-// CredentialID identifies the credential that a request was made with. The zero
-// value means that there was none: the system's own work has no credential.
+// CredentialID identifies the credential of a request. The zero value means no credential:
+// the request comes from the system.
 type CredentialID struct {
 	// Kind is TokenSession or TokenAPIKey.
 	Kind string
-	// ID is the session's id or the key's jti: a UUID.
+	// ID is the id of the session or the jti of the key, a UUID.
 	ID string
 }
 
@@ -75,37 +75,37 @@ type User struct {
 	ID             string
 	Kind           string
 	IntegrationKey string
-	// Organisation is the one that the user belongs to in the target tenant.
+	// Organisation is the user's organisation in the target tenant.
 	Organisation string
 }
 
-// Stored is what the target tenant has on record for the user now.
+// Stored contains the user's current records in the target tenant.
 type Stored struct {
 	Assignments []Assignment
 	Clearance   string
 }
 
-// Scopes of a role assignment.
+// The scopes of a role assignment.
 const (
 	ScopeTenant       = "tenant"
 	ScopeOrganisation = "organisation"
 	ScopeProject      = "project"
 )
 
-// Assignment is one role held in one scope. ID is empty for the tenant scope.
+// Assignment is a role in a scope. ID is empty for the tenant scope.
 type Assignment struct {
 	Role  string
 	Scope string
 	ID    string
 }
 
-// Subject is a caller as the policies see it: the result of one evaluation,
-// which is kept for as long as (revision, tenant, user, token, grants revision)
-// stay the same. It is immutable and safe for concurrent use.
+// Subject is the result of evaluating a SubjectInput. It can be cached as long as revision,
+// tenant, user, token and grants revision stay the same. It is immutable and safe for
+// concurrent use.
 type Subject struct {
-	// term is the value that every decision shares.
+	// term is shared by all decisions.
 	term *ast.Term
-	// filters remembers what Filter bound for this subject.
+	// filters caches the filters that were bound for this subject.
 	filters sync.Map
 
 	id, tenant, tenantType, kind, tokenKind, organisation string
@@ -118,64 +118,64 @@ type Subject struct {
 	holds                                                 map[string]struct{}
 	narrowing                                             string
 	credential                                            CredentialID
-	// snapshot gives what the decision log keeps of the subject, made once; nil where
-	// nothing is logged.
+	// snapshot returns the snapshot for the decision log, computed once. It is nil without a
+	// decision log.
 	snapshot func() *SubjectSnapshot
-	// delegatedSubjects are what the delegations in force add: one for each, with the
-	// delegator's id and grants.
+	// delegatedSubjects contains one document for each active delegation, with the id and
+	// the grants of the delegator.
 	delegatedSubjects []ast.Value
 }
 
-// ID is the user's id.
+// ID returns the id of the user.
 func (s *Subject) ID() string { return s.id }
 
-// Tenant is the target tenant that the subject acts in.
+// Tenant returns the tenant in which the subject acts.
 func (s *Subject) Tenant() string { return s.tenant }
 
-// TenantType is the type of the target tenant.
+// TenantType returns the type of that tenant.
 func (s *Subject) TenantType() string { return s.tenantType }
 
-// Kind is HUMAN, SERVICE or AGENT.
+// Kind returns HUMAN, SERVICE or AGENT.
 func (s *Subject) Kind() string { return s.kind }
 
-// TokenKind is session, api_key or internal.
+// TokenKind returns session, api_key or internal.
 func (s *Subject) TokenKind() string { return s.tokenKind }
 
-// Credential identifies the credential that the subject was made for.
+// Credential returns the credential of the subject.
 func (s *Subject) Credential() CredentialID { return s.credential }
 
-// Organisation is the one that the user belongs to; empty when there is none.
+// Organisation returns the user's organisation, or "".
 func (s *Subject) Organisation() string { return s.organisation }
 
-// Clearance is the effective clearance: always one of the ladder's tiers.
+// Clearance returns the effective clearance, which is always one of the tiers.
 func (s *Subject) Clearance() string { return s.clearance }
 
-// Admin tells whether the policies count the subject's roles as an
-// administrator's, which shortens the life of its keys.
+// Admin reports whether the policies count the subject as an administrator, whose keys have
+// a shorter lifetime.
 func (s *Subject) Admin() bool { return s.admin }
 
-// Revision is that of the policies that made the subject. A cache of subjects
-// drops one whose revision is not Engine.Revision any more.
+// Revision returns the revision of the policies that computed the subject. A cache must drop
+// a subject whose revision differs from Engine.Revision.
 func (s *Subject) Revision() string { return s.revision }
 
-// Readable lists the tiers that the subject may read, lowest first.
+// Readable returns the classifications that the subject can read, lowest first.
 func (s *Subject) Readable() []string { return s.readable }
 
-// Narrowing is a text that is the same for credentials of one user that were signed
-// with the same kind, tenant, roles, scopes, clearance and caveats. It does not
-// change with what the tenant has on record: that is decided about live.
+// Narrowing returns a string that is equal for credentials of one user with the same kind,
+// tenant, roles, scopes, clearance and caveats. It does not depend on the tenant's records,
+// which are read with every request.
 func (s *Subject) Narrowing() string { return s.narrowing }
 
-// Roles lists the effective roles, sorted.
+// Roles returns the effective roles, sorted.
 func (s *Subject) Roles() []string { return s.roles }
 
-// Permissions lists the names that the subject holds in any scope, sorted; a
-// permission held as .own has that suffix.
+// Permissions returns the names of the permissions that the subject holds in any scope,
+// sorted. A permission held as .own has that suffix.
 func (s *Subject) Permissions() []string { return s.permissions }
 
-// Holds tells whether the subject holds the permission in any scope, as .own or on
-// another's behalf included. A caller who does not is refused before anything is loaded. An
-// unknown caveat, or one that never fits, makes it false.
+// Holds reports whether the subject holds the permission in any scope, including as .own and
+// by delegation. If not, requests are denied before a record is loaded. It is false if a
+// caveat is unknown or cannot be satisfied.
 func (s *Subject) Holds(permission string) bool {
 	if s == nil {
 		return false
@@ -184,8 +184,8 @@ func (s *Subject) Holds(permission string) bool {
 	return ok
 }
 
-// Subject makes a Subject of what is known about a caller. What the policies
-// cannot make one of is an error: whoever is no subject may do nothing.
+// Subject computes the subject of a caller. It returns an error if the policies define none;
+// such a caller may do nothing.
 func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error) {
 	v := e.current.Load()
 	input := in.document()
@@ -208,11 +208,11 @@ func (e *Engine) Subject(ctx context.Context, in SubjectInput) (*Subject, error)
 	return nil, failed
 }
 
-// takeSnapshot gives nil where it fails: a decision does not depend on its record.
+// takeSnapshot returns nil if it fails: a decision does not depend on its record.
 func (e *Engine) takeSnapshot(input, subject ast.Value) *SubjectSnapshot {
 	snapshot, err := newSubjectSnapshot(input, subject)
 	if err != nil {
-		e.logger.Error("decision log: a subject is not recorded", "error", err)
+		e.logger.Error("decision log: cannot record a subject", "error", err)
 		return nil
 	}
 	return snapshot
@@ -251,15 +251,15 @@ func newSubject(o ast.Object, revision string) *Subject {
 	return s
 }
 
-// activeGrants adds the permissions that a subject's document holds.
+// activeGrants adds the permissions of a subject document.
 func (s *Subject) activeGrants(o ast.Object) {
 	for _, name := range stringsAt(o, "holds") {
 		s.holds[name] = struct{}{}
 	}
 }
 
-// document is the input of the subject rule. Lists and maps are always there,
-// empty or not: a missing one would say nothing, and the rules refuse that.
+// document builds the input of the rule subject. Lists and maps are always present, because
+// the rules deny if one is missing.
 func (in *SubjectInput) document() ast.Value {
 	token := newDocument()
 	token.text("kind", in.Token.Kind)

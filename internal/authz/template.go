@@ -8,13 +8,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
-// node is a boolean expression over the actor and a row: what is left of the
-// rule when the permission is known and the rest is not. It is made once for a
-// revision and a permission, and bound to an actor many times.
+// node is a boolean expression over the actor and a row: the residual of the rule for a
+// known permission. It is computed once per revision and permission, and bound to many
+// actors.
 type node struct {
 	kind kind
 	kids []*node
-	// left and right are a comparison's operands, left alone a test's.
+	// left and right are the operands of a comparison; a test has only left.
 	left, right operand
 }
 
@@ -32,8 +32,8 @@ const (
 	truthy
 )
 
-// operand is one side of a comparison: a path into the actor, an attribute of
-// the row, or a value.
+// operand is one side of a comparison: a path into the actor, an attribute of the row, or a
+// value.
 type operand struct {
 	actor ast.Ref
 	row   string
@@ -42,7 +42,7 @@ type operand struct {
 
 func (o operand) isRow() bool { return o.row != "" }
 
-// rowAttributes are the attributes that a filter may speak of.
+// rowAttribute reports whether a filter may use the attribute.
 func rowAttribute(name string) bool {
 	switch name {
 	case "id", "type", "tenant", "organisation", "project", "creator", "owner", "classification":
@@ -53,8 +53,8 @@ func rowAttribute(name string) bool {
 
 const rowPrefix = "resource."
 
-// prepareTemplates makes the residual of every permission of the catalogue and
-// of audit reading. One that does not translate refuses the whole set.
+// prepareTemplates computes the residual for every permission of the catalogue and for
+// audit.read. If one does not translate, the set is rejected.
 func (s *set) prepareTemplates(ctx context.Context) error {
 	query := ast.Equality.Expr(ast.NewTerm(entryRef(entryAllow)), ast.BooleanTerm(true))
 	partial, err := rego.New(
@@ -86,8 +86,8 @@ func (s *set) prepareTemplates(ctx context.Context) error {
 	return nil
 }
 
-// helpers are the rules that stay rules of their own in the residual, so that
-// it is a tree and not a product of all their alternatives.
+// helpers returns the rules that are not inlined into the residual. Inlining would multiply
+// all their alternatives.
 func (s *set) helpers() []string {
 	var paths []string
 	for _, module := range s.compiler.Modules {
@@ -112,7 +112,7 @@ func (s *set) prepareTemplate(ctx context.Context, p Permission) error {
 	return err
 }
 
-// residual is what is left of the rule when permission, effect and module are known.
+// residual returns what remains of the rule if permission, effect and module are known.
 func (s *set) residual(ctx context.Context, p Permission) (*node, error) {
 	input := newDocument()
 	input.text("permission", p.Name)
@@ -136,14 +136,14 @@ func (s *set) residual(ctx context.Context, p Permission) (*node, error) {
 	return tree, nil
 }
 
-// translation turns residual Rego into a tree. What it does not know it
-// refuses: a condition left out would be a wall left out.
+// translation translates residual Rego into a tree. It rejects everything that it does not
+// know, because omitting a condition would allow too much.
 type translation struct {
 	support  map[string][]*ast.Rule
 	building map[string]bool
 }
 
-// bodies is an or: none is false, an empty one is true.
+// bodies returns the OR of the bodies. No body is false; an empty body is true.
 func (t *translation) bodies(bodies []ast.Body) (*node, error) {
 	n := &node{kind: anyOf}
 	for _, body := range bodies {
@@ -199,7 +199,7 @@ func (t *translation) positive(expr *ast.Expr) (*node, error) {
 				return nil, err
 			}
 			if left.isRow() {
-				return nil, fmt.Errorf("%v: a row's attribute by itself does not translate", expr)
+				return nil, fmt.Errorf("%v: an attribute of a row is not a condition", expr)
 			}
 			return &node{kind: truthy, left: left}, nil
 		}
@@ -224,12 +224,12 @@ func (t *translation) positive(expr *ast.Expr) (*node, error) {
 			operands[0], operands[1] = operands[1], operands[0]
 		}
 		if operands[1].isRow() {
-			return nil, fmt.Errorf("%v: a row against itself does not translate", expr)
+			return nil, fmt.Errorf("%v: comparing two attributes of a row does not translate", expr)
 		}
 	case len(operands) == 2 && operator == ast.Member.Name:
 		n.kind = memberOf
 		if operands[1].isRow() {
-			return nil, fmt.Errorf("%v: a row's attribute is no collection", expr)
+			return nil, fmt.Errorf("%v: an attribute of a row is not a collection", expr)
 		}
 	case len(operands) == 1 && operator == ast.IsString.Name:
 		n.kind = isText
@@ -243,8 +243,7 @@ func (t *translation) positive(expr *ast.Expr) (*node, error) {
 	return n, nil
 }
 
-// rule is the or of a support rule's bodies. Only rules whose value is true
-// are conditions.
+// rule returns the OR of a support rule's bodies. The value of the rule must be true.
 func (t *translation) rule(name string, rules []*ast.Rule) (*node, error) {
 	if t.building[name] {
 		return nil, fmt.Errorf("%s is recursive", name)
@@ -255,12 +254,12 @@ func (t *translation) rule(name string, rules []*ast.Rule) (*node, error) {
 	for _, rule := range rules {
 		if rule.Default {
 			if !rule.Head.Value.Equal(ast.BooleanTerm(false)) {
-				return nil, fmt.Errorf("%s: its default is not false", name)
+				return nil, fmt.Errorf("%s: the default is not false", name)
 			}
 			continue
 		}
 		if rule.Else != nil || len(rule.Head.Args) > 0 || rule.Head.Key != nil || !rule.Head.Value.Equal(ast.BooleanTerm(true)) {
-			return nil, fmt.Errorf("%v is no plain condition", rule)
+			return nil, fmt.Errorf("%v is not a simple condition", rule)
 		}
 		bodies = append(bodies, rule.Body)
 	}
@@ -287,11 +286,10 @@ func (t *translation) operand(term *ast.Term) (operand, error) {
 			return operand{row: rowPrefix + string(name)}, nil
 		}
 	}
-	return operand{}, fmt.Errorf("%v is no attribute that a row has", ref)
+	return operand{}, fmt.Errorf("%v is not an attribute of a row", ref)
 }
 
-// simplify folds constants: an or that holds true is true, an and that holds
-// false is false, and one with a single part is that part.
+// simplify folds constants and removes ANDs and ORs with a single operand.
 func (n *node) simplify() *node {
 	neutral, absorbing := isTrue, isFalse
 	switch n.kind {

@@ -2,9 +2,9 @@ package authz
 
 import "errors"
 
-// ErrTimeout says, by errors.Is, that an evaluation was cut off by its time: the
-// question is refused now and may be answered later.
-var ErrTimeout = errors.New("authz: the evaluation took too long")
+// ErrTimeout matches, with errors.Is, an evaluation that exceeded its timeout. The request
+// is denied; a retry may succeed.
+var ErrTimeout = errors.New("authz: evaluation timed out")
 
-// Is tells a time-out from the other failures.
+// Is reports whether the failure is a timeout.
 func (f *failure) Is(target error) bool { return target == ErrTimeout && f.reason == ReasonTimeout }

@@ -2,7 +2,7 @@ package authz
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// field gives the value under a key, or nil.
+// field returns the value of a key, or nil.
 func field(o ast.Object, key string) ast.Value {
 	if t := o.Get(ast.StringTerm(key)); t != nil {
 		return t.Value
@@ -26,8 +26,7 @@ func number(o ast.Object, key string) int {
 	return i
 }
 
-// stringsAt gives the strings of an array or a set, in its order; nil where there
-// are none.
+// stringsAt returns the strings of an array or a set in its order, or nil.
 func stringsAt(o ast.Object, key string) []string { return stringsOf(field(o, key)) }
 
 func stringsOf(v ast.Value) []string {
@@ -58,7 +57,7 @@ func stringsOf(v ast.Value) []string {
 	return nil
 }
 
-// document builds an object; what is empty is left out by the caller.
+// document builds an object. Callers omit empty values.
 type document struct{ ast.Object }
 
 func newDocument() document { return document{ast.NewObject()} }

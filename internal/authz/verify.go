@@ -15,21 +15,21 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 )
 
-// testTimeout bounds one policy test.
+// testTimeout limits one policy test.
 const testTimeout = time.Minute
 
-// TestReport is what the Rego tests of a source came to.
+// TestReport is the result of the Rego tests of a source.
 type TestReport struct {
 	Passed int
-	// Failed names the tests that failed, with why where there is an error.
+	// Failed contains the names of the failed tests, with the error if there is one.
 	Failed []string
-	// Coverage is the share of the policies' lines that the tests ran, in
-	// percent; Uncovered lists the others as file:line.
+	// Coverage is the percentage of the policies' lines that the tests ran. Uncovered lists
+	// the other lines as file:line.
 	Coverage  float64
 	Uncovered []string
 }
 
-// RunTests compiles a source together with its tests and runs them.
+// RunTests compiles a source with its tests and runs them.
 func RunTests(ctx context.Context, source Source) (TestReport, error) {
 	c, err := source.read()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *contents) runTests(ctx context.Context) (TestReport, error) {
 	return report, nil
 }
 
-// failedCases names the cases of a table that failed.
+// failedCases returns the names of the failed cases of a table.
 func failedCases(result *tester.Result) string {
 	var names []string
 	for path, sub := range result.SubResults.Iter {
@@ -124,7 +124,7 @@ func (r *TestReport) cover(report cover.Report, rules map[string]bool) {
 	}
 }
 
-// Unformatted names the Rego files of a source that the formatter would change.
+// Unformatted returns the names of the Rego files that opa fmt would change.
 func Unformatted(source Source) ([]string, error) {
 	c, err := source.read()
 	if err != nil {

@@ -11,7 +11,7 @@ func checkLadder(c *checker) {
 	for _, tier := range tiers {
 		i := slices.Index(ladder, tier)
 		if i <= at {
-			c.faulty("data.parapet.clearance.ladder", fmt.Sprintf("%q, with %s out of its place", ladder, tier))
+			c.faulty("data.parapet.clearance.ladder", fmt.Sprintf("%q, with %s in the wrong position", ladder, tier))
 		}
 		at = i
 	}
@@ -40,8 +40,8 @@ func checkPlatformMarks(c *checker) {
 	}
 }
 
-// checkBoolean sends inputs that say nothing. The engine would never send them; a rule
-// that allows one allows by absence.
+// checkBoolean evaluates incomplete inputs, which the engine never sends: a rule that allows
+// one allows because a field is missing.
 func checkBoolean(c *checker) {
 	actors := append(spoilt(), true)
 	for _, entry := range c.set.Entrypoints() {
@@ -55,7 +55,8 @@ func checkBoolean(c *checker) {
 	}
 }
 
-// effects are both, whatever the catalogue says: the operation says which it has.
+// effects returns both effects, because the operation determines the effect, not the
+// catalogue.
 func effects() []string { return []string{"read", "write"} }
 
 func checkTenant(c *checker) {
@@ -84,10 +85,10 @@ func checkTenant(c *checker) {
 func checkActAs(c *checker) {
 	elsewhere := c.able().but("token/tenant", tenantB)
 	callers := []*caller{
-		// The roles of the token, which are those of the other tenant.
+		// The roles in the token, which belong to the other tenant.
 		elsewhere.but("stored/assignments", list()),
 		elsewhere.but("stored/assignments", list()).but("token/kind", "api_key"),
-		// The stored roles, for those who may not leave their tenant.
+		// The roles on record, for principals that are bound to their tenant.
 		elsewhere.but("user/kind", "SERVICE"), elsewhere.but("user/kind", "SERVICE").but("token/kind", "api_key"),
 		elsewhere.but("token/kind", "internal"), elsewhere.but("token/kind", "unknown"), elsewhere.but("user/kind", "unknown"),
 		elsewhere.but("token/tenant", "unknown"), elsewhere.lacking("token/tenant"),
@@ -108,7 +109,7 @@ func checkActAs(c *checker) {
 	}
 }
 
-// clearances gives callers whose clearance is the tier, however it comes about.
+// clearances returns callers whose effective clearance is the tier, from different sources.
 func clearances(cl *caller, tier any) []*caller {
 	session := cl.but("token/clearance", tier).but("stored/clearance", "SECRET")
 	return []*caller{
@@ -122,7 +123,7 @@ func clearances(cl *caller, tier any) []*caller {
 
 func checkClearance(c *checker) {
 	for above := 1; above < len(tiers); above++ {
-		// The tier right below, and the values that count as the lowest.
+		// The next lower tier, and the values that count as the lowest tier.
 		below := c.powerful().but("token/clearance", tiers[above-1])
 		for _, p := range c.permissions {
 			if p.audit() {
@@ -173,8 +174,8 @@ func checkSubject(c *checker) {
 	}
 }
 
-// nobodies are callers who lack what makes a caller, or have it in a wrong form.
-// What an entry point does without is left out.
+// nobodies returns callers that lack a part of their subject, or have it in a wrong form.
+// Fields in except are not changed.
 func (c *checker) nobodies(except ...string) []*caller {
 	cl := c.able()
 	out := []*caller{newCaller(object{})}
@@ -205,7 +206,7 @@ func checkInput(c *checker) {
 		c.deny(question{whole.caller, entryAllow, whole.request.cut("resource/classification")}, "request")
 		for _, value := range wrongTypes() {
 			if value == nil && p.audit() {
-				continue // an audit entry without a classification is unclassified
+				continue // an audit entry without a classification counts as UNCLASSIFIED
 			}
 			c.deny(question{whole.caller, entryAllow, whole.request.at("resource/classification", value)}, "request")
 		}
@@ -243,7 +244,7 @@ func checkHidden(c *checker) {
 	}
 }
 
-// hidden reports a violation where a denial does not say that the record is hidden.
+// hidden reports a violation if the denial does not hide the record.
 func (c *checker) hidden(q question, keep ...string) {
 	if c.err != nil {
 		return
@@ -251,6 +252,6 @@ func (c *checker) hidden(q question, keep ...string) {
 	c.decisions++
 	q.entry = entryDenial
 	if value := c.eval(entryDenial, c.input(q)); c.err == nil && fmt.Sprint(member(value, "hidden")) != "true" {
-		c.err = &Violation{Invariant: c.current, Entrypoint: entryDenial, Problem: fmt.Sprintf("answers %v", value), Counterexample: q.String()}
+		c.err = &Violation{Invariant: c.current, Entrypoint: entryDenial, Problem: fmt.Sprintf("returns %v", value), Counterexample: q.String()}
 	}
 }

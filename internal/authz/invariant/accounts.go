@@ -9,8 +9,8 @@ const (
 	accountsEntry = "parapet/accounts/"
 )
 
-// giving gives a permission to a colleague in the whole tenant, with a STANDARD role and
-// the lowest clearance.
+// giving returns a request to grant permissions to a colleague in the scope of the tenant,
+// with a STANDARD role and the lowest clearance.
 func giving(permissions ...string) object {
 	return object{
 		"recipient": object{"id": colleague, "kind": "HUMAN"},
@@ -24,8 +24,8 @@ func addingToRole(permission string) object {
 	return object{"role": object{"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "permission": permission}
 }
 
-// administering changes the account of a colleague who is an active member of two
-// tenants, with one permission in each. The caller holds all of it in both.
+// administering returns a request to change the account of a colleague who is an active
+// member of two tenants, with one permission in each. The caller holds both.
 func (c *checker) administering(cl *caller) object {
 	there := newCaller(cl.input.with("tenant", tenantB))
 	return object{
@@ -53,8 +53,7 @@ func (c *checker) holding(tenant string, cl *caller) object {
 	return h
 }
 
-// administration are questions about authority and accounts that are allowed to the able
-// caller.
+// administration returns allowed requests about grants, roles and accounts.
 func (c *checker) administration(cl *caller) []question {
 	request := c.administering(cl)
 	agent := request.at("account/kind", "AGENT")
@@ -72,9 +71,9 @@ func (c *checker) administration(cl *caller) []question {
 	return out
 }
 
-// checkNoSubject asks every question that is about the subject, and that has an entry
-// point of its own, without a subject. Whether a role can be taken from somebody is no
-// such question: it depends on the role alone, beside the decision about role.assign.
+// checkNoSubject evaluates every rule with a subject and its own entry point without a
+// subject. roles/unassign is not one of them: it depends only on the role, and role.assign
+// is decided separately.
 func checkNoSubject(c *checker) {
 	cl := c.able()
 	for _, q := range append(c.administration(cl), allowedVerdicts(cl)...) {
@@ -89,7 +88,7 @@ func checkNoSubject(c *checker) {
 	}
 }
 
-// checkGiving has nobody give what they do not hold.
+// checkGiving grants permissions that the caller does not hold.
 func checkGiving(c *checker) {
 	cl := c.able()
 	for _, p := range c.set.Permissions() {
@@ -128,7 +127,8 @@ func checkGiving(c *checker) {
 	c.deny(question{cl, give, giving(permission).at("recipient/kind", "SERVICE")}, "request/roles", "request/recipient")
 }
 
-// checkGivingClearance has nobody give a clearance above their own, or raise their own.
+// checkGivingClearance grants a clearance above the caller's own, and raises the caller's
+// own.
 func checkGivingClearance(c *checker) {
 	for i, own := range tiers {
 		cl := c.able().but("token/clearance", own)
@@ -141,7 +141,7 @@ func checkGivingClearance(c *checker) {
 	}
 }
 
-// checkAccount has nobody change the account of somebody who holds more.
+// checkAccount changes accounts that hold more than the caller.
 func checkAccount(c *checker) {
 	cl := holder("task.delete", "user.update", "membership.update")
 	whole := c.administering(cl)
@@ -170,7 +170,7 @@ func checkAccount(c *checker) {
 		first := request.at("account/address_confirmed", false).at("account/has_password", false)
 		c.deny(question{cl, accountsEntry + "reset_password", first}, "request/holdings", "request/account", "caller/roles")
 	}
-	// A suspended membership can become active again.
+	// A suspended membership can be reactivated.
 	suspended := whole.with("holdings", []any{here, there.with("membership", "SUSPENDED").with("grants", more)})
 	c.deny(question{cl, accountsEntry + "change_address", suspended}, "request/holdings")
 	for _, home := range []any{tenantB, nil, ""} {
@@ -194,8 +194,8 @@ func checkAccount(c *checker) {
 	}
 }
 
-// checkOneself has nobody suspend, remove or restore themselves, and leaves each tenant
-// an administrator.
+// checkOneself suspends, removes and restores the caller itself, and removes the last
+// administrator.
 func checkOneself(c *checker) {
 	cl := c.able()
 	whole := c.administering(cl)
@@ -220,8 +220,8 @@ func checkOneself(c *checker) {
 	}
 }
 
-// checkNames has no role grant anything by its name, and no other role take the name of
-// a default role.
+// checkNames uses roles with special names, and gives other roles the names of default
+// roles.
 func checkNames(c *checker) {
 	names := list("Admin", "PLATFORM_ADMIN")
 	named := holder("tasks.read").but("token/roles", names).but("roles", object{"Admin": list("tasks.read"), "PLATFORM_ADMIN": list()}).

@@ -7,7 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// The small world that the cases are about.
+// The ids in the generated inputs.
 const (
 	tenantA      = "00000000-0000-7000-8000-00000000000a"
 	tenantB      = "00000000-0000-7000-8000-00000000000b"
@@ -31,7 +31,7 @@ const (
 	entryDenial  = "parapet/access/denial"
 )
 
-// verdictEntries are the entry points that must answer with a verdict.
+// verdictEntries are the entry points that must return a verdict.
 var verdictEntries = map[string]bool{
 	"parapet/keys/issue_service": true, "parapet/keys/issue_self": true, "parapet/keys/list": true, "parapet/keys/revoke": true,
 	"parapet/work/give": true, "parapet/work/act_as_agent": true, "parapet/work/raise_decision": true,
@@ -45,10 +45,11 @@ var verdictEntries = map[string]bool{
 	"parapet/accounts/administrator_notifications": true,
 }
 
-// The tiers, lowest first.
+// tiers are the clearance tiers, lowest first.
 var tiers = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 
-// caller is the input of parapet/subject/subject, and what the set makes of it.
+// caller is an input of parapet/subject/subject and the subject that the set computes from
+// it.
 type caller struct {
 	input     object
 	subject   ast.Value
@@ -57,7 +58,7 @@ type caller struct {
 
 func newCaller(input object) *caller { return &caller{input: input} }
 
-// actor is the subject, nil where the set makes none of the input.
+// actor returns the subject, or nil if the set defines none for the input.
 func (cl *caller) actor(c *checker) ast.Value {
 	if !cl.evaluated {
 		cl.evaluated = true
@@ -66,28 +67,28 @@ func (cl *caller) actor(c *checker) ast.Value {
 	return cl.subject
 }
 
-// delegates tells whether the caller received a delegation.
+// delegates reports whether the caller received a delegation.
 func (cl *caller) delegates() bool {
 	received, _ := cl.input["delegations"].([]any)
 	return len(received) > 0
 }
 
-// but is a caller with another value at the path.
+// but returns a caller with another value at the path.
 func (cl *caller) but(path string, value any) *caller { return newCaller(cl.input.at(path, value)) }
 
-// lacking is a caller without what is at the path.
+// lacking returns a caller without the value at the path.
 func (cl *caller) lacking(path string) *caller { return newCaller(cl.input.cut(path)) }
 
-// powerful is a person whose session and records grant every permission in the whole
-// tenant, with the highest clearance, in a programme office: whatever is denied to
-// it is denied for another reason than authority.
+// powerful returns a person whose session and records grant every permission in the scope of
+// the tenant, with the highest clearance, in a programme office. A denial therefore has a
+// reason other than a missing permission.
 func (c *checker) powerful() *caller { return holder(namesOf(c.permissions)...) }
 
-// able is the same person with one permission of each kind, which is quicker to work
-// with.
+// able returns the same person with only one permission of each kind, which is faster to
+// evaluate.
 func (c *checker) able() *caller { return holder(namesOf(c.sample)...) }
 
-// essential are the permissions that the rules of other packages ask for.
+// essential are the permissions that the rules of other packages require.
 var essential = []string{
 	"api_key.issue", "api_key.issue_for_service", "api_key.read.own", "api_key.revoke.own", "role.assign", "tasks.update.any", "tasks.read", "task.update",
 	"task.delete", "tenant.create", "audit.read.tenant", "issue.update", "time_entries.read",
@@ -101,7 +102,7 @@ func namesOf(permissions []Permission) []string {
 	return names
 }
 
-// holder is the same person with these permissions.
+// holder returns the same person with these permissions.
 func holder(permissions ...string) *caller {
 	return newCaller(object{
 		"token": object{
@@ -117,7 +118,7 @@ func holder(permissions ...string) *caller {
 	})
 }
 
-// record is an unclassified record of the tenant that the caller neither created nor
+// record returns an unclassified record of the tenant that the caller neither created nor
 // owns.
 func record() object {
 	return object{
@@ -126,19 +127,19 @@ func record() object {
 	}
 }
 
-// ownRecord is one that the caller created and owns.
+// ownRecord returns a record that the caller created and owns.
 func ownRecord() object { return record().with("creator", user).with("owner", user) }
 
-// access asks for a decision about one record.
+// access returns a decision request for one record.
 func access(cl *caller, p Permission, resource object) question {
 	return question{cl, entryAllow, object{"permission": p.Name, "effect": p.Effect, "module": p.Module, "resource": resource}}
 }
 
-// readVerbs end the names of the permissions that read.
+// readVerbs are the endings of the names of read permissions.
 var readVerbs = []string{"read", "read.own", "read.organisation", "read.tenant", "read.classified", "list", "list.own"}
 
-// effectOf tells by a permission's name whether it reads or writes. A name that does
-// not say that it reads writes.
+// effectOf derives the effect from the name of a permission. A name without a read verb has
+// the effect write.
 func effectOf(name string) string {
 	if slices.ContainsFunc(readVerbs, func(verb string) bool { return strings.HasSuffix(name, "."+verb) }) {
 		return "read"
@@ -146,11 +147,11 @@ func effectOf(name string) string {
 	return "write"
 }
 
-// platformPermissions administer other tenants.
+// platformPermissions are the permissions that administer other tenants.
 var platformPermissions = []string{"tenant.create", "tenant.disable", "tenant.enable", "tenant.list"}
 
-// required are permissions that the program asks for by name, in case the catalogue
-// loses one.
+// required returns the permissions that the program uses by name, in case they are missing
+// in the catalogue.
 func required() []Permission {
 	names := map[string]string{
 		"api_key.issue": "identity", "api_key.issue_for_service": "identity", "role.assign": "identity", "user.update": "identity",
@@ -168,7 +169,8 @@ func required() []Permission {
 	return out
 }
 
-// reads audit entries, by literals instead of by rank.
+// audit reports whether the permission reads audit entries, for which clearance is not
+// compared.
 func (p Permission) audit() bool {
 	return p.Name == "audit.read" || strings.HasPrefix(p.Name, "audit.read.")
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// delegation is one that the caller received: from a colleague who holds every
-// permission, for all of them.
+// delegation returns a delegation of all permissions to the caller, from a colleague who
+// holds them.
 func delegation(c *checker, scope string) object {
 	d := object{
 		"id": delegationID, "scope": scope, "projects": list(), "initiatives": list(), "permissions": list(namesOf(c.sample)...),
@@ -24,7 +24,7 @@ func delegation(c *checker, scope string) object {
 	return d
 }
 
-// delegated has no authority but what the delegation gives it.
+// delegated returns a caller whose only permissions come from the delegation.
 func (c *checker) delegated(d object) *caller {
 	return c.able().but("token/roles", list()).but("stored/assignments", list()).but("delegations", []any{d})
 }
@@ -72,7 +72,7 @@ func checkDelegation(c *checker) {
 		c.delegated(tenantWide.at("delegator/clearance", "unknown")),
 		c.delegated(tenantWide.cut("delegator/clearance")),
 	)
-	// The record is the delegator's own, and above the lowest clearance.
+	// A record of the delegator, above the lowest clearance.
 	lent := record().with("classification", "INTERNAL")
 	for _, cl := range callers {
 		for _, p := range c.sample {
@@ -84,7 +84,7 @@ func checkDelegation(c *checker) {
 	unlimited := c.delegated(tenantWide)
 	for _, p := range c.sample {
 		if p.Module != "tracker" || strings.HasPrefix(p.Name, "delegation") {
-			// Authority over people, keys and delegations is not delegated.
+			// Permissions about people, keys and delegations cannot be delegated.
 			c.deny(access(unlimited, p, lent), "caller/delegations", "request/permission")
 			continue
 		}
@@ -95,7 +95,7 @@ func checkDelegation(c *checker) {
 			c.deny(access(inProject, p, outside), "caller/delegations", "request/resource")
 			c.deny(access(inInitiative, p, outside), "caller/delegations", "request/resource")
 		}
-		// What is only named, or only held, is not delegated.
+		// A permission must be both listed in the delegation and held by the delegator.
 		others := slices.DeleteFunc(slices.Clone(c.sample), func(o Permission) bool {
 			return strings.TrimSuffix(o.Name, ".own") == strings.TrimSuffix(p.Name, ".own")
 		})
@@ -105,7 +105,7 @@ func checkDelegation(c *checker) {
 	}
 }
 
-// delegating is a delegation that the powerful caller may make.
+// delegating returns a delegation that the powerful caller may create.
 func delegating() object {
 	grants := []any{object{"name": "Role", "kind": "STANDARD", "scope": "tenant", "grants": list("task.update", "tasks.read", "role.assign")}}
 	return object{
@@ -113,7 +113,7 @@ func delegating() object {
 		"delegator":   candidate("HUMAN").with("id", user).with("roles", grants),
 		"delegate":    candidate("HUMAN"),
 		"permissions": list("task.update"),
-		// Times are microseconds: from now on, for a day.
+		// Times are in microseconds: from now on, for one day.
 		"now": now, "starts_at": now, "ends_at": now + day, "received": object{"from_delegator": 0, "total": 0},
 	}
 }

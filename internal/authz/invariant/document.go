@@ -12,7 +12,7 @@ import (
 // object is a JSON object.
 type object map[string]any
 
-// with is a copy with one more field.
+// with returns a copy with one more field.
 func (o object) with(key string, value any) object {
 	out := make(object, len(o)+1)
 	maps.Copy(out, o)
@@ -20,14 +20,14 @@ func (o object) with(key string, value any) object {
 	return out
 }
 
-// without is a copy with one field less.
+// without returns a copy without the field.
 func (o object) without(key string) object {
 	out := maps.Clone(o)
 	delete(out, key)
 	return out
 }
 
-// at is a copy with another value at the path, which is separated by slashes.
+// at returns a copy with another value at the path, whose elements are separated by slashes.
 func (o object) at(path string, value any) object {
 	key, rest, nested := strings.Cut(path, "/")
 	if !nested {
@@ -37,7 +37,7 @@ func (o object) at(path string, value any) object {
 	return o.with(key, inner.at(rest, value))
 }
 
-// cut is a copy without what is at the path.
+// cut returns a copy without the value at the path.
 func (o object) cut(path string) object {
 	key, rest, nested := strings.Cut(path, "/")
 	if !nested {
@@ -47,18 +47,18 @@ func (o object) cut(path string) object {
 	return o.with(key, inner.cut(rest))
 }
 
-// spoilt are values of every JSON type that no rule can take for a name, an id or a
-// list with anything in it.
+// spoilt returns values of every JSON type that no rule can accept as a name, an id or a
+// non-empty list.
 func spoilt() []any {
 	return []any{nil, 7, -1, "", "unknown", []any{}, []any{nil}, object{}, object{"x": nil}}
 }
 
-// wrongTypes are the spoilt values that are not texts.
+// wrongTypes returns the values of spoilt that are not strings.
 func wrongTypes() []any {
 	return []any{nil, 7, []any{}, []any{nil}, object{}, object{"x": nil}}
 }
 
-// shrink removes what it can of the question while the answer stays wrong.
+// shrink removes fields from the request as long as the decision stays wrong.
 func (c *checker) shrink(q question, keep []string) question {
 	keep = append(keep, "caller/user/id", "caller/user", "caller/tenant")
 	for again := true; again; {
@@ -83,7 +83,7 @@ func (c *checker) shrink(q question, keep []string) question {
 	return q
 }
 
-// kept tells whether the path is one of those, or on the way to one.
+// kept reports whether the path is one of keep, or a parent of one.
 func kept(path string, keep []string) bool {
 	return slices.ContainsFunc(keep, func(k string) bool {
 		return k == path || strings.HasPrefix(k, path+"/") || strings.HasPrefix(path, k+"/")
@@ -97,7 +97,7 @@ func (c *checker) stillWrong(q question) bool {
 	return wrong
 }
 
-// places lists the paths of a document, the outer ones first.
+// places lists the paths of a document, outer ones first.
 func places(value any, at string) []string {
 	var here, below []string
 	visit := func(key string, inner any) {
@@ -118,7 +118,7 @@ func places(value any, at string) []string {
 	return append(here, below...)
 }
 
-// removed is a copy of the document without what is at the path.
+// removed returns a copy of the document without the value at the path.
 func removed(o object, path string) object {
 	out, _ := without(o, strings.Split(path, "/")).(object)
 	return out
@@ -146,7 +146,7 @@ func without(value any, path []string) any {
 	return value
 }
 
-// list turns texts into a JSON array.
+// list converts strings to a JSON array.
 func list(texts ...string) []any {
 	out := make([]any, len(texts))
 	for i, text := range texts {
@@ -155,7 +155,7 @@ func list(texts ...string) []any {
 	return out
 }
 
-// member is the value under a key, nil where there is none.
+// member returns the value of a key, or nil.
 func member(value ast.Value, key string) ast.Value {
 	if o, ok := value.(ast.Object); ok {
 		if term := o.Get(ast.StringTerm(key)); term != nil {
@@ -165,7 +165,7 @@ func member(value ast.Value, key string) ast.Value {
 	return nil
 }
 
-// toValue is the document as OPA reads it.
+// toValue converts the document to an OPA value.
 func toValue(value any) ast.Value {
 	switch value := value.(type) {
 	case ast.Value:

@@ -2,8 +2,8 @@ package invariant
 
 import "fmt"
 
-// checkFilter compares the list filter with the decision for callers and rows that
-// differ in everything that a rule can look at.
+// checkFilter compares the list filter with the decision, for callers and rows that differ
+// in every attribute that a rule can read.
 func checkFilter(c *checker) {
 	callers := []*caller{
 		c.powerful().but("tenant_type", "STANDARD").but("token/clearance", "INTERNAL").but("token/caveats", list("read-only")),

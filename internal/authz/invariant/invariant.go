@@ -1,23 +1,21 @@
-// Package invariant holds what every policy set must keep, whatever its rules,
-// its data and its own tests say.
+// Package invariant checks properties that every policy set must have, regardless of its
+// rules, its data and its own tests.
 //
-// A policy set can be replaced while a server runs. The tests that come with a set
-// say what its author wanted; they do not protect against a wrong author. The
-// invariants are part of the program instead. The engine checks them before it
-// accepts a set, and rejects a set that breaks one, with the invariant's name and a
-// minimal counterexample.
+// A policy set can be replaced while a server runs. The tests of a set show what its author
+// intended; they do not protect against a malicious author. The invariants are therefore
+// part of the program. The engine checks them before it accepts a set. If a set breaks one,
+// the engine rejects it with the name of the invariant and a minimal counterexample.
 //
 // The package guarantees:
 //
-//   - Inputs and expectations are in this package. Of the set's own data it reads
-//     only what is itself under test: the catalogue and the default roles.
-//   - Inputs are generated from fixed lists, without chance: the same set always
-//     gets the same answer.
-//   - Decisions are evaluated through the set's entry points, from a caller's token
-//     and stored grants to the decision, as the engine does it.
-//   - What the rule about one record needs at least (the tenant, the effect, the
-//     module, the clearance, a grant) is also proved on the residual of its partial
-//     evaluation, which covers every value of every field.
+//   - Inputs and expected decisions are in this package. Of the set's own data it reads only
+//     the data under test: the catalogue and the default roles.
+//   - Inputs are generated from fixed lists, without randomness: the result for a set is
+//     always the same.
+//   - Decisions are evaluated through the set's entry points, from a caller's token and
+//     stored grants to the decision, as the engine does.
+//   - The necessary conditions of an allow (tenant, effect, module, clearance and grant) are
+//     also proved on the residual of the partial evaluation, for all values of all fields.
 package invariant
 
 import (
@@ -32,27 +30,27 @@ import (
 
 // Set is a compiled policy set.
 type Set interface {
-	// Entrypoints lists the rules that can be evaluated, such as "parapet/access/allow".
+	// Entrypoints returns the names of the entry points, for example "parapet/access/allow".
 	Entrypoints() []string
-	// Eval evaluates an entry point; nil is undefined, and false an evaluation that fails
-	// on the input. The engine denies both.
+	// Eval evaluates an entry point. It returns nil if the result is undefined, and false if
+	// the evaluation fails on the input. The engine denies both.
 	Eval(ctx context.Context, entrypoint string, input ast.Value) (ast.Value, error)
-	// Permissions is the set's catalogue.
+	// Permissions returns the catalogue of the set.
 	Permissions() []Permission
-	// DefaultRoles gives the permissions of each default role.
+	// DefaultRoles returns the permissions of each default role.
 	DefaultRoles() map[string][]string
-	// Ladder is the set's tiers, lowest first.
+	// Ladder returns the clearance tiers of the set, lowest first.
 	Ladder() []string
-	// Admits tells whether the list filter of the permission passes a row with these
-	// attributes for the actor, which is a result of parapet/subject/subject. An
-	// attribute that is not there is NULL.
+	// Admits reports whether the list filter of the permission includes a row with these
+	// attributes. The actor is a result of parapet/subject/subject. A missing attribute is
+	// NULL.
 	Admits(permission string, actor ast.Value, row map[string]string) (bool, error)
-	// Residual is what is left of parapet/access/allow when permission, effect and
-	// module are known and the actor and the record are not.
+	// Residual returns what remains of parapet/access/allow if permission, effect and module
+	// are known, and the actor and the record are not.
 	Residual(ctx context.Context, permission, effect, module string) (Condition, error)
 }
 
-// Permission is an entry of the catalogue.
+// Permission is an entry of the permission catalogue.
 type Permission struct {
 	Name     string
 	Module   string
@@ -60,11 +58,11 @@ type Permission struct {
 	Platform bool
 }
 
-// Invariant is a rule that every policy set must keep.
+// Invariant is a property that every policy set must have.
 type Invariant struct {
 	// Name identifies the invariant in errors, logs and audit entries.
 	Name string
-	// Sentence says what the invariant demands.
+	// Sentence describes the property.
 	Sentence string
 	check    func(*checker)
 }
@@ -72,28 +70,28 @@ type Invariant struct {
 // Violation is a case in which a set breaks an invariant.
 type Violation struct {
 	Invariant Invariant
-	// Entrypoint is the rule that gave the wrong answer.
+	// Entrypoint is the rule with the wrong decision.
 	Entrypoint string
-	// Counterexample is the smallest input found that still gets it, as JSON; or a
-	// sentence where the fault is in the data.
+	// Counterexample is the smallest input with the wrong decision that was found, as JSON.
+	// If the data is wrong, it is a sentence.
 	Counterexample string
-	// Problem says what the answer was.
+	// Problem describes the wrong decision.
 	Problem string
 }
 
-// Error names the invariant and shows the counterexample.
+// Error returns the name of the invariant and the counterexample.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("invariant %s is broken (%s): %s %s: %s", v.Invariant.Name, v.Invariant.Sentence, v.Entrypoint, v.Problem, v.Counterexample)
 }
 
-// Report says how much was checked.
+// Report contains statistics of the checks.
 type Report struct {
-	// Decisions counts the evaluated inputs.
+	// Decisions is the number of evaluated inputs.
 	Decisions int
 }
 
-// Check checks every invariant and returns the first violation as a *Violation, or the
-// error that stopped an evaluation.
+// Check checks all invariants. It returns the first violation as a *Violation, or the error
+// that stopped an evaluation.
 func Check(ctx context.Context, set Set) (Report, error) {
 	var whole Report
 	for _, i := range All() {
@@ -106,7 +104,7 @@ func Check(ctx context.Context, set Set) (Report, error) {
 	return whole, nil
 }
 
-// Check checks this invariant alone.
+// Check checks only this invariant.
 func (i Invariant) Check(ctx context.Context, set Set) (Report, error) {
 	c := newChecker(ctx, set)
 	c.current = i
@@ -114,9 +112,9 @@ func (i Invariant) Check(ctx context.Context, set Set) (Report, error) {
 	return Report{c.decisions}, c.err
 }
 
-// Denied lists the entry points that deny even the questions which the invariants take
-// for allowed and then spoil. Such an invariant would hold for want of any allow: a test
-// of the embedded policies expects none.
+// Denied returns the entry points that deny the allowed requests which the invariants start
+// from. An invariant whose starting request is denied would always hold. For the embedded
+// policies, a test expects none.
 func Denied(ctx context.Context, set Set) ([]string, error) {
 	c := newChecker(ctx, set)
 	cl := c.able()
@@ -140,56 +138,56 @@ func Denied(ctx context.Context, set Set) ([]string, error) {
 	return out, c.err
 }
 
-// All lists the invariants, in the order in which they are checked.
+// All returns the invariants in the order in which they are checked.
 func All() []Invariant {
 	return []Invariant{
 		{"ladder", "The five tiers keep their order: UNCLASSIFIED, INTERNAL, RESTRICTED, CONFIDENTIAL, SECRET.", checkLadder},
 		{"catalogue-effects", "A permission whose name does not say that it reads is a write.", checkCatalogueEffects},
 		{"platform-permissions", "The permissions that administer tenants are marked as platform permissions.", checkPlatformMarks},
 		{"boolean", "A decision is a boolean and a verdict is an object with a boolean allow; anything else, and any incomplete input, does not allow.", checkBoolean},
-		{"tenant", "Nothing of another tenant, or of no tenant, is allowed.", checkTenant},
-		{"act-as", "A token of one tenant brings no roles into another, and service principals and internal tokens stay in their tenant.", checkActAs},
-		{"clearance", "Nothing above the caller's clearance is allowed.", checkClearance},
+		{"tenant", "No record of another tenant, or without a tenant, is allowed.", checkTenant},
+		{"act-as", "A token's roles do not apply in another tenant, and service principals and internal tokens cannot act there.", checkActAs},
+		{"clearance", "No record above the caller's clearance is allowed.", checkClearance},
 		{"audit-clearance", "Without audit.read.classified, an audit entry is readable only if it is unclassified.", checkAuditClearance},
-		{"subject", "A missing, empty or malformed subject is allowed nothing.", checkSubject},
-		{"input", "A request with a missing or wrong-typed field is not allowed.", checkInput},
-		{"grant", "A caller is allowed nothing that no role grants it where the record lies.", checkGrant},
+		{"subject", "A request with a missing, empty or malformed subject is denied.", checkSubject},
+		{"input", "A request with a missing field, or one of the wrong type, is denied.", checkInput},
+		{"grant", "A request is denied unless a role of the caller grants the permission in a scope of the record.", checkGrant},
 		{"hidden", "The denial of a record in another tenant or above the caller's clearance does not reveal that the record exists.", checkHidden},
-		{"unknown-caveat", "A caveat that is not known allows nothing.", checkUnknownCaveat},
-		{"caveat", "A caveat narrows: read-only to reads, project to one project, module to one module.", checkCaveat},
-		{"platform", "A platform permission is worth nothing outside a programme office.", checkPlatform},
+		{"unknown-caveat", "A token with an unknown caveat is denied everything.", checkUnknownCaveat},
+		{"caveat", "A caveat restricts the token: read-only to reads, project to one project, module to one module.", checkCaveat},
+		{"platform", "A platform permission has no effect outside a programme office.", checkPlatform},
 		{"guest", "The default role Guest Customer only reads and manages its own API keys.", checkGuest},
 		{"auditor", "The default role Auditor only reads and manages its own API keys.", checkAuditor},
 		{"powerless-role", "The default role PLATFORM_ADMIN grants nothing.", checkPowerlessRole},
-		{"profile", "A service principal is exactly its registered profile, and the default roles of the profiles grant no more.", checkProfile},
-		{"service-key", "A key for a service principal needs a person's session (or key, to list and revoke), api_key.issue_for_service on record, and an active service principal of the same tenant.", checkServiceKey},
-		{"personal-key", "A personal key is issued by session, to people and agents, with api_key.issue, and is listed and revoked by its owner only.", checkPersonalKey},
-		{"key-lifetime", "A service principal's key lives at most 90 days, any other at most 365 and at most the operator's cap.", checkKeyLifetime},
-		{"delegation", "A delegate is allowed only what the delegation names, the delegator holds now and both may read, in the delegation's scope.", checkDelegation},
-		{"delegation-made", "A delegation is made between two active members of the tenant, for permissions that both the delegator and the caller hold.", checkDelegationMade},
-		{"assignment", "Work is given only to active members of the tenant with clearance for it, never to guests or service principals.", checkAssignment},
-		{"speaking-for-agent", "Nobody acts as an agent or ends another's work without tasks.update.any.", checkSpeaking},
-		{"no-subject", "Without a subject no question about keys, accounts, authority, delegations or work is allowed.", checkNoSubject},
-		{"giving", "Nobody gives a permission or a role that they do not hold there themselves.", checkGiving},
-		{"giving-clearance", "Nobody gives a clearance above their own, or raises their own.", checkGivingClearance},
-		{"account", "Nobody takes over or reactivates an account that holds more than they do, in any tenant, or one of another home tenant.", checkAccount},
-		{"oneself", "Nobody suspends, removes or restores themselves, and every tenant keeps an administrator who can give roles.", checkOneself},
-		{"role-names", "A role grants nothing by its name, and default and GLOBAL roles keep their names for themselves.", checkNames},
-		{"filter", "A list filter passes no record that the decision denies.", checkFilter},
-		{"necessary-conditions", "For every value of every field, an allow needs the same tenant, the effect, the module, a project within the caveats, clearance, and a grant.", checkNecessary},
+		{"profile", "A service principal must match its registered profile, and the default roles of the profiles grant no more.", checkProfile},
+		{"service-key", "A key for a service principal requires a person's session (to list or revoke: also a key), api_key.issue_for_service on record, and an active service principal of the same tenant.", checkServiceKey},
+		{"personal-key", "Only a session of a person or an agent with api_key.issue issues a personal key, and only its owner lists or revokes it.", checkPersonalKey},
+		{"key-lifetime", "The lifetime of a service principal's key is at most 90 days, that of other keys at most 365 days and at most the operator's cap.", checkKeyLifetime},
+		{"delegation", "A delegate may use only listed permissions that the delegator holds now, in the delegation's scope, on records that both can read.", checkDelegation},
+		{"delegation-made", "A delegation requires two active members of the tenant, and permissions that both the delegator and the caller hold.", checkDelegationMade},
+		{"assignment", "Only active members of the tenant with sufficient clearance can be assigned work, never guests or service principals.", checkAssignment},
+		{"speaking-for-agent", "Acting for an agent, or ending another user's work, requires tasks.update.any.", checkSpeaking},
+		{"no-subject", "Without a subject, every rule about keys, accounts, grants, delegations and work denies.", checkNoSubject},
+		{"giving", "Users cannot grant permissions or roles that they do not hold in the same scope.", checkGiving},
+		{"giving-clearance", "Users cannot grant a clearance above their own, or raise their own.", checkGivingClearance},
+		{"account", "Users cannot take over or reactivate an account that holds more than they do in any tenant, or whose home is another tenant.", checkAccount},
+		{"oneself", "Users cannot suspend, remove or restore themselves, and every tenant keeps an administrator who can assign roles.", checkOneself},
+		{"role-names", "The name of a role grants nothing, and no other role can have the name of a default or GLOBAL role.", checkNames},
+		{"filter", "A list filter includes no record that the decision denies.", checkFilter},
+		{"necessary-conditions", "For all values of all fields, an allow requires the same tenant, an effect, a module and a project that the caveats allow, sufficient clearance, and a grant.", checkNecessary},
 	}
 }
 
-// checker runs invariants against one set and stops at the first violation.
+// checker checks invariants of one set and stops at the first violation.
 type checker struct {
 	ctx       context.Context
 	set       Set
 	current   Invariant
 	err       error
 	decisions int
-	// permissions are the names of the catalogue and those that this package knows.
+	// permissions are the permissions of the catalogue and those that this package requires.
 	permissions []Permission
-	// sample holds one permission of each kind.
+	// sample contains one permission of each kind.
 	sample      []Permission
 	entrypoints map[string]bool
 }
@@ -223,16 +221,16 @@ func newChecker(ctx context.Context, set Set) *checker {
 	return c
 }
 
-// question is one evaluation: a caller, and the input of an entry point without the
-// actor, which comes from the caller.
+// question is one evaluation: a caller, and the input of an entry point without the actor,
+// which comes from the caller.
 type question struct {
 	caller  *caller
 	entry   string
 	request object
 }
 
-// deny reports a violation if the answer allows or is malformed. The fields named
-// in keep are part of why the answer must be a denial: a counterexample has them.
+// deny reports a violation if the result allows or is malformed. The fields in keep are the
+// reason for the expected denial, so a counterexample keeps them.
 func (c *checker) deny(q question, keep ...string) {
 	if c.err != nil {
 		return
@@ -256,7 +254,7 @@ func (c *checker) faulty(where, sentence string) {
 	}
 }
 
-// problem says what is wrong with the answer, "" where it is a denial.
+// problem describes what is wrong with the result. It returns "" for a denial.
 func (c *checker) problem(q question) string {
 	value := c.eval(q.entry, c.input(q))
 	if c.err != nil {
@@ -264,7 +262,7 @@ func (c *checker) problem(q question) string {
 	}
 	switch allowed, ok := decision(q.entry, value); {
 	case !ok:
-		return fmt.Sprintf("answers %v, which is not a decision", value)
+		return fmt.Sprintf("returns %v, which is not a decision", value)
 	case allowed:
 		return "allows"
 	}
@@ -278,8 +276,8 @@ func (c *checker) problem(q question) string {
 	return ""
 }
 
-// decision reads an answer. Undefined denies, but for the rule about one record,
-// which has a default.
+// decision interprets a result. Undefined denies, except for parapet/access/allow, which has
+// a default.
 func decision(entry string, value ast.Value) (allowed, ok bool) {
 	switch value := value.(type) {
 	case nil:
@@ -308,7 +306,7 @@ func (c *checker) eval(entry string, input ast.Value) ast.Value {
 	return value
 }
 
-// input is the entry point's input document: the request, with the actor.
+// input returns the input document of the entry point: the request with the actor.
 func (c *checker) input(q question) ast.Value {
 	request := q.request
 	if q.caller != nil {
@@ -320,7 +318,7 @@ func (c *checker) input(q question) ast.Value {
 	return toValue(request)
 }
 
-// String is the question as JSON.
+// String returns the request as JSON.
 func (q question) String() string {
 	whole := object{"request": readable(q.request)}
 	if q.caller != nil {
@@ -333,7 +331,7 @@ func (q question) String() string {
 	return string(text)
 }
 
-// readable is the document with the subjects in it as plain JSON.
+// readable converts the subjects in the document to plain JSON.
 func readable(value any) any {
 	switch value := value.(type) {
 	case object:

@@ -7,8 +7,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// profile is a registered service profile: the default role that goes with it, and the
-// most that it may grant.
+// profile is a registered service profile: its default role, and the most that the role may
+// grant.
 type profile struct {
 	key, role string
 	grants    []string
@@ -21,7 +21,7 @@ func profiles() []profile {
 	}
 }
 
-// fitting is a service principal that is exactly the profile.
+// fitting returns a service principal that matches the profile.
 func (p profile) fitting() object {
 	return object{
 		"id": stranger, "tenant": tenantA, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": p.key,
@@ -35,7 +35,7 @@ func serviceRole(grants ...string) object {
 	return object{"name": "Profile", "kind": "GLOBAL", "scope": "tenant", "grants": list(grants...)}
 }
 
-// misfits are principals that are not their profile.
+// misfits returns service principals that do not match their profile.
 func (c *checker) misfits() []object {
 	var out []object
 	for _, profile := range profiles() {
@@ -74,7 +74,7 @@ func checkProfile(c *checker) {
 	}
 }
 
-// issuer holds what the operations about keys need.
+// issuer returns a caller with the permissions for operations about keys.
 func (c *checker) issuer() *caller { return c.able().but("tenant_type", "STANDARD") }
 
 const (
@@ -88,7 +88,7 @@ func serviceKey() object {
 	return object{"jti": recordID, "tenant": tenantA, "owner": object{"id": stranger, "tenant": tenantA, "kind": "SERVICE"}}
 }
 
-// serviceQuestions are those about a service principal's keys.
+// serviceQuestions returns requests about the keys of a service principal.
 func serviceQuestions(cl *caller) []question {
 	return []question{
 		{cl, issueService, object{"target": wikiSync(), "settings": object{}}},
@@ -108,7 +108,8 @@ func checkServiceKey(c *checker) {
 		cl.but("token/roles", list()).but("token/kind", "api_key"),
 		cl.but("user/kind", "SERVICE").but("token/kind", "api_key"),
 	}
-	// A session's token need not name the role: the stored grants decide.
+	// The token of a session need not contain the role: the role assignments on record
+	// decide.
 	for _, caller := range append(all, c.nobodies("token/roles")...) {
 		for _, q := range serviceQuestions(caller) {
 			c.deny(q, "caller/token", "caller/user")
@@ -142,7 +143,7 @@ func ownKey() object {
 	return object{"jti": recordID, "tenant": tenantA, "owner": object{"id": user, "tenant": tenantA, "kind": "HUMAN"}}
 }
 
-// selfKey asks for a personal key, the caller's first.
+// selfKey returns a request for the caller's first personal key.
 func selfKey(settings object) object {
 	return object{"settings": settings, "active_keys": 0, "max_active_keys": 50}
 }
@@ -198,7 +199,7 @@ func checkKeyLifetime(c *checker) {
 	}
 }
 
-// lives reports a violation where a key is issued for longer than a number of days.
+// lives reports a violation if the lifetime of an issued key exceeds a number of days.
 func (c *checker) lives(q question, most int) {
 	if c.err != nil {
 		return
@@ -210,6 +211,6 @@ func (c *checker) lives(q question, most int) {
 	}
 	days, ok := member(value, "days").(ast.Number)
 	if n, whole := days.Int(); !ok || !whole || n < 1 || n > most {
-		c.err = &Violation{Invariant: c.current, Entrypoint: q.entry, Problem: fmt.Sprintf("gives %v days where %d is the most", member(value, "days"), most), Counterexample: q.String()}
+		c.err = &Violation{Invariant: c.current, Entrypoint: q.entry, Problem: fmt.Sprintf("returns a lifetime of %v days, want at most %d", member(value, "days"), most), Counterexample: q.String()}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkGrant asks for what no role of the caller grants in that place.
+// checkGrant uses permissions that no role of the caller grants in the scope of the record.
 func checkGrant(c *checker) {
 	nothing := c.powerful().but("roles/Role", list())
 	elsewhere := map[string]*caller{}
@@ -22,7 +22,7 @@ func checkGrant(c *checker) {
 			c.deny(access(elsewhere[scope], p, scopeless), "caller/token", "caller/stored", "request/resource")
 		}
 	}
-	// A session has what both the token and the record grant.
+	// A session has only what both the token and the records grant.
 	for _, cl := range []*caller{
 		c.able().but("token/roles", list()), c.able().but("stored/assignments", list()),
 		c.able().but("token/roles", list()).but("token/kind", "internal"), c.able().but("token/roles", list()).but("token/kind", "api_key"),
@@ -32,7 +32,7 @@ func checkGrant(c *checker) {
 			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/stored", "request/permission")
 		}
 	}
-	// What is granted for one's own records alone.
+	// Permissions that are granted only for one's own records.
 	for _, p := range c.permissions {
 		if strings.HasSuffix(p.Name, ".own") && !p.audit() {
 			plain := p
@@ -44,14 +44,14 @@ func checkGrant(c *checker) {
 	}
 }
 
-// scoped holds every permission in one scope only.
+// scoped returns a caller who holds every permission in one scope only.
 func (c *checker) scoped(scope, id string) *caller {
 	return c.able().
 		but("token/role_scopes", object{"Role": list(scope + ":" + id)}).
 		but("stored/assignments", []any{object{"role": "Role", "scope": scope, "id": id}})
 }
 
-// unknownCaveats are close to those that are known, or of a wrong type.
+// unknownCaveats returns values that are similar to known caveats or have a wrong type.
 func unknownCaveats() []any {
 	return []any{
 		"weekdays", "", "READ-ONLY", "read-only ", "readonly", "project:", "project:*", "project:" + project + " ", "module:", "module:*",

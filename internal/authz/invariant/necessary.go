@@ -21,8 +21,8 @@ const (
 	// Equal compares Left with Right, Member looks for Left in Right.
 	Equal
 	Member
-	// IsText tells whether Left is a string, Truthy whether it is neither undefined
-	// nor false.
+	// IsText tests whether Left is a string, Truthy whether it is neither undefined nor
+	// false.
 	IsText
 	Truthy
 )
@@ -34,8 +34,8 @@ type Condition struct {
 	Left, Right Operand
 }
 
-// Operand is a path into the actor ("grants/tasks.read/tenant"), an attribute of the
-// record ("tenant"), or a value.
+// Operand is a path into the actor ("grants/tasks.read/tenant"), an attribute of the record
+// ("tenant"), or a value.
 type Operand struct {
 	Actor  string
 	Record string
@@ -52,7 +52,7 @@ func (o Operand) String() string {
 	return fmt.Sprint(o.Value)
 }
 
-// truth is what is known of a leaf.
+// truth is the known value of a leaf condition.
 type truth int
 
 const (
@@ -61,8 +61,8 @@ const (
 	always
 )
 
-// possible tells whether the condition can hold when leaf says what is known of its
-// leaves, and shows a way in which it holds.
+// possible reports whether the condition can be true, given the known values of its leaves,
+// and returns an example.
 func (k Condition) possible(leaf func(Condition) truth) (way []string, ok bool) {
 	switch k.Kind {
 	case True:
@@ -97,7 +97,7 @@ func (k Condition) possible(leaf func(Condition) truth) (way []string, ok bool) 
 	return []string{k.String()}, true
 }
 
-// certain tells whether the condition holds whatever the unknown leaves are.
+// certain reports whether the condition is true for all values of the unknown leaves.
 func (k Condition) certain(leaf func(Condition) truth) bool {
 	switch k.Kind {
 	case True:
@@ -143,7 +143,7 @@ func (k Condition) String() string {
 	return "(" + strings.Join(kids, " and ") + ")"
 }
 
-// necessity is a condition without which the rule about one record must not hold.
+// necessity is a condition without which parapet/access/allow must not allow.
 type necessity struct {
 	name    string
 	applies func(Permission) bool
@@ -159,13 +159,13 @@ func necessities() []necessity {
 		{"the record's tenant is the actor's", everything, func(_ Permission, k Condition) truth {
 			return neverIf(k.Kind == Equal && k.Left.Record == "tenant" && k.Right.Actor == "tenant")
 		}},
-		{"the caveats leave the effect", everything, func(p Permission, k Condition) truth {
+		{"the caveats allow the effect", everything, func(p Permission, k Condition) truth {
 			return neverIf(k.Kind == Member && k.Right.Actor == "effects" && isValue(k.Left, p.Effect))
 		}},
-		{"the caveats leave the module", everything, func(p Permission, k Condition) truth {
+		{"the caveats allow the module", everything, func(p Permission, k Condition) truth {
 			return neverIf(k.Kind == Member && k.Right.Actor == "modules" && isValue(k.Left, p.Module))
 		}},
-		{"the caveats leave the project", everything, func(_ Permission, k Condition) truth {
+		{"the caveats allow the project", everything, func(_ Permission, k Condition) truth {
 			return neverIf(mentions(k, "all_projects") || k.Right.Actor == "projects" || k.Right.Actor == "initiatives")
 		}},
 		{"the clearance covers a SECRET record", notAudit, secretRecord},
@@ -176,7 +176,7 @@ func necessities() []necessity {
 			return secretRecord(p, k)
 		}},
 		{"a role grants the permission", notAudit, func(_ Permission, k Condition) truth { return neverIf(mentions(k, "grants")) }},
-		{"a role grants audit reading", Permission.audit, func(_ Permission, k Condition) truth { return neverIf(mentions(k, "audit") || mentions(k, "grants")) }},
+		{"a role grants an audit.read.* permission", Permission.audit, func(_ Permission, k Condition) truth { return neverIf(mentions(k, "audit") || mentions(k, "grants")) }},
 		{"the tenant is a programme office", func(p Permission) bool { return slices.Contains(platformPermissions, p.Name) }, func(_ Permission, k Condition) truth {
 			return neverIf(k.Kind == Equal && (k.Left.Actor == "tenant_type" || k.Right.Actor == "tenant_type"))
 		}},
@@ -195,13 +195,13 @@ func isValue(o Operand, text string) bool {
 	return ok && string(s) == text
 }
 
-// mentions tells whether the condition is about this part of the actor.
+// mentions reports whether the condition reads this part of the actor.
 func mentions(k Condition, path string) bool {
 	return slices.ContainsFunc([]string{k.Left.Actor, k.Right.Actor}, func(p string) bool { return p == path || strings.HasPrefix(p, path+"/") })
 }
 
-// secretRecord knows that the record is SECRET and that the actor's clearance does not
-// cover it.
+// secretRecord returns the known values of leaves if the record is SECRET and the actor's
+// clearance is lower.
 func secretRecord(_ Permission, k Condition) truth {
 	if k.Left.Record != "classification" {
 		return unknown

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// ownKeys are the writes of somebody who otherwise only reads.
+// ownKeys are the write permissions of roles that otherwise only read.
 var ownKeys = []string{"api_key.issue", "api_key.revoke", "api_key.revoke.own"}
 
 func checkGuest(c *checker) { c.readsOnly("Guest Customer") }
 
 func checkAuditor(c *checker) { c.readsOnly("Auditor") }
 
-// readsOnly asks for every write with what the default role grants.
+// readsOnly evaluates every write with the permissions of the default role.
 func (c *checker) readsOnly(role string) {
 	granted := c.set.DefaultRoles()[role]
 	for _, tenantType := range []string{"STANDARD", "PROGRAMME_OFFICE"} {
@@ -30,6 +30,6 @@ func (c *checker) readsOnly(role string) {
 
 func checkPowerlessRole(c *checker) {
 	if granted := c.set.DefaultRoles()["PLATFORM_ADMIN"]; len(granted) > 0 {
-		c.faulty("data.parapet.roles.defaults.PLATFORM_ADMIN", fmt.Sprintf("it grants %q", granted))
+		c.faulty("data.parapet.roles.defaults.PLATFORM_ADMIN", fmt.Sprintf("the role grants %q", granted))
 	}
 }

@@ -13,7 +13,7 @@ const (
 	openOperation  = "parapet/open/verdict"
 )
 
-// candidate is somebody whom work can be given.
+// candidate returns a user who can be assigned work.
 func candidate(kind string) object {
 	return object{
 		"id": colleague, "tenant": tenantA, "kind": kind, "status": "ACTIVE", "membership": "ACTIVE", "clearance": "SECRET",
@@ -22,7 +22,7 @@ func candidate(kind string) object {
 	}
 }
 
-// unfit are candidates that no work can be given.
+// unfit returns candidates that cannot be assigned work.
 func unfit(kind string) []object {
 	fit := candidate(kind)
 	out := []object{
@@ -61,7 +61,7 @@ func checkAssignment(c *checker) {
 	c.deny(question{cl, actAsAgent, object{"resource": record(), "candidate": candidate("HUMAN")}}, "request/candidate")
 }
 
-// speaking are the questions that need tasks.update.any, or to be the one concerned.
+// speaking returns requests that require tasks.update.any, or being the user concerned.
 func speaking(cl *caller, resource object) []question {
 	return []question{
 		{cl, actAsAgent, object{"resource": resource, "candidate": candidate("AGENT")}},
@@ -102,8 +102,7 @@ func checkSpeaking(c *checker) {
 	}
 }
 
-// allowedVerdicts are questions with entry points of their own that are allowed to
-// the able caller, for what must stop it.
+// allowedVerdicts returns requests for special entry points that the able caller is allowed.
 func allowedVerdicts(cl *caller) []question {
 	out := append(serviceQuestions(cl), speaking(cl, record())...)
 	return append(out,
