@@ -130,7 +130,7 @@ func TestReload_SetThatTrustsItsOwnTestsIsRejected(t *testing.T) {
 	var outcome authz.ReloadOutcome
 	e := newEngine(t, authz.Config{OnReload: func(_ context.Context, o authz.ReloadOutcome) error { outcome = o; return nil }})
 	before := e.Revision()
-	weak := changedPolicies(t, [][3]string{{accessRego, "\t_in_caveat_projects\n\t_readable\n\t_platform_allowed\n\t_granted\n}", "}"}, {accessRego, "\tinput.effect in input.actor.effects\n\tinput.module in input.actor.modules\n}", "}"}})
+	weak := changedPolicies(t, [][3]string{{accessRego, "\t_project_allowed\n\t_has_clearance\n\t_platform_allowed\n\t_has_grant\n}", "}"}, {accessRego, "\tinput.effect in input.actor.effects\n\tinput.module in input.actor.modules\n}", "}"}})
 	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passing()})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
