@@ -17,14 +17,15 @@ import (
 	"testing"
 )
 
-// askers are the packages that ask the policies. Clients, seeds and the engine itself
-// are not among them.
-var askers = []string{
+// evaluatingPackages are the packages that evaluate the policies. Clients, seeds and the engine itself
+// are not included.
+var evaluatingPackages = []string{
 	"cmd/ptd", "internal/agentcmd", "internal/app", "internal/audit", "internal/catalog", "internal/decisionlog", "internal/events", "internal/executor",
 	"internal/httpapi", "internal/identity", "internal/principal", "internal/tracker", "internal/wiki", "jobs",
 }
 
-// authorityFields are fields, variables and methods that say what somebody is or may do.
+// authorityFields are the fields, variables and methods that contain permissions, roles,
+// clearances or kinds.
 var authorityFields = []string{
 	"PrincipalKind", "TokenKind", "Clearance", "TenantType", "Rank", "rank", "Holds", "Admin", "IsAdmin", "Readable", "Permissions", "HasPermission", "HasRole",
 }
@@ -32,7 +33,7 @@ var authorityFields = []string{
 // authorityConstants are the named values of such fields, in any package.
 var authorityConstants = regexp.MustCompile(`^(Kind(Human|Service|Agent)|Token(Session|APIKey|Internal)|Session|APIKey|Internal|Role(Global|Standard)|Perm[A-Z].*|(admin|global|agent|guest)Role|Tier[A-Z].*|ProgrammeOffice)$`)
 
-// authorityWords are the names of permissions, roles, tiers and kinds in the policies.
+// authorityWords returns the names of permissions, roles, tiers and kinds in the policies.
 func authorityWords(t *testing.T) map[string]bool {
 	t.Helper()
 	words := map[string]bool{}
@@ -60,14 +61,13 @@ func authorityWords(t *testing.T) map[string]bool {
 	return words
 }
 
-// comparison finds what decides by a permission, a role, a clearance or a kind of
-// principal.
+// comparison finds comparisons of a permission, a role, a clearance or a kind of principal.
 type comparison struct {
 	words map[string]bool
 	fset  *token.FileSet
 }
 
-// names tells whether the expression is such a name or such a field.
+// names reports whether the expression is such a name or such a field.
 func (c comparison) names(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.ParenExpr:
@@ -91,7 +91,7 @@ func (c comparison) names(x ast.Expr) bool {
 	return false
 }
 
-// bareNames are too common to mean a kind of token without their package's name.
+// bareNames are constants that mean a kind of token only with the name of their package.
 var bareNames = []string{"Session", "APIKey", "Internal"}
 
 // found lists the comparisons in a function.
@@ -155,7 +155,7 @@ func authorityComparisons(t *testing.T) []string {
 	c := comparison{authorityWords(t), r.fset}
 	var out []string
 	for _, p := range r.packages {
-		if !within(p.path, askers...) {
+		if !within(p.path, evaluatingPackages...) {
 			continue
 		}
 		for _, file := range p.files {
@@ -177,33 +177,33 @@ func authorityComparisons(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// TestPoliciesDecide finds permission, role and clearance comparisons outside of the
-// policies. One that stays needs an entry in stays, with its reason.
-func TestPoliciesDecide(t *testing.T) {
+// TestPolicies_DecideInsteadOfGo finds comparisons of permissions, roles and clearances
+// outside the policies. Each exception needs an entry in stays, with its reason.
+func TestPolicies_DecideInsteadOfGo(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{}
 	for _, s := range stays {
 		for _, place := range s.places {
 			if allowed[place] {
-				t.Errorf("%s is listed twice", place)
+				t.Errorf("duplicate exception %s", place)
 			}
 			allowed[place] = true
 		}
 	}
 	for _, found := range authorityComparisons(t) {
 		if !allowed[found] {
-			t.Errorf("%s\n\tdecides in Go: ask the policies instead, or add it to the list in stays_test.go and to policies/README.md with its reason", found)
+			t.Errorf("%s\n\tdecides in Go: evaluate the policies instead, or add it to the list in stays_test.go and to policies/README.md with its reason", found)
 		}
 		delete(allowed, found)
 	}
 	for _, place := range slices.Sorted(maps.Keys(allowed)) {
-		t.Errorf("%s is not in the code any more: take it off the list in stays_test.go", place)
+		t.Errorf("%s does not exist: remove it from the list in stays_test.go", place)
 	}
 }
 
-// TestPoliciesReadme_ListsWhatStaysInGo compares the section "What stays in Go and why"
-// with the list.
-func TestPoliciesReadme_ListsWhatStaysInGo(t *testing.T) {
+// TestPoliciesREADME_ListsWhatStaysInGo compares the section "What stays in Go and why" with
+// the list stays.
+func TestPoliciesREADME_ListsWhatStaysInGo(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "README.md"))
 	if err != nil {
@@ -236,13 +236,13 @@ func TestPoliciesReadme_ListsWhatStaysInGo(t *testing.T) {
 	}
 	for _, line := range listed {
 		if !slices.Contains(want, line) {
-			t.Errorf("policies/README.md has a row that no exception stands behind\n%s", line)
+			t.Errorf("policies/README.md has a row without an exception in stays_test.go\n%s", line)
 		}
 	}
 }
 
-// TestComparisonsAreFound shows the rule the forms that a decision in Go takes.
-func TestComparisonsAreFound(t *testing.T) {
+// TestComparison_FindsDecisionsInGo checks the syntax that the rule must find.
+func TestComparison_FindsDecisionsInGo(t *testing.T) {
 	t.Parallel()
 	c := comparison{words: authorityWords(t), fset: token.NewFileSet()}
 	for text, want := range map[string]int{
@@ -256,7 +256,7 @@ func TestComparisonsAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := c.found(x); len(got) != want {
-			t.Errorf("%s: found %q, want %d", text, got, want)
+			t.Errorf("%s: got %q, want %d comparisons", text, got, want)
 		}
 	}
 }

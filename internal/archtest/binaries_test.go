@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
-// The whole graph counts, not what a file imports itself: a client of 40 MB that starts in 50 ms is what a single careless import makes of it.
-func TestClientLinksNoServer(t *testing.T) {
+// TestClient_LinksNoServerPackages checks all dependencies of cmd/pt. A single import can
+// turn the client into a binary of 40 MB that starts in 50 ms.
+func TestClient_LinksNoServerPackages(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	if slices.Contains(planned, "cmd/pt") {
-		return // TestRulesNamePackagesThatExist fails when it is there and still on that list
+		return // TestPlanned_ContainsNoExistingPackage fails if it exists
 	}
 	banned := map[string][]string{"OPA": opa, "pgx": pgx, "gin": gin, "River": river, "jwx": jwx}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/pt")
@@ -24,19 +25,19 @@ func TestClientLinksNoServer(t *testing.T) {
 	}
 	deps := strings.Fields(string(out))
 	if len(deps) < 50 {
-		t.Fatalf("go list printed %d packages, which cannot be all", len(deps))
+		t.Fatalf("go list: got %d packages, want more", len(deps))
 	}
 	for _, dep := range deps {
 		for name, paths := range banned {
 			if within(dep, paths...) {
-				t.Errorf("pt links %s (%s): it starts in under 10 ms and holds no part of the server", name, dep)
+				t.Errorf("pt links %s (%s): pt must start in under 10 ms and contain no server package", name, dep)
 			}
 		}
 	}
 }
 
-// A main that does more cannot be started, stopped and looked at by a test.
-func TestMainOnlyCallsRun(t *testing.T) {
+// TestMain_OnlyCallsRun: tests can start and stop run, but not main.
+func TestMain_OnlyCallsRun(t *testing.T) {
 	t.Parallel()
 	const most = 6
 	for _, p := range repo(t).packages {
@@ -63,7 +64,7 @@ func TestMainOnlyCallsRun(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s has no func main: what is not a command belongs under internal", p.path)
+			t.Errorf("%s has no func main: move the package to internal", p.path)
 		}
 	}
 }

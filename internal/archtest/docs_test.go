@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// documents lists the Markdown files for readers, by their path in the repository.
+// documents returns the Markdown files for readers by their path in the repository.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	root := repo(t).root
@@ -52,8 +52,8 @@ var (
 	makeCall = regexp.MustCompile("(?m)(?:^|[$`;&] ?|^[^#\n]*[^a-z#-])make ((?:[a-z][a-z-]*(?: |$|`))+)")
 )
 
-// anchors lists the fragments that a link to the document can have, as GitHub
-// derives them from the headings.
+// anchors returns the fragments that links to the document can have, as GitHub derives them
+// from the headings.
 func anchors(text string) []string {
 	var out []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -133,7 +133,7 @@ func TestDocuments_MakeTargetsExist(t *testing.T) {
 	}
 }
 
-// TestDocuments_RegoExcerptsAreVerbatim compares each block of Rego with the policies.
+// TestDocuments_RegoExcerptsAreVerbatim compares each Rego block with the policies.
 func TestDocuments_RegoExcerptsAreVerbatim(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(repo(t).root, "policies", "parapet", "*", "*.rego"))
@@ -155,7 +155,7 @@ func TestDocuments_RegoExcerptsAreVerbatim(t *testing.T) {
 			}
 			verbatim := func(policy []byte) bool { return bytes.Contains(policy, []byte(m[2])) }
 			if !slices.ContainsFunc(policies, verbatim) {
-				t.Errorf("%s quotes Rego that is in no policy; copy the rule again:\n%s", name, m[2])
+				t.Errorf("%s contains Rego that is not in the policies; copy the rule again:\n%s", name, m[2])
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func TestOperatorsGuide_ListsEveryMetric(t *testing.T) {
 	requireSame(t, "docs/operators.md, metric", listed, declared)
 }
 
-// TestAPIGuide_ListsEveryErrorCode compares the table of codes with internal/fault.
+// TestAPIGuide_ListsEveryErrorCode compares the table of error codes with internal/fault.
 func TestAPIGuide_ListsEveryErrorCode(t *testing.T) {
 	t.Parallel()
 	listed := map[string]bool{}
@@ -208,9 +208,9 @@ func TestAPIGuide_ListsEveryErrorCode(t *testing.T) {
 	requireSame(t, "docs/http-api.md, code", listed, declared)
 }
 
-// TestREADME_QuotesTheReasonOfThePolicies compares the denial in the README with the
-// texts of the policies.
-func TestREADME_QuotesTheReasonOfThePolicies(t *testing.T) {
+// TestREADME_QuotesReasonOfPolicies compares the denial in the README with
+// parapet/reasons/data.yaml.
+func TestREADME_QuotesReasonOfPolicies(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "parapet", "reasons", "data.yaml"))
 	if err != nil {
@@ -224,12 +224,12 @@ func TestREADME_QuotesTheReasonOfThePolicies(t *testing.T) {
 	for i, name := range []string{"message", "remedy"} {
 		want := `"` + name + `": "` + strings.ReplaceAll(strings.Trim(string(reason[i+1]), `"`), "{permission}", "task.delete") + `"`
 		if !strings.Contains(readme, want) {
-			t.Errorf("README.md does not quote the %s of the reason not_own: %s", name, want)
+			t.Errorf("README.md does not contain the %s of the reason not_own: %s", name, want)
 		}
 	}
 }
 
-// requireSame reports names that only one of the two lists has.
+// requireSame reports names that only one of the lists contains.
 func requireSame(t *testing.T, where string, listed, declared map[string]bool) {
 	t.Helper()
 	for name := range declared {

@@ -17,8 +17,8 @@ var (
 	jobTimeout  = regexp.MustCompile(`(?m)^\s*timeout-minutes: (\d+)$`)
 )
 
-// make fuzz, which the nightly workflow runs, finds every fuzz target, and the
-// workflow has the time to run each of them as long as it says.
+// TestNightly_RunsEveryFuzzTarget checks that make fuzz finds every fuzz target, and that
+// the nightly workflow has enough time for all of them.
 func TestNightly_RunsEveryFuzzTarget(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
@@ -61,13 +61,13 @@ func TestNightly_RunsEveryFuzzTarget(t *testing.T) {
 	if err != nil || merr != nil {
 		t.Fatalf("%v, %v", err, merr)
 	}
-	// Each target also builds and runs its seeds.
+	// Each target also needs time to build and to run its seeds.
 	if need := time.Duration(targets) * (d + time.Minute); need > time.Duration(minutes)*time.Minute {
 		t.Errorf("%d targets of %s need up to %s, nightly.yml ends after %d minutes", targets, d, need, minutes)
 	}
 }
 
-// testFiles are the repository's files of tests.
+// testFiles returns the test files of the repository.
 func testFiles(r repository) []source {
 	var files []source
 	for _, p := range r.packages {

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// The rule about globals reads syntax, so it is tried on syntax: what it must find, and what it must leave alone.
-func TestRuleAboutGlobals(t *testing.T) {
+// TestGlobalsRule_FindsMutableState checks the syntax that the rule about package variables
+// must find, and the syntax that it must ignore.
+func TestGlobalsRule_FindsMutableState(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		note, code string
-		faulty     []string // variables that are state by their declaration
-		written    []string // variables that are changed later
+		faulty     []string // variables whose declaration implies state
+		written    []string // variables that are modified later
 	}{
 		{note: "a table, an error and a pattern", code: `var a = map[string]int{"x": 1}; var b = errors.New("b"); var c = regexp.MustCompile("c")`},
 		{note: "an assertion", code: `var _ io.Reader = (*T)(nil)`},
@@ -52,10 +53,10 @@ func TestRuleAboutGlobals(t *testing.T) {
 				written = append(written, w.name)
 			}
 			if !slices.Equal(faulty, c.faulty) {
-				t.Errorf("state by declaration: got %v, want %v", faulty, c.faulty)
+				t.Errorf("mutable by declaration: got %v, want %v", faulty, c.faulty)
 			}
 			if !slices.Equal(written, c.written) {
-				t.Errorf("changed later: got %v, want %v", written, c.written)
+				t.Errorf("modified later: got %v, want %v", written, c.written)
 			}
 		})
 	}

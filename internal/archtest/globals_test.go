@@ -8,15 +8,17 @@ import (
 	"testing"
 )
 
-// held are package variables that the rule below would refuse, each with its reason.
-var held = map[string]string{
+// mutableExceptions lists exceptions: package variables that the rule below would reject, each with its
+// reason.
+var mutableExceptions = map[string]string{
 	"cmd/ptd.version": "written by the linker, never by the program",
 	"cmd/pt.version":  "written by the linker, never by the program",
 }
 
-// A package variable is a table, an error, a pattern, an operation: made once, then only read. State has an owner, who
-// passes it on; two tests in one process must not see each other.
-func TestNoMutableGlobals(t *testing.T) {
+// TestGlobals_AreImmutable: a package variable must be set once and then only read, for
+// example a table, an error or a pattern. Mutable state needs an owner that passes it on, so
+// that tests in one process are independent.
+func TestGlobals_AreImmutable(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	seen := map[string]bool{}
@@ -30,8 +32,8 @@ func TestNoMutableGlobals(t *testing.T) {
 				globals[name] = true
 				key := p.path + "." + name
 				seen[key] = true
-				if _, ok := held[key]; why != "" && !ok {
-					t.Errorf("%s: variable %s %s: give it an owner and pass it on", file.path, name, why)
+				if _, ok := mutableExceptions[key]; why != "" && !ok {
+					t.Errorf("%s: variable %s %s: pass it as a dependency instead", file.path, name, why)
 				}
 			}
 		}
@@ -40,20 +42,21 @@ func TestNoMutableGlobals(t *testing.T) {
 				continue
 			}
 			for _, write := range writes(file.tree, globals) {
-				if _, ok := held[p.path+"."+write.name]; !ok {
-					t.Errorf("%s: package variable %s is changed after it was made", r.fset.Position(write.at), write.name)
+				if _, ok := mutableExceptions[p.path+"."+write.name]; !ok {
+					t.Errorf("%s: package variable %s is modified after its declaration", r.fset.Position(write.at), write.name)
 				}
 			}
 		}
 	}
-	for key := range held {
+	for key := range mutableExceptions {
 		if dir, _, _ := strings.Cut(key, "."); !seen[key] && slices.ContainsFunc(r.packages, func(p pkg) bool { return p.path == dir }) {
-			t.Errorf("%s does not exist: take it off the list of exceptions", key)
+			t.Errorf("%s does not exist: remove it from the list of exceptions", key)
 		}
 	}
 }
 
-// declared lists the package variables of a file; the text says what is wrong with one, "" for nothing.
+// declared maps the package variables of a file to what is wrong with their declaration, or
+// "".
 func declared(file *ast.File) map[string]string {
 	found := map[string]string{}
 	for _, decl := range file.Decls {
@@ -82,7 +85,7 @@ func hasEmbed(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }
 
-// fault says why a variable can only be meant to change.
+// fault returns why a variable is mutable, or "".
 func fault(value *ast.ValueSpec, embedded bool) string {
 	if embedded {
 		return ""
@@ -94,7 +97,7 @@ func fault(value *ast.ValueSpec, embedded bool) string {
 	ast.Inspect(value, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
-			return false // what happens in a call is the caller's
+			return false // the called function is responsible
 		case *ast.ChanType:
 			state = "is a channel"
 		case *ast.SelectorExpr:
@@ -112,7 +115,8 @@ type write struct {
 	at   token.Pos
 }
 
-// writes finds the assignments to package variables: to themselves, to a field or an element, by delete, clear, ++ and &.
+// writes finds writes to package variables: assignments to them, their fields or elements,
+// delete, clear, ++ and &.
 func writes(file *ast.File, globals map[string]bool) []write {
 	var found []write
 	for _, decl := range file.Decls {
@@ -151,7 +155,7 @@ func writes(file *ast.File, globals map[string]bool) []write {
 	return found
 }
 
-// root is the variable that an expression reaches into: x, x.f, x[i], *x.
+// root returns the variable at the start of an expression: x, x.f, x[i], *x.
 func root(x ast.Expr) string {
 	for {
 		switch e := x.(type) {
@@ -171,7 +175,8 @@ func root(x ast.Expr) string {
 	}
 }
 
-// locals are the names that a function declares anywhere: a name that is both is taken for the function's own.
+// locals returns the names that a function declares. A name that is both local and global
+// counts as local.
 func locals(fn *ast.FuncDecl) map[string]bool {
 	own := map[string]bool{}
 	add := func(fields *ast.FieldList) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestPackages_HavePackageComment(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		documented := false
@@ -28,13 +28,13 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 			}
 		}
 		if !documented {
-			t.Errorf("%s has no package comment: say what it owns and what it promises", p.path)
+			t.Errorf("%s has no package comment: describe its purpose and its guarantees", p.path)
 		}
 	}
 }
 
-// A name that fits everything keeps nothing out.
-func TestNoCatchAllPackages(t *testing.T) {
+// TestPackages_HaveSpecificNames rejects names such as util, which attract unrelated code.
+func TestPackages_HaveSpecificNames(t *testing.T) {
 	t.Parallel()
 	drawers := []string{
 		"util", "utils", "common", "helper", "helpers", "model", "models", "misc", "shared", "lib", "base", "core",
@@ -43,17 +43,18 @@ func TestNoCatchAllPackages(t *testing.T) {
 	for _, p := range repo(t).packages {
 		for _, file := range p.files {
 			if name := strings.TrimSuffix(file.tree.Name.Name, "_test"); slices.Contains(drawers, name) {
-				t.Errorf("%s: package %s says nothing of what it holds; name it after its idea", file.path, name)
+				t.Errorf("%s: package name %s is too general; name the package after its purpose", file.path, name)
 			}
 		}
 		if name := filepath.Base(p.path); slices.Contains(drawers, name) {
-			t.Errorf("folder %s says nothing of what it holds; name it after its idea", p.path)
+			t.Errorf("folder name %s is too general; name the folder after its purpose", p.path)
 		}
 	}
 }
 
-// What runs before main runs in every test and every command, in an order that nobody wrote down.
-func TestNoInit(t *testing.T) {
+// TestPackages_HaveNoInit: init functions run in every test and every command, in an
+// implicit order.
+func TestPackages_HaveNoInit(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, file := range p.files {
@@ -66,8 +67,8 @@ func TestNoInit(t *testing.T) {
 	}
 }
 
-// The top of the repository is its table of contents.
-func TestTopOfTheRepository(t *testing.T) {
+// TestRepository_RootContainsOnlyListedEntries keeps the root of the repository small.
+func TestRepository_RootContainsOnlyListedEntries(t *testing.T) {
 	t.Parallel()
 	allowed := []string{
 		".ci", ".git", ".github", "cmd", "docs", "internal", "jobs", "migrations", "policies", "policytests",
@@ -88,28 +89,29 @@ func TestTopOfTheRepository(t *testing.T) {
 		return
 	}
 	for _, name := range notIgnored(t, r.root, names) {
-		t.Errorf("%s at the top of the repository: there is a place for everything under the folders that are there", name)
+		t.Errorf("%s is in the root of the repository: move it into an existing folder", name)
 	}
 }
 
-// notIgnored leaves out what .gitignore names. Outside a git work tree nothing is ignored.
+// notIgnored removes the names that .gitignore lists. Outside a git work tree it returns all
+// names.
 func notIgnored(t *testing.T, root string, names []string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"check-ignore", "--"}, names...)...)
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		return names // status 1: none is ignored; any other: git cannot tell
+		return names // status 1: none is ignored; otherwise git failed
 	}
 	ignored := strings.Fields(string(out))
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(ignored, name) })
 }
 
-// long are the files that may be longer than the limit, each with its reason.
+// long lists files that may exceed the limit, each with its reason.
 var long = map[string]string{}
 
-// Who looks for something should find it by the name of the file, not by searching in it.
-func TestFilesAreShort(t *testing.T) {
+// TestFiles_AreShort: readers should find code by the name of its file.
+func TestFiles_AreShort(t *testing.T) {
 	t.Parallel()
 	const most = 500
 	r := repo(t)
@@ -144,26 +146,26 @@ func TestFilesAreShort(t *testing.T) {
 	}
 	for path, n := range lines {
 		if _, ok := long[path]; n > most && !ok {
-			t.Errorf("%s has %d lines, more than %d: would a reader look for two things there?", path, n, most)
+			t.Errorf("%s has %d lines, want at most %d: split it by topic", path, n, most)
 		}
 	}
 	for path := range long {
 		if lines[path] <= most {
-			t.Errorf("%s has %d lines now: take it off the list of long files", path, lines[path])
+			t.Errorf("%s has only %d lines: remove it from the list of long files", path, lines[path])
 		}
 	}
 }
 
-// unfinished finds the usual marks; TODO alone is a category of task statuses.
+// unfinished matches the usual marks. TODO alone is also a category of task statuses.
 var unfinished = regexp.MustCompile(`(?m)^(TODO|FIXME|XXX)\b|\b(TODO|FIXME|XXX)[:(]`)
 
-// A test that is skipped is a promise that nobody checks.
-func TestNothingIsSkippedOrLeftForLater(t *testing.T) {
+// TestFiles_ContainNoSkipsOrTODOs rejects skipped tests and comments about unfinished work.
+func TestFiles_ContainNoSkipsOrTODOs(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, file := range p.files {
 			if p.path == "internal/archtest" {
-				continue // the words stand in the rule itself
+				continue // this file contains the words
 			}
 			for _, group := range file.tree.Comments {
 				if mark := unfinished.FindString(group.Text()); mark != "" {
@@ -173,7 +175,7 @@ func TestNothingIsSkippedOrLeftForLater(t *testing.T) {
 			ast.Inspect(file.tree, func(n ast.Node) bool {
 				sel, ok := n.(*ast.SelectorExpr)
 				if ok && file.test && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) && isIdent(sel.X, "t", "b", "f", "tb") {
-					t.Errorf("%s skips a test: make its condition true instead", file.path)
+					t.Errorf("%s skips a test: set up its condition instead", file.path)
 				}
 				return true
 			})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the product is built on, by the names the rules below use.
+// The packages that the rules below refer to.
 var (
 	opa   = []string{"github.com/open-policy-agent/opa"}
 	jwx   = []string{"github.com/lestrrat-go/jwx"}
@@ -14,11 +14,11 @@ var (
 	river = []string{"github.com/riverqueue/river"}
 )
 
-// ban says that only some packages may import something.
+// ban allows only some packages to import something.
 type ban struct {
 	what   []string
 	only   []string
-	tests  bool // whether test files of other packages are bound by it too
+	tests  bool // whether it applies to test files of other packages, too
 	reason string
 }
 
@@ -76,7 +76,7 @@ var bans = []ban{
 	},
 }
 
-func TestOnlyNamedPackagesImport(t *testing.T) {
+func TestImports_RestrictedPackagesHaveListedImporters(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, file := range p.files {
@@ -92,17 +92,17 @@ func TestOnlyNamedPackagesImport(t *testing.T) {
 	}
 }
 
-// diet says what a package may import at most, besides the standard library.
+// diet lists everything that a package may import besides the standard library.
 type diet struct {
 	who    []string
 	may    []string // packages of this module, or other modules
-	not    []string // and what of the standard library it may not
+	not    []string // packages of the standard library that it may not import
 	reason string
 }
 
 const (
 	jsonschema = "github.com/google/jsonschema-go"
-	strictJSON = "github.com/go-json-experiment/json" // encoding/json reads a duplicate or differently cased key without a word
+	strictJSON = "github.com/go-json-experiment/json" // encoding/json silently accepts duplicate and differently cased keys
 )
 
 var diets = []diet{
@@ -159,7 +159,7 @@ func TestLeafPackages_ImportOnlyWhatIsListed(t *testing.T) {
 	}
 }
 
-// wall says what some packages may never import from this module.
+// wall lists packages of this module that some packages may never import.
 type wall struct {
 	who    []string
 	not    []string
@@ -209,7 +209,7 @@ var walls = []wall{
 	},
 }
 
-func TestWallsBetweenPackages(t *testing.T) {
+func TestImports_ForbiddenPackagesAreNotImported(t *testing.T) {
 	t.Parallel()
 	for _, p := range repo(t).packages {
 		for _, w := range walls {
@@ -230,11 +230,11 @@ func TestWallsBetweenPackages(t *testing.T) {
 	}
 }
 
-// planned are the packages that rules name and that are still to come. One that has come must leave the list, so that
-// a misspelt or renamed package never turns a rule off unseen.
+// planned lists packages that rules name and that do not exist yet. An existing package must
+// leave the list, so that a renamed or misspelled package cannot disable a rule.
 var planned = []string{"internal/catalog", "internal/wiki"}
 
-func TestRulesNamePackagesThatExist(t *testing.T) {
+func TestPlanned_ContainsNoExistingPackage(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	exists := map[string]bool{}
@@ -268,12 +268,12 @@ func TestRulesNamePackagesThatExist(t *testing.T) {
 	for _, name := range planned {
 		waiting[name] = true
 		if exists[name] {
-			t.Errorf("%s exists now: take it off the list of planned packages", name)
+			t.Errorf("%s exists: remove it from the list of planned packages", name)
 		}
 	}
 	for name := range named {
 		if !exists[name] && !waiting[name] {
-			t.Errorf("a rule names %s, which does not exist: rename it there too", name)
+			t.Errorf("a rule names %s, which does not exist: update the rule", name)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// runsWithoutRaceDetector are the packages that use goroutines or locks and are
-// tested with the race detector at night only, each with the reason.
+// runsWithoutRaceDetector lists packages with goroutines or locks that run with the race
+// detector only at night, each with the reason.
 var runsWithoutRaceDetector = map[string]string{
 	"internal/dev":      "it starts goroutines only to run internal/app",
 	"internal/identity": "one lock around a cache; minutes of tests of rules",
@@ -19,9 +19,9 @@ var runsWithoutRaceDetector = map[string]string{
 	"internal/cli":      "a command is one goroutine",
 }
 
-// Every test runs with the race detector at night (make test-race). In each run
-// only those of packages where goroutines meet do (RACED in the Makefile).
-func TestPackagesWithGoroutinesRunWithTheRaceDetector(t *testing.T) {
+// TestRaced_ListsConcurrentPackages: at night, all tests run with the race detector (make
+// test-race). Otherwise only those of the packages in RACED in the Makefile do.
+func TestRaced_ListsConcurrentPackages(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repo(t).root, "Makefile"))
 	if err != nil {

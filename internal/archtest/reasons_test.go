@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// reasonCodes are the codes that policies/parapet/reasons/data.yaml explains.
+// reasonCodes returns the codes in policies/parapet/reasons/data.yaml.
 func reasonCodes(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repo(t).root, "policies", "parapet", "reasons", "data.yaml"))
@@ -25,13 +25,13 @@ func reasonCodes(t *testing.T) map[string]bool {
 		codes[string(m[1])] = true
 	}
 	if len(codes) < 50 {
-		t.Fatalf("only %d reason codes", len(codes))
+		t.Fatalf("got only %d reason codes", len(codes))
 	}
 	return codes
 }
 
-// sentencesForReasons finds a sentence that stands beside a reason code: in the case of
-// a switch, or as its value in a map.
+// sentencesForReasons finds messages for reason codes in Go: in the case of a switch, or as
+// values in a map.
 func sentencesForReasons(file *ast.File, codes map[string]bool) []string {
 	isCode := func(x ast.Expr) bool { return codes[literal(x)] }
 	var found []string
@@ -63,7 +63,7 @@ func sentencesForReasons(file *ast.File, codes map[string]bool) []string {
 	return found
 }
 
-// literal is the text of a string literal; empty for all else.
+// literal returns the text of a string literal, or "".
 func literal(x ast.Expr) string {
 	lit, ok := x.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
@@ -73,9 +73,9 @@ func literal(x ast.Expr) string {
 	return text
 }
 
-// TestReasons_ExplainedInPolicyDataAlone rejects sentences for the policies' reasons in
-// Go: two places would say different things about one denial.
-func TestReasons_ExplainedInPolicyDataAlone(t *testing.T) {
+// TestReasons_ExplainedOnlyInPolicyData rejects messages for reason codes in Go: they could
+// differ from those in the policies.
+func TestReasons_ExplainedOnlyInPolicyData(t *testing.T) {
 	t.Parallel()
 	codes := reasonCodes(t)
 	for _, p := range repo(t).packages {
@@ -105,7 +105,7 @@ func TestSentencesForReasons_FindsSwitchesAndMaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found := sentencesForReasons(file, map[string]bool{"not_in_progress": true}); len(found) != want {
-			t.Errorf("%s: %q, want %d", text, found, want)
+			t.Errorf("%s: got %q, want %d messages", text, found, want)
 		}
 	}
 }

@@ -18,13 +18,13 @@ const module = "parapet"
 
 // source is one parsed Go file.
 type source struct {
-	path string // from the root of the repository, with slashes
+	path string // relative to the root of the repository, with slashes
 	test bool
 	tree *ast.File
 	text []byte
 }
 
-// imports lists what the file imports.
+// imports returns the imports of the file.
 func (s source) imports() []string {
 	var paths []string
 	for _, spec := range s.tree.Imports {
@@ -36,13 +36,13 @@ func (s source) imports() []string {
 	return paths
 }
 
-// pkg is a folder with Go in it, named by its path in the module: "internal/op".
+// pkg is a folder with Go files, named by its path in the module: "internal/op".
 type pkg struct {
 	path  string
 	files []source
 }
 
-// repository is read once: every test only looks at it.
+// repository is the parsed repository. It is read once and not modified.
 type repository struct {
 	root     string
 	fset     *token.FileSet
@@ -60,7 +60,7 @@ func repo(t *testing.T) repository {
 	return r
 }
 
-// read parses every Go file of the main module; nested modules are not part of the product.
+// read parses every Go file of the main module, without nested modules.
 func read() (repository, error) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -123,14 +123,14 @@ func enter(root, path, name string) error {
 	return nil
 }
 
-// within tells whether path is one of the prefixes or lies under one.
+// within reports whether the path equals one of the prefixes or is below one.
 func within(path string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		return path == prefix || strings.HasPrefix(path, prefix+"/")
 	})
 }
 
-// local is the path of an import inside the module, or "" for any other import.
+// local returns the path of an import in this module, or "".
 func local(path string) string {
 	rest, ok := strings.CutPrefix(path, module+"/")
 	if !ok {
@@ -139,7 +139,8 @@ func local(path string) string {
 	return rest
 }
 
-// standard tells whether an import is of the standard library: its first part has no dot.
+// standard reports whether an import is in the standard library: its first element contains
+// no dot.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return first != module && !strings.Contains(first, ".")

@@ -1,7 +1,7 @@
 package archtest
 
-// stay is a kind of comparison that stays in Go, and why. policies/README.md has the
-// same rows.
+// stay is a kind of comparison that is allowed in Go, with the reason. policies/README.md
+// contains the same rows.
 type stay struct {
 	what, reason string
 	// places are "file function: expression".

@@ -14,8 +14,9 @@ var (
 	inRun  = regexp.MustCompile(`(?m)^\s*(?:-\s*)?run:.*\$\{\{`)
 )
 
-// A workflow runs with the repository's rights: what it fetches is pinned, what it may do is said, what strangers write is never code.
-func TestWorkflows(t *testing.T) {
+// TestWorkflows_AreRestricted: a workflow runs with permissions of the repository. Actions
+// must be pinned, permissions must be explicit, and user input must not become code.
+func TestWorkflows_AreRestricted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(repo(t).root, ".github", "workflows", "*.yml"))
 	if err != nil || len(files) == 0 {
@@ -29,22 +30,22 @@ func TestWorkflows(t *testing.T) {
 		name := filepath.Base(path)
 		for _, m := range uses.FindAllStringSubmatch(string(text), -1) {
 			if !pinned.MatchString(m[1]) {
-				t.Errorf("%s: %s is not pinned to a commit: a tag can be moved", name, m[1])
+				t.Errorf("%s: %s is not pinned to a commit, and tags can be moved", name, m[1])
 			}
 			if !strings.Contains(m[2], "# v") {
-				t.Errorf("%s: %s does not say which version the commit is", name, m[1])
+				t.Errorf("%s: %s lacks a comment with the version of the commit", name, m[1])
 			}
 		}
 		if !strings.Contains(string(text), "\npermissions:") {
-			t.Errorf("%s does not say its permissions, so it has whatever the default is", name)
+			t.Errorf("%s does not set permissions, so it has the default ones", name)
 		}
 		for _, bad := range []string{"write-all", "pull_request_target"} {
 			if strings.Contains(string(text), bad) {
-				t.Errorf("%s: %s gives a stranger's change the repository's rights", name, bad)
+				t.Errorf("%s: %s runs code of external contributors with the repository's permissions", name, bad)
 			}
 		}
 		if inRun.Match(text) {
-			t.Errorf("%s: an expression inside run is code that whoever names a branch can write: pass it by env", name)
+			t.Errorf("%s: an expression inside run can contain code from a branch name: pass it by env", name)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// change is a copy of the policies in which one file reads otherwise. Every
-// place of old is replaced; an empty old replaces the file.
+// change returns a copy of the policies with a changed file. It replaces every occurrence of
+// old; an empty old replaces the complete file.
 func change(t testing.TB, name, old, with string) fs.FS {
 	t.Helper()
 	changed := fstest.MapFS{}
@@ -36,7 +36,7 @@ func change(t testing.TB, name, old, with string) fs.FS {
 			before = string(file.Data)
 		}
 		if !strings.Contains(before, old) {
-			t.Fatalf("%s does not hold %q", name, old)
+			t.Fatalf("%s does not contain %q", name, old)
 		}
 		text = strings.ReplaceAll(before, old, with)
 	}
@@ -44,7 +44,7 @@ func change(t testing.TB, name, old, with string) fs.FS {
 	return changed
 }
 
-// tests is a source's tests: one Rego file.
+// tests returns the tests of a source: one Rego file.
 func tests(text string) fs.FS {
 	return fstest.MapFS{
 		"rego/only_test.rego":   &fstest.MapFile{Data: []byte(text)},

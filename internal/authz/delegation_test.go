@@ -7,8 +7,8 @@ import (
 	"parapet/internal/authz"
 )
 
-// lent is a caller without a role whom a colleague lets act for it.
-func lent(e *authz.Engine, scope string, more ...string) authz.SubjectInput {
+// delegateCaller returns a caller without a role who received a delegation from a colleague.
+func delegateCaller(e *authz.Engine, scope string, more ...string) authz.SubjectInput {
 	in := person(e, "Auditor")
 	in.Roles["Auditor"] = nil
 	in.Roles["Lead"] = []string{"tasks.read", "task.update.own"}
@@ -24,35 +24,35 @@ func lent(e *authz.Engine, scope string, more ...string) authz.SubjectInput {
 
 const robotID = "00000000-0000-7000-8000-0000000000f1"
 
-// What is allowed through a delegation says so, in the answer and in the log, and
-// what one may by oneself does not.
-func TestBehalfIsTold(t *testing.T) {
+// TestDecide_NamesDelegationThatAllows checks the decision and the decision log. If the
+// caller's own permission is sufficient, neither names a delegation.
+func TestDecide_NamesDelegationThatAllows(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
 	e := newEngine(t, authz.Config{Sink: kept})
-	s := subject(t, e, lent(e, authz.ScopeTenant))
+	s := subject(t, e, delegateCaller(e, authz.ScopeTenant))
 	ask := authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: s, Resource: task()}
 	d := decide(t, e, ask)
 	if !d.Allow || d.OnBehalfOf == nil || d.OnBehalfOf.Delegator != colleague || d.OnBehalfOf.Delegation != robotID {
-		t.Errorf("the decision is %+v", d)
+		t.Errorf("got decision %+v, want the delegation", d)
 	}
 	if r := kept.last(); r.Input.OnBehalfOf != colleague || r.Input.Delegation != robotID || r.Actor != worker {
-		t.Errorf("the record is %+v", r)
+		t.Errorf("got record %+v, want the delegation", r)
 	}
 	if !s.Holds("tasks.read") || !s.Holds("task.update") || s.Holds("task.delete") || slices.Contains(s.Permissions(), "tasks.read") {
-		t.Error("what the subject holds is not its own and what was lent")
+		t.Error("Holds must include own and delegated permissions")
 	}
 	own := subject(t, e, person(e, "Member"))
 	ask.Actor = own
 	if d := decide(t, e, ask); !d.Allow || d.OnBehalfOf != nil {
-		t.Errorf("by oneself: %+v", d)
+		t.Errorf("own permission: got %+v, want allow without a delegation", d)
 	}
 	ask.Actor, ask.Permission, ask.Effect = s, "task.delete", authz.Write
 	if d := decide(t, e, ask); d.Allow || d.Hidden || !slices.Equal(d.Reasons, []string{"permission_missing"}) {
-		t.Errorf("what was not lent: %+v", d)
+		t.Errorf("permission that is not delegated: got %+v, want a denial", d)
 	}
-	// The longest list of delegations is one condition, with its own arguments.
-	in := lent(e, authz.ScopeProject, projectA)
+	// The maximum number of delegations gives one condition with separate arguments.
+	in := delegateCaller(e, authz.ScopeProject, projectA)
 	in.Delegations = append(in.Delegations, in.Delegations[0])
 	in.Delegations[1].ID, in.Delegations[1].Projects = colleague, []string{projectB}
 	f, err := e.Filter(t.Context(), "tasks.read", subject(t, e, in), mappings()[0].columns)
@@ -62,6 +62,6 @@ func TestBehalfIsTold(t *testing.T) {
 	args := map[string]any{}
 	f.AddTo(args)
 	if _, values := f.Positional(3); len(values) != len(args) || len(values) < 4 {
-		t.Errorf("%s has %d and %d arguments", f.SQL(), len(args), len(values))
+		t.Errorf("%s: got %d named and %d positional arguments", f.SQL(), len(args), len(values))
 	}
 }

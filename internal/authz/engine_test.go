@@ -26,11 +26,11 @@ const (
 	colleague = "00000000-0000-7000-8000-0000000000c2"
 )
 
-// newEngine makes an engine. A source without tests is taken as it is, unchecked.
+// newEngine creates an engine. It does not check a source without tests.
 func newEngine(t testing.TB, cfg authz.Config) *authz.Engine {
 	t.Helper()
 	if cfg.Timeout == 0 {
-		cfg.Timeout = time.Minute // a busy machine is not what is tested
+		cfg.Timeout = time.Minute // a slow machine must not fail the test
 	}
 	create := authz.New
 	if cfg.Source.Policies != nil && cfg.Source.Tests == nil {
@@ -43,7 +43,7 @@ func newEngine(t testing.TB, cfg authz.Config) *authz.Engine {
 	return e
 }
 
-// roles gives the default roles as a tenant's rows would.
+// roles returns the default roles as a tenant has them on record.
 func roles(e *authz.Engine) map[string][]string {
 	grants := map[string][]string{}
 	for _, r := range e.Catalogue().Roles {
@@ -52,7 +52,7 @@ func roles(e *authz.Engine) map[string][]string {
 	return grants
 }
 
-// person is a session of worker in acme with these roles, tenant-wide.
+// person returns a session of worker in acme with these roles in the scope of the tenant.
 func person(e *authz.Engine, names ...string) authz.SubjectInput {
 	in := authz.SubjectInput{
 		Token:      authz.Token{Kind: authz.TokenSession, Tenant: acme, Roles: names, Clearance: "CONFIDENTIAL"},
@@ -93,8 +93,8 @@ func decide(t testing.TB, e *authz.Engine, in authz.Input) authz.Decision {
 	return d
 }
 
-// What the default roles come to, on the way from a token to an answer.
-func TestDefaultRoles(t *testing.T) {
+// TestDecide_DefaultRoles evaluates subject and decision for the default roles.
+func TestDecide_DefaultRoles(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	for _, c := range []struct {
@@ -129,12 +129,12 @@ func TestDefaultRoles(t *testing.T) {
 			Actor: subject(t, e, person(e, c.role)), Resource: task(),
 		})
 		if d.Allow != c.allow || d.Hidden || (len(d.Reasons) == 0) != c.allow || d.Revision != e.Revision() {
-			t.Errorf("%s, %s: %+v, want %v", c.role, c.permission, d, c.allow)
+			t.Errorf("%s, %s: got %+v, want allow %v", c.role, c.permission, d, c.allow)
 		}
 	}
 }
 
-func TestSubjectTellsWhatItIs(t *testing.T) {
+func TestSubject_ReturnsItsAttributes(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Reviewer"))
@@ -142,26 +142,27 @@ func TestSubjectTellsWhatItIs(t *testing.T) {
 		s.TokenKind() != authz.TokenSession || s.Organisation() != orgA || s.Clearance() != "CONFIDENTIAL" ||
 		s.Admin() || s.Revision() != e.Revision() || !slices.Equal(s.Readable(), tiers[:4]) ||
 		!slices.Equal(s.Roles(), []string{"Reviewer"}) || !slices.Contains(s.Permissions(), "task.update.own") {
-		t.Errorf("the subject is %+v", s)
+		t.Errorf("got subject %+v", s)
 	}
 	for permission, want := range map[string]bool{
 		"tasks.read": true, "task.update": true, "task.update.own": true, "task.delete": false,
 		"audit.read": true, "audit.read.own": true, "audit.read.tenant": false, "": false,
 	} {
 		if s.Holds(permission) != want {
-			t.Errorf("Holds(%q) is %v", permission, !want)
+			t.Errorf("Holds(%q): got %v, want the opposite", permission, !want)
 		}
 	}
 	if (*authz.Subject)(nil).Holds("tasks.read") {
-		t.Error("nobody holds something")
+		t.Error("a nil subject must hold nothing")
 	}
 	if !subject(t, e, person(e, "Admin")).Admin() {
-		t.Error("an Admin is no administrator")
+		t.Error("Admin(): got false for the role Admin, want true")
 	}
 }
 
-// A rule that gives no answer denies, says which way, and is counted.
-func TestDecideFailsClosed(t *testing.T) {
+// TestDecide_FailedEvaluationDenies checks the reason code and the counter of each kind of
+// failure.
+func TestDecide_FailedEvaluationDenies(t *testing.T) {
 	t.Parallel()
 	const access = "parapet/access/access.rego"
 	const rule = "allow if {\n\tscopes"
@@ -172,12 +173,12 @@ func TestDecideFailsClosed(t *testing.T) {
 		source authz.Source
 		reason string
 	}{
-		"undefined":             {authz.Source{Policies: change(t, access, "default allow := false\n", "")}, authz.ReasonUndefined},
-		"an object":             {authz.Source{Policies: change(t, access, "default allow := false", "default allow := {}")}, authz.ReasonType},
-		"a text":                {authz.Source{Policies: change(t, access, "default allow := false", "default allow := \"true\"")}, authz.ReasonType},
-		"an error of a builtin": {boom(`regex.match("[", input.effect)`), authz.ReasonError},
-		"an error inside not":   {boom(`not regex.match("[", input.effect)`), authz.ReasonError},
-		"too long": {
+		"undefined":                      {authz.Source{Policies: change(t, access, "default allow := false\n", "")}, authz.ReasonUndefined},
+		"result is an object":            {authz.Source{Policies: change(t, access, "default allow := false", "default allow := {}")}, authz.ReasonType},
+		"result is a string":             {authz.Source{Policies: change(t, access, "default allow := false", "default allow := \"true\"")}, authz.ReasonType},
+		"built-in function fails":        {boom(`regex.match("[", input.effect)`), authz.ReasonError},
+		"built-in function fails in not": {boom(`not regex.match("[", input.effect)`), authz.ReasonError},
+		"timeout": {
 			boom(`count([1 | some a in numbers.range(1, 9000); some b in numbers.range(1, 9000); a == b]) > 0`),
 			authz.ReasonTimeout,
 		},
@@ -190,32 +191,32 @@ func TestDecideFailsClosed(t *testing.T) {
 		s := subject(t, e, person(e, "Member"))
 		d, err := e.Decide(t.Context(), authz.Input{Permission: "boom", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()})
 		if err == nil || d.Allow || d.Hidden || !slices.Equal(d.Reasons, []string{c.reason}) {
-			t.Errorf("%s: %+v, %v; want %s", name, d, err, c.reason)
+			t.Errorf("%s: got %+v, %v; want reason %s", name, d, err, c.reason)
 		}
 		if stats := e.Stats(); stats.Failed[c.reason] != 1 || stats.Denied != 1 || stats.Allowed != 0 {
-			t.Errorf("%s: counted %+v", name, stats)
+			t.Errorf("%s: got counters %+v", name, stats)
 		}
 	}
 }
 
-func TestDecideNeedsAnActor(t *testing.T) {
+func TestDecide_WithoutActorDenies(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{Logger: slog.New(slog.DiscardHandler)})
 	d, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Resource: task()})
 	if err == nil || d.Allow || !slices.Equal(d.Reasons, []string{authz.ReasonNoActor}) {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("got %+v, %v; want a denial", d, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := subject(t, e, person(e, "Member"))
 	cancel()
 	d, err = e.Decide(ctx, authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()})
 	if err == nil || d.Allow || !slices.Equal(d.Reasons, []string{authz.ReasonTimeout}) {
-		t.Errorf("a request that ended: %+v, %v", d, err)
+		t.Errorf("canceled context: got %+v, %v; want a denial", d, err)
 	}
 }
 
-// A denial whose reason cannot be found is a denial all the same.
-func TestDenialWithoutAReasonDenies(t *testing.T) {
+// TestDecide_WithoutValidReasonDenies breaks the rule that returns the reason of a denial.
+func TestDecide_WithoutValidReasonDenies(t *testing.T) {
 	t.Parallel()
 	const last = "else := {\"hidden\": false, \"reasons\": [\"out_of_scope\"]}"
 	for with, reason := range map[string]string{
@@ -224,35 +225,35 @@ func TestDenialWithoutAReasonDenies(t *testing.T) {
 	} {
 		source := authz.Source{Policies: change(t, "parapet/access/access.rego", last, with)}
 		e := newEngine(t, authz.Config{Source: source, Logger: slog.New(slog.DiscardHandler)})
-		elsewhere := person(e, "Project Manager")
-		elsewhere.Token.RoleScopes = map[string][]string{"Project Manager": {"project:" + projectB}}
+		inOtherProject := person(e, "Project Manager")
+		inOtherProject.Token.RoleScopes = map[string][]string{"Project Manager": {"project:" + projectB}}
 		d, err := e.Decide(t.Context(), authz.Input{
 			Permission: "task.delete", Effect: authz.Write, Module: "tracker",
-			Actor: subject(t, e, elsewhere), Resource: task(),
+			Actor: subject(t, e, inOtherProject), Resource: task(),
 		})
 		if err == nil || d.Allow || !slices.Equal(d.Reasons, []string{reason}) || len(d.Explained) != 1 || d.Explained[0].Code != "no_answer" {
-			t.Errorf("%s: %+v, %v", with, d, err)
+			t.Errorf("%s: got %+v, %v; want a denial", with, d, err)
 		}
 	}
 }
 
-func TestSubjectFailsClosed(t *testing.T) {
+func TestSubject_FailedEvaluationIsError(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{Logger: slog.New(slog.DiscardHandler)})
 	if s, err := e.Subject(t.Context(), authz.SubjectInput{}); err == nil || s != nil {
-		t.Errorf("nobody became %+v", s)
+		t.Errorf("input without a user: got subject %+v, want an error", s)
 	}
 	if e.Stats().Failed[authz.ReasonUndefined] != 1 {
-		t.Errorf("counted %+v", e.Stats())
+		t.Errorf("got counters %+v", e.Stats())
 	}
 	whole := change(t, "parapet/subject/subject.rego", "", "package parapet.subject\n\n# METADATA\n# entrypoint: true\nsubject := 7\n")
 	e = newEngine(t, authz.Config{Source: authz.Source{Policies: whole}, Logger: slog.New(slog.DiscardHandler)})
 	if s, err := e.Subject(t.Context(), person(e, "Member")); err == nil || s != nil {
-		t.Errorf("a number became %+v", s)
+		t.Errorf("result of another type: got subject %+v, want an error", s)
 	}
 }
 
-func TestAsk(t *testing.T) {
+func TestEvaluate_CustomDecisions(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	admin := subject(t, e, person(e, "Admin"))
@@ -270,38 +271,38 @@ func TestAsk(t *testing.T) {
 		ask  authz.CustomDecision
 		want authz.Verdict
 	}{
-		"service key": {authz.IssueServiceKey{Actor: admin, Target: reviewer}, authz.Verdict{Allow: true, Days: 90, Cap: 90}},
-		"service key, drift": {
+		"issue service key": {authz.IssueServiceKey{Actor: admin, Target: reviewer}, authz.Verdict{Allow: true, Days: 90, Cap: 90}},
+		"issue service key for changed role": {
 			authz.IssueServiceKey{Actor: admin, Target: drifted},
 			authz.Verdict{Code: "CONFLICT", Reasons: []string{"grants_drift"}},
 		},
-		"service key, capped": {
+		"issue service key above limit": {
 			authz.IssueServiceKey{Actor: admin, Target: reviewer, Settings: authz.KeySettings{MaxUserDays: 89}},
 			authz.Verdict{Code: "CONFLICT", Reasons: []string{"max_user_days_below_service_lifetime"}},
 		},
-		"service key, member": {
+		"issue service key as member": {
 			authz.IssueServiceKey{Actor: member, Target: reviewer},
 			authz.Verdict{Code: "FORBIDDEN", Reasons: []string{"permission_missing"}, Permission: "api_key.issue_for_service"},
 		},
-		"own key": {authz.IssueSelfKey{Actor: member, Settings: authz.KeySettings{MaxActivePersonal: 1}}, authz.Verdict{Allow: true, Days: 30, Cap: 365}},
-		"own key, admin, too long": {
+		"issue personal key": {authz.IssueSelfKey{Actor: member, Settings: authz.KeySettings{MaxActivePersonal: 1}}, authz.Verdict{Allow: true, Days: 30, Cap: 365}},
+		"issue personal key above limit": {
 			authz.IssueSelfKey{Actor: admin, ExpiresInDays: days(41), Settings: authz.KeySettings{MaxAdminDays: 40, MaxActivePersonal: 1}},
 			authz.Verdict{Code: "VALIDATION", Reasons: []string{"lifetime_out_of_range"}, Field: "expiresInDays", Cap: 40},
 		},
-		"list own":      {authz.ListKeys{Actor: member}, authz.Verdict{Allow: true}},
-		"list services": {authz.ListKeys{Actor: admin, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme, Kind: authz.KindService}}, authz.Verdict{Allow: true}},
-		"revoke own":    {authz.RevokeKey{Actor: member, Key: alicesKey}, authz.Verdict{Allow: true}},
-		"revoke a person's as a service's": {
+		"list own keys":     {authz.ListKeys{Actor: member}, authz.Verdict{Allow: true}},
+		"list service keys": {authz.ListKeys{Actor: admin, Owner: &authz.KeyOwner{ID: colleague, Tenant: acme, Kind: authz.KindService}}, authz.Verdict{Allow: true}},
+		"revoke own key":    {authz.RevokeKey{Actor: member, Key: alicesKey}, authz.Verdict{Allow: true}},
+		"revoke personal key as service key": {
 			authz.RevokeKey{Actor: admin, ServiceOwned: true, Key: alicesKey},
 			authz.Verdict{Code: "FORBIDDEN", Reasons: []string{"not_service_owned"}},
 		},
-		"revoke a service's": {authz.RevokeKey{Actor: admin, ServiceOwned: true, Key: servicesKey}, authz.Verdict{Allow: true}},
+		"revoke service key": {authz.RevokeKey{Actor: admin, ServiceOwned: true, Key: servicesKey}, authz.Verdict{Allow: true}},
 		"profile":            {authz.ValidateProfile{Target: reviewer}, authz.Verdict{Allow: true}},
 		"act as": {
 			authz.ActAs{TokenKind: authz.TokenSession, TokenTenant: acme, PrincipalKind: authz.KindHuman, Module: "tracker", Header: true, Target: globex},
 			authz.Verdict{Allow: true},
 		},
-		"act as, wiki": {
+		"act in other tenant, wiki": {
 			authz.ActAs{TokenKind: authz.TokenSession, TokenTenant: acme, PrincipalKind: authz.KindHuman, Module: "wiki", Header: true, Target: globex},
 			authz.Verdict{Code: "FORBIDDEN", Reasons: []string{"header_not_honoured"}},
 		},
@@ -321,19 +322,19 @@ func TestAsk(t *testing.T) {
 			}
 		}
 		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
 		}
 	}
 }
 
-func TestAskFailsClosed(t *testing.T) {
+func TestEvaluate_FailedEvaluationDenies(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
 	e := newEngine(t, authz.Config{Logger: quiet})
 	for _, q := range []authz.CustomDecision{authz.IssueServiceKey{}, authz.IssueSelfKey{}, authz.ListKeys{}, authz.RevokeKey{}} {
 		v, err := e.Evaluate(t.Context(), q)
 		if err == nil || v.Allow || v.Code != "FORBIDDEN" || !slices.Equal(v.Reasons, []string{authz.ReasonNoActor}) {
-			t.Errorf("%T without an actor: %+v, %v", q, v, err)
+			t.Errorf("%T without an actor: got %+v, %v; want a denial", q, v, err)
 		}
 	}
 	for text, reason := range map[string]string{
@@ -345,37 +346,38 @@ func TestAskFailsClosed(t *testing.T) {
 		e := newEngine(t, authz.Config{Source: authz.Source{Policies: source}, Logger: quiet})
 		v, err := e.Evaluate(t.Context(), authz.ActAs{})
 		if err == nil || v.Allow || !slices.Equal(v.Reasons, []string{reason}) {
-			t.Errorf("%s: %+v, %v", text, v, err)
+			t.Errorf("%s: got %+v, %v; want a denial", text, v, err)
 		}
 	}
 	e = newEngine(t, authz.Config{
 		Source: authz.Source{Policies: change(t, "parapet/actas/actas.rego", "# entrypoint: true\n", "")}, Logger: quiet,
 	})
 	if v, err := e.Evaluate(t.Context(), authz.ActAs{}); err == nil || v.Allow {
-		t.Errorf("a rule that is not there: %+v, %v", v, err)
+		t.Errorf("missing rule: got %+v, %v; want a denial", v, err)
 	}
 }
 
-func TestEvalRaw(t *testing.T) {
+func TestEvalRaw_EvaluatesEntryPointsOnly(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	got, err := e.EvalRaw(t.Context(), "parapet/clearance/may_read", map[string]any{"clearance": "SECRET", "classification": "INTERNAL"})
 	if err != nil || got != true {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := e.EvalRaw(t.Context(), "parapet/access/_has_grant", map[string]any{}); err == nil {
-		t.Error("a private rule answered")
+		t.Error("private rule: got no error")
 	}
 	if _, err := e.EvalRaw(t.Context(), "parapet/subject/subject", map[string]any{}); err == nil {
-		t.Error("an undefined result is no error")
+		t.Error("undefined result: got no error")
 	}
 	if _, err := e.EvalRaw(t.Context(), "parapet/access/allow", func() {}); err == nil {
-		t.Error("a function is an input")
+		t.Error("function as input: got no error")
 	}
 }
 
-// Many decide while the policies change; each answer is of one revision.
-func TestConcurrentUse(t *testing.T) {
+// TestDecide_ConcurrentWithReload evaluates decisions while the policies change. Each
+// decision has one of the revisions.
+func TestDecide_ConcurrentWithReload(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Member"))
@@ -385,10 +387,10 @@ func TestConcurrentUse(t *testing.T) {
 		work.Go(func() {
 			for range 100 / perDetector {
 				if d, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); err != nil || !d.Allow {
-					t.Errorf("%+v, %v", d, err)
+					t.Errorf("got %+v, %v; want allow", d, err)
 				}
 				if d, err := e.Decide(t.Context(), authz.Input{Permission: "task.delete", Effect: authz.Write, Module: "tracker", Actor: s, Resource: task()}); err != nil || d.Allow {
-					t.Errorf("%+v, %v", d, err)
+					t.Errorf("got %+v, %v; want allow", d, err)
 				}
 				if f, err := e.Filter(t.Context(), "tasks.read", s, columns); err != nil || f.None() {
 					t.Errorf("%v", err)

@@ -8,14 +8,14 @@ import (
 	"parapet/internal/authz/invariant"
 )
 
-// BindAnew binds a filter without looking for a kept one, for the benchmark.
+// BindAnew binds a filter without the subject's cache, for the benchmark.
 func BindAnew(e *Engine, permission string, actor *Subject, columns *Columns) Filter {
 	p, _ := e.current.Load().set.plan(filterKey{permission, columns})
 	return Filter{p.bind(actor)}
 }
 
-// NewUnchecked makes an engine of a source without its tests and the invariants, for
-// tests of what the engine does with answers that no accepted policy set gives.
+// NewUnchecked creates an engine without running the source's tests and the invariants, for
+// tests with results that no accepted policy set returns.
 func NewUnchecked(ctx context.Context, cfg Config) (*Engine, error) {
 	source := cfg.Source
 	cfg.Source = Source{}
@@ -35,7 +35,7 @@ func NewUnchecked(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// CheckInvariant compiles a source and checks the invariant of that name alone.
+// CheckInvariant compiles a source and checks the invariant with that name.
 func CheckInvariant(ctx context.Context, source Source, name string) error {
 	c, err := source.read()
 	if err != nil {
@@ -55,11 +55,10 @@ func CheckInvariant(ctx context.Context, source Source, name string) error {
 	return fmt.Errorf("no invariant is named %s", name)
 }
 
-// HasSnapshot tells whether the subject can be put into the decision log.
+// HasSnapshot reports whether the subject has a snapshot for the decision log.
 func HasSnapshot(s *Subject) bool { return s.snapshot != nil }
 
-// TakeSnapshot makes the snapshot that the first record of a subject needs, for the
-// benchmark.
+// TakeSnapshot creates the snapshot for the first record of a subject, for the benchmark.
 func TakeSnapshot(in SubjectInput, s *Subject) error {
 	_, err := newSubjectSnapshot(in.document(), s.term.Value)
 	return err

@@ -14,7 +14,10 @@ import (
 	"parapet/internal/postgres/pgtest"
 )
 
-// row is a record of any kind, each attribute of which may be NULL.
+// thorough multiplies the random cases; a nightly workflow sets it.
+var thorough = flag.Bool("thorough", false, "compare filters and decisions on many more random records")
+
+// row is a test record. Each attribute may be NULL.
 type row struct {
 	ID             int
 	Tenant         *string `db:"tenant_id"`
@@ -32,8 +35,7 @@ func or(p *string) string {
 	return *p
 }
 
-// mapping is a way to lay resources out in columns, and the resource that a row
-// is under it.
+// mapping maps the attributes of a resource to columns, and rows to resources.
 type mapping struct {
 	name     string
 	columns  *authz.Columns
@@ -73,7 +75,7 @@ func mappings() []mapping {
 			},
 		},
 		{
-			// What a delegation reaches by its id: the column stands in for one.
+			// The initiative of a delegation, with another column as its id.
 			name: "initiatives",
 			columns: authz.NewColumns(map[string]authz.Column{
 				"resource.type": authz.Literal("initiative"), "resource.id": authz.UUID("r.owner"),
@@ -89,7 +91,7 @@ func mappings() []mapping {
 	}
 }
 
-// pick gives one of the values; pickNull also none.
+// pick returns one of the values; pickNull may also return NULL.
 func pick[T any](r *rand.Rand, values []T) T { return values[r.IntN(len(values))] }
 
 func pickNull(r *rand.Rand, values []string) *string {
@@ -106,9 +108,9 @@ var (
 	users           = []string{worker, colleague}
 	tiers           = []string{"UNCLASSIFIED", "INTERNAL", "RESTRICTED", "CONFIDENTIAL", "SECRET"}
 	classifications = append(slices.Clone(tiers), "COSMIC")
-	// asked are permissions of every kind: plain, own, platform, audit.
+	// asked are requested permissions of every kind: normal, .own, platform and audit.
 	asked = []string{"tasks.read", "task.update", "task.delete", "tenant.list", "audit.read", "audit.read.organisation", "project.update"}
-	// granted are what random roles grant.
+	// granted are the permissions that random roles grant.
 	granted = []string{
 		"tasks.read", "task.update", "task.update.own", "task.delete.own", "tenant.list", "project.update.own",
 		"audit.read.own", "audit.read.organisation", "audit.read.tenant", "audit.read.classified", "no.such.permission",
@@ -116,8 +118,8 @@ var (
 	caveats = []string{"read-only", "project:" + projectA, "project:" + projectB, "module:tracker", "module:audit", "weekdays"}
 )
 
-// randomSubject is a caller whose token and record agree, with random roles in
-// random scopes.
+// randomSubject returns a caller with random roles in random scopes, equal in token and
+// records.
 func randomSubject(r *rand.Rand) authz.SubjectInput {
 	in := authz.SubjectInput{
 		Token: authz.Token{
@@ -152,7 +154,7 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 		in.Token.Caveats = []string{pick(r, caveats)}
 	}
 	for i := range r.IntN(3) {
-		role := fmt.Sprintf("lender's %d", i)
+		role := fmt.Sprintf("delegator role %d", i)
 		in.Roles[role] = []string{pick(r, granted), pick(r, granted), "tasks.read"}
 		d := authz.Delegation{
 			ID: orgA, Scope: pick(r, []string{authz.ScopeTenant, authz.ScopeProject, authz.ScopeInitiative}),
@@ -176,12 +178,9 @@ func randomSubject(r *rand.Rand) authz.SubjectInput {
 	return in
 }
 
-// thorough multiplies the random cases; a nightly workflow sets it.
-var thorough = flag.Bool("thorough", false, "compare filters and decisions on many more random records")
-
-// A list holds exactly the rows that a decision on each would allow, NULLs
-// included, however the rows keep their attributes.
-func TestFilterSelectsWhatDecideAllows(t *testing.T) {
+// TestFilter_SelectsWhatDecideAllows compares the rows that a filter selects with a decision
+// for each row, with NULLs and different columns.
+func TestFilter_SelectsWhatDecideAllows(t *testing.T) {
 	t.Parallel()
 	rows, subjects := 60, 20/perDetector
 	if *thorough {
@@ -215,7 +214,7 @@ func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 	}
 
 	e := newEngine(t, authz.Config{})
-	decisions, allowed, lent := 0, 0, 0
+	decisions, allowed, byDelegation := 0, 0, 0
 	for range subjects {
 		in := randomSubject(r)
 		s := subject(t, e, in)
@@ -229,7 +228,7 @@ func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 						want = append(want, record.ID)
 					}
 					if d.OnBehalfOf != nil {
-						lent++
+						byDelegation++
 					}
 				}
 				allowed += len(want)
@@ -259,15 +258,15 @@ func TestFilterSelectsWhatDecideAllows(t *testing.T) {
 						t.Fatalf("%s, %s, subject %+v\n%s %v\nlists %v\nbut decides %v", permission, m.name, in, query.sql, query.args, got, want)
 					}
 					if f.None() && len(want) > 0 {
-						t.Fatalf("%s: the filter says that it admits nothing, and admits %v", permission, want)
+						t.Fatalf("%s: None() is true, but the filter includes %v", permission, want)
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d decisions, %d of them allowed, %d on another's behalf", decisions, allowed, lent)
-	if lent == 0 || allowed == lent || allowed == decisions {
-		t.Errorf("%d of %d allowed: the cases are too much alike", allowed, decisions)
+	t.Logf("%d decisions, %d allowed, %d by delegation", decisions, allowed, byDelegation)
+	if byDelegation == 0 || allowed == byDelegation || allowed == decisions {
+		t.Errorf("got %d of %d allowed, want a balanced sample", allowed, decisions)
 	}
 }
 
@@ -280,8 +279,8 @@ func effectAndModule(e *authz.Engine, permission string) (authz.Effect, string) 
 	return authz.Read, "audit"
 }
 
-// What a filter is given is arguments, never text.
-func TestFilterKeepsValuesOutOfTheText(t *testing.T) {
+// TestFilter_ValuesAreArguments checks that ids of the subject are not part of the SQL text.
+func TestFilter_ValuesAreArguments(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	in := person(e, "Reviewer")
@@ -294,43 +293,43 @@ func TestFilterKeepsValuesOutOfTheText(t *testing.T) {
 	f.AddTo(args)
 	for _, value := range slices.Collect(maps.Values(args)) {
 		if s, ok := value.(string); ok && len(s) > 0 && contains(f.SQL(), s) {
-			t.Errorf("%q is in the text: %s", s, f.SQL())
+			t.Errorf("SQL text contains the value %q: %s", s, f.SQL())
 		}
 	}
 	if len(args) == 0 {
-		t.Error("no arguments")
+		t.Error("got no arguments")
 	}
 }
 
-func TestFilterFailsClosed(t *testing.T) {
+func TestFilter_InvalidInputIncludesNoRows(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Admin"))
 	columns := mappings()[0].columns
 	for name, ask := range map[string]func() (authz.Filter, error){
-		"no actor":              func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", nil, columns) },
-		"no columns":            func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", s, nil) },
+		"missing actor":         func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", nil, columns) },
+		"missing columns":       func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.read", s, nil) },
 		"an unknown permission": func() (authz.Filter, error) { return e.Filter(t.Context(), "tasks.raed", s, columns) },
 	} {
 		f, err := ask()
 		if err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: got no error", name)
 		}
 		if sql, args := f.Positional(0); !f.None() || f.SQL() != "(FALSE)" || sql != "(FALSE)" || args != nil {
-			t.Errorf("%s: the filter admits rows: %s", name, f.SQL())
+			t.Errorf("%s: got a filter that includes rows: %s", name, f.SQL())
 		}
 	}
-	// A permission that the actor lacks, and columns that say nothing, admit nothing.
+	// Missing permissions and missing columns include no rows.
 	if f, err := e.Filter(t.Context(), "wiki:page:write", s, columns); err != nil || !f.None() {
-		t.Errorf("a permission not held: %v %v", f.SQL(), err)
+		t.Errorf("missing permission: got %v %v", f.SQL(), err)
 	}
 	if f, err := e.Filter(t.Context(), "tasks.read", s, authz.NewColumns(nil)); err != nil || !f.None() {
-		t.Errorf("no columns named: %v %v", f.SQL(), err)
+		t.Errorf("empty columns: got %v %v", f.SQL(), err)
 	}
 }
 
-// A subject's filter is bound anew when the policies change.
-func TestFilterFollowsTheRevision(t *testing.T) {
+// TestFilter_IsBoundAgainAfterReload reloads the policies.
+func TestFilter_IsBoundAgainAfterReload(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Member"))
@@ -345,6 +344,6 @@ func TestFilterFollowsTheRevision(t *testing.T) {
 	}
 	after, err := e.Filter(t.Context(), "tasks.read", s, columns)
 	if err != nil || !after.None() {
-		t.Errorf("after the reload the filter is %s, %v", after.SQL(), err)
+		t.Errorf("filter after the reload: got %s, %v", after.SQL(), err)
 	}
 }

@@ -75,7 +75,7 @@ func breaks() []broken {
 	}
 }
 
-// changedPolicies are the embedded policies with the changes.
+// changedPolicies returns the embedded policies with the changes.
 func changedPolicies(t *testing.T, changes [][3]string) fs.FS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -100,8 +100,8 @@ func changedPolicies(t *testing.T, changes [][3]string) fs.FS {
 	return files
 }
 
-// TestInvariants_EachRejectsASetThatBreaksIt shows that no invariant is vacuous.
-func TestInvariants_EachRejectsASetThatBreaksIt(t *testing.T) {
+// TestInvariants_EachRejectsSetThatBreaksIt shows that every invariant can fail.
+func TestInvariants_EachRejectsSetThatBreaksIt(t *testing.T) {
 	t.Parallel()
 	left := map[string]bool{}
 	for _, i := range invariant.All() {
@@ -114,18 +114,18 @@ func TestInvariants_EachRejectsASetThatBreaksIt(t *testing.T) {
 			err := authz.CheckInvariant(t.Context(), authz.Source{Policies: changedPolicies(t, b.changes)}, b.invariant)
 			var violation *invariant.Violation
 			if !errors.As(err, &violation) || violation.Invariant.Name != b.invariant || violation.Counterexample == "" {
-				t.Fatalf("accepted: %v", err)
+				t.Fatalf("got %v, want the violation", err)
 			}
 		})
 	}
 	for name := range left {
-		t.Errorf("no case breaks the invariant %s", name)
+		t.Errorf("invariant %s has no test case", name)
 	}
 }
 
-// TestReload_SetThatTrustsItsOwnTestsIsRejected reloads a rule that looks at the tenant
-// alone, with one test that always passes.
-func TestReload_SetThatTrustsItsOwnTestsIsRejected(t *testing.T) {
+// TestReload_SetThatOnlyItsOwnTestsAcceptIsRejected reloads a rule that checks only the
+// tenant, with one test that always passes.
+func TestReload_SetThatOnlyItsOwnTestsAcceptIsRejected(t *testing.T) {
 	t.Parallel()
 	var outcome authz.ReloadOutcome
 	e := newEngine(t, authz.Config{OnReload: func(_ context.Context, o authz.ReloadOutcome) error { outcome = o; return nil }})
@@ -134,33 +134,33 @@ func TestReload_SetThatTrustsItsOwnTestsIsRejected(t *testing.T) {
 	err := e.Reload(t.Context(), authz.Source{Policies: weak, Tests: passing()})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
-		t.Fatalf("accepted: %v", err)
+		t.Fatalf("got %v, want a violation", err)
 	}
 	if e.Revision() != before || outcome.Before != before || outcome.After == "" || outcome.After == before || outcome.Invariant() != violation.Invariant.Name {
-		t.Errorf("revision %s, outcome %+v", e.Revision(), outcome)
+		t.Errorf("got revision %s, outcome %+v", e.Revision(), outcome)
 	}
 }
 
-// TestReload_IsRejectedWhereItCannotBeRecorded reloads a good set whose outcome cannot
-// be written to the audit log.
-func TestReload_IsRejectedWhereItCannotBeRecorded(t *testing.T) {
+// TestReload_UnrecordedReloadIsRejected reloads a valid set whose outcome cannot be written
+// to the audit log.
+func TestReload_UnrecordedReloadIsRejected(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the disk is full")
 	e := newEngine(t, authz.Config{OnReload: func(context.Context, authz.ReloadOutcome) error { return full }})
 	before := e.Revision()
 	good := changedPolicies(t, [][3]string{{accessRego, "# Audit entries have permissions", "# Audit entries, once more, are gated"}})
 	if err := e.Reload(t.Context(), authz.Source{Policies: good, Tests: passing()}); !errors.Is(err, full) || e.Revision() != before {
-		t.Errorf("revision %s instead of %s: %v", e.Revision(), before, err)
+		t.Errorf("got revision %s, want %s: %v", e.Revision(), before, err)
 	}
 }
 
-// TestNew_ChecksASetFromAFolder starts with policies that are not the embedded ones.
-func TestNew_ChecksASetFromAFolder(t *testing.T) {
+// TestNew_ChecksSetFromFolder starts an engine with policies that are not the embedded ones.
+func TestNew_ChecksSetFromFolder(t *testing.T) {
 	t.Parallel()
 	weak := changedPolicies(t, breaks()[4].changes)
 	_, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: weak, Tests: passing()}})
 	var violation *invariant.Violation
 	if !errors.As(err, &violation) {
-		t.Errorf("accepted: %v", err)
+		t.Errorf("got %v, want a violation", err)
 	}
 }

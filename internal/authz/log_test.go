@@ -11,7 +11,7 @@ import (
 	"parapet/internal/clock"
 )
 
-// sink keeps records in memory.
+// sink stores records in memory.
 type sink struct {
 	mu      sync.Mutex
 	records []authz.DecisionRecord
@@ -29,8 +29,8 @@ func (s *sink) last() authz.DecisionRecord {
 	return s.records[len(s.records)-1]
 }
 
-// Whatever a caller puts into an input, the log keeps ids and codes.
-func TestDecisionLogIsMasked(t *testing.T) {
+// TestDecisionLog_ContainsOnlyIDsAndCodes puts free text into every field of an input.
+func TestDecisionLog_ContainsOnlyIDsAndCodes(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -50,7 +50,7 @@ func TestDecisionLogIsMasked(t *testing.T) {
 	}
 	for _, word := range strings.Fields(secret) {
 		if strings.Contains(string(text), word) {
-			t.Errorf("the record holds %q: %s", word, text)
+			t.Errorf("record contains %q: %s", word, text)
 		}
 	}
 	for _, id := range []authz.CredentialID{{Kind: authz.TokenSession, ID: secret}, {Kind: secret, ID: worker}, {Kind: authz.TokenInternal, ID: worker}, {ID: worker}} {
@@ -58,7 +58,7 @@ func TestDecisionLogIsMasked(t *testing.T) {
 		in.Token.Kind, in.Token.ID = id.Kind, id.ID
 		decide(t, e, authz.Input{Permission: "tasks.read", Module: "tracker", Effect: authz.Read, Actor: subject(t, e, in), Resource: task()})
 		if got := kept.last().Credential; got != (authz.CredentialID{}) {
-			t.Errorf("credential %+v is recorded as %+v", id, got)
+			t.Errorf("credential %+v: got %+v in the record", id, got)
 		}
 	}
 	in := person(e, "Member")
@@ -68,11 +68,11 @@ func TestDecisionLogIsMasked(t *testing.T) {
 	r := kept.last()
 	if !r.Allow || r.Permission != "tasks.read" || r.Tenant != acme || r.Actor != worker || r.Credential != s.Credential() || r.RequestID != "req-1" ||
 		!r.Time.Equal(at) || r.Revision != e.Revision() || r.Input.Resource.Project != projectA || r.Input.Actor.Clearance != "CONFIDENTIAL" {
-		t.Errorf("the record lacks something: %+v", r)
+		t.Errorf("got incomplete record %+v", r)
 	}
 }
 
-func TestQuestionsAreLogged(t *testing.T) {
+func TestDecisionLog_ContainsCustomDecisions(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
 	e := newEngine(t, authz.Config{Sink: kept})
@@ -93,7 +93,7 @@ func TestQuestionsAreLogged(t *testing.T) {
 		}
 		r := kept.last()
 		if r.Allow || verdict.Allow || r.RequestID != "req-1" || r.Rule == "" || len(r.Reasons) == 0 {
-			t.Errorf("%T: record %+v", q, r)
+			t.Errorf("%T: got record %+v", q, r)
 		}
 		wantReplayed(t, e, r)
 	}

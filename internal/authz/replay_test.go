@@ -12,7 +12,7 @@ import (
 	"parapet/internal/authz"
 )
 
-// stored is the record as the decision log gives it back.
+// stored converts a record to the form in which the decision log returns it.
 func stored(t testing.TB, r authz.DecisionRecord) authz.Recorded {
 	t.Helper()
 	input, err := json.Marshal(r.Input)
@@ -22,7 +22,7 @@ func stored(t testing.TB, r authz.DecisionRecord) authz.Recorded {
 	return authz.Recorded{Rule: r.Rule, Permission: r.Permission, Module: r.Module, Input: input, Subject: r.Subject}
 }
 
-// wantReplayed wants the recorded answer again.
+// wantReplayed expects that a replay returns the recorded decision.
 func wantReplayed(t testing.TB, e *authz.Engine, r authz.DecisionRecord) authz.Replayed {
 	t.Helper()
 	got, err := e.Replay(t.Context(), stored(t, r))
@@ -35,7 +35,7 @@ func wantReplayed(t testing.TB, e *authz.Engine, r authz.DecisionRecord) authz.R
 		delegation = got.OnBehalfOf.Delegation
 	}
 	if got.Allow != r.Allow || got.Hidden != r.Hidden || !slices.Equal(got.Reasons, r.Reasons) || got.Revision != r.Revision || delegation != r.Input.Delegation {
-		t.Errorf("%s %s: replayed %+v, recorded %+v", r.Rule, r.Permission, got, r)
+		t.Errorf("%s %s: got %+v, want the recorded %+v", r.Rule, r.Permission, got, r)
 	}
 	return got
 }
@@ -69,26 +69,27 @@ func TestReplay_AgreesWithDecideAndFilter(t *testing.T) {
 	}
 	t.Log(reasons, lists)
 	for _, reason := range []string{
-		// programme_office_only cannot come up: a subject elsewhere holds no such permission.
+		// programme_office_only cannot occur: a subject in a standard tenant holds no
+		// platform permission.
 		"", "foreign_tenant", "clearance", "caveat_unknown", "permission_missing", "caveat_effect", "caveat_module", "caveat_project",
 		"not_own", "out_of_scope",
 	} {
 		if reasons[reason] == 0 && perDetector == 1 {
-			t.Errorf("no decision with the reason %q", reason)
+			t.Errorf("got no decision with the reason %q", reason)
 		}
 	}
 	if lists["filtered"] == 0 || lists["filtered_out"] == 0 {
-		t.Errorf("lists: %v", lists)
+		t.Errorf("got lists %v", lists)
 	}
 	if _, err := e.Decide(t.Context(), authz.Input{Permission: "tasks.read", Module: "tracker", Resource: task()}); err == nil {
-		t.Error("nobody is decided about")
+		t.Error("got no decision about a custom entry point")
 	}
 	wantReplayed(t, e, kept.last())
 }
 
-// The record of a decision about an account shows nothing of other tenants, not even
-// that there is something.
-func TestReplay_LeavesOutOtherTenants(t *testing.T) {
+// TestReplay_OmitsOtherTenants checks that the record of a decision about an account does
+// not reveal whether the account is a member of other tenants.
+func TestReplay_OmitsOtherTenants(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
 	e := newEngine(t, authz.Config{Sink: kept})
@@ -105,15 +106,16 @@ func TestReplay_LeavesOutOtherTenants(t *testing.T) {
 	}
 	within, beyond := ask(here), ask(here, away)
 	if !within.Allow || beyond.Allow {
-		t.Fatalf("within %v, beyond %v", within, beyond)
+		t.Fatalf("got %v for equal and %v for exceeding permissions", within, beyond)
 	}
 	if a, b := stored(t, within), stored(t, beyond); !bytes.Equal(a.Input, b.Input) || bytes.Contains(b.Input, []byte(globex)) {
-		t.Errorf("the records differ by what another tenant holds:\n%s\n%s", a.Input, b.Input)
+		t.Errorf("the records reveal permissions in another tenant:\n%s\n%s", a.Input, b.Input)
 	}
 	if got := wantReplayed(t, e, within); !got.Incomplete {
-		t.Error("the record counts as complete")
+		t.Error("got a complete record, want incomplete")
 	}
-	// What is left decides again: the caller, whom the holding names too, comes from the snapshot.
+	// The replay evaluates the remaining input. The caller in the holding comes from the
+	// snapshot.
 	here.Grants[0].Permissions = []string{"role.assign", "wiki:page:write"}
 	wantReplayed(t, e, ask(here))
 	restore := authz.ChangeAccount{Change: authz.RestoreMembership, Actor: admin, Account: account, Holdings: []authz.Holding{here}}
@@ -121,17 +123,17 @@ func TestReplay_LeavesOutOtherTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := wantReplayed(t, e, kept.last()); got.Incomplete {
-		t.Error("a question about one tenant counts as incomplete")
+		t.Error("decision about one tenant: got incomplete, want complete")
 	}
 }
 
-func TestSubjectSnapshot_NamesWhatPoliciesSee(t *testing.T) {
+func TestSubjectSnapshot_ContainsPolicyInputOnly(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
 	e := newEngine(t, authz.Config{Sink: kept})
 	take := func(change func(*authz.SubjectInput)) *authz.SubjectSnapshot {
 		t.Helper()
-		in := lent(e, authz.ScopeProject, projectA)
+		in := delegateCaller(e, authz.ScopeProject, projectA)
 		in.Token.ID = colleague
 		change(&in)
 		s := subject(t, e, in)
@@ -144,7 +146,7 @@ func TestSubjectSnapshot_NamesWhatPoliciesSee(t *testing.T) {
 	first := take(func(*authz.SubjectInput) {})
 	for _, secret := range []string{colleague + `","kind":"jti`, "@"} {
 		if bytes.Contains(first.Document, []byte(secret)) {
-			t.Errorf("%q is in %s", secret, first.Document)
+			t.Errorf("snapshot contains %q: %s", secret, first.Document)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -164,17 +166,17 @@ func TestSubjectSnapshot_NamesWhatPoliciesSee(t *testing.T) {
 		"the delegator's grant": {func(in *authz.SubjectInput) { in.Roles["Lead"] = []string{"tasks.read"} }, false},
 	} {
 		if got := take(c.change); (got.Digest == first.Digest) != c.same {
-			t.Errorf("%s: same digest is %t, want %t", name, !c.same, c.same)
+			t.Errorf("%s: got same digest %t, want %t", name, !c.same, c.same)
 		}
 	}
 	silent := newEngine(t, authz.Config{})
 	if s := subject(t, silent, person(silent, "Member")); authz.HasSnapshot(s) {
-		t.Error("a subject is prepared for a log that there is not")
+		t.Error("got a snapshot without a decision log")
 	}
 }
 
-// A snapshot alone is enough to make the same subject again.
-func TestSubjectSnapshot_InputGivesTheSubject(t *testing.T) {
+// TestSubjectSnapshot_InputGivesSameSubject computes the subject again from the snapshot.
+func TestSubjectSnapshot_InputGivesSameSubject(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 11))
 	kept := &sink{}
@@ -195,7 +197,7 @@ func TestSubjectSnapshot_InputGivesTheSubject(t *testing.T) {
 		}
 		got, err := json.Marshal(again)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("made again %s\nrecorded %s\n%v", got, want, err)
+			t.Fatalf("got %s\nwant %s\n%v", got, want, err)
 		}
 	}
 }
@@ -210,20 +212,20 @@ func TestReplay_RejectsIncompleteRecords(t *testing.T) {
 		change func(*authz.Recorded)
 		says   string
 	}{
-		"no snapshot":        {func(r *authz.Recorded) { r.Subject = nil }, "contains no subject snapshot"},
-		"a changed snapshot": {func(r *authz.Recorded) { r.Subject.Document = []byte(`{"subject":{}}`) }, "was altered"},
-		"a broken snapshot":  {func(r *authz.Recorded) { r.Subject.Document = []byte(`{`) }, "canonical JSON"},
-		"no resource":        {func(r *authz.Recorded) { r.Input = []byte(`{"actor":{}}`) }, "contains no resource"},
-		"a question of before snapshots were kept": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/open/verdict", []byte(`{"actor":{}}`) }, "cannot be replayed"},
-		"no JSON":      {func(r *authz.Recorded) { r.Input = []byte(`x`) }, "invalid character"},
-		"no such rule": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/no/rule", []byte(`{"question":{}}`) }, authz.ReasonUndefined},
+		"no snapshot":                     {func(r *authz.Recorded) { r.Subject = nil }, "contains no subject snapshot"},
+		"a changed snapshot":              {func(r *authz.Recorded) { r.Subject.Document = []byte(`{"subject":{}}`) }, "was altered"},
+		"a broken snapshot":               {func(r *authz.Recorded) { r.Subject.Document = []byte(`{`) }, "canonical JSON"},
+		"no resource":                     {func(r *authz.Recorded) { r.Input = []byte(`{"actor":{}}`) }, "contains no resource"},
+		"a custom decision without input": {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/open/verdict", []byte(`{"actor":{}}`) }, "cannot be replayed"},
+		"no JSON":                         {func(r *authz.Recorded) { r.Input = []byte(`x`) }, "invalid character"},
+		"no such rule":                    {func(r *authz.Recorded) { r.Rule, r.Input = "parapet/no/rule", []byte(`{"question":{}}`) }, authz.ReasonUndefined},
 	} {
 		r := good
 		subject := *good.Subject
 		r.Subject = &subject
 		c.change(&r)
 		if got, err := e.Replay(t.Context(), r); err == nil || !strings.Contains(err.Error(), c.says) || got.Allow {
-			t.Errorf("%s: %+v, %v; want an error that says %q", name, got, err, c.says)
+			t.Errorf("%s: got %+v, %v; want an error with %q", name, got, err, c.says)
 		}
 	}
 }

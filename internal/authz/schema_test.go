@@ -10,9 +10,9 @@ import (
 	"parapet/policies"
 )
 
-// What the engine builds is what the schemas describe, field for field: the
-// compiler checks the rules against the same files.
-func TestInputsFitTheirSchemas(t *testing.T) {
+// TestInputs_MatchTheirSchemas compares the documents that the engine builds with the
+// schemas, field by field. The compiler checks the rules against the same schemas.
+func TestInputs_MatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	e, err := New(t.Context(), Config{})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(actor.delegatedSubjects) != 1 {
-		t.Fatalf("a delegation gives %d delegated subjects", len(actor.delegatedSubjects))
+		t.Fatalf("got %d delegated subjects, want 1", len(actor.delegatedSubjects))
 	}
 	s := e.current.Load().set
 	whole := Resource{Type: "task", ID: id, Tenant: id, Organisation: id, Project: id, Creator: id, Owner: id, Classification: "SECRET"}
@@ -66,35 +66,35 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		schema string
 		input  ast.Value
 	}{
-		"a caller":         {"subject", caller.document()},
-		"an empty caller":  {"subject", empty.document()},
-		"a decision":       {"access", s.input(&Input{Permission: "tasks.read", Effect: Read, Module: "tracker", Actor: actor, Resource: whole})},
-		"an audit entry":   {"access", s.input(&Input{Permission: "audit.read", Effect: Read, Module: "audit", Actor: actor, Resource: entry})},
-		"a service's key":  {"keys", IssueServiceKey{Actor: actor, Target: principal, Settings: KeySettings{MaxAdminDays: 1, MaxUserDays: 1}}.document()},
-		"one's own key":    {"keys", IssueSelfKey{Actor: actor, ExpiresInDays: &days}.document()},
-		"given":            {"grants", GiveAuthority{Actor: actor, RecipientID: id, RecipientKind: KindHuman, RoleKinds: []string{"STANDARD"}, Grants: grants, ClearanceTo: "SECRET"}.document()},
-		"an account":       {"accounts", ChangeAccount{Change: ChangeAddress, Actor: actor, Account: account, Holdings: []Holding{held}, Roles: candidate.Roles}.document()},
-		"a reset":          {"accounts", CompleteReset{Account: account, ByAdministrator: true}.document()},
-		"a session":        {"accounts", EndSession{Actor: actor, SessionTenant: id}.document()},
-		"one's own":        {"accounts", ChangeOwnCredentials{Actor: actor, Account: account}.document()},
-		"notifications":    {"accounts", AdministratorNotifications{Actor: actor}.document()},
-		"a role":           {"roles", ChangeRole{Change: UnassignRole, Actor: actor, Role: candidate.Roles[0], RecipientID: id, RecipientKind: KindAgent}.document()},
-		"a role's name":    {"roles", ChangeRole{Change: CreateRole, Actor: actor, Spelling: "desk", Permission: "tasks.read"}.document()},
-		"a list":           {"keys", ListKeys{Actor: actor, Owner: &owner}.document()},
-		"a revocation":     {"keys", RevokeKey{Actor: actor, ServiceOwned: true, Key: Key{JTI: id, Tenant: id, Owner: owner}}.document()},
-		"a profile":        {"profiles", ValidateProfile{Target: principal}.document()},
-		"no permission":    {"open", AuthenticatedAccess{Actor: actor, Effect: Read, Module: "identity"}.document()},
-		"work to give":     {"work", Assign{Actor: actor, Candidate: candidate, Resource: whole}.document()},
-		"work for nobody":  {"work", Assign{Actor: actor, Resource: whole}.document()},
-		"an agent":         {"work", ActAsAgent{Actor: actor, Agent: candidate, Resource: whole}.document()},
-		"a request":        {"work", RaiseDecision{Actor: actor, Acting: id, Resource: whole, Assignee: id, Category: "TODO"}.document()},
-		"a promotion":      {"work", PromoteIssue{Actor: actor, Resource: whole}.document()},
-		"counting":         {"work", CountRecords{Actor: actor, Permission: "tasks.read", Resource: whole}.document()},
-		"a run's start":    {"work", StartRun{Agent: candidate, Resource: whole}.document()},
-		"a request's end":  {"work", CancelDecision{Actor: actor, RaisedBy: id, Resource: whole}.document()},
-		"a delegation":     {"delegations", Delegate{Actor: actor, Delegator: candidate, Delegate: candidate, Permissions: []string{"tasks.read"}, Resource: whole}.document()},
-		"a claim's end":    {"work", ReleaseClaim{Actor: actor, Holder: id, Resource: whole}.document()},
-		"acting elsewhere": {"actas", ActAs{TokenKind: TokenSession, TokenTenant: id, PrincipalKind: KindHuman, Module: "wiki", Header: true, Target: id}.document()},
+		"a caller":                           {"subject", caller.document()},
+		"an empty caller":                    {"subject", empty.document()},
+		"a decision":                         {"access", s.input(&Input{Permission: "tasks.read", Effect: Read, Module: "tracker", Actor: actor, Resource: whole})},
+		"an audit entry":                     {"access", s.input(&Input{Permission: "audit.read", Effect: Read, Module: "audit", Actor: actor, Resource: entry})},
+		"issue a service key":                {"keys", IssueServiceKey{Actor: actor, Target: principal, Settings: KeySettings{MaxAdminDays: 1, MaxUserDays: 1}}.document()},
+		"issue a personal key":               {"keys", IssueSelfKey{Actor: actor, ExpiresInDays: &days}.document()},
+		"given":                              {"grants", GiveAuthority{Actor: actor, RecipientID: id, RecipientKind: KindHuman, RoleKinds: []string{"STANDARD"}, Grants: grants, ClearanceTo: "SECRET"}.document()},
+		"an account":                         {"accounts", ChangeAccount{Change: ChangeAddress, Actor: actor, Account: account, Holdings: []Holding{held}, Roles: candidate.Roles}.document()},
+		"a password reset":                   {"accounts", CompleteReset{Account: account, ByAdministrator: true}.document()},
+		"the end of a session":               {"accounts", EndSession{Actor: actor, SessionTenant: id}.document()},
+		"own credentials":                    {"accounts", ChangeOwnCredentials{Actor: actor, Account: account}.document()},
+		"notifications":                      {"accounts", AdministratorNotifications{Actor: actor}.document()},
+		"unassigning a role":                 {"roles", ChangeRole{Change: UnassignRole, Actor: actor, Role: candidate.Roles[0], RecipientID: id, RecipientKind: KindAgent}.document()},
+		"creating a role":                    {"roles", ChangeRole{Change: CreateRole, Actor: actor, Spelling: "desk", Permission: "tasks.read"}.document()},
+		"a list of keys":                     {"keys", ListKeys{Actor: actor, Owner: &owner}.document()},
+		"revoking a key":                     {"keys", RevokeKey{Actor: actor, ServiceOwned: true, Key: Key{JTI: id, Tenant: id, Owner: owner}}.document()},
+		"a profile":                          {"profiles", ValidateProfile{Target: principal}.document()},
+		"an operation without permission":    {"open", AuthenticatedAccess{Actor: actor, Effect: Read, Module: "identity"}.document()},
+		"assigning work":                     {"work", Assign{Actor: actor, Candidate: candidate, Resource: whole}.document()},
+		"assigning work without a candidate": {"work", Assign{Actor: actor, Resource: whole}.document()},
+		"acting for an agent":                {"work", ActAsAgent{Actor: actor, Agent: candidate, Resource: whole}.document()},
+		"raising a decision request":         {"work", RaiseDecision{Actor: actor, Acting: id, Resource: whole, Assignee: id, Category: "TODO"}.document()},
+		"promoting an issue":                 {"work", PromoteIssue{Actor: actor, Resource: whole}.document()},
+		"counting":                           {"work", CountRecords{Actor: actor, Permission: "tasks.read", Resource: whole}.document()},
+		"starting a run":                     {"work", StartRun{Agent: candidate, Resource: whole}.document()},
+		"canceling a decision request":       {"work", CancelDecision{Actor: actor, RaisedBy: id, Resource: whole}.document()},
+		"a delegation":                       {"delegations", Delegate{Actor: actor, Delegator: candidate, Delegate: candidate, Permissions: []string{"tasks.read"}, Resource: whole}.document()},
+		"releasing a lease":                  {"work", ReleaseClaim{Actor: actor, Holder: id, Resource: whole}.document()},
+		"acting in another tenant":           {"actas", ActAs{TokenKind: TokenSession, TokenTenant: id, PrincipalKind: KindHuman, Module: "wiki", Header: true, Target: id}.document()},
 	} {
 		value, err := ast.JSON(c.input)
 		if err != nil {
@@ -109,7 +109,7 @@ func TestInputsFitTheirSchemas(t *testing.T) {
 		}
 		object["spare"] = true
 		if err := validate(t, c.schema, object); err == nil {
-			t.Errorf("%s: the schema takes a field that it does not know", name)
+			t.Errorf("%s: the schema accepts an unknown field", name)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func validate(t *testing.T, name string, value any) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Numbers come as json.Number from OPA: once through JSON makes them plain.
+	// OPA returns numbers as json.Number; encoding and decoding makes them float64.
 	plain, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,8 @@ import (
 	"parapet/policies"
 )
 
-// TestReload_RequiresASignatureOfTheOperatorsKey changes what is signed, by whom, and
-// what is delivered with it.
-func TestReload_RequiresASignatureOfTheOperatorsKey(t *testing.T) {
+// TestReload_RequiresOperatorSignature changes the signed files, the key and the signature.
+func TestReload_RequiresOperatorSignature(t *testing.T) {
 	t.Parallel()
 	secret, public, err := authz.NewSigningKey("policies.example")
 	if err != nil {
@@ -45,26 +44,26 @@ func TestReload_RequiresASignatureOfTheOperatorsKey(t *testing.T) {
 		source authz.Source
 		want   string
 	}{
-		"no signature":         {authz.Source{Policies: policies.FS, Tests: passing()}, "is not signed"},
-		"no signature file":    {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{}}, "has no policies.sig"},
-		"another key":          {authz.Source{Policies: policies.FS, Tests: passing(), Signature: sign(otherSecret, policies.FS, passing())}, "is not signed by the key policies.example"},
-		"a changed text":       {authz.Source{Policies: policies.FS, Tests: passing(), Signature: renamed}, "is not signed by the key policies.example"},
-		"an empty signature":   {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{}}}, "is not signed by the key"},
-		"a changed rule":       {authz.Source{Policies: changedPolicies(t, [][3]string{{accessRego, "allow if {", "allow if {\n\n"}}), Tests: passing(), Signature: good}, `"policies/parapet/access/access.rego" was added or changed`},
-		"an added rule":        {authz.Source{Policies: added, Tests: passing(), Signature: good}, `"policies/parapet/extra/extra.rego" was added or changed`},
-		"other tests":          {authz.Source{Policies: policies.FS, Tests: tests("package only_test\n\ntest_other if true\n"), Signature: good}, `"policytests/rego/only_test.rego" was added or changed`},
-		"a removed test":       {authz.Source{Policies: policies.FS, Tests: passing(), Signature: sign(secret, policies.FS, authz.Embedded().Tests)}, "after signing"},
-		"a huge signature":     {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: make([]byte, 2<<20)}}}, "is larger than"},
-		"a signature elsewise": {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: []byte("hello\n")}}}, "is not signed by the key"},
+		"no signature":                   {authz.Source{Policies: policies.FS, Tests: passing()}, "is not signed"},
+		"no signature file":              {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{}}, "has no policies.sig"},
+		"another key":                    {authz.Source{Policies: policies.FS, Tests: passing(), Signature: sign(otherSecret, policies.FS, passing())}, "is not signed by the key policies.example"},
+		"a changed text":                 {authz.Source{Policies: policies.FS, Tests: passing(), Signature: renamed}, "is not signed by the key policies.example"},
+		"an empty signature":             {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{}}}, "is not signed by the key"},
+		"a changed rule":                 {authz.Source{Policies: changedPolicies(t, [][3]string{{accessRego, "allow if {", "allow if {\n\n"}}), Tests: passing(), Signature: good}, `"policies/parapet/access/access.rego" was added or changed`},
+		"an added rule":                  {authz.Source{Policies: added, Tests: passing(), Signature: good}, `"policies/parapet/extra/extra.rego" was added or changed`},
+		"other tests":                    {authz.Source{Policies: policies.FS, Tests: tests("package only_test\n\ntest_other if true\n"), Signature: good}, `"policytests/rego/only_test.rego" was added or changed`},
+		"a removed test":                 {authz.Source{Policies: policies.FS, Tests: passing(), Signature: sign(secret, policies.FS, authz.Embedded().Tests)}, "after signing"},
+		"a huge signature":               {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: make([]byte, 2<<20)}}}, "is larger than"},
+		"a signature that is not a note": {authz.Source{Policies: policies.FS, Tests: passing(), Signature: fstest.MapFS{authz.SignatureFile: &fstest.MapFile{Data: []byte("hello\n")}}}, "is not signed by the key"},
 	} {
 		if err := e.Reload(t.Context(), c.source); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 		if _, err := authz.New(t.Context(), authz.Config{Source: c.source, PublicKey: public}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s, at start: %v", name, err)
+			t.Errorf("%s, at start: got %v", name, err)
 		}
 	}
 	if err := e.Reload(t.Context(), authz.Source{Policies: policies.FS, Tests: passing(), Signature: good}); err != nil {
-		t.Errorf("a signed set is rejected: %v", err)
+		t.Errorf("signed set: got %v, want no error", err)
 	}
 }

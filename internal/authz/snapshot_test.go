@@ -8,7 +8,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// The names of roles are any text, and keys of objects.
+// FuzzAppendCanonical compares appendCanonical with canonical. Role names are keys of
+// objects and can be any string.
 func FuzzAppendCanonical(f *testing.F) {
 	for _, texts := range [][2]string{
 		{"", "a"}, {"Köchin", "Zebra"}, {"\U0001F600", "\uE000"}, {"\uFB33", "\U0001F600"}, {"a\"\\/\b\f\n\r\t\x01\x7f<>&", "\u2028"}, {"ab", "a"},
@@ -17,7 +18,7 @@ func FuzzAppendCanonical(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if a == b {
-			return // no object has a key twice
+			return // an object has no duplicate keys
 		}
 		o := ast.NewObject(
 			[2]*ast.Term{ast.StringTerm(a), ast.SetTerm(ast.StringTerm(b), ast.StringTerm(a))},
@@ -25,7 +26,7 @@ func FuzzAppendCanonical(f *testing.F) {
 		)
 		got, err := appendCanonical(nil, o)
 		if err != nil {
-			return // no UTF-8
+			return // invalid UTF-8
 		}
 		value, err := ast.JSON(o)
 		if err != nil {
@@ -36,7 +37,7 @@ func FuzzAppendCanonical(f *testing.F) {
 			t.Fatal(err)
 		}
 		if text, err = canonical(text); err != nil || !bytes.Equal(got, text) {
-			t.Errorf("%s, want %s (%v)", got, text, err)
+			t.Errorf("got %s, want %s (%v)", got, text, err)
 		}
 	})
 }

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// A pipe would wait forever for a writer and a device would fill the memory.
-func TestSource_ReadsRegularFilesAlone(t *testing.T) {
+// TestSource_ReadsOnlyRegularFiles: reading a pipe would block, and a device could fill the
+// memory.
+func TestSource_ReadsOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		put  func(path string) error
 		want string
 	}{
-		"a pipe":              {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
-		"a link to a device":  {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
-		"a file that is long": {func(path string) error { return os.WriteFile(path, make([]byte, 11), 0o600) }, "larger than 10 bytes"},
-		"a file":              {func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, ""},
+		"a pipe":                 {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
+		"a link to a device":     {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
+		"a file above the limit": {func(path string) error { return os.WriteFile(path, make([]byte, 11), 0o600) }, "larger than 10 bytes"},
+		"a file":                 {func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, ""},
 	} {
 		dir := t.TempDir()
 		if err := c.put(filepath.Join(dir, "data.yaml")); err != nil {
@@ -26,7 +27,7 @@ func TestSource_ReadsRegularFilesAlone(t *testing.T) {
 		}
 		_, err := readRegular(os.DirFS(dir), "data.yaml", 10)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

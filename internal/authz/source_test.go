@@ -11,8 +11,9 @@ import (
 	"parapet/policies"
 )
 
-// A source that is not whole and sound is refused, and what was there stays.
-func TestReloadRefuses(t *testing.T) {
+// TestReload_InvalidSourceIsRejected reloads incomplete and invalid sources: the current
+// policies stay in use.
+func TestReload_InvalidSourceIsRejected(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	s := subject(t, e, person(e, "Member"))
@@ -26,58 +27,58 @@ func TestReloadRefuses(t *testing.T) {
 			Policies: policies.FS,
 			Tests:    tests("package only_test\n\ntest_fails if data.parapet.access.allow with input as {}\n"),
 		},
-		"a test of its own that the change breaks": {
+		"a test that the changed policies fail": {
 			Policies: change(t, access, "is_string(input.resource.tenant)\n\tinput.resource.tenant == input.actor.tenant", "input.actor.tenant"),
 			Tests:    testsOf(t, "access"),
 		},
-		"no syntax":           {Policies: change(t, access, "default allow := false", "default allow :="), Tests: passing()},
-		"an unknown field":    {Policies: change(t, access, "input.resource.owner", "input.resource.ownr"), Tests: passing()},
-		"an unused import":    {Policies: change(t, access, "import data.parapet.audit\n", "import data.parapet.audit\nimport data.parapet.clearance\n"), Tests: passing()},
-		"the network":         {Policies: change(t, access, "\t_has_grant\n}", "\thttp.send({\"url\": \"http://localhost\", \"method\": \"get\"})\n\t_has_grant\n}"), Tests: passing()},
-		"the clock":           {Policies: change(t, access, "\t_has_grant\n}", "\ttime.now_ns() > 0\n\t_has_grant\n}"), Tests: passing()},
-		"the environment":     {Policies: change(t, access, "\t_has_grant\n}", "\topa.runtime().env\n\t_has_grant\n}"), Tests: passing()},
-		"what is no SQL":      {Policies: change(t, access, "\t_has_grant\n}", "\tstartswith(input.resource.project, \"0\")\n\t_has_grant\n}"), Tests: passing()},
-		"a column no row has": {Policies: change(t, access, "\t_has_grant\n}", "\tinput.resource.classification[0] == \"x\"\n\t_has_grant\n}"), Tests: passing()},
-		"rows against rows":   {Policies: change(t, access, "\t_has_grant\n}", "\tinput.resource.creator == input.resource.owner\n\t_has_grant\n}"), Tests: passing()},
-		"no entrypoint":       {Policies: change(t, access, "# entrypoint: true\n", ""), Tests: passing()},
-		"odd data":            {Policies: change(t, "parapet/clearance/data.yaml", "", "ladder: SECRET\n"), Tests: passing()},
-		"no ladder":           {Policies: change(t, "parapet/clearance/data.yaml", "", "ladder: []\n"), Tests: passing()},
-		"data twice":          {Policies: change(t, "parapet/clearance/more.yaml", "", "ladder: [SECRET]\n"), Tests: passing()},
-		"data that is none":   {Policies: change(t, "parapet/clearance/more.yaml", "", "[1, 2]\n"), Tests: passing()},
-		"broken data":         {Policies: change(t, "parapet/clearance/more.yaml", "", "a: [1\n"), Tests: passing()},
-		"an odd effect":       {Policies: change(t, "parapet/catalogue/data.yaml", "effect: read,", "effect: peek,"), Tests: passing()},
-		"a role that grants nothing known": {
+		"a syntax error":                     {Policies: change(t, access, "default allow := false", "default allow :="), Tests: passing()},
+		"an unknown field":                   {Policies: change(t, access, "input.resource.owner", "input.resource.ownr"), Tests: passing()},
+		"an unused import":                   {Policies: change(t, access, "import data.parapet.audit\n", "import data.parapet.audit\nimport data.parapet.clearance\n"), Tests: passing()},
+		"network access":                     {Policies: change(t, access, "\t_has_grant\n}", "\thttp.send({\"url\": \"http://localhost\", \"method\": \"get\"})\n\t_has_grant\n}"), Tests: passing()},
+		"clock access":                       {Policies: change(t, access, "\t_has_grant\n}", "\ttime.now_ns() > 0\n\t_has_grant\n}"), Tests: passing()},
+		"environment access":                 {Policies: change(t, access, "\t_has_grant\n}", "\topa.runtime().env\n\t_has_grant\n}"), Tests: passing()},
+		"a condition without an SQL form":    {Policies: change(t, access, "\t_has_grant\n}", "\tstartswith(input.resource.project, \"0\")\n\t_has_grant\n}"), Tests: passing()},
+		"an attribute that rows lack":        {Policies: change(t, access, "\t_has_grant\n}", "\tinput.resource.classification[0] == \"x\"\n\t_has_grant\n}"), Tests: passing()},
+		"a comparison of two row attributes": {Policies: change(t, access, "\t_has_grant\n}", "\tinput.resource.creator == input.resource.owner\n\t_has_grant\n}"), Tests: passing()},
+		"a missing entry point":              {Policies: change(t, access, "# entrypoint: true\n", ""), Tests: passing()},
+		"data of the wrong type":             {Policies: change(t, "parapet/clearance/data.yaml", "", "ladder: SECRET\n"), Tests: passing()},
+		"an empty list of tiers":             {Policies: change(t, "parapet/clearance/data.yaml", "", "ladder: []\n"), Tests: passing()},
+		"duplicate data":                     {Policies: change(t, "parapet/clearance/more.yaml", "", "ladder: [SECRET]\n"), Tests: passing()},
+		"data that is not an object":         {Policies: change(t, "parapet/clearance/more.yaml", "", "[1, 2]\n"), Tests: passing()},
+		"invalid YAML":                       {Policies: change(t, "parapet/clearance/more.yaml", "", "a: [1\n"), Tests: passing()},
+		"an unknown effect":                  {Policies: change(t, "parapet/catalogue/data.yaml", "effect: read,", "effect: peek,"), Tests: passing()},
+		"a role with an unknown permission": {
 			Policies: change(t, "parapet/roles/data.yaml", "- tasks.read\n", "- tasks.raed\n"), Tests: passing(),
 		},
-		"a broken schema":       {Policies: change(t, "schemas/access/input.json", "", "{"), Tests: passing()},
-		"broken capabilities":   {Policies: change(t, "capabilities/opa.json", "", "{"), Tests: passing()},
-		"without capabilities":  {Policies: fstest.MapFS{}, Tests: passing()},
-		"without rules":         {Policies: fstest.MapFS{"capabilities/opa.json": &fstest.MapFile{Data: []byte("{}")}}, Tests: passing()},
-		"tests without syntax":  {Policies: policies.FS, Tests: tests("package")},
-		"tests that do not fit": {Policies: policies.FS, Tests: tests("package only_test\n\ntest_it if no_such_function(1)\n")},
+		"an invalid schema":         {Policies: change(t, "schemas/access/input.json", "", "{"), Tests: passing()},
+		"invalid capabilities":      {Policies: change(t, "capabilities/opa.json", "", "{"), Tests: passing()},
+		"without capabilities":      {Policies: fstest.MapFS{}, Tests: passing()},
+		"without rules":             {Policies: fstest.MapFS{"capabilities/opa.json": &fstest.MapFile{Data: []byte("{}")}}, Tests: passing()},
+		"tests with a syntax error": {Policies: policies.FS, Tests: tests("package")},
+		"tests that do not compile": {Policies: policies.FS, Tests: tests("package only_test\n\ntest_it if no_such_function(1)\n")},
 	} {
 		if err := e.Reload(t.Context(), source); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: got no error", name)
 		}
 		if e.Revision() != before {
-			t.Fatalf("%s: the policies changed", name)
+			t.Fatalf("%s: the policies in use changed", name)
 		}
 	}
 	if d := decide(t, e, authz.Input{Permission: "tasks.read", Effect: authz.Read, Module: "tracker", Actor: s, Resource: task()}); !d.Allow {
-		t.Errorf("the last good policies do not decide as before: %+v", d)
+		t.Errorf("decision after rejected reloads: got %+v", d)
 	}
 	if stats := e.Stats(); stats.Reloads != 0 || stats.ReloadFailures == 0 {
-		t.Errorf("counted %+v", stats)
+		t.Errorf("got counters %+v", stats)
 	}
 }
 
-func TestReloadTakes(t *testing.T) {
+func TestReload_ReplacesPolicies(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, authz.Config{})
 	before := e.Revision()
 	for name, source := range map[string]authz.Source{"embedded": authz.Embedded(), "folders": authz.Dir("../..")} {
 		if revision, err := authz.RevisionOf(source); err != nil || revision != before {
-			t.Errorf("%s: revision %q, %v, want %q", name, revision, err, before)
+			t.Errorf("%s: got revision %q, error %v, want %q", name, revision, err, before)
 		}
 	}
 	spare := change(t, "parapet/catalogue/data.yaml", "permissions:\n", "permissions:\n  spares.read:\n    {module: identity, effect: read, description: A permission of the test.}\n")
@@ -85,17 +86,17 @@ func TestReloadTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Revision() == before || !e.Catalogue().Knows("spares.read") {
-		t.Error("the new policies are not in use")
+		t.Error("got a decision of the old policies")
 	}
 	if stats := e.Stats(); stats.Reloads != 1 {
-		t.Errorf("counted %+v", stats)
+		t.Errorf("got counters %+v", stats)
 	}
 }
 
-func TestNewRefusesBrokenPolicies(t *testing.T) {
+func TestNew_InvalidPoliciesAreError(t *testing.T) {
 	t.Parallel()
 	broken := change(t, "parapet/access/access.rego", "default allow := false", "default allow :=")
 	if _, err := authz.New(t.Context(), authz.Config{Source: authz.Source{Policies: broken}}); err == nil {
-		t.Error("broken policies were taken")
+		t.Error("got no error")
 	}
 }

@@ -16,9 +16,9 @@ func BeginSession(ctx context.Context, s *Service, auth postgres.Querier, email 
 	if err != nil {
 		return nil, err
 	}
-	who, where, err := s.chooseTenant(ctx, accounts, "")
+	account, membership, err := s.chooseTenant(ctx, accounts, "")
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(ctx, who, where)
+	return s.createSession(ctx, account, membership)
 }

@@ -9,9 +9,9 @@ test_verdict[case.note] if {
 	verdict == _expected(case)
 }
 
-_expected(case) := {"allow": true, "reasons": []} if case.want == null
+_expected(case) := {"allow": true, "reasons": []} if case.reason == null
 
-else := {"allow": false, "code": "FORBIDDEN", "reasons": [case.want]}
+else := {"allow": false, "code": "FORBIDDEN", "reasons": [case.reason]}
 
 test_notes_are_unique if {
 	notes := [case.note | some case in data.tables.open.cases]

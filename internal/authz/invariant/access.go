@@ -11,7 +11,7 @@ func checkLadder(c *checker) {
 	for _, tier := range tiers {
 		i := slices.Index(ladder, tier)
 		if i <= at {
-			c.faulty("data.parapet.clearance.ladder", fmt.Sprintf("%q, with %s in the wrong position", ladder, tier))
+			c.reportDataFault("data.parapet.clearance.ladder", fmt.Sprintf("%q, with %s in the wrong position", ladder, tier))
 		}
 		at = i
 	}
@@ -27,7 +27,7 @@ func checkLadder(c *checker) {
 func checkCatalogueEffects(c *checker) {
 	for _, p := range c.set.Permissions() {
 		if p.Effect == "read" && effectOf(p.Name) == "write" {
-			c.faulty("data.parapet.catalogue.permissions", p.Name+" has the effect read")
+			c.reportDataFault("data.parapet.catalogue.permissions", p.Name+" has the effect read")
 		}
 	}
 }
@@ -35,7 +35,7 @@ func checkCatalogueEffects(c *checker) {
 func checkPlatformMarks(c *checker) {
 	for _, p := range c.set.Permissions() {
 		if slices.Contains(platformPermissions, p.Name) && !p.Platform {
-			c.faulty("data.parapet.catalogue.permissions", p.Name+" is not marked platform: true")
+			c.reportDataFault("data.parapet.catalogue.permissions", p.Name+" is not marked platform: true")
 		}
 	}
 }
@@ -60,9 +60,9 @@ func checkBoolean(c *checker) {
 func effects() []string { return []string{"read", "write"} }
 
 func checkTenant(c *checker) {
-	standard := c.able().but("tenant_type", "STANDARD").but("token/kind", "api_key")
+	standard := c.able().with("tenant_type", "STANDARD").with("token/kind", "api_key")
 	foreign := []object{ownRecord().with("tenant", tenantB), ownRecord().without("tenant")}
-	callers := []*caller{c.powerful(), standard, standard.but("delegations", []any{delegation(c, "tenant")})}
+	callers := []*caller{c.powerful(), standard, standard.with("delegations", []any{delegation(c, "tenant")})}
 	for _, cl := range callers {
 		permissions := c.permissions
 		if cl != callers[0] {
@@ -83,15 +83,15 @@ func checkTenant(c *checker) {
 }
 
 func checkActAs(c *checker) {
-	elsewhere := c.able().but("token/tenant", tenantB)
+	inOtherTenant := c.able().with("token/tenant", tenantB)
 	callers := []*caller{
 		// The roles in the token, which belong to the other tenant.
-		elsewhere.but("stored/assignments", list()),
-		elsewhere.but("stored/assignments", list()).but("token/kind", "api_key"),
+		inOtherTenant.with("stored/assignments", list()),
+		inOtherTenant.with("stored/assignments", list()).with("token/kind", "api_key"),
 		// The roles on record, for principals that are bound to their tenant.
-		elsewhere.but("user/kind", "SERVICE"), elsewhere.but("user/kind", "SERVICE").but("token/kind", "api_key"),
-		elsewhere.but("token/kind", "internal"), elsewhere.but("token/kind", "unknown"), elsewhere.but("user/kind", "unknown"),
-		elsewhere.but("token/tenant", "unknown"), elsewhere.lacking("token/tenant"),
+		inOtherTenant.with("user/kind", "SERVICE"), inOtherTenant.with("user/kind", "SERVICE").with("token/kind", "api_key"),
+		inOtherTenant.with("token/kind", "internal"), inOtherTenant.with("token/kind", "unknown"), inOtherTenant.with("user/kind", "unknown"),
+		inOtherTenant.with("token/tenant", "unknown"), inOtherTenant.without("token/tenant"),
 	}
 	for _, cl := range callers {
 		for _, p := range c.sample {
@@ -111,20 +111,20 @@ func checkActAs(c *checker) {
 
 // clearances returns callers whose effective clearance is the tier, from different sources.
 func clearances(cl *caller, tier any) []*caller {
-	session := cl.but("token/clearance", tier).but("stored/clearance", "SECRET")
+	session := cl.with("token/clearance", tier).with("stored/clearance", "SECRET")
 	return []*caller{
 		session,
-		cl.but("stored/clearance", tier),
-		session.but("token/kind", "api_key"),
-		session.but("token/kind", "internal"),
-		cl.but("token/tenant", tenantB).but("stored/clearance", tier),
+		cl.with("stored/clearance", tier),
+		session.with("token/kind", "api_key"),
+		session.with("token/kind", "internal"),
+		cl.with("token/tenant", tenantB).with("stored/clearance", tier),
 	}
 }
 
 func checkClearance(c *checker) {
 	for above := 1; above < len(tiers); above++ {
 		// The next lower tier, and the values that count as the lowest tier.
-		below := c.powerful().but("token/clearance", tiers[above-1])
+		below := c.powerful().with("token/clearance", tiers[above-1])
 		for _, p := range c.permissions {
 			if p.audit() {
 				continue
@@ -160,32 +160,32 @@ func checkAuditClearance(c *checker) {
 			}
 		}
 	}
-	everything := c.able().but("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
+	everything := c.able().with("roles/Role", list("tasks.read", "role.assign", "decision_log.read", "events.read"))
 	for _, asked := range []string{"audit.read", "audit.read.own", "audit.read.tenant"} {
 		c.deny(access(everything, Permission{Name: asked, Module: "audit", Effect: "read"}, ownRecord()), "caller/roles")
 	}
 }
 
 func checkSubject(c *checker) {
-	for _, cl := range c.nobodies() {
+	for _, cl := range c.incompleteCallers() {
 		for _, p := range c.sample {
 			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/user")
 		}
 	}
 }
 
-// nobodies returns callers that lack a part of their subject, or have it in a wrong form.
+// incompleteCallers returns callers that lack a part of their subject, or have it in a wrong form.
 // Fields in except are not changed.
-func (c *checker) nobodies(except ...string) []*caller {
+func (c *checker) incompleteCallers(except ...string) []*caller {
 	cl := c.able()
 	out := []*caller{newCaller(object{})}
 	for _, path := range []string{"token", "token/kind", "token/caveats", "token/roles", "token/tenant", "tenant", "user", "user/id", "user/kind", "roles"} {
 		if slices.Contains(except, path) {
 			continue
 		}
-		out = append(out, cl.lacking(path), cl.but(path, nil), cl.but(path, "unknown"))
+		out = append(out, cl.without(path), cl.with(path, nil), cl.with(path, "unknown"))
 	}
-	out = append(out, cl.lacking("stored"), cl.lacking("stored/assignments"), cl.but("stored/assignments", nil), cl.but("stored/assignments", "unknown"))
+	out = append(out, cl.without("stored"), cl.without("stored/assignments"), cl.with("stored/assignments", nil), cl.with("stored/assignments", "unknown"))
 	return out
 }
 
@@ -217,14 +217,14 @@ func checkInput(c *checker) {
 	}
 	for _, path := range []string{"roles/Role", "token/roles", "token/caveats"} {
 		for _, value := range []any{nil, 7, "unknown", "tasks.read", object{}, list("unknown")} {
-			spoiled := cl.but(path, value)
+			spoiled := cl.with(path, value)
 			for _, p := range few {
 				c.deny(access(spoiled, p, ownRecord()), "caller/"+path)
 			}
 		}
 	}
 	for _, scope := range []any{nil, 7, "", "unknown", "project", "organisation"} {
-		spoiled := cl.but("stored/assignments", []any{object{"role": "Role", "scope": scope}})
+		spoiled := cl.with("stored/assignments", []any{object{"role": "Role", "scope": scope}})
 		for _, p := range few {
 			c.deny(access(spoiled, p, ownRecord()), "caller/stored")
 		}
@@ -235,7 +235,7 @@ func checkHidden(c *checker) {
 	if c.err != nil || !c.entrypoints[entryDenial] {
 		return
 	}
-	high, low := c.able(), c.able().but("token/clearance", "UNCLASSIFIED")
+	high, low := c.able(), c.able().with("token/clearance", "UNCLASSIFIED")
 	for _, p := range c.permissions {
 		c.hidden(access(high, p, ownRecord().with("tenant", tenantB)), "request/resource/tenant")
 		if !p.audit() {

@@ -9,9 +9,9 @@ const (
 	accountsEntry = "parapet/accounts/"
 )
 
-// giving returns a request to grant permissions to a colleague in the scope of the tenant,
+// grantRequest returns a request to grant permissions to a colleague in the scope of the tenant,
 // with a STANDARD role and the lowest clearance.
-func giving(permissions ...string) object {
+func grantRequest(permissions ...string) object {
 	return object{
 		"recipient": object{"id": colleague, "kind": "HUMAN"},
 		"roles":     []any{object{"kind": "STANDARD"}},
@@ -20,13 +20,13 @@ func giving(permissions ...string) object {
 	}
 }
 
-func addingToRole(permission string) object {
+func addPermissionRequest(permission string) object {
 	return object{"role": object{"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "permission": permission}
 }
 
-// administering returns a request to change the account of a colleague who is an active
+// accountChangeRequest returns a request to change the account of a colleague who is an active
 // member of two tenants, with one permission in each. The caller holds both.
-func (c *checker) administering(cl *caller) object {
+func (c *checker) accountChangeRequest(cl *caller) object {
 	there := newCaller(cl.input.with("tenant", tenantB))
 	return object{
 		"account": object{
@@ -53,12 +53,12 @@ func (c *checker) holding(tenant string, cl *caller) object {
 	return h
 }
 
-// administration returns allowed requests about grants, roles and accounts.
-func (c *checker) administration(cl *caller) []question {
-	request := c.administering(cl)
+// accountRequests returns allowed requests about grants, roles and accounts.
+func (c *checker) accountRequests(cl *caller) []question {
+	request := c.accountChangeRequest(cl)
 	agent := request.at("account/kind", "AGENT")
 	out := []question{
-		{cl, give, giving("task.delete")}, {cl, grantToRole, addingToRole("task.delete")},
+		{cl, give, grantRequest("task.delete")}, {cl, grantToRole, addPermissionRequest("task.delete")},
 		{cl, unassignRole, object{
 			"role": object{"name": "Desk", "kind": "STANDARD", "scope": "tenant"}, "recipient": object{"id": colleague, "kind": "HUMAN"}, "other_administrators": 0,
 		}},
@@ -76,13 +76,13 @@ func (c *checker) administration(cl *caller) []question {
 // is decided separately.
 func checkNoSubject(c *checker) {
 	cl := c.able()
-	for _, q := range append(c.administration(cl), allowedVerdicts(cl)...) {
+	for _, q := range append(c.accountRequests(cl), allowedVerdicts(cl)...) {
 		if q.entry == unassignRole {
 			continue
 		}
 		for _, path := range []string{"user", "user/id", "tenant"} {
-			for _, nobody := range []*caller{cl.lacking(path), cl.but(path, nil), cl.but(path, "unknown")} {
-				c.deny(question{nobody, q.entry, q.request}, "caller", "request")
+			for _, incomplete := range []*caller{cl.without(path), cl.with(path, nil), cl.with(path, "unknown")} {
+				c.deny(question{incomplete, q.entry, q.request}, "caller", "request")
 			}
 		}
 	}
@@ -97,46 +97,49 @@ func checkGiving(c *checker) {
 			held = "user.update"
 		}
 		without := holder(held)
-		c.deny(question{without, give, giving(p.Name)}, "caller/roles", "request/grants")
-		c.deny(question{without, give, giving(held, p.Name)}, "caller/roles", "request/grants")
-		c.deny(question{without, grantToRole, addingToRole(p.Name)}, "caller/roles", "request/permission")
+		c.deny(question{without, give, grantRequest(p.Name)}, "caller/roles", "request/grants")
+		c.deny(question{without, give, grantRequest(held, p.Name)}, "caller/roles", "request/grants")
+		c.deny(question{without, grantToRole, addPermissionRequest(p.Name)}, "caller/roles", "request/permission")
 		for _, profile := range profiles() {
 			if !slices.Contains(profile.grants, p.Name) {
 				role := object{"name": profile.role, "kind": "GLOBAL", "scope": "tenant"}
-				c.deny(question{without, grantToRole, addingToRole(p.Name).with("role", role)}, "caller/roles", "request")
+				c.deny(question{without, grantToRole, addPermissionRequest(p.Name).with("role", role)}, "caller/roles", "request")
 			}
 		}
 	}
 	const permission = "task.delete"
-	elsewhere := giving(permission).with("grants", []any{object{"permissions": list(permission), "scope": "project", "id": otherProject}})
+	outOfScope := grantRequest(permission).with("grants", []any{object{"permissions": list(permission), "scope": "project", "id": otherProject}})
 	for _, giver := range []*caller{
-		c.scoped("project", project), c.scoped("organisation", organisation), c.delegated(delegation(c, "tenant")), cl.but("stored/assignments", list()),
-		cl.but("token/caveats", list("read-only")), cl.but("token/caveats", list("unknown")),
+		c.scoped("project", project), c.scoped("organisation", organisation), c.delegated(delegation(c, "tenant")), cl.with("stored/assignments", list()),
+		cl.with("token/caveats", list("read-only")), cl.with("token/caveats", list("unknown")),
 	} {
-		c.deny(question{giver, give, giving(permission)}, "caller", "request/grants")
-		c.deny(question{giver, give, elsewhere}, "caller", "request/grants")
-		c.deny(question{giver, grantToRole, addingToRole(permission)}, "caller", "request/permission")
+		c.deny(question{giver, give, grantRequest(permission)}, "caller", "request/grants")
+		c.deny(question{giver, give, outOfScope}, "caller", "request/grants")
+		c.deny(question{giver, grantToRole, addPermissionRequest(permission)}, "caller", "request/permission")
 	}
 	for _, scope := range []string{"project", "organisation", "unknown"} {
-		c.deny(question{holder(permission + ".own"), give, giving().with("grants", []any{object{"permissions": list(permission), "scope": scope, "id": project}})}, "caller/roles", "request/grants")
+		c.deny(question{holder(permission + ".own"), give, grantRequest().with("grants", []any{object{"permissions": list(permission), "scope": scope, "id": project}})}, "caller/roles", "request/grants")
 	}
 	for _, grants := range []any{nil, 7, "unknown", []any{nil}, []any{object{"scope": "tenant"}}} {
-		c.deny(question{cl, give, giving().with("grants", grants)}, "request/grants")
+		c.deny(question{cl, give, grantRequest().with("grants", grants)}, "request/grants")
 	}
-	c.deny(question{cl, give, giving(permission).with("roles", []any{object{"kind": "GLOBAL"}})}, "request/roles")
-	c.deny(question{cl, give, giving(permission).at("recipient/kind", "SERVICE")}, "request/roles", "request/recipient")
+	for _, name := range wrongTypes() {
+		c.deny(question{cl, give, grantRequest().with("grants", []any{object{"permissions": []any{name}, "scope": "tenant"}})}, "request/grants")
+	}
+	c.deny(question{cl, give, grantRequest(permission).with("roles", []any{object{"kind": "GLOBAL"}})}, "request/roles")
+	c.deny(question{cl, give, grantRequest(permission).at("recipient/kind", "SERVICE")}, "request/roles", "request/recipient")
 }
 
 // checkGivingClearance grants a clearance above the caller's own, and raises the caller's
 // own.
 func checkGivingClearance(c *checker) {
 	for i, own := range tiers {
-		cl := c.able().but("token/clearance", own)
+		cl := c.able().with("token/clearance", own)
 		for _, tier := range tiers[i+1:] {
-			c.deny(question{cl, give, giving().at("clearance/to", tier)}, "caller/token/clearance", "request/clearance")
+			c.deny(question{cl, give, grantRequest().at("clearance/to", tier)}, "caller/token/clearance", "request/clearance")
 		}
 		if i > 0 {
-			c.deny(question{c.able(), give, giving().at("recipient/id", user).at("clearance/to", own)}, "request/clearance", "request/recipient")
+			c.deny(question{c.able(), give, grantRequest().at("recipient/id", user).at("clearance/to", own)}, "request/clearance", "request/recipient")
 		}
 	}
 }
@@ -144,7 +147,7 @@ func checkGivingClearance(c *checker) {
 // checkAccount changes accounts that hold more than the caller.
 func checkAccount(c *checker) {
 	cl := holder("task.delete", "user.update", "membership.update")
-	whole := c.administering(cl)
+	whole := c.accountChangeRequest(cl)
 	more := []any{object{"permissions": list("task.delete", "role.assign"), "scope": "tenant"}}
 	here, there := c.holding(tenantA, cl), c.holding(tenantB, newCaller(cl.input.with("tenant", tenantB)))
 	var exceeding []any
@@ -160,7 +163,7 @@ func checkAccount(c *checker) {
 	} {
 		exceeding = append(exceeding, []any{change(here), there}, []any{here, change(there)})
 	}
-	low := holder("task.delete").but("token/clearance", "UNCLASSIFIED").but("stored/clearance", "UNCLASSIFIED")
+	low := holder("task.delete").with("token/clearance", "UNCLASSIFIED").with("stored/clearance", "UNCLASSIFIED")
 	exceeding = append(exceeding, []any{c.holding(tenantA, low), there}, []any{here, here.with("tenant", tenantB)}, []any{there}, list(), nil)
 	for _, holdings := range exceeding {
 		request := whole.with("holdings", holdings)
@@ -189,7 +192,7 @@ func checkAccount(c *checker) {
 		c.deny(question{entry: accountsEntry + "complete_reset", request: unconfirmed.at("account/has_password", false).with("requested_by", "administrator")}, "request")
 		c.deny(question{entry: accountsEntry + "complete_reset", request: unconfirmed.at("account/has_password", false).with("authority_unchanged", true)}, "request")
 	}
-	for _, other := range []*caller{cl.but("token/kind", "api_key"), cl.but("user/kind", "AGENT"), cl.but("user/kind", "SERVICE")} {
+	for _, other := range []*caller{cl.with("token/kind", "api_key"), cl.with("user/kind", "AGENT"), cl.with("user/kind", "SERVICE")} {
 		c.deny(question{other, accountsEntry + "change_own_credentials", whole}, "caller/token/kind", "caller/user/kind")
 	}
 }
@@ -198,7 +201,7 @@ func checkAccount(c *checker) {
 // administrator.
 func checkOneself(c *checker) {
 	cl := c.able()
-	whole := c.administering(cl)
+	whole := c.accountChangeRequest(cl)
 	for _, id := range []any{user, nil, 7} {
 		for _, rule := range []string{"suspend", "stop_membership", "restore_membership"} {
 			c.deny(question{cl, accountsEntry + rule, whole.at("account/id", id)}, "request/account/id")
@@ -224,8 +227,8 @@ func checkOneself(c *checker) {
 // roles.
 func checkNames(c *checker) {
 	names := list("Admin", "PLATFORM_ADMIN")
-	named := holder("tasks.read").but("token/roles", names).but("roles", object{"Admin": list("tasks.read"), "PLATFORM_ADMIN": list()}).
-		but("stored/assignments", []any{object{"role": names[0], "scope": "tenant"}, object{"role": names[1], "scope": "tenant"}})
+	named := holder("tasks.read").with("token/roles", names).with("roles", object{"Admin": list("tasks.read"), "PLATFORM_ADMIN": list()}).
+		with("stored/assignments", []any{object{"role": names[0], "scope": "tenant"}, object{"role": names[1], "scope": "tenant"}})
 	for _, cl := range []*caller{named, holder("tasks.read", "role.read", "user.update"), newCaller(object{})} {
 		c.deny(question{cl, accountsEntry + "administrator_notifications", object{}}, "caller")
 	}

@@ -73,11 +73,11 @@ func (cl *caller) delegates() bool {
 	return len(received) > 0
 }
 
-// but returns a caller with another value at the path.
-func (cl *caller) but(path string, value any) *caller { return newCaller(cl.input.at(path, value)) }
+// with returns a caller with another value at the path.
+func (cl *caller) with(path string, value any) *caller { return newCaller(cl.input.at(path, value)) }
 
-// lacking returns a caller without the value at the path.
-func (cl *caller) lacking(path string) *caller { return newCaller(cl.input.cut(path)) }
+// without returns a caller without the value at the path.
+func (cl *caller) without(path string) *caller { return newCaller(cl.input.cut(path)) }
 
 // powerful returns a person whose session and records grant every permission in the scope of
 // the tenant, with the highest clearance, in a programme office. A denial therefore has a

@@ -26,7 +26,7 @@ func delegation(c *checker, scope string) object {
 
 // delegated returns a caller whose only permissions come from the delegation.
 func (c *checker) delegated(d object) *caller {
-	return c.able().but("token/roles", list()).but("stored/assignments", list()).but("delegations", []any{d})
+	return c.able().with("token/roles", list()).with("stored/assignments", list()).with("delegations", []any{d})
 }
 
 func checkDelegation(c *checker) {
@@ -61,37 +61,37 @@ func checkDelegation(c *checker) {
 		callers = append(callers, c.delegated(change(tenantWide)))
 	}
 	callers = append(callers,
-		c.delegated(tenantWide).but("roles/Role", list("unknown")),
-		c.delegated(tenantWide).but("user/kind", "SERVICE"),
-		c.delegated(tenantWide).but("token/caveats", list("unknown")),
-		c.delegated(tenantWide).but("token/caveats", list("project:"+otherProject)),
-		c.delegated(tenantWide).but("token/caveats", list("module:wiki")),
-		c.delegated(tenantWide).but("token/clearance", "UNCLASSIFIED"),
-		c.delegated(tenantWide).but("stored/clearance", "UNCLASSIFIED"),
+		c.delegated(tenantWide).with("roles/Role", list("unknown")),
+		c.delegated(tenantWide).with("user/kind", "SERVICE"),
+		c.delegated(tenantWide).with("token/caveats", list("unknown")),
+		c.delegated(tenantWide).with("token/caveats", list("project:"+otherProject)),
+		c.delegated(tenantWide).with("token/caveats", list("module:wiki")),
+		c.delegated(tenantWide).with("token/clearance", "UNCLASSIFIED"),
+		c.delegated(tenantWide).with("stored/clearance", "UNCLASSIFIED"),
 		c.delegated(tenantWide.at("delegator/clearance", "UNCLASSIFIED")),
 		c.delegated(tenantWide.at("delegator/clearance", "unknown")),
 		c.delegated(tenantWide.cut("delegator/clearance")),
 	)
 	// A record of the delegator, above the lowest clearance.
-	lent := record().with("classification", "INTERNAL")
+	delegatedRecord := record().with("classification", "INTERNAL")
 	for _, cl := range callers {
 		for _, p := range c.sample {
-			c.deny(access(cl, p, lent), "caller/delegations", "caller/token", "caller/stored", "request/resource", "request/permission")
+			c.deny(access(cl, p, delegatedRecord), "caller/delegations", "caller/token", "caller/stored", "request/resource", "request/permission")
 		}
 	}
-	readOnly := c.delegated(tenantWide).but("token/caveats", list("read-only"))
+	readOnly := c.delegated(tenantWide).with("token/caveats", list("read-only"))
 	inProject, inInitiative := c.delegated(delegation(c, "project")), c.delegated(delegation(c, "initiative"))
 	unlimited := c.delegated(tenantWide)
 	for _, p := range c.sample {
 		if p.Module != "tracker" || strings.HasPrefix(p.Name, "delegation") {
 			// Permissions about people, keys and delegations cannot be delegated.
-			c.deny(access(unlimited, p, lent), "caller/delegations", "request/permission")
+			c.deny(access(unlimited, p, delegatedRecord), "caller/delegations", "request/permission")
 			continue
 		}
 		writing := p
 		writing.Effect = "write"
-		c.deny(access(readOnly, writing, lent), "caller/token/caveats", "caller/delegations")
-		for _, outside := range []object{lent.with("project", otherProject), lent.without("project")} {
+		c.deny(access(readOnly, writing, delegatedRecord), "caller/token/caveats", "caller/delegations")
+		for _, outside := range []object{delegatedRecord.with("project", otherProject), delegatedRecord.without("project")} {
 			c.deny(access(inProject, p, outside), "caller/delegations", "request/resource")
 			c.deny(access(inInitiative, p, outside), "caller/delegations", "request/resource")
 		}
@@ -100,13 +100,13 @@ func checkDelegation(c *checker) {
 			return strings.TrimSuffix(o.Name, ".own") == strings.TrimSuffix(p.Name, ".own")
 		})
 		names := list(namesOf(others)...)
-		c.deny(access(c.delegated(tenantWide.at("permissions", names)), p, lent), "caller/delegations", "caller/roles")
-		c.deny(access(c.delegated(tenantWide).but("roles/Role", names), p, lent), "caller/delegations", "caller/roles")
+		c.deny(access(c.delegated(tenantWide.at("permissions", names)), p, delegatedRecord), "caller/delegations", "caller/roles")
+		c.deny(access(c.delegated(tenantWide).with("roles/Role", names), p, delegatedRecord), "caller/delegations", "caller/roles")
 	}
 }
 
-// delegating returns a delegation that the powerful caller may create.
-func delegating() object {
+// newDelegationRequest returns a delegation that the powerful caller may create.
+func newDelegationRequest() object {
 	grants := []any{object{"name": "Role", "kind": "STANDARD", "scope": "tenant", "grants": list("task.update", "tasks.read", "role.assign")}}
 	return object{
 		"resource":    record(),
@@ -125,7 +125,7 @@ const (
 
 func checkDelegationMade(c *checker) {
 	cl := c.able()
-	good := delegating()
+	good := newDelegationRequest()
 	bad := []object{
 		good.with("permissions", list()), good.without("permissions"), good.with("permissions", "task.update"), good.with("permissions", list("role.assign")),
 		good.with("permissions", list("task.update", "role.assign")), good.with("permissions", list("task.delete")), good.with("permissions", list("unknown")),
@@ -147,7 +147,7 @@ func checkDelegationMade(c *checker) {
 		c.deny(question{cl, delegate, request}, "request")
 	}
 	for _, lacking := range []*caller{
-		cl.but("roles/Role", list("delegation.create", "tasks.read")), cl.but("stored/assignments", list()), cl.but("token/caveats", list("read-only")),
+		cl.with("roles/Role", list("delegation.create", "tasks.read")), cl.with("stored/assignments", list()), cl.with("token/caveats", list("read-only")),
 		c.delegated(delegation(c, "tenant")), c.scoped("project", otherProject),
 	} {
 		c.deny(question{lacking, delegate, good}, "caller", "request")

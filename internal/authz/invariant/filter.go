@@ -6,11 +6,11 @@ import "fmt"
 // in every attribute that a rule can read.
 func checkFilter(c *checker) {
 	callers := []*caller{
-		c.powerful().but("tenant_type", "STANDARD").but("token/clearance", "INTERNAL").but("token/caveats", list("read-only")),
-		c.able().but("token/caveats", list("project:"+project)),
-		c.able().but("token/caveats", list("module:tracker")),
-		c.able().but("token/caveats", list("unknown")),
-		c.able().but("token/clearance", "INTERNAL"),
+		c.powerful().with("tenant_type", "STANDARD").with("token/clearance", "INTERNAL").with("token/caveats", list("read-only")),
+		c.able().with("token/caveats", list("project:"+project)),
+		c.able().with("token/caveats", list("module:tracker")),
+		c.able().with("token/caveats", list("unknown")),
+		c.able().with("token/clearance", "INTERNAL"),
 		c.scoped("project", project), c.scoped("organisation", organisation),
 		c.delegated(delegation(c, "project")),
 	}

@@ -119,7 +119,7 @@ func Denied(ctx context.Context, set Set) ([]string, error) {
 	c := newChecker(ctx, set)
 	cl := c.able()
 	var out []string
-	questions := append(append(allowedVerdicts(cl), c.administration(cl)...),
+	questions := append(append(allowedVerdicts(cl), c.accountRequests(cl)...),
 		access(c.powerful(), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, ownRecord()),
 		access(c.delegated(delegation(c, "tenant")), Permission{Name: "task.delete", Module: "tracker", Effect: "write"}, record()),
 		question{cl, giveWork, object{"resource": record(), "candidate": candidate("HUMAN")}},
@@ -247,8 +247,8 @@ func (c *checker) violate(q question, problem string, keep []string) {
 	c.err = &Violation{Invariant: c.current, Entrypoint: q.entry, Problem: problem, Counterexample: text}
 }
 
-// faulty reports a violation in the set's data.
-func (c *checker) faulty(where, sentence string) {
+// reportDataFault reports a violation in the set's data.
+func (c *checker) reportDataFault(where, sentence string) {
 	if c.err == nil {
 		c.err = &Violation{Invariant: c.current, Entrypoint: where, Problem: "is wrong", Counterexample: sentence}
 	}

@@ -21,25 +21,25 @@ func profiles() []profile {
 	}
 }
 
-// fitting returns a service principal that matches the profile.
-func (p profile) fitting() object {
+// matchingPrincipal returns a service principal that matches the profile.
+func (p profile) matchingPrincipal() object {
 	return object{
 		"id": stranger, "tenant": tenantA, "kind": "SERVICE", "status": "ACTIVE", "membership": "ACTIVE", "integration_key": p.key,
 		"roles": []any{serviceRole(p.grants...)},
 	}
 }
 
-func wikiSync() object { return profiles()[0].fitting() }
+func wikiSync() object { return profiles()[0].matchingPrincipal() }
 
 func serviceRole(grants ...string) object {
 	return object{"name": "Profile", "kind": "GLOBAL", "scope": "tenant", "grants": list(grants...)}
 }
 
-// misfits returns service principals that do not match their profile.
-func (c *checker) misfits() []object {
+// mismatchedPrincipals returns service principals that do not match their profile.
+func (c *checker) mismatchedPrincipals() []object {
 	var out []object
 	for _, profile := range profiles() {
-		fit, grants := profile.fitting(), profile.grants
+		fit, grants := profile.matchingPrincipal(), profile.grants
 		out = append(out,
 			fit.with("kind", "HUMAN"), fit.with("kind", "AGENT"), fit.with("kind", nil), fit.without("kind"),
 			fit.with("integration_key", "unknown"), fit.with("integration_key", nil), fit.without("integration_key"),
@@ -63,19 +63,19 @@ func checkProfile(c *checker) {
 	for _, profile := range profiles() {
 		for _, granted := range defaults[profile.role] {
 			if !slices.Contains(profile.grants, granted) {
-				c.faulty("data.parapet.roles.defaults", fmt.Sprintf("%s grants %s", profile.role, granted))
+				c.reportDataFault("data.parapet.roles.defaults", fmt.Sprintf("%s grants %s", profile.role, granted))
 			}
 		}
 	}
 	cl := c.able()
-	for _, target := range c.misfits() {
+	for _, target := range c.mismatchedPrincipals() {
 		c.deny(question{entry: "parapet/profiles/validate", request: object{"target": target}}, "request/target")
 		c.deny(question{cl, issueService, object{"target": target, "settings": object{}}}, "request/target")
 	}
 }
 
 // issuer returns a caller with the permissions for operations about keys.
-func (c *checker) issuer() *caller { return c.able().but("tenant_type", "STANDARD") }
+func (c *checker) issuer() *caller { return c.able().with("tenant_type", "STANDARD") }
 
 const (
 	issueService = "parapet/keys/issue_service"
@@ -100,22 +100,22 @@ func serviceQuestions(cl *caller) []question {
 func checkServiceKey(c *checker) {
 	cl := c.issuer()
 	all := []*caller{
-		cl.but("token/kind", "internal"), cl.but("token/kind", "unknown"), cl.lacking("token/kind"),
-		cl.but("user/kind", "SERVICE"), cl.but("user/kind", "AGENT"), cl.but("user/kind", "unknown"),
-		cl.but("roles/Role", list("api_key.issue", "role.assign", "user.update")), cl.but("stored/assignments", list()),
-		cl.but("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": project}}),
-		cl.but("stored/assignments", []any{object{"role": "Role", "scope": "organisation", "id": organisation}}),
-		cl.but("token/roles", list()).but("token/kind", "api_key"),
-		cl.but("user/kind", "SERVICE").but("token/kind", "api_key"),
+		cl.with("token/kind", "internal"), cl.with("token/kind", "unknown"), cl.without("token/kind"),
+		cl.with("user/kind", "SERVICE"), cl.with("user/kind", "AGENT"), cl.with("user/kind", "unknown"),
+		cl.with("roles/Role", list("api_key.issue", "role.assign", "user.update")), cl.with("stored/assignments", list()),
+		cl.with("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": project}}),
+		cl.with("stored/assignments", []any{object{"role": "Role", "scope": "organisation", "id": organisation}}),
+		cl.with("token/roles", list()).with("token/kind", "api_key"),
+		cl.with("user/kind", "SERVICE").with("token/kind", "api_key"),
 	}
 	// The token of a session need not contain the role: the role assignments on record
 	// decide.
-	for _, caller := range append(all, c.nobodies("token/roles")...) {
+	for _, caller := range append(all, c.incompleteCallers("token/roles")...) {
 		for _, q := range serviceQuestions(caller) {
 			c.deny(q, "caller/token", "caller/user")
 		}
 	}
-	c.deny(serviceQuestions(cl.but("token/kind", "api_key"))[0], "caller/token/kind")
+	c.deny(serviceQuestions(cl.with("token/kind", "api_key"))[0], "caller/token/kind")
 	for _, change := range []func(object) object{
 		func(o object) object { return o.with("tenant", tenantB) }, func(o object) object { return o.without("tenant") },
 		func(o object) object { return o.with("kind", "HUMAN") }, func(o object) object { return o.with("kind", "AGENT") }, func(o object) object { return o.without("kind") },
@@ -152,12 +152,12 @@ func checkPersonalKey(c *checker) {
 	cl := c.issuer()
 	issue := selfKey(object{})
 	for _, bad := range append([]*caller{
-		cl.but("token/kind", "api_key"), cl.but("token/kind", "internal"), cl.but("user/kind", "SERVICE"), cl.but("user/kind", "unknown"),
-		cl.but("roles/Role", list("api_key.read.own", "role.assign")), cl.but("stored/assignments", list()),
-	}, c.nobodies()...) {
+		cl.with("token/kind", "api_key"), cl.with("token/kind", "internal"), cl.with("user/kind", "SERVICE"), cl.with("user/kind", "unknown"),
+		cl.with("roles/Role", list("api_key.read.own", "role.assign")), cl.with("stored/assignments", list()),
+	}, c.incompleteCallers()...) {
 		c.deny(question{bad, issueSelf, issue}, "caller/token", "caller/user")
 	}
-	without := cl.but("roles/Role", list("api_key.issue", "role.assign"))
+	without := cl.with("roles/Role", list("api_key.issue", "role.assign"))
 	c.deny(question{without, listKeys, object{"service_owned": false}}, "caller/roles")
 	c.deny(question{without, revokeKey, object{"service_owned": false, "key": ownKey()}}, "caller/roles")
 	for _, key := range []object{
@@ -175,7 +175,7 @@ func checkPersonalKey(c *checker) {
 }
 
 func checkKeyLifetime(c *checker) {
-	admin, plain := c.issuer(), c.issuer().but("roles/Role", list("api_key.issue"))
+	admin, plain := c.issuer(), c.issuer().with("roles/Role", list("api_key.issue"))
 	settings := []object{{}, {"max_user_days": 10, "max_admin_days": 5}, {"max_user_days": 5000, "max_admin_days": 5000}, {"max_user_days": 365}, {"max_admin_days": 365}}
 	for _, set := range settings {
 		limit := 365
@@ -184,12 +184,12 @@ func checkKeyLifetime(c *checker) {
 				limit = min(365, max(days, 10))
 			}
 		}
-		c.lives(question{admin, issueService, object{"target": wikiSync(), "settings": set}}, 90)
+		c.requireLifetime(question{admin, issueService, object{"target": wikiSync(), "settings": set}}, 90)
 		for _, cl := range []*caller{admin, plain} {
-			c.lives(question{cl, issueSelf, selfKey(set)}, limit)
+			c.requireLifetime(question{cl, issueSelf, selfKey(set)}, limit)
 			for _, wish := range []any{1, 5, 10, 14, 30, 31, 90, 364, 365} {
 				if days, ok := wish.(int); ok {
-					c.lives(question{cl, issueSelf, selfKey(set).with("expires_in_days", wish)}, min(limit, days))
+					c.requireLifetime(question{cl, issueSelf, selfKey(set).with("expires_in_days", wish)}, min(limit, days))
 				}
 			}
 			for _, wish := range []any{0, -1, 366, 5000, 1.5, nil, "30", list(), object{}} {
@@ -199,8 +199,8 @@ func checkKeyLifetime(c *checker) {
 	}
 }
 
-// lives reports a violation if the lifetime of an issued key exceeds a number of days.
-func (c *checker) lives(q question, most int) {
+// requireLifetime reports a violation if the lifetime of an issued key exceeds a number of days.
+func (c *checker) requireLifetime(q question, most int) {
 	if c.err != nil {
 		return
 	}

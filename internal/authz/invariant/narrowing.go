@@ -7,10 +7,10 @@ import (
 
 // checkGrant uses permissions that no role of the caller grants in the scope of the record.
 func checkGrant(c *checker) {
-	nothing := c.powerful().but("roles/Role", list())
-	elsewhere := map[string]*caller{}
-	elsewhere["project"] = c.scoped("project", project)
-	elsewhere["organisation"] = c.scoped("organisation", organisation)
+	nothing := c.powerful().with("roles/Role", list())
+	outOfScope := map[string]*caller{}
+	outOfScope["project"] = c.scoped("project", project)
+	outOfScope["organisation"] = c.scoped("organisation", organisation)
 	outside := ownRecord().with("project", otherProject).with("organisation", otherOrg)
 	scopeless := ownRecord().without("project").without("organisation")
 	for _, p := range c.permissions {
@@ -18,15 +18,15 @@ func checkGrant(c *checker) {
 	}
 	for _, p := range c.sample {
 		for _, scope := range []string{"project", "organisation"} {
-			c.deny(access(elsewhere[scope], p, outside), "caller/token", "caller/stored", "request/resource")
-			c.deny(access(elsewhere[scope], p, scopeless), "caller/token", "caller/stored", "request/resource")
+			c.deny(access(outOfScope[scope], p, outside), "caller/token", "caller/stored", "request/resource")
+			c.deny(access(outOfScope[scope], p, scopeless), "caller/token", "caller/stored", "request/resource")
 		}
 	}
 	// A session has only what both the token and the records grant.
 	for _, cl := range []*caller{
-		c.able().but("token/roles", list()), c.able().but("stored/assignments", list()),
-		c.able().but("token/roles", list()).but("token/kind", "internal"), c.able().but("token/roles", list()).but("token/kind", "api_key"),
-		c.scoped("project", project).but("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": otherProject}}),
+		c.able().with("token/roles", list()), c.able().with("stored/assignments", list()),
+		c.able().with("token/roles", list()).with("token/kind", "internal"), c.able().with("token/roles", list()).with("token/kind", "api_key"),
+		c.scoped("project", project).with("stored/assignments", []any{object{"role": "Role", "scope": "project", "id": otherProject}}),
 	} {
 		for _, p := range c.sample {
 			c.deny(access(cl, p, ownRecord()), "caller/token", "caller/stored", "request/permission")
@@ -47,8 +47,8 @@ func checkGrant(c *checker) {
 // scoped returns a caller who holds every permission in one scope only.
 func (c *checker) scoped(scope, id string) *caller {
 	return c.able().
-		but("token/role_scopes", object{"Role": list(scope + ":" + id)}).
-		but("stored/assignments", []any{object{"role": "Role", "scope": scope, "id": id}})
+		with("token/role_scopes", object{"Role": list(scope + ":" + id)}).
+		with("stored/assignments", []any{object{"role": "Role", "scope": scope, "id": id}})
 }
 
 // unknownCaveats returns values that are similar to known caveats or have a wrong type.
@@ -61,11 +61,11 @@ func unknownCaveats() []any {
 
 func checkUnknownCaveat(c *checker) {
 	for _, caveat := range unknownCaveats() {
-		cl := c.able().but("token/caveats", []any{caveat})
+		cl := c.able().with("token/caveats", []any{caveat})
 		for _, p := range c.sample {
 			c.deny(access(cl, p, ownRecord()), "caller/token/caveats", "request/permission")
 		}
-		both := c.able().but("token/caveats", []any{"module:tracker", caveat}).but("delegations", []any{delegation(c, "tenant")})
+		both := c.able().with("token/caveats", []any{"module:tracker", caveat}).with("delegations", []any{delegation(c, "tenant")})
 		c.deny(access(both, Permission{Name: "tasks.read", Module: "tracker", Effect: "read"}, ownRecord()), "caller/token/caveats", "caller/delegations")
 		for _, q := range allowedVerdicts(cl) {
 			c.deny(q, "caller/token/caveats")
@@ -74,14 +74,14 @@ func checkUnknownCaveat(c *checker) {
 }
 
 func checkCaveat(c *checker) {
-	readOnly := c.powerful().but("token/caveats", list("read-only"))
-	inProject := c.able().but("token/caveats", list("project:"+project))
-	twoProjects := c.able().but("token/caveats", list("project:"+project, "project:"+otherProject))
-	twoModules := c.able().but("token/caveats", list("module:tracker", "module:identity"))
+	readOnly := c.powerful().with("token/caveats", list("read-only"))
+	inProject := c.able().with("token/caveats", list("project:"+project))
+	twoProjects := c.able().with("token/caveats", list("project:"+project, "project:"+otherProject))
+	twoModules := c.able().with("token/caveats", list("module:tracker", "module:identity"))
 	modules := []string{"audit", "catalog", "events", "identity", "tracker", "wiki"}
 	oneModule := map[string]*caller{}
 	for _, m := range modules {
-		oneModule[m] = c.able().but("token/caveats", list("module:"+m))
+		oneModule[m] = c.able().with("token/caveats", list("module:"+m))
 	}
 	for _, p := range c.permissions {
 		changing := p
@@ -98,7 +98,7 @@ func checkCaveat(c *checker) {
 		}
 	}
 	for _, caveats := range []any{list("module:wiki"), list("project:" + otherProject), list("read-only")} {
-		for _, q := range allowedVerdicts(c.able().but("token/caveats", caveats)) {
+		for _, q := range allowedVerdicts(c.able().with("token/caveats", caveats)) {
 			if (q.entry != listKeys && q.entry != countRecords) || fmt.Sprint(caveats) != "[read-only]" {
 				c.deny(q, "caller/token/caveats")
 			}
@@ -108,7 +108,7 @@ func checkCaveat(c *checker) {
 
 func checkPlatform(c *checker) {
 	for _, kind := range append(wrongTypes(), "STANDARD", "", "unknown", "programme_office") {
-		cl := c.able().but("tenant_type", kind)
+		cl := c.able().with("tenant_type", kind)
 		for _, p := range c.permissions {
 			if p.Platform {
 				c.deny(access(cl, p, ownRecord()), "caller/tenant_type", "request/permission")

@@ -16,7 +16,7 @@ func checkAuditor(c *checker) { c.readsOnly("Auditor") }
 func (c *checker) readsOnly(role string) {
 	granted := c.set.DefaultRoles()[role]
 	for _, tenantType := range []string{"STANDARD", "PROGRAMME_OFFICE"} {
-		cl := holder(granted...).but("tenant_type", tenantType)
+		cl := holder(granted...).with("tenant_type", tenantType)
 		for _, p := range c.permissions {
 			if effectOf(p.Name) == "write" && !slices.Contains(ownKeys, p.Name) {
 				for _, effect := range effects() {
@@ -30,6 +30,6 @@ func (c *checker) readsOnly(role string) {
 
 func checkPowerlessRole(c *checker) {
 	if granted := c.set.DefaultRoles()["PLATFORM_ADMIN"]; len(granted) > 0 {
-		c.faulty("data.parapet.roles.defaults.PLATFORM_ADMIN", fmt.Sprintf("the role grants %q", granted))
+		c.reportDataFault("data.parapet.roles.defaults.PLATFORM_ADMIN", fmt.Sprintf("the role grants %q", granted))
 	}
 }

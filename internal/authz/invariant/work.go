@@ -22,8 +22,8 @@ func candidate(kind string) object {
 	}
 }
 
-// unfit returns candidates that cannot be assigned work.
-func unfit(kind string) []object {
+// unassignableCandidates returns candidates that cannot be assigned work.
+func unassignableCandidates(kind string) []object {
 	fit := candidate(kind)
 	out := []object{
 		fit.with("tenant", tenantB), fit.without("tenant"), fit.with("kind", "SERVICE"), fit.without("kind"), fit.with("kind", "unknown"),
@@ -47,7 +47,7 @@ func checkAssignment(c *checker) {
 	secret := record().with("classification", "SECRET")
 	cl := c.able()
 	for _, kind := range []string{"HUMAN", "AGENT"} {
-		for _, who := range unfit(kind) {
+		for _, who := range unassignableCandidates(kind) {
 			c.deny(question{cl, giveWork, object{"resource": secret, "candidate": who}}, "request/candidate")
 			if kind == "AGENT" {
 				c.deny(question{cl, actAsAgent, object{"resource": secret, "candidate": who}}, "request/candidate")
@@ -61,8 +61,8 @@ func checkAssignment(c *checker) {
 	c.deny(question{cl, actAsAgent, object{"resource": record(), "candidate": candidate("HUMAN")}}, "request/candidate")
 }
 
-// speaking returns requests that require tasks.update.any, or being the user concerned.
-func speaking(cl *caller, resource object) []question {
+// actForOthersRequests returns requests that require tasks.update.any, or being the user concerned.
+func actForOthersRequests(cl *caller, resource object) []question {
 	return []question{
 		{cl, actAsAgent, object{"resource": resource, "candidate": candidate("AGENT")}},
 		{cl, raiseDecision, object{"resource": resource, "acting": stranger, "assignee": stranger, "category": "IN_PROGRESS"}},
@@ -75,24 +75,24 @@ func speaking(cl *caller, resource object) []question {
 func checkSpeaking(c *checker) {
 	cl := c.able()
 	callers := append([]*caller{
-		cl.but("roles/Role", list("task.update", "tasks.read", "task.claim", "project.update", "role.assign")),
-		cl.but("stored/assignments", list()), c.scoped("project", otherProject), cl.but("token/caveats", list("read-only")), cl.but("token/caveats", list("module:identity")),
-	}, c.nobodies()...)
+		cl.with("roles/Role", list("task.update", "tasks.read", "task.claim", "project.update", "role.assign")),
+		cl.with("stored/assignments", list()), c.scoped("project", otherProject), cl.with("token/caveats", list("read-only")), cl.with("token/caveats", list("module:identity")),
+	}, c.incompleteCallers()...)
 	for _, bad := range callers {
-		for _, q := range speaking(bad, record()) {
+		for _, q := range actForOthersRequests(bad, record()) {
 			c.deny(q, "caller/token", "caller/user", "request")
 		}
 	}
-	for _, bad := range append(c.nobodies(), cl.but("roles/Role", list("time_entries.read.own", "task.update")), c.scoped("project", otherProject)) {
+	for _, bad := range append(c.incompleteCallers(), cl.with("roles/Role", list("time_entries.read.own", "task.update")), c.scoped("project", otherProject)) {
 		c.deny(question{bad, countRecords, object{"resource": record(), "permission": "time_entries.read"}}, "caller/roles", "request")
 	}
 	c.deny(question{cl, countRecords, object{"resource": record(), "permission": "task.update"}}, "request")
-	low := cl.but("token/clearance", "INTERNAL")
-	for _, q := range speaking(low, record().with("classification", "SECRET")) {
+	low := cl.with("token/clearance", "INTERNAL")
+	for _, q := range actForOthersRequests(low, record().with("classification", "SECRET")) {
 		c.deny(q, "caller/token/clearance", "request")
 	}
 	for _, tenant := range []any{tenantB, nil, ""} {
-		for _, q := range speaking(cl, record().with("tenant", tenant)) {
+		for _, q := range actForOthersRequests(cl, record().with("tenant", tenant)) {
 			c.deny(q, "request/resource/tenant")
 		}
 	}
@@ -104,11 +104,11 @@ func checkSpeaking(c *checker) {
 
 // allowedVerdicts returns requests for special entry points that the able caller is allowed.
 func allowedVerdicts(cl *caller) []question {
-	out := append(serviceQuestions(cl), speaking(cl, record())...)
+	out := append(serviceQuestions(cl), actForOthersRequests(cl, record())...)
 	return append(out,
 		question{cl, issueSelf, selfKey(object{})},
 		question{cl, revokeKey, object{"service_owned": false, "key": ownKey()}},
-		question{cl, delegate, delegating()},
+		question{cl, delegate, newDelegationRequest()},
 		question{cl, openOperation, object{"effect": "write", "module": "identity"}},
 		question{cl, countRecords, object{"resource": record(), "permission": "time_entries.read"}},
 	)
