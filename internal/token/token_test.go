@@ -253,8 +253,8 @@ func TestPreviousSecret_IsParsedLikeSecret(t *testing.T) {
 		{"too short", testSecret, "too short", "at least 32 bytes"},
 		{"one byte short", testSecret, strings.Repeat("x", 31), "at least 32 bytes"},
 		{"too short as base64", testSecret, base64.StdEncoding.EncodeToString(random[:16]), "at least 32 bytes"},
-		{"same as the current secret", testSecret, testSecret, "same secret"},
-		{"same as the current secret in another encoding", encoded, string(random), "same secret"},
+		{"same as the current secret", testSecret, testSecret, "must differ"},
+		{"same as the current secret in another encoding", encoded, string(random), "must differ"},
 	} {
 		_, err := New(Config{Secret: c.secret, PreviousSecret: c.previous})
 		if f := fault.From(err); err == nil || f.Field != PreviousSecretSetting || !strings.Contains(f.Message, c.wantText) {
