@@ -65,7 +65,7 @@ func (w *checkpointWorker) Timeout(*river.Job[checkpointArgs]) time.Duration {
 func (w *checkpointWorker) Work(ctx context.Context, _ *river.Job[checkpointArgs]) error {
 	result := CheckpointSigned
 	err := audit.Checkpoint(ctx, w.pool, w.cfg.Key, w.cfg.Dir, w.clock.Now())
-	var broken *audit.BrokenError
+	var broken *audit.VerificationError
 	switch {
 	case errors.As(err, &broken):
 		result = CheckpointRefused

@@ -39,4 +39,4 @@ func Kinds() []string {
 func TimesFit() bool { return jobTimeout < rescueAfter && rescueAfter+30*time.Second <= 2*time.Minute }
 
 // RunPeriodic returns the schedules as River's periodic jobs.
-func RunPeriodic(d Deps) []*river.PeriodicJob { return periodic(schedules(d, nil), d) }
+func RunPeriodic(d Deps) []*river.PeriodicJob { return periodicJobs(schedules(d, nil), d) }

@@ -24,41 +24,41 @@ func schedules(d Deps, dispatcher drainer) []schedule {
 	return []schedule{
 		{
 			args: sweepArgs{}, every: time.Minute,
-			add: worker(&sweepWorker{dispatcher: dispatcher}),
+			add: registerWorker(&sweepWorker{dispatcher: dispatcher}),
 		},
 		{
 			args: keyExpiryArgs{}, every: time.Hour,
-			add: worker(&keyExpiryWorker{pool: d.Pool, clock: d.Clock, log: d.Log}),
+			add: registerWorker(&keyExpiryWorker{pool: d.Pool, clock: d.Clock, log: d.Log}),
 		},
 		{
 			args: retentionArgs{}, every: time.Hour,
-			add: worker(&retentionWorker{pool: d.Pool, clock: d.Clock, log: d.Log, keep: d.Retention, others: d.Housekeepers}),
+			add: registerWorker(&retentionWorker{pool: d.Pool, clock: d.Clock, log: d.Log, keep: d.Retention, others: d.Housekeepers}),
 		},
 		{
 			args: maintenanceArgs{}, every: time.Minute,
-			add:  worker(&maintenanceWorker{clock: d.Clock, log: d.Log, maintenance: d.Maintenance}),
+			add:  registerWorker(&maintenanceWorker{clock: d.Clock, log: d.Log, maintenance: d.Maintenance}),
 			when: func(d Deps) bool { return len(d.Maintenance) > 0 },
 		},
 		{
 			args: scoreArgs{}, every: 5 * time.Minute,
-			add:  worker(&scoreWorker{score: d.Score}),
+			add:  registerWorker(&scoreWorker{score: d.Score}),
 			when: func(d Deps) bool { return d.Score != nil },
 		},
 		{
 			args: checkpointArgs{}, every: time.Hour,
-			add:  worker(&checkpointWorker{pool: d.Pool, clock: d.Clock, log: d.Log, cfg: d.Checkpoint}),
+			add:  registerWorker(&checkpointWorker{pool: d.Pool, clock: d.Clock, log: d.Log, cfg: d.Checkpoint}),
 			when: func(d Deps) bool { return d.Checkpoint.Key != "" && d.Checkpoint.Dir != "" },
 		},
 	}
 }
 
-func worker[T river.JobArgs](w river.Worker[T]) func(*river.Workers) error {
+func registerWorker[T river.JobArgs](w river.Worker[T]) func(*river.Workers) error {
 	return func(all *river.Workers) error { return river.AddWorkerSafely(all, w) }
 }
 
-// periodic converts the schedules to River's. A job is unique by kind and period, so a
+// periodicJobs converts the schedules to River's. A job is unique by kind and period, so a
 // change of leader does not repeat it.
-func periodic(list []schedule, d Deps) []*river.PeriodicJob {
+func periodicJobs(list []schedule, d Deps) []*river.PeriodicJob {
 	var jobs []*river.PeriodicJob
 	for _, s := range list {
 		if s.when != nil && !s.when(d) {

@@ -50,10 +50,10 @@ type Deps struct {
 // rescueAfter ago, and runs them again; so a job whose process died is rescued
 // within two minutes.
 const (
-	jobTimeout  = 60 * time.Second
-	rescueAfter = 80 * time.Second
-	softStop    = 10 * time.Second
-	workers     = 8
+	jobTimeout      = 60 * time.Second
+	rescueAfter     = 80 * time.Second
+	softStopTimeout = 10 * time.Second
+	maxWorkers      = 8
 )
 
 // Runner runs the jobs of one process.
@@ -61,7 +61,7 @@ type Runner struct {
 	client     *river.Client[pgx.Tx]
 	dispatcher *events.Dispatcher
 	stop       context.CancelFunc
-	beside     sync.WaitGroup
+	background sync.WaitGroup
 }
 
 // Start starts the jobs. They run until Stop; ctx limits only the start.
@@ -101,7 +101,7 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 			return nil, fmt.Errorf("jobs: password resets: %w", err)
 		}
 	}
-	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}}
+	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxWorkers}}
 	if d.AgentRuns.Execute != nil {
 		queues[agentQueue] = river.QueueConfig{MaxWorkers: agentWorkers}
 	}
@@ -110,9 +110,9 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		Schema:       riverschema.Name,
 		Queues:       queues,
 		Workers:      bundle,
-		PeriodicJobs: periodic(list, d),
+		PeriodicJobs: periodicJobs(list, d),
 		Logger:       d.Log,
-		JobTimeout:   jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStop,
+		JobTimeout:   jobTimeout, RescueStuckJobsAfter: rescueAfter, SoftStopTimeout: softStopTimeout,
 		CompletedJobRetentionPeriod: 2 * time.Hour,
 		// parapet_jobs owns no index, so it cannot reindex.
 		ReindexerIndexNames: []string{},
@@ -127,10 +127,10 @@ func Start(ctx context.Context, d Deps) (*Runner, error) {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	r := &Runner{client: client, dispatcher: dispatcher, stop: stop}
-	r.beside.Go(func() { _ = dispatcher.Run(running) })
-	r.beside.Go(func() { watchLeader(running, d.Pool, d.Log) })
+	r.background.Go(func() { _ = dispatcher.Run(running) })
+	r.background.Go(func() { watchLeader(running, d.Pool, d.Log) })
 	if d.DecisionLog != nil {
-		r.beside.Go(func() { d.DecisionLog.Run(running) })
+		r.background.Go(func() { d.DecisionLog.Run(running) })
 	}
 	return r, nil
 }
@@ -152,7 +152,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 		defer cancel()
 		err = errors.Join(err, r.client.StopAndCancel(last))
 	}
-	r.beside.Wait()
+	r.background.Wait()
 	if err != nil {
 		return fmt.Errorf("jobs: stop: %w", err)
 	}

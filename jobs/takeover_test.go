@@ -146,7 +146,7 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 			if which == "dispatcher in a transaction" {
 				want = []string{"before", pauseHere, "after"}
 				publish(t, db, tenant, pauseHere)
-				eventually(t, 30*time.Second, func() bool { return stopped(t, leader) })
+				eventually(t, 30*time.Second, func() bool { return isStopped(t, leader) })
 			} else if err := processes[leader].Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
@@ -180,8 +180,8 @@ func TestRunner_PausedLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-// stopped reports whether a process is stopped by a signal.
-func stopped(t *testing.T, pid int) bool {
+// isStopped reports whether a process is stopped by a signal.
+func isStopped(t *testing.T, pid int) bool {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

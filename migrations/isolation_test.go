@@ -30,8 +30,8 @@ var tenantColumn = map[string]string{
 	"audit.heads":      "chain_id",
 }
 
-// noTenant reports whether the table contains no rows of tenants.
-func noTenant(table string) bool {
+// hasNoTenant reports whether the table contains no rows of tenants.
+func hasNoTenant(table string) bool {
 	return table == "parapet.migrations" || strings.HasPrefix(table, "river.")
 }
 
@@ -61,9 +61,9 @@ func TestRowLevelSecurity_IsolatesTenants(t *testing.T) {
 	exec(t, owner, `GRANT USAGE ON SCHEMA audit, events, identity, projects, catalog, wiki TO `+strings.Join(roles, ", "))
 	exec(t, owner, `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA identity TO `+strings.Join(roles, ", "))
 	for _, tab := range tables {
-		strip(t, owner, tab)
+		stripTable(t, owner, tab)
 		exec(t, owner, fmt.Sprintf(`GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO %s`, tab.name, strings.Join(roles, ", ")))
-		fill(t, owner, tab)
+		fillTable(t, owner, tab)
 	}
 	seen := make(map[string]bool)
 	for _, role := range roles {
@@ -116,7 +116,7 @@ func TestRowLevelSecurity_AttackDetectsHoles(t *testing.T) {
 		}
 		exec(t, owner, `GRANT SELECT, INSERT, UPDATE, DELETE ON wiki.hole TO parapet_wiki`)
 		tab := table{name: "wiki.hole", tenant: "tenant_id", columns: []column{{Name: "tenant_id", Type: "uuid"}, {Name: "id", Type: "uuid", Key: true}}}
-		fill(t, owner, tab)
+		fillTable(t, owner, tab)
 		if _, err := attack(t.Context(), pool, tab); err == nil {
 			t.Errorf("%s: the attack did not detect the hole", name)
 		}
@@ -155,7 +155,7 @@ func attack(ctx context.Context, pool *postgres.Pool, tab table) (visible bool, 
 			fmt.Sprintf(`DELETE FROM %s`, tab.name),
 		}
 		for _, sql := range writes {
-			n, err := affected(ctx, pool, tenant, sql)
+			n, err := countAffected(ctx, pool, tenant, sql)
 			if err != nil && !deniedByPolicy(err) {
 				return false, fmt.Errorf("%s: %w", sql, err)
 			}
@@ -165,21 +165,21 @@ func attack(ctx context.Context, pool *postgres.Pool, tab table) (visible bool, 
 		}
 		// Create a row of another tenant: by inserting it and by moving an own row.
 		insert, args := tab.insert(tenantB, 900)
-		if _, err := affected(ctx, pool, tenant, insert, args...); err == nil {
+		if _, err := countAffected(ctx, pool, tenant, insert, args...); err == nil {
 			return false, fmt.Errorf("in tenant %q, a row of another tenant can be inserted", tenant)
 		} else if !deniedByPolicy(err) {
 			return false, fmt.Errorf("in tenant %q, inserting a row of another tenant fails for an unexpected reason: %w", tenant, err)
 		}
 		move := fmt.Sprintf(`UPDATE %s SET %s = '%s'`, tab.name, tab.tenant, tenantB)
-		if n, err := affected(ctx, pool, tenant, move); err == nil && n > 0 {
+		if n, err := countAffected(ctx, pool, tenant, move); err == nil && n > 0 {
 			return false, fmt.Errorf("in tenant %q, %d rows can be moved to another tenant", tenant, n)
 		}
 	}
 	return visible, nil
 }
 
-// affected runs a statement in a transaction that is rolled back and returns the number of rows.
-func affected(ctx context.Context, pool *postgres.Pool, tenant, sql string, args ...any) (int64, error) {
+// countAffected runs a statement in a transaction that is rolled back and returns the number of rows.
+func countAffected(ctx context.Context, pool *postgres.Pool, tenant, sql string, args ...any) (int64, error) {
 	tx, err := pool.Begin(ctx, tenant, nil)
 	if err != nil {
 		return 0, err
@@ -215,7 +215,7 @@ func tenantTables(t *testing.T, q postgres.Querier) []table {
 	}
 	var tables []table
 	for _, name := range names {
-		if noTenant(name) {
+		if hasNoTenant(name) {
 			continue
 		}
 		tab := table{name: name, tenant: tenantColumn[name]}
@@ -233,8 +233,8 @@ func tenantTables(t *testing.T, q postgres.Querier) []table {
 	return tables
 }
 
-// strip removes everything from a table except its columns and its policies.
-func strip(t *testing.T, q postgres.Querier, tab table) {
+// stripTable removes everything from a table except its columns and its policies.
+func stripTable(t *testing.T, q postgres.Querier, tab table) {
 	t.Helper()
 	drops, err := postgres.CollectScalars[string](t.Context(), q, `
 		SELECT format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE', conrelid::regclass, conname)
@@ -258,7 +258,7 @@ func strip(t *testing.T, q postgres.Querier, tab table) {
 	}
 }
 
-func fill(t *testing.T, q postgres.Querier, tab table) {
+func fillTable(t *testing.T, q postgres.Querier, tab table) {
 	t.Helper()
 	exec(t, q, `DELETE FROM `+tab.name)
 	for n := range rowsOfA + rowsOfB {

@@ -23,15 +23,15 @@ type statement struct {
 	at        token.Position
 }
 
-// whole matches the first words of a complete statement, to exclude fragments and prose.
-var whole = regexp.MustCompile(`(?s)^\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+[a-z.]+\s|DELETE\s+FROM\s|WITH\s+[a-z_]+\s)`)
+// statementStart matches the first words of a complete statement, to exclude fragments and prose.
+var statementStart = regexp.MustCompile(`(?s)^\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+[a-z.]+\s|DELETE\s+FROM\s|WITH\s+[a-z_]+\s)`)
 
-// unfinished matches the end of a statement that is completed at run time.
-var unfinished = regexp.MustCompile(`(?i)(\b(WHERE|AND|BY|SET|VALUES|FROM)|[,(=])\s*$`)
+// fragmentEnd matches the end of a statement that is completed at run time.
+var fragmentEnd = regexp.MustCompile(`(?i)(\b(WHERE|AND|BY|SET|VALUES|FROM)|[,(=])\s*$`)
 
-// fragment reports whether the text is only a part or a template of a statement.
-func fragment(sql string) bool {
-	return unfinished.MatchString(sql) || strings.Contains(sql, "%s") || strings.Contains(sql, "%[") || strings.Contains(sql, "%v")
+// isFragment reports whether the text is only a part or a template of a statement.
+func isFragment(sql string) bool {
+	return fragmentEnd.MatchString(sql) || strings.Contains(sql, "%s") || strings.Contains(sql, "%[") || strings.Contains(sql, "%v")
 }
 
 // TestStatements_PrepareAgainstTheSchema prepares every constant statement of the
@@ -127,17 +127,17 @@ func collectPackage(t *testing.T, files *token.FileSet, dir string) []statement 
 	}
 	var found []statement
 	for name, expr := range values {
-		sql, ok := text(expr, values, 0)
-		if ok && !fragments[name] && whole.MatchString(sql) && !fragment(sql) {
+		sql, ok := constantText(expr, values, 0)
+		if ok && !fragments[name] && statementStart.MatchString(sql) && !isFragment(sql) {
 			found = append(found, statement{name: name, sql: sql, at: files.Position(expr.Pos())})
 		}
 	}
 	return found
 }
 
-// text returns the value of a constant string, if it can be computed from its package
+// constantText returns the value of a constant string, if it can be computed from its package
 // alone.
-func text(expr ast.Expr, values map[string]ast.Expr, depth int) (string, bool) {
+func constantText(expr ast.Expr, values map[string]ast.Expr, depth int) (string, bool) {
 	if depth > 20 {
 		return "", false
 	}
@@ -146,16 +146,16 @@ func text(expr ast.Expr, values map[string]ast.Expr, depth int) (string, bool) {
 		s, err := strconv.Unquote(e.Value)
 		return s, err == nil && e.Kind == token.STRING
 	case *ast.ParenExpr:
-		return text(e.X, values, depth+1)
+		return constantText(e.X, values, depth+1)
 	case *ast.Ident:
 		value, ok := values[e.Name]
 		if !ok {
 			return "", false
 		}
-		return text(value, values, depth+1)
+		return constantText(value, values, depth+1)
 	case *ast.BinaryExpr:
-		left, lok := text(e.X, values, depth+1)
-		right, rok := text(e.Y, values, depth+1)
+		left, lok := constantText(e.X, values, depth+1)
+		right, rok := constantText(e.Y, values, depth+1)
 		return left + right, lok && rok && e.Op == token.ADD
 	}
 	return "", false

@@ -18,9 +18,9 @@ import (
 // route scores the run. Without a command the run stays queued.
 func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 	t.Parallel()
-	c := seeded.New(t)
+	c := seededTemplate.New(t)
 	p, info := devServer(t, c.DataDir, c.Environ()...)
-	acme, _ := find(t, info, "admin@acme.example")
+	acme, _ := findUser(t, info, "admin@acme.example")
 	var agent dev.User
 	for _, u := range acme.Users {
 		if u.PrincipalKind == "AGENT" && u.Status == "ACTIVE" {
@@ -107,7 +107,7 @@ func TestAgentRun_ExecutesCommandAndIsScored(t *testing.T) {
 // own session. Both must have ended before the next ptd starts an attempt.
 func TestAgentRun_KilledServer_EndsAllProcesses(t *testing.T) {
 	t.Parallel()
-	c, seen := seeded.New(t), t.TempDir()
+	c, seen := seededTemplate.New(t), t.TempDir()
 	// The daemon closes its descriptors and writes its process id; the command waits.
 	script := filepath.Join(t.TempDir(), "agent")
 	text := "#!/bin/sh\nset -e\n" +
@@ -117,7 +117,7 @@ func TestAgentRun_KilledServer_EndsAllProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, info := devServer(t, c.DataDir, c.Environ()...)
-	acme, _ := find(t, info, "admin@acme.example")
+	acme, _ := findUser(t, info, "admin@acme.example")
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAgentRun_KilledServer_EndsAllProcesses(t *testing.T) {
 	}
 	p.done <- <-p.done
 	killed := time.Now()
-	for running(daemon) {
+	for isRunning(daemon) {
 		if time.Since(killed) > 20*time.Second {
 			t.Fatal("a process of the command runs after ptd was killed")
 		}
@@ -159,8 +159,8 @@ func TestAgentRun_KilledServer_EndsAllProcesses(t *testing.T) {
 	t.Logf("from kill -9 of ptd to the end of the command's last descendant: %s", time.Since(killed).Round(time.Millisecond))
 }
 
-// running reports whether a process runs and is not a zombie.
-func running(pid int) bool {
+// isRunning reports whether a process runs and is not a zombie.
+func isRunning(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(text), ") Z ")
 }

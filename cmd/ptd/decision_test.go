@@ -17,10 +17,10 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	const rounds = 200
 	p, info := seededServer(t)
-	other := second(t, info.DatabaseURL, info.APIKeyJWTSecret)
+	other := startSecondServer(t, info.DatabaseURL, info.APIKeyJWTSecret)
 	const email = "project-manager@acme.example"
 	manager := login(t, info, info.BaseURL, email)
-	_, me := find(t, info, email)
+	_, me := findUser(t, info, email)
 	var project, task struct{ ID, Key string }
 	manager.must(201, "POST", "/api/projects", map[string]any{"name": "Answers", "startDate": "2027-01-01"}).into(t, &project)
 	manager.must(201, "POST", "/api/projects/"+project.ID+"/tasks", map[string]any{"title": "Decide", "assignee": me.ID, "status": "IN_PROGRESS"}).into(t, &task)
@@ -35,7 +35,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 		done := make(chan waited, 1)
 		go func() {
 			var got struct{ Status string }
-			text, err := get(base+requests+"/"+id+"/wait?timeoutSeconds=55", manager.token)
+			text, err := getURL(base+requests+"/"+id+"/wait?timeoutSeconds=55", manager.token)
 			if err == nil {
 				err = json.Unmarshal(text, &got)
 			}
@@ -90,7 +90,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 	}
 }
 
-func get(url, token string) ([]byte, error) {
+func getURL(url, token string) ([]byte, error) {
 	r, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func newDev(p *program) *cobra.Command {
 					return err
 				}
 			}
-			p.welcome(d.Info(), dataDir)
+			p.printWelcome(d.Info(), dataDir)
 			return d.Run(cmd.Context())
 		},
 	}
@@ -66,9 +66,9 @@ func (p *program) defaultDataDir() (string, error) {
 	return filepath.Join(home, ".local", "share", "parapet"), nil
 }
 
-// welcome prints what a person needs to continue. It prints no passwords; they are only in
+// printWelcome prints what a person needs to continue. It prints no passwords; they are only in
 // the info file.
-func (p *program) welcome(info dev.Info, dataDir string) {
+func (p *program) printWelcome(info dev.Info, dataDir string) {
 	fmt.Fprintf(p.out, "Parapet listens at %s\n\n", info.BaseURL)
 	for _, t := range info.Tenants {
 		fmt.Fprintf(p.out, "  %-10s %-17s %s\n", t.Slug, t.Type, t.ID)

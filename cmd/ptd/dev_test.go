@@ -21,9 +21,9 @@ import (
 func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 	t.Parallel()
 	_, info := seededServer(t)
-	second := second(t, info.DatabaseURL, info.APIKeyJWTSecret)
+	second := startSecondServer(t, info.DatabaseURL, info.APIKeyJWTSecret)
 	admin := login(t, info, info.BaseURL, "admin@acme.example")
-	acme, _ := find(t, info, "admin@acme.example")
+	acme, _ := findUser(t, info, "admin@acme.example")
 	var service string
 	for _, u := range acme.Users {
 		if u.IntegrationKey != nil && *u.IntegrationKey == "multi-llm-review" {
@@ -77,8 +77,8 @@ func TestServiceKey_IssueUseAndRevoke(t *testing.T) {
 	}
 }
 
-// second starts `ptd serve` on the same database and returns its URL.
-func second(t *testing.T, databaseURL, secret string) string {
+// startSecondServer starts `ptd serve` on the same database and returns its URL.
+func startSecondServer(t *testing.T, databaseURL, secret string) string {
 	t.Helper()
 	port := freePort(t)
 	start(t, []string{"DATABASE_URL=" + databaseURL, "API_KEY_JWT_SECRET=" + secret}, "serve", "--port", port)

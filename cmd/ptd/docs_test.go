@@ -63,7 +63,7 @@ func newHelpTexts() helpTexts {
 	return helpTexts{text: map[string]string{}, ok: map[string]bool{}}
 }
 
-func (h helpTexts) of(ctx context.Context, program string, words ...string) (text string, ok bool) {
+func (h helpTexts) lookup(ctx context.Context, program string, words ...string) (text string, ok bool) {
 	key := program + " " + strings.Join(words, " ")
 	if _, known := h.text[key]; !known {
 		h.text[key], h.ok[key] = printHelp(ctx, program, words...)
@@ -107,13 +107,13 @@ func (h helpTexts) checkCall(ctx context.Context, program, arguments string) str
 	}
 	var path []string
 	for _, word := range words {
-		help, ok := h.of(ctx, program, path...)
+		help, ok := h.lookup(ctx, program, path...)
 		if !ok || (path != nil && !strings.Contains(help, "Available Commands:")) {
 			break
 		}
 		if word == "help" {
 			// An unknown topic prints the help of the program.
-			if topic, ok := h.of(ctx, program, words...); !ok || (len(words) > 1 && topic == help) {
+			if topic, ok := h.lookup(ctx, program, words...); !ok || (len(words) > 1 && topic == help) {
 				return "there is no such help topic"
 			}
 			return ""
@@ -123,7 +123,7 @@ func (h helpTexts) checkCall(ctx context.Context, program, arguments string) str
 		}
 		path = append(path, word)
 	}
-	help, ok := h.of(ctx, program, path...)
+	help, ok := h.lookup(ctx, program, path...)
 	if !ok {
 		return "there is no command " + strings.Join(path, " ")
 	}

@@ -83,16 +83,16 @@ func (p *process) stop() error {
 	}
 }
 
-// seeded is a database that `ptd dev` has seeded, for tests that do not test the first
+// seededTemplate is a database that `ptd dev` has seeded, for tests that do not test the first
 // start.
-var seeded = devtest.NewTemplate(func(ctx context.Context, dataDir string, getenv func(string) string) error {
+var seededTemplate = devtest.NewTemplate(func(ctx context.Context, dataDir string, getenv func(string) string) error {
 	return dev.Seed(ctx, dev.Options{DataDir: dataDir, Getenv: getenv, Version: "test", Log: slog.New(slog.DiscardHandler)})
 })
 
 // seededServer starts `ptd dev` on a copy of the seeded database.
 func seededServer(t *testing.T, env ...string) (*process, dev.Info) {
 	t.Helper()
-	c := seeded.New(t)
+	c := seededTemplate.New(t)
 	return devServer(t, c.DataDir, append(c.Environ(), env...)...)
 }
 
@@ -200,7 +200,7 @@ func (c *client) must(status int, method, path string, in any) answer {
 	return a
 }
 
-func find(t *testing.T, info dev.Info, email string) (dev.Tenant, dev.User) {
+func findUser(t *testing.T, info dev.Info, email string) (dev.Tenant, dev.User) {
 	t.Helper()
 	for _, tenant := range info.Tenants {
 		if !strings.HasSuffix(email, "@"+tenant.Slug+".example") {
@@ -218,7 +218,7 @@ func find(t *testing.T, info dev.Info, email string) (dev.Tenant, dev.User) {
 
 func login(t *testing.T, info dev.Info, base, email string) *client {
 	t.Helper()
-	_, u := find(t, info, email)
+	_, u := findUser(t, info, email)
 	if u.Password == nil {
 		t.Fatalf("%s has no password", email)
 	}

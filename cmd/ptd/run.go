@@ -25,8 +25,8 @@ type streams struct {
 type program struct {
 	getenv func(string) string
 	streams
-	// understood is set once the command line is parsed; later errors have another exit code.
-	understood bool
+	// commandParsed is set once the command line is parsed; later errors have another exit code.
+	commandParsed bool
 }
 
 // run executes the command line and returns the exit code: 0 success, 1 failure, 2 interrupted
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, s strea
 	fmt.Fprintf(s.err, "ptd: %v\n", err)
 	var setting *app.SettingError
 	var usage *usageError
-	if !p.understood || errors.As(err, &setting) || errors.As(err, &usage) {
+	if !p.commandParsed || errors.As(err, &setting) || errors.As(err, &usage) {
 		return 64
 	}
 	return 1
@@ -68,7 +68,7 @@ func newRoot(p *program) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
-		PersistentPreRun: func(*cobra.Command, []string) { p.understood = true },
+		PersistentPreRun: func(*cobra.Command, []string) { p.commandParsed = true },
 	}
 	root.AddCommand(newServe(p), newDev(p), newMigrate(p), newAudit(p), newPolicy(p), newEvents(p), newOffice(p), newProvision(p), newSettings(p))
 	return root

@@ -23,7 +23,7 @@ func newSettings(p *program) *cobra.Command {
 			}
 			w := tabwriter.NewWriter(p.out, 0, 4, 2, ' ', 0)
 			for _, s := range app.Settings() {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, or(s.Default, "-"), s.Doc)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, orDash(s.Default, "-"), s.Doc)
 			}
 			return w.Flush()
 		},
@@ -32,7 +32,7 @@ func newSettings(p *program) *cobra.Command {
 	return cmd
 }
 
-func or(text, otherwise string) string {
+func orDash(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}

@@ -158,7 +158,7 @@ func (q *Queue) Enter(name string, lane Lane) (*Slot, error) {
 		// The waiting callers are at their limits and could not take this slot, so no turn is skipped.
 		q.grant(s)
 		s.immediate = true
-		q.counts.wait(lane, 0)
+		q.counts.recordWait(lane, 0)
 		return s, nil
 	}
 	if len(t.waiting[lane]) >= q.limits.Queue && name != "" {
@@ -192,13 +192,13 @@ func (s *Slot) Leave() {
 			q.system--
 		}
 	} else {
-		t.drop(s)
+		t.removeCaller(s)
 		if t.waitingCallers() == 0 {
 			q.leaveRing(t)
 		}
 	}
-	q.serve()
-	q.forget(t)
+	q.grantFreeSlots()
+	q.removeIdleTenant(t)
 }
 
 // Acquire waits for a slot until ctx ends or wait is over. It returns ErrFull,
@@ -216,12 +216,12 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 	defer timer.Stop()
 	select {
 	case <-s.granted:
-		q.waited(lane, time.Since(began))
+		q.recordWait(lane, time.Since(began))
 		return s, nil
 	case <-timer.C:
-		shareUsed := s.shareIsUsed()
+		shareUsed := s.isShareUsed()
 		s.Leave()
-		q.timedOut(lane)
+		q.recordTimeout(lane)
 		if shareUsed {
 			return nil, ErrShare
 		}
@@ -235,14 +235,14 @@ func (q *Queue) Acquire(ctx context.Context, name string, lane Lane, wait time.D
 // canAdmit reports whether the limits allow the tenant another slot of the lane.
 func (q *Queue) canAdmit(t *tenant, lane Lane) bool {
 	l := q.limits
-	held := q.inUse()
+	held := q.slotsInUse()
 	if held >= l.Slots {
 		return false
 	}
 	if t.id == "" {
 		return true
 	}
-	if held-q.system >= l.Slots-l.Reserve || q.usesShare(t, lane) {
+	if held-q.system >= l.Slots-l.Reserve || q.isShareUsed(t, lane) {
 		return false
 	}
 	if lane == Read {
@@ -251,22 +251,22 @@ func (q *Queue) canAdmit(t *tenant, lane Lane) bool {
 	return q.held[Write]+q.held[Bulk] < l.Writers && (lane != Bulk || q.held[Bulk] < l.Bulk)
 }
 
-// usesShare reports whether the tenant already uses its share of slots for the lane.
-func (q *Queue) usesShare(t *tenant, lane Lane) bool {
+// isShareUsed reports whether the tenant already uses its share of slots for the lane.
+func (q *Queue) isShareUsed(t *tenant, lane Lane) bool {
 	l := q.limits
 	return t.held[Read]+t.held[Write]+t.held[Bulk] >= l.Share ||
 		lane != Read && t.held[Write]+t.held[Bulk] >= l.ShareWriters ||
 		lane == Bulk && t.held[Bulk] >= l.ShareBulk
 }
 
-// shareIsUsed reports whether the slot is delayed by the tenant's own share.
-func (s *Slot) shareIsUsed() bool {
+// isShareUsed reports whether the slot is delayed by the tenant's own share.
+func (s *Slot) isShareUsed() bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	return s.tenant.id != "" && s.queue.usesShare(s.tenant, s.lane)
+	return s.tenant.id != "" && s.queue.isShareUsed(s.tenant, s.lane)
 }
 
-func (q *Queue) inUse() int { return q.held[Read] + q.held[Write] + q.held[Bulk] }
+func (q *Queue) slotsInUse() int { return q.held[Read] + q.held[Write] + q.held[Bulk] }
 
 func (q *Queue) grant(s *Slot) {
 	s.held = true
@@ -278,14 +278,14 @@ func (q *Queue) grant(s *Slot) {
 	close(s.granted)
 }
 
-// serve grants free slots to waiting callers, round robin by tenant.
-func (q *Queue) serve() {
-	for skipped := 0; skipped < len(q.ring) && q.inUse() < q.limits.Slots; {
+// grantFreeSlots grants free slots to waiting callers, round robin by tenant.
+func (q *Queue) grantFreeSlots() {
+	for skipped := 0; skipped < len(q.ring) && q.slotsInUse() < q.limits.Slots; {
 		if q.next >= len(q.ring) {
 			q.next = 0
 		}
 		t := q.ring[q.next]
-		s := t.first(q)
+		s := t.takeNextCaller(q)
 		if s == nil {
 			skipped++
 			q.next++
@@ -301,9 +301,9 @@ func (q *Queue) serve() {
 	}
 }
 
-// first removes the next caller from the tenant's queue and returns it. It returns nil if
+// takeNextCaller removes the next caller from the tenant's queue and returns it. It returns nil if
 // the limits allow none of them a slot.
-func (t *tenant) first(q *Queue) *Slot {
+func (t *tenant) takeNextCaller(q *Queue) *Slot {
 	for i := range laneCount {
 		lane := (t.turn + i) % laneCount
 		if len(t.waiting[lane]) == 0 || !q.canAdmit(t, lane) {
@@ -321,8 +321,8 @@ func (t *tenant) waitingCallers() int {
 	return len(t.waiting[Read]) + len(t.waiting[Write]) + len(t.waiting[Bulk])
 }
 
-// drop removes a caller from the tenant's queue.
-func (t *tenant) drop(s *Slot) {
+// removeCaller removes a caller from the tenant's queue.
+func (t *tenant) removeCaller(s *Slot) {
 	for i, other := range t.waiting[s.lane] {
 		if other == s {
 			t.waiting[s.lane] = append(t.waiting[s.lane][:i:i], t.waiting[s.lane][i+1:]...)
@@ -345,8 +345,8 @@ func (q *Queue) leaveRing(t *tenant) {
 	}
 }
 
-// forget deletes the record of a tenant that neither uses slots nor waits.
-func (q *Queue) forget(t *tenant) {
+// removeIdleTenant deletes the record of a tenant that neither uses slots nor waits.
+func (q *Queue) removeIdleTenant(t *tenant) {
 	if t.held == [laneCount]int{} && t.waitingCallers() == 0 {
 		delete(q.tenants, t.id)
 	}

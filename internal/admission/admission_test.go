@@ -18,7 +18,7 @@ func limits() admission.Limits {
 	return admission.Limits{Slots: 8, Reserve: 1, Writers: 5, Bulk: 2, Share: 3, ShareWriters: 2, ShareBulk: 1, Queue: 4}
 }
 
-func enter(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane) *admission.Slot {
+func mustEnter(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane) *admission.Slot {
 	t.Helper()
 	s, err := q.Enter(tenant, lane)
 	if err != nil {
@@ -27,7 +27,7 @@ func enter(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane)
 	return s
 }
 
-func granted(s *admission.Slot) bool {
+func isGranted(s *admission.Slot) bool {
 	select {
 	case <-s.Granted():
 		return true
@@ -36,13 +36,13 @@ func granted(s *admission.Slot) bool {
 	}
 }
 
-// grantedOf lets n callers of a tenant enter a lane and counts the slots that are granted
+// countGranted lets n callers of a tenant enter a lane and counts the slots that are granted
 // immediately.
-func grantedOf(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane, n int) int {
+func countGranted(t *testing.T, q *admission.Queue, tenant string, lane admission.Lane, n int) int {
 	t.Helper()
 	count := 0
 	for range n {
-		if granted(enter(t, q, tenant, lane)) {
+		if isGranted(mustEnter(t, q, tenant, lane)) {
 			count++
 		}
 	}
@@ -81,7 +81,7 @@ func TestQueue_LimitsEachLane(t *testing.T) {
 			t.Parallel()
 			q := admission.New(limits())
 			for i, s := range steps {
-				if got := grantedOf(t, q, s.tenant, s.lane, s.callers); got != s.granted {
+				if got := countGranted(t, q, s.tenant, s.lane, s.callers); got != s.granted {
 					t.Errorf("step %d: %d of %d callers of %q got a slot for a %s, want %d", i, got, s.callers, s.tenant, s.lane, s.granted)
 				}
 			}
@@ -92,17 +92,17 @@ func TestQueue_LimitsEachLane(t *testing.T) {
 func TestQueue_FullQueueOfATenant_ReturnsErrFull(t *testing.T) {
 	t.Parallel()
 	q := admission.New(limits())
-	grantedOf(t, q, "a", admission.Write, 2+4)
+	countGranted(t, q, "a", admission.Write, 2+4)
 	if _, err := q.Enter("a", admission.Write); !errors.Is(err, admission.ErrFull) {
 		t.Errorf("Enter of a fifth waiting writer: got %v, want ErrFull", err)
 	}
-	if granted(enter(t, q, "a", admission.Bulk)) {
+	if isGranted(mustEnter(t, q, "a", admission.Bulk)) {
 		t.Error("Enter of bulk work: got a slot beyond the tenant's writer share")
 	}
-	if !granted(enter(t, q, "a", admission.Read)) {
+	if !isGranted(mustEnter(t, q, "a", admission.Read)) {
 		t.Error("Enter of a reader: got no slot while the tenant's writer queue is full")
 	}
-	if !granted(enter(t, q, "b", admission.Write)) {
+	if !isGranted(mustEnter(t, q, "b", admission.Write)) {
 		t.Error("Enter of another tenant: got no slot")
 	}
 	s := q.Stats(admission.Write)
@@ -118,12 +118,12 @@ func TestQueue_ServesTenantsInTurn(t *testing.T) {
 	q := admission.New(l)
 	holders := []*admission.Slot{}
 	for range 3 {
-		holders = append(holders, enter(t, q, "a", admission.Read))
+		holders = append(holders, mustEnter(t, q, "a", admission.Read))
 	}
 	waiting := map[*admission.Slot]string{}
 	add := func(tenant string, n int) {
 		for range n {
-			waiting[enter(t, q, tenant, admission.Read)] = tenant
+			waiting[mustEnter(t, q, tenant, admission.Read)] = tenant
 		}
 	}
 	add("a", 50)
@@ -133,7 +133,7 @@ func TestQueue_ServesTenantsInTurn(t *testing.T) {
 	for i := 0; len(order) < 6; i++ {
 		holders[i].Leave()
 		for s, tenant := range waiting {
-			if granted(s) {
+			if isGranted(s) {
 				order = append(order, tenant)
 				holders = append(holders, s)
 				delete(waiting, s)
@@ -172,17 +172,17 @@ func TestQueue_KeepsTheTurnWhenATenantLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := admission.New(admission.Limits{Slots: 1, Share: 1, Queue: 2})
-			holder := enter(t, q, "", admission.Read)
+			holder := mustEnter(t, q, "", admission.Read)
 			waiting := map[string][]*admission.Slot{}
 			for range 2 {
 				for _, tenant := range []string{"a", "b", "c", "d"} {
-					waiting[tenant] = append(waiting[tenant], enter(t, q, tenant, admission.Read))
+					waiting[tenant] = append(waiting[tenant], mustEnter(t, q, tenant, admission.Read))
 				}
 			}
 			serve := func() string {
 				holder.Leave()
 				for tenant, slots := range waiting {
-					if len(slots) > 0 && granted(slots[0]) {
+					if len(slots) > 0 && isGranted(slots[0]) {
 						holder, waiting[tenant] = slots[0], slots[1:]
 						return tenant
 					}
@@ -212,12 +212,12 @@ func TestQueue_KeepsTheTurnWhenATenantLeaves(t *testing.T) {
 func TestQueue_ServesLanesOfATenantInTurn(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
-	holder := enter(t, q, "a", admission.Read)
-	reads := []*admission.Slot{enter(t, q, "a", admission.Read), enter(t, q, "a", admission.Read)}
-	write, bulk := enter(t, q, "a", admission.Write), enter(t, q, "a", admission.Bulk)
+	holder := mustEnter(t, q, "a", admission.Read)
+	reads := []*admission.Slot{mustEnter(t, q, "a", admission.Read), mustEnter(t, q, "a", admission.Read)}
+	write, bulk := mustEnter(t, q, "a", admission.Write), mustEnter(t, q, "a", admission.Bulk)
 	for i, want := range []*admission.Slot{reads[0], write, bulk, reads[1]} {
 		holder.Leave()
-		if !granted(want) {
+		if !isGranted(want) {
 			t.Fatalf("turn %d: the slot was granted to another lane", i)
 		}
 		holder = want
@@ -227,16 +227,16 @@ func TestQueue_ServesLanesOfATenantInTurn(t *testing.T) {
 func TestSlot_LeaveIsIdempotentAndFreesTheQueuePosition(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 1})
-	holder, waiter := enter(t, q, "a", admission.Read), enter(t, q, "a", admission.Read)
+	holder, waiter := mustEnter(t, q, "a", admission.Read), mustEnter(t, q, "a", admission.Read)
 	waiter.Leave()
 	waiter.Leave()
-	next := enter(t, q, "a", admission.Read)
+	next := mustEnter(t, q, "a", admission.Read)
 	holder.Leave()
 	holder.Leave()
-	if granted(waiter) || !granted(next) {
+	if isGranted(waiter) || !isGranted(next) {
 		t.Error("Leave: the slot was granted to a caller that had left")
 	}
-	if granted(enter(t, q, "a", admission.Read)) {
+	if isGranted(mustEnter(t, q, "a", admission.Read)) {
 		t.Error("two calls of Leave freed two slots")
 	}
 }
@@ -244,7 +244,7 @@ func TestSlot_LeaveIsIdempotentAndFreesTheQueuePosition(t *testing.T) {
 func TestQueue_AcquireReturnsWhenTheWaitOrContextEnds(t *testing.T) {
 	t.Parallel()
 	q := admission.New(admission.Limits{Slots: 1, Writers: 1, Bulk: 1, Share: 1, ShareWriters: 1, ShareBulk: 1, Queue: 9})
-	holder := enter(t, q, "a", admission.Read)
+	holder := mustEnter(t, q, "a", admission.Read)
 	for tenant, want := range map[string]error{"a": admission.ErrShare, "b": admission.ErrTimeout, "": admission.ErrTimeout} {
 		if _, err := q.Acquire(t.Context(), tenant, admission.Read, time.Nanosecond); !errors.Is(err, want) {
 			t.Errorf("Acquire for tenant %q: got %v, want %v", tenant, err, want)
@@ -304,15 +304,15 @@ func TestQueue_KeepsItsGuarantees_RandomCallers(t *testing.T) {
 				if err == nil {
 					c.slot = s
 					callers = append(callers, c)
-				} else if waitingOf(callers, c) < l.Queue {
-					t.Fatalf("seed %d: got ErrFull with %d waiting callers", seed, waitingOf(callers, c))
+				} else if countWaiting(callers, c) < l.Queue {
+					t.Fatalf("seed %d: got ErrFull with %d waiting callers", seed, countWaiting(callers, c))
 				}
 			} else if len(callers) > 0 {
 				i := r.IntN(len(callers))
 				callers[i].slot.Leave()
 				callers = append(callers[:i], callers[i+1:]...)
 			}
-			check(t, seed, l, callers)
+			checkGuarantees(t, seed, l, callers)
 		}
 	}
 }
@@ -323,21 +323,21 @@ type caller struct {
 	slot   *admission.Slot
 }
 
-func waitingOf(callers []caller, who caller) (n int) {
+func countWaiting(callers []caller, who caller) (n int) {
 	for _, c := range callers {
-		if c.tenant == who.tenant && c.lane == who.lane && !granted(c.slot) {
+		if c.tenant == who.tenant && c.lane == who.lane && !isGranted(c.slot) {
 			n++
 		}
 	}
 	return n
 }
 
-// check verifies the guarantees of the package comment by counting slots.
-func check(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
+// checkGuarantees verifies the guarantees of the package comment by counting slots.
+func checkGuarantees(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
 	t.Helper()
 	count := func(match func(caller) bool) (n int) {
 		for _, c := range callers {
-			if granted(c.slot) && match(c) {
+			if isGranted(c.slot) && match(c) {
 				n++
 			}
 		}
@@ -371,7 +371,7 @@ func check(t *testing.T, seed uint64, l admission.Limits, callers []caller) {
 				free = free && bulks < l.Bulk && b < l.ShareBulk
 			}
 		}
-		if free && !granted(c.slot) {
+		if free && !isGranted(c.slot) {
 			t.Fatalf("seed %d: %q waits in the %s lane for a slot that is free", seed, c.tenant, c.lane)
 		}
 	}

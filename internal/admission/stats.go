@@ -3,22 +3,22 @@ package admission
 import "time"
 
 // Bounds returns the upper bounds of Stats.Waited, in seconds.
-func Bounds() [bounds]float64 {
-	return [bounds]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2}
+func Bounds() [boundCount]float64 {
+	return [boundCount]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2}
 }
 
-// bounds is the number of Bounds. Only Granted counts a wait longer than the last bound.
-const bounds = 10
+// boundCount is the number of Bounds. Only Granted counts a wait longer than the last bound.
+const boundCount = 10
 
 // counts are the counters of a Queue, by lane.
 type counts struct {
 	full, timeout [laneCount]uint64
 	granted       [laneCount]uint64
 	seconds       [laneCount]float64
-	waited        [laneCount][bounds]uint64
+	waited        [laneCount][boundCount]uint64
 }
 
-func (c *counts) wait(lane Lane, d time.Duration) {
+func (c *counts) recordWait(lane Lane, d time.Duration) {
 	c.granted[lane]++
 	c.seconds[lane] += d.Seconds()
 	for i, bound := range Bounds() {
@@ -60,13 +60,13 @@ func (q *Queue) Stats(lane Lane) Stats {
 	return s
 }
 
-func (q *Queue) waited(lane Lane, d time.Duration) {
+func (q *Queue) recordWait(lane Lane, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.counts.wait(lane, d)
+	q.counts.recordWait(lane, d)
 }
 
-func (q *Queue) timedOut(lane Lane) {
+func (q *Queue) recordTimeout(lane Lane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.counts.timeout[lane]++

@@ -48,8 +48,8 @@ const (
 	finalOutputTimeout = 2 * time.Second
 )
 
-// Allowed returns the names of the variables that are passed to the command if they are set.
-func Allowed() []string { return []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"} }
+// AllowedVariables returns the names of the variables that are passed to the command if they are set.
+func AllowedVariables() []string { return []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"} }
 
 // Command runs the operator's command.
 type Command struct {
@@ -66,9 +66,9 @@ const (
 	marker = "PT_AGENT_RUN"
 )
 
-// Supervised returns the command with a supervisor. program is the path of this program, whose
+// WithSupervisor returns the command with a supervisor. program is the path of this program, whose
 // main must call Supervise first.
-func (c *Command) Supervised(program string) *Command {
+func (c *Command) WithSupervisor(program string) *Command {
 	supervised := *c
 	supervised.supervisor = program
 	return &supervised
@@ -77,7 +77,7 @@ func (c *Command) Supervised(program string) *Command {
 // Environment returns the environment of the command.
 func Environment(getenv func(string) string) []string {
 	env := []string{}
-	for _, name := range Allowed() {
+	for _, name := range AllowedVariables() {
 		if v := getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -23,16 +23,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// script returns a command that runs the lines in a shell.
-func script(t *testing.T, timeout time.Duration, lines string) *agentcmd.Command {
+// shellCommand returns a command that runs the lines in a shell.
+func shellCommand(t *testing.T, timeout time.Duration, lines string) *agentcmd.Command {
 	t.Helper()
 	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/home/agent", "DATABASE_URL": "postgres://secret@db/x", "API_KEY_JWT_SECRET": "secret"}
-	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(func(n string) string { return env[n] })).Supervised(os.Args[0])
+	return agentcmd.New([]string{"sh", "-c", lines}, timeout, agentcmd.Environment(func(n string) string { return env[n] })).WithSupervisor(os.Args[0])
 }
 
 func TestRun_PassesInputAndArguments(t *testing.T) {
 	t.Parallel()
-	out, err := script(t, time.Minute, "cat; echo noise >&2").Run(t.Context(), "", []byte(`{"a":1}`))
+	out, err := shellCommand(t, time.Minute, "cat; echo noise >&2").Run(t.Context(), "", []byte(`{"a":1}`))
 	if err != nil || string(out) != `{"a":1}` {
 		t.Errorf("Run: got %s, %v", out, err)
 	}
@@ -45,7 +45,7 @@ func TestRun_PassesInputAndArguments(t *testing.T) {
 
 func TestRun_EnvironmentAndFolderAreClean(t *testing.T) {
 	t.Parallel()
-	out, err := script(t, time.Minute, "env; pwd; ls -A").Run(t.Context(), "", nil)
+	out, err := shellCommand(t, time.Minute, "env; pwd; ls -A").Run(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +70,10 @@ func TestRun_FailedCommand_ReturnsError(t *testing.T) {
 		want    error
 	}{
 		"program not found":   {agentcmd.New([]string{"/nonexistent/agent"}, time.Minute, agentcmd.Environment(os.Getenv)), agentcmd.ErrStart},
-		"exits with status 3": {script(t, time.Minute, "echo why >&2; exit 3"), agentcmd.ErrExit},
-		"killed":              {script(t, time.Minute, "kill -9 $$"), agentcmd.ErrExit},
-		"times out":           {script(t, 200*time.Millisecond, "sleep 60"), agentcmd.ErrTimeout},
-		"writes too much":     {script(t, time.Minute, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), agentcmd.ErrOutput},
+		"exits with status 3": {shellCommand(t, time.Minute, "echo why >&2; exit 3"), agentcmd.ErrExit},
+		"killed":              {shellCommand(t, time.Minute, "kill -9 $$"), agentcmd.ErrExit},
+		"times out":           {shellCommand(t, 200*time.Millisecond, "sleep 60"), agentcmd.ErrTimeout},
+		"writes too much":     {shellCommand(t, time.Minute, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done"), agentcmd.ErrOutput},
 	} {
 		started := time.Now()
 		out, err := c.command.Run(t.Context(), "", nil)
@@ -103,7 +103,7 @@ func TestRun_KillsTheProcessGroup(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "pid")
 		ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
-		_, err := script(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, "", nil)
+		_, err := shellCommand(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, "", nil)
 		cancel()
 		if (err == nil) != (note == "done") {
 			t.Errorf("%s: Run: got %v", note, err)
@@ -116,7 +116,7 @@ func TestRun_KillsTheProcessGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(5 * time.Second); isAlive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("%s: a process of the command still runs", note)
 				_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -126,8 +126,8 @@ func TestRun_KillsTheProcessGroup(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs and is not a zombie.
-func alive(pid int) bool {
+// isAlive reports whether a process runs and is not a zombie.
+func isAlive(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return syscall.Kill(pid, 0) == nil

@@ -15,7 +15,7 @@ import (
 func TestRun_CannotReadTheParentsEnvironment(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("AGENTCMD_PARENT") != "" {
-		out, err := script(t, time.Minute, "cat /proc/$PPID/environ /proc/$PPID/maps; ls /proc/$PPID/fd; echo end").Run(t.Context(), "", nil)
+		out, err := shellCommand(t, time.Minute, "cat /proc/$PPID/environ /proc/$PPID/maps; ls /proc/$PPID/fd; echo end").Run(t.Context(), "", nil)
 		if err != nil || string(out) != "end\n" {
 			t.Errorf("reading /proc of the parent: got %q, %v; want no content", out, err)
 		}

@@ -59,7 +59,7 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() {
-				_, err := script(t, c.timeout, strings.ReplaceAll(daemon+c.rest, "FILE", file)).Run(ctx, string(uid.New()), nil)
+				_, err := shellCommand(t, c.timeout, strings.ReplaceAll(daemon+c.rest, "FILE", file)).Run(ctx, string(uid.New()), nil)
 				ended <- err
 			}()
 			pid := daemonID(t, file)
@@ -67,7 +67,7 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 				cancel()
 			}
 			err := <-ended
-			if alive(pid) {
+			if isAlive(pid) {
 				t.Error("a descendant of the command runs after Run returned")
 			}
 			if (err == nil) != (name == "command exits") {
@@ -83,7 +83,7 @@ func TestRun_DescendantsEndBeforeIt(t *testing.T) {
 func TestRun_KilledProcess(t *testing.T) {
 	t.Parallel()
 	if file := os.Getenv("AGENTCMD_VICTIM"); file != "" {
-		_, _ = script(t, time.Minute, strings.ReplaceAll(daemon+"sleep 300", "FILE", file)).Run(t.Context(), os.Getenv("AGENTCMD_RUN"), nil)
+		_, _ = shellCommand(t, time.Minute, strings.ReplaceAll(daemon+"sleep 300", "FILE", file)).Run(t.Context(), os.Getenv("AGENTCMD_RUN"), nil)
 		return
 	}
 	for name, both := range map[string]bool{"process": false, "process and supervisor": true} {
@@ -105,11 +105,11 @@ func TestRun_KilledProcess(t *testing.T) {
 			_ = victim.Process.Kill()
 			_ = victim.Wait()
 			// The next attempt, in another process, reports whether the old one still runs.
-			out, err := script(t, time.Minute, `case "$(cat /proc/`+strconv.Itoa(pid)+`/stat 2>/dev/null)" in ""|*") Z "*) ;; *) echo overlap;; esac; echo ran`).Run(t.Context(), run, nil)
+			out, err := shellCommand(t, time.Minute, `case "$(cat /proc/`+strconv.Itoa(pid)+`/stat 2>/dev/null)" in ""|*") Z "*) ;; *) echo overlap;; esac; echo ran`).Run(t.Context(), run, nil)
 			if err != nil || !bytes.Equal(out, []byte("ran\n")) {
 				t.Errorf("next attempt: got %q, %v; want ran", out, err)
 			}
-			if alive(pid) {
+			if isAlive(pid) {
 				t.Error("a descendant of the killed attempt still runs")
 			}
 		})
@@ -139,15 +139,15 @@ func TestRun_ConcurrentAttempt_ReturnsErrOverlap(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = script(t, time.Minute, "echo $$ >"+file+".new; mv "+file+".new "+file+"; sleep 300").Run(ctx, run, nil)
+		_, _ = shellCommand(t, time.Minute, "echo $$ >"+file+".new; mv "+file+".new "+file+"; sleep 300").Run(ctx, run, nil)
 	}()
 	first := daemonID(t, file)
 	second := filepath.Join(t.TempDir(), "second")
-	if _, err := script(t, time.Minute, "touch "+second).Run(t.Context(), run, nil); !errors.Is(err, agentcmd.ErrOverlap) {
+	if _, err := shellCommand(t, time.Minute, "touch "+second).Run(t.Context(), run, nil); !errors.Is(err, agentcmd.ErrOverlap) {
 		t.Errorf("Run of a second attempt: got %v, want %v", err, agentcmd.ErrOverlap)
 	}
-	if _, err := os.Stat(second); err == nil || !alive(first) {
-		t.Errorf("second attempt ran: %t, want false; first attempt ended: %t, want false", err == nil, !alive(first))
+	if _, err := os.Stat(second); err == nil || !isAlive(first) {
+		t.Errorf("second attempt ran: %t, want false; first attempt ended: %t, want false", err == nil, !isAlive(first))
 	}
 	cancel()
 	<-ended

@@ -86,7 +86,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	a.decisions = decisionlog.New(decisionlog.Config{Pool: a.pools.byRole[postgres.RoleJobs], Log: log})
 	if a.engine, err = authz.New(ctx, authz.Config{
-		Source: policySource(cfg.PolicyDir), PublicKey: cfg.PolicyKey, OnReload: a.recordReload, Logger: log, Sink: sinkFor(cfg.DecisionLog, a.decisions),
+		Source: policySource(cfg.PolicyDir), PublicKey: cfg.PolicyKey, OnReload: a.recordReload, Logger: log, Sink: newDecisionSink(cfg.DecisionLog, a.decisions),
 	}); err != nil {
 		return nil, policyError(cfg.PolicyDir, err)
 	}
@@ -96,11 +96,11 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	a.registry.MustRegister(newCollector(a), a.checkpoints, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parapet_tokens_previous_secret_total", Help: "Accepted tokens that API_KEY_JWT_SECRET_PREVIOUS verified.",
 	}, func() float64 { return float64(tokens.PreviousSecretUses()) }))
-	if a.operations, err = a.modules(ctx, tokens); err != nil {
+	if a.operations, err = a.buildModules(ctx, tokens); err != nil {
 		return nil, err
 	}
 	a.api, err = httpapi.New(httpapi.Config{
-		Operations: a.operations, Auth: a.checker, Ready: a.ready, TrustedProxies: cfg.Proxies,
+		Operations: a.operations, Auth: a.checker, Ready: a.checkReady, TrustedProxies: cfg.Proxies,
 		Registry: a.registry, Log: log, Version: version,
 	})
 	if err != nil {
@@ -148,14 +148,14 @@ func (a *App) newChecker(tokens *token.Keyring) error {
 	return err
 }
 
-// modules builds the modules that this process serves and returns their operations. The
+// buildModules builds the modules that this process serves and returns their operations. The
 // identity module is always built, because the others use its directory.
-func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
+func (a *App) buildModules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, error) {
 	hasher, err := password.New(password.MinParams(), 0)
 	if err != nil {
 		return nil, err
 	}
-	sender, err := a.mailer()
+	sender, err := a.newMailSender()
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		Executor: a.newExecutor(contractidentity.Module, a.pools.byRole[postgres.RoleIdentity], nil), Policies: a.engine, Tokens: tokens, Passwords: hasher,
 		Log: a.log, AuthProvider: a.cfg.AuthProvider, AgentTenants: a.cfg.AgentTenants,
 		Keys: authz.KeySettings{
-			MaxAdminDays: days(a.cfg.AdminTTLDays), MaxUserDays: days(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
+			MaxAdminDays: intOrZero(a.cfg.AdminTTLDays), MaxUserDays: intOrZero(a.cfg.UserTTLDays), MaxActivePersonal: a.cfg.MaxPersonalKeys,
 		},
 		Delegations: tracker.ReceivedDelegations{Pool: trackerPool}, Mail: sender, PublicURL: a.cfg.PublicURL,
 	})
@@ -187,16 +187,16 @@ func (a *App) modules(ctx context.Context, tokens *token.Keyring) ([]op.Bound, e
 		a.tracker = tracker.New(tracker.Deps{
 			Executor: a.newExecutor(contracttracker.Module, trackerPool, tracker.Delegations{}), Directory: a.identity, Notifications: a.notifications,
 			Jobs: a.pools.byRole[postgres.RoleJobs], DuplicateGateDisabled: !a.cfg.DuplicateGate,
-			Agent: a.agentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
+			Agent: a.newAgentCommand(ctx), Scoring: a.cfg.ScoringTenants, Log: a.log,
 		})
 		operations = append(operations, a.tracker.Operations()...)
 	}
 	return operations, nil
 }
 
-// mailer returns the mail sender for the settings: a mail server, the log (for `ptd dev`),
+// newMailSender returns the mail sender for the settings: a mail server, the log (for `ptd dev`),
 // or nil.
-func (a *App) mailer() (mail.Sender, error) {
+func (a *App) newMailSender() (mail.Sender, error) {
 	switch {
 	case a.cfg.SMTPURL != "":
 		sender, err := mail.NewSMTP(a.cfg.SMTPURL, a.cfg.MailFrom)
@@ -211,7 +211,7 @@ func (a *App) mailer() (mail.Sender, error) {
 	}
 }
 
-func days(n *int) int {
+func intOrZero(n *int) int {
 	if n == nil {
 		return 0
 	}
@@ -220,14 +220,14 @@ func days(n *int) int {
 
 func (a *App) newExecutor(module string, pool *postgres.Pool, delegations executor.Delegations) *executor.Module {
 	return executor.New(executor.Config{
-		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: hashKey(a.cfg.JWTSecret), PreviousHashKey: hashKey(a.cfg.JWTPrevious),
+		Module: module, Pool: pool, Engine: a.engine, Principals: a.checker, Clock: clock.System{}, Log: a.log, HashKey: deriveHashKey(a.cfg.JWTSecret), PreviousHashKey: deriveHashKey(a.cfg.JWTPrevious),
 		Delegations: delegations, Timeout: a.cfg.RequestTimeout,
 	})
 }
 
-// hashKey derives a key from a signing secret, so that all processes of the installation
+// deriveHashKey derives a key from a signing secret, so that all processes of the installation
 // have the same key and it differs from the secret. Without a secret it returns nil.
-func hashKey(secret string) []byte {
+func deriveHashKey(secret string) []byte {
 	if secret == "" {
 		return nil
 	}
@@ -236,9 +236,9 @@ func hashKey(secret string) []byte {
 	return mac.Sum(nil)
 }
 
-// ready returns nil if requests can be served: the database responds and has all
+// checkReady returns nil if requests can be served: the database responds and has all
 // migrations of this program, and policies are loaded.
-func (a *App) ready(ctx context.Context) error {
+func (a *App) checkReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	pending, err := migrate.Pending(ctx, a.pools.byRole[postgres.RoleIdentity])

@@ -14,23 +14,23 @@ import (
 	"parapet/jobs"
 )
 
-// denialLog is a sink that passes on only denials.
-type denialLog struct{ next authz.DecisionSink }
+// denialSink is a sink that passes on only denials.
+type denialSink struct{ next authz.DecisionSink }
 
 // Record implements authz.DecisionSink.
-func (d denialLog) Record(r authz.DecisionRecord) {
+func (d denialSink) Record(r authz.DecisionRecord) {
 	if !r.Allow {
 		d.next.Record(r)
 	}
 }
 
-// sinkFor returns the decision sink for the value of PT_DECISION_LOG.
-func sinkFor(setting string, log *decisionlog.Log) authz.DecisionSink {
+// newDecisionSink returns the decision sink for the value of PT_DECISION_LOG.
+func newDecisionSink(setting string, log *decisionlog.Log) authz.DecisionSink {
 	switch setting {
 	case "off":
 		return nil
 	case "denied":
-		return denialLog{log}
+		return denialSink{log}
 	default:
 		return log
 	}
@@ -42,7 +42,7 @@ const readyCacheTime = time.Second
 // tables do not exist, so it waits until the process is ready.
 func (a *App) runJobs(ctx context.Context) error {
 	for logged := false; ; {
-		err := a.ready(ctx)
+		err := a.checkReady(ctx)
 		if err == nil {
 			break
 		}
@@ -62,7 +62,7 @@ func (a *App) runJobs(ctx context.Context) error {
 		subscribers = append(subscribers, a.tracker.Subscribers()...)
 		maintenance = append(maintenance, jobs.Housekeeper{Name: "expired leases", Run: a.tracker.ReturnExpiredLeases})
 	}
-	runs, score := a.agentRuns()
+	runs, score := a.newAgentJobs()
 	runner, err := jobs.Start(ctx, jobs.Deps{
 		AgentRuns: runs, Score: score,
 		Pool: a.pools.byRole[postgres.RoleJobs], DecisionLog: a.decisions, Log: a.log, Subscribers: subscribers,
@@ -87,19 +87,19 @@ func (a *App) runJobs(ctx context.Context) error {
 	return runner.Stop(stop)
 }
 
-// agentCommand returns the command that executes agent runs, or nil if none is configured.
-func (a *App) agentCommand(ctx context.Context) tracker.AgentCommand {
+// newAgentCommand returns the command that executes agent runs, or nil if none is configured.
+func (a *App) newAgentCommand(ctx context.Context) tracker.AgentCommand {
 	if len(a.cfg.AgentCommand) == 0 {
 		if len(a.cfg.AgentTenants) > 0 {
 			a.log.InfoContext(ctx, "agent runs stay queued because PT_AGENT_COMMAND is not set")
 		}
 		return nil
 	}
-	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, a.cfg.AgentEnv).Supervised(a.cfg.Program)
+	return agentcmd.New(a.cfg.AgentCommand, a.cfg.AgentTimeout, a.cfg.AgentEnv).WithSupervisor(a.cfg.Program)
 }
 
-// agentRuns returns the agent jobs that this process is configured to work.
-func (a *App) agentRuns() (runs jobs.AgentRuns, score func(context.Context) error) {
+// newAgentJobs returns the agent jobs that this process is configured to work.
+func (a *App) newAgentJobs() (runs jobs.AgentRuns, score func(context.Context) error) {
 	if a.tracker == nil {
 		return runs, nil
 	}

@@ -87,7 +87,7 @@ func (a *App) recordReload(ctx context.Context, o authz.ReloadOutcome) error {
 		changes["problem"] = strings.ToValidUTF8(problem, "")
 		changes["invariant"] = o.Invariant()
 	}
-	entry, created := audit.Critical(entry)
+	entry, created := audit.NewCriticalEntry(entry)
 	// parapet_auth may write to the chain without a tenant.
 	return a.pools.byRole[postgres.RoleAuth].InTx(ctx, "", nil, func(tx *postgres.Tx) error {
 		if err := events.Append(ctx, tx, []events.Event{created}); err != nil {

@@ -92,8 +92,8 @@ func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.N
 // Settings returns all settings, in the order of docs/settings.md.
 func Settings() []Setting {
 	return []Setting{
-		{Name: "DATABASE_URL", Doc: "Address of the database for `ptd serve`, through a connection pooler or direct. `ptd` replaces the user in it with the login role of each module. Required.", set: address(func(c *Config) *string { return &c.DatabaseURL })},
-		{Name: "DIRECT_URL", Doc: "Address of the database as its owner. Only `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals` use it.", set: address(func(c *Config) *string { return &c.DirectURL })},
+		{Name: "DATABASE_URL", Doc: "Address of the database for `ptd serve`, through a connection pooler or direct. `ptd` replaces the user in it with the login role of each module. Required.", set: addressSetting(func(c *Config) *string { return &c.DatabaseURL })},
+		{Name: "DIRECT_URL", Doc: "Address of the database as its owner. Only `ptd migrate`, `ptd db:create-office` and `ptd db:provision-service-principals` use it.", set: addressSetting(func(c *Config) *string { return &c.DirectURL })},
 		{Name: "PT_DB_ROLE_SECRET", Secret: true, Doc: "Secret from which `ptd` derives the passwords of the database roles. Without it the roles have no password; use that only with trust or peer authentication.", set: textSetting(func(c *Config) *string { return &c.DBRoleSecret })},
 		{Name: "PORT", Default: "3000", Doc: "Port of the HTTP API. 0 chooses a free port.", set: numberSetting(func(c *Config) *int { return &c.Port }, 0, 65535)},
 		{Name: "PT_HOST", Default: "127.0.0.1", Doc: "IP address to listen on. 0.0.0.0 listens on every interface.", set: func(c *Config, v string) error {
@@ -103,25 +103,25 @@ func Settings() []Setting {
 			c.Host = v
 			return nil
 		}},
-		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: modules},
+		{Name: "PT_MODULES", Default: "identity,tracker,catalog,wiki", Doc: "Modules that this process serves, separated by commas. Same as the flag `--modules`.", set: setModules},
 		{Name: "NODE_ENV", Default: "development", Doc: "`production` writes the log as JSON; any other value writes text.", set: func(c *Config, v string) error { c.Production = v == "production"; return nil }},
-		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: choice(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
-		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: choice(func(c *Config) *string { return &c.AuthProvider }, "local")},
+		{Name: "PT_LOG_LEVEL", Default: "info", Doc: "Lowest level that is logged: debug, info, warn or error.", set: choiceSetting(func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error")},
+		{Name: "AUTH_PROVIDER", Default: "local", Doc: "How people log in. `local` (email and password) is the only accepted value; `oidc` is reserved.", set: choiceSetting(func(c *Config) *string { return &c.AuthProvider }, "local")},
 		{Name: "API_KEY_JWT_SECRET", Secret: true, Doc: "Secret that signs and verifies tokens, at least 32 bytes, base64 or raw. Required.", set: textSetting(func(c *Config) *string { return &c.JWTSecret })},
 		{Name: "API_KEY_JWT_SECRET_PREVIOUS", Secret: true, Doc: "Second secret that verifies tokens and never signs them, for use during a rotation. At least 32 bytes and different from `API_KEY_JWT_SECRET`.", set: textSetting(func(c *Config) *string { return &c.JWTPrevious })},
 		{Name: "API_KEY_TTL_MAX_ADMIN_DAYS", Doc: "Longest lifetime in days of an administrator's personal API key, at most 365. 30 if not set.", set: optionalNumber(func(c *Config) **int { return &c.AdminTTLDays }, 1, 365)},
 		{Name: "API_KEY_TTL_MAX_USER_DAYS", Doc: "Longest lifetime in days of any other user's personal API key, at most 365. 365 if not set. Below 90, no key for a service principal can be issued.", set: optionalNumber(func(c *Config) **int { return &c.UserTTLDays }, 1, 365)},
 		{Name: "API_KEY_MAX_ACTIVE_PERSONAL", Default: "50", Doc: "Largest number of active personal API keys of one user.", set: numberSetting(func(c *Config) *int { return &c.MaxPersonalKeys }, 1, 10000)},
-		{Name: "PT_SMTP_URL", Secret: true, Doc: "Mail server for password reset links: `smtp://user:password@host:587` (STARTTLS is required; add `?tls=off` for a relay on the same machine) or `smtps://host`. Without it nobody can reset a password; `ptd dev` writes the links to its log instead.", set: smtpURL},
+		{Name: "PT_SMTP_URL", Secret: true, Doc: "Mail server for password reset links: `smtp://user:password@host:587` (STARTTLS is required; add `?tls=off` for a relay on the same machine) or `smtps://host`. Without it nobody can reset a password; `ptd dev` writes the links to its log instead.", set: setSMTPURL},
 		{Name: "PT_MAIL_FROM", Doc: "Sender of mail, for example `Parapet <noreply@example.org>`. Required if `PT_SMTP_URL` is set.", set: func(c *Config, v string) error {
 			c.MailFrom = v
 			return mail.CheckFrom(v)
 		}},
-		{Name: "PT_PUBLIC_URL", Doc: "Address at which users reach the service, for example `https://parapet.example.org`. Links in mail start with it. Required if `PT_SMTP_URL` is set.", set: publicURL},
-		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a successful principal check is cached, in milliseconds. 0 turns the cache off.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTL })},
-		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Upper limit of `PRINCIPAL_CHECK_CACHE_TTL_MS`, in milliseconds. Values above 60000 count as 60000.", set: millis(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
+		{Name: "PT_PUBLIC_URL", Doc: "Address at which users reach the service, for example `https://parapet.example.org`. Links in mail start with it. Required if `PT_SMTP_URL` is set.", set: setPublicURL},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MS", Default: "30000", Doc: "How long a successful principal check is cached, in milliseconds. 0 turns the cache off.", set: millisSetting(func(c *Config) *time.Duration { return &c.CheckTTL })},
+		{Name: "PRINCIPAL_CHECK_CACHE_TTL_MAX_MS", Default: "60000", Doc: "Upper limit of `PRINCIPAL_CHECK_CACHE_TTL_MS`, in milliseconds. Values above 60000 count as 60000.", set: millisSetting(func(c *Config) *time.Duration { return &c.CheckTTLMax })},
 		{Name: "CRON_SECRET", Secret: true, Doc: "Bearer token of the cron route (`GET /api/cron/run-scores/process`). Without it the route is turned off.", set: textSetting(func(c *Config) *string { return &c.CronSecret })},
-		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants in which tasks can be assigned to synthetic agents. No tenant if not set.", set: tenants},
+		{Name: "AGENT_EXECUTION_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants in which tasks can be assigned to synthetic agents. No tenant if not set.", set: setTenants},
 		{Name: "PT_AGENT_COMMAND", Doc: "Command that executes agent runs: a program and its arguments, separated by spaces or as a JSON array. No shell interprets it. It reads the task as JSON from standard input and writes the outcome as JSON to standard output. Without it agent runs stay queued.", set: func(c *Config, v string) (err error) {
 			c.AgentCommand, err = agentcmd.Parse(v)
 			return err
@@ -131,18 +131,18 @@ func Settings() []Setting {
 			c.AgentTimeout = time.Duration(n) * time.Second
 			return err
 		}},
-		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants whose finished agent runs are scored; `<uuid>:<rate>` sets the sample rate of a tenant. No tenant if not set.", set: scoring},
+		{Name: "RUN_SCORING_TENANT_ALLOWLIST", Doc: "UUIDs, separated by commas, of the tenants whose finished agent runs are scored; `<uuid>:<rate>` sets the sample rate of a tenant. No tenant if not set.", set: setScoring},
 		{Name: "RUN_SCORING_DEFAULT_SAMPLE_RATE", Default: "0.1", Doc: "Share of finished runs that is scored in tenants without a rate of their own, from 0 to 1.", set: func(c *Config, v string) (err error) {
 			c.ScoringRate, err = parseFraction(v)
 			return err
 		}},
 		{Name: "TASK_DUPLICATE_GATE_DISABLED", Doc: "`1` turns off the check for tasks with a similar title. Any other value leaves it on.", set: func(c *Config, v string) error { c.DuplicateGate = v != "1"; return nil }},
 		{Name: "PT_POLICY_DIR", Doc: "Folder with `policies` and `policytests` that replaces the embedded policies. `ptd` reads it at start and at every SIGHUP. It rejects a set that does not compile, fails its tests or violates an invariant: it does not start, or at SIGHUP keeps the set in use.", set: textSetting(func(c *Config) *string { return &c.PolicyDir })},
-		{Name: "PT_POLICY_KEY", Doc: "Public key that must have signed the set in `PT_POLICY_DIR`. `ptd policy keygen` creates a key pair, `ptd policy sign` signs a set. Without it no signature is checked.", set: policyKey},
-		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are recorded in the decision log: all, denied or off.", set: choice(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
+		{Name: "PT_POLICY_KEY", Doc: "Public key that must have signed the set in `PT_POLICY_DIR`. `ptd policy keygen` creates a key pair, `ptd policy sign` signs a set. Without it no signature is checked.", set: setPolicyKey},
+		{Name: "PT_DECISION_LOG", Default: "all", Doc: "Which decisions are recorded in the decision log: all, denied or off.", set: choiceSetting(func(c *Config) *string { return &c.DecisionLog }, "all", "denied", "off")},
 		{Name: "PT_AUDIT_CHECKPOINT_DIR", Doc: "Folder to which `ptd` writes a signed checkpoint of the audit chains every hour. All checkpoints in it have the same signing key. No checkpoints if not set.", set: textSetting(func(c *Config) *string { return &c.CheckpointDir })},
-		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Private key that signs the checkpoints (`PRIVATE+KEY+…`). `ptd audit keygen` creates one. Required if `PT_AUDIT_CHECKPOINT_DIR` is set.", set: checkpointKey},
-		{Name: "PT_TRUSTED_PROXIES", Doc: "IP addresses or prefixes, separated by commas, of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto headers are used. No proxy is trusted if not set.", set: proxies},
+		{Name: "PT_AUDIT_CHECKPOINT_KEY", Secret: true, Doc: "Private key that signs the checkpoints (`PRIVATE+KEY+…`). `ptd audit keygen` creates one. Required if `PT_AUDIT_CHECKPOINT_DIR` is set.", set: setCheckpointKey},
+		{Name: "PT_TRUSTED_PROXIES", Doc: "IP addresses or prefixes, separated by commas, of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto headers are used. No proxy is trusted if not set.", set: setProxies},
 		{Name: "PT_DRAIN_SECONDS", Default: "20", Doc: "How long requests in progress may take to finish after SIGTERM.", set: func(c *Config, v string) error {
 			n, err := parseInteger(v, 0, 600)
 			c.Drain = time.Duration(n) * time.Second
@@ -192,7 +192,7 @@ func ReadConfig(getenv func(string) string) (Config, error) {
 		}
 	}
 	for id, rate := range c.ScoringTenants {
-		if rate == unset {
+		if rate == unsetRate {
 			c.ScoringTenants[id] = c.ScoringRate
 		}
 	}
@@ -215,9 +215,9 @@ func textSetting(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error { *field(c) = v; return nil }
 }
 
-// address parses the address of a database. The error does not repeat the address, which
+// addressSetting parses the address of a database. The error does not repeat the address, which
 // may contain a password.
-func address(field func(*Config) *string) func(*Config, string) error {
+func addressSetting(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if _, err := postgres.RoleURL(v, postgres.RoleAuth, ""); err != nil {
 			return errors.New("must be the address of a PostgreSQL database such as postgres://owner@db.example/parapet")
@@ -227,7 +227,7 @@ func address(field func(*Config) *string) func(*Config, string) error {
 	}
 }
 
-func policyKey(c *Config, v string) error {
+func setPolicyKey(c *Config, v string) error {
 	if err := authz.CheckPublicKey(v); err != nil {
 		return errors.New("must be a public key such as policies+1a2b3c4d+…; ptd policy keygen creates one")
 	}
@@ -235,15 +235,15 @@ func policyKey(c *Config, v string) error {
 	return nil
 }
 
-// smtpURL parses the address of a mail server. The error does not repeat the address,
+// setSMTPURL parses the address of a mail server. The error does not repeat the address,
 // which may contain a password.
-func smtpURL(c *Config, v string) error {
+func setSMTPURL(c *Config, v string) error {
 	c.SMTPURL = v
 	_, err := mail.NewSMTP(v, "noreply@parapet.invalid")
 	return err
 }
 
-func publicURL(c *Config, v string) error {
+func setPublicURL(c *Config, v string) error {
 	u, err := url.Parse(v)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("must be an address such as https://parapet.example.org")
@@ -252,7 +252,7 @@ func publicURL(c *Config, v string) error {
 	return nil
 }
 
-func checkpointKey(c *Config, v string) error {
+func setCheckpointKey(c *Config, v string) error {
 	if err := audit.CheckCheckpointKey(v); err != nil {
 		return errors.New("must be a signing key; ptd audit keygen creates one")
 	}
@@ -284,7 +284,7 @@ func optionalNumber(field func(*Config) **int, low, high int) func(*Config, stri
 	}
 }
 
-func millis(field func(*Config) *time.Duration) func(*Config, string) error {
+func millisSetting(field func(*Config) *time.Duration) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		n, err := parseInteger(v, 0, int(24*time.Hour/time.Millisecond))
 		*field(c) = time.Duration(n) * time.Millisecond
@@ -292,7 +292,7 @@ func millis(field func(*Config) *time.Duration) func(*Config, string) error {
 	}
 }
 
-func choice(field func(*Config) *string, known ...string) func(*Config, string) error {
+func choiceSetting(field func(*Config) *string, known ...string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if !slices.Contains(known, v) {
 			return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
@@ -313,7 +313,7 @@ func SplitList(v string) []string {
 	return items
 }
 
-func modules(c *Config, v string) error {
+func setModules(c *Config, v string) error {
 	c.Modules = SplitList(v)
 	for _, m := range c.Modules {
 		if !slices.Contains(AllModules(), m) {
@@ -326,7 +326,7 @@ func modules(c *Config, v string) error {
 	return nil
 }
 
-func tenants(c *Config, v string) error {
+func setTenants(c *Config, v string) error {
 	for _, item := range SplitList(v) {
 		id, err := op.ParseUUID(item)
 		if err != nil {
@@ -346,10 +346,10 @@ func parseFraction(v string) (float64, error) {
 	return n, nil
 }
 
-// unset marks a tenant without its own rate until all settings are read.
-const unset = -1
+// unsetRate marks a tenant without its own rate until all settings are read.
+const unsetRate = -1
 
-func scoring(c *Config, v string) error {
+func setScoring(c *Config, v string) error {
 	c.ScoringTenants = map[op.UUID]float64{}
 	for _, item := range SplitList(v) {
 		name, rate, has := strings.Cut(item, ":")
@@ -360,7 +360,7 @@ func scoring(c *Config, v string) error {
 		if _, duplicate := c.ScoringTenants[id]; duplicate {
 			return fmt.Errorf("duplicate tenant %s", id)
 		}
-		c.ScoringTenants[id] = unset
+		c.ScoringTenants[id] = unsetRate
 		if has {
 			if c.ScoringTenants[id], err = parseFraction(rate); err != nil {
 				return err
@@ -370,7 +370,7 @@ func scoring(c *Config, v string) error {
 	return nil
 }
 
-func proxies(c *Config, v string) error {
+func setProxies(c *Config, v string) error {
 	for _, item := range SplitList(v) {
 		p, err := netip.ParsePrefix(item)
 		if err != nil {

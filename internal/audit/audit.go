@@ -79,9 +79,9 @@ type Entry struct {
 // EventCreated is the type of the event that publishes a critical entry.
 const EventCreated = "audit.entry.created"
 
-// Critical returns the entry with its id, and the event that must be appended in
+// NewCriticalEntry returns the entry with its id, and the event that must be appended in
 // the same transaction. The payload contains stable identifiers but not the changes.
-func Critical(e Entry) (Entry, events.Event) {
+func NewCriticalEntry(e Entry) (Entry, events.Event) {
 	e = e.withDefaults()
 	classification := "UNCLASSIFIED"
 	if e.Classification != nil {
@@ -229,7 +229,7 @@ func (e *Entry) record() (*Record, error) {
 		texts = append(texts, *e.Classification)
 	}
 	for _, text := range texts {
-		if !storable(text) {
+		if !isStorable(text) {
 			return nil, fmt.Errorf("audit: %q must be valid UTF-8 without NUL", text)
 		}
 	}
@@ -250,6 +250,6 @@ func (e *Entry) record() (*Record, error) {
 	return r, nil
 }
 
-func storable(text string) bool {
+func isStorable(text string) bool {
 	return !strings.ContainsRune(text, 0) && strings.ToValidUTF8(text, "") == text
 }

@@ -177,7 +177,7 @@ func TestAppend_InvalidEntryFailsTheTransaction(t *testing.T) {
 		"actor is no UUID":   {Tenant: tenant, Action: "a.done", ResourceType: "b", Actor: "someone"},
 	}
 	for name, e := range bad {
-		for _, list := range [][]audit.Entry{{entry(tenant, 1), e}, append(make([]audit.Entry, 0), many(e, audit.SmallBatch+1)...)} {
+		for _, list := range [][]audit.Entry{{entry(tenant, 1), e}, append(make([]audit.Entry, 0), repeatEntry(e, audit.SmallBatch+1)...)} {
 			err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 				if _, err := tx.Exec(t.Context(), `INSERT INTO public.changed VALUES (1)`); err != nil {
 					t.Fatal(err)
@@ -195,7 +195,7 @@ func TestAppend_InvalidEntryFailsTheTransaction(t *testing.T) {
 	}
 }
 
-func many(e audit.Entry, n int) []audit.Entry {
+func repeatEntry(e audit.Entry, n int) []audit.Entry {
 	list := make([]audit.Entry, n)
 	for i := range list {
 		list[i] = e
@@ -211,7 +211,7 @@ func TestAppend_RollbackLeavesNoGap(t *testing.T) {
 	mustWrite(t, pool, tenant, entry(tenant, 1))
 	for range 3 {
 		err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
-			if err := audit.Append(t.Context(), tx, many(entry(tenant, 2), 3)); err != nil {
+			if err := audit.Append(t.Context(), tx, repeatEntry(entry(tenant, 2), 3)); err != nil {
 				t.Fatal(err)
 			}
 			return errors.New("no")
@@ -232,7 +232,7 @@ func TestCritical_EntryAndEventShareTheTransaction(t *testing.T) {
 	pool, owner, tenant := db.Pool(t, postgres.RoleIdentity), db.Owner(t), uid.New()
 	e := entry(tenant, 1)
 	e.Correlation = uid.New()
-	stored, event := audit.Critical(e)
+	stored, event := audit.NewCriticalEntry(e)
 	for _, fail := range []bool{true, false} {
 		err := pool.InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 			if err := events.Append(t.Context(), tx, []events.Event{event}); err != nil {

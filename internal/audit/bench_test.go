@@ -49,7 +49,7 @@ func BenchmarkBulk(b *testing.B) {
 	db := pgtest.New(b)
 	pool, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 	const n = 10_000
-	list := many(entry(tenant, 1), n)
+	list := repeatEntry(entry(tenant, 1), n)
 	for b.Loop() {
 		mustWrite(b, pool, tenant, list...)
 	}
@@ -61,7 +61,7 @@ func BenchmarkVerify(b *testing.B) {
 	db := pgtest.New(b)
 	pool, jobs, tenant := db.Pool(b, postgres.RoleTracker), db.Pool(b, postgres.RoleJobs), uid.New()
 	const n = 50_000
-	mustWrite(b, pool, tenant, many(entry(tenant, 1), n)...)
+	mustWrite(b, pool, tenant, repeatEntry(entry(tenant, 1), n)...)
 	for b.Loop() {
 		report, err := audit.Verify(b.Context(), jobs, "", nil)
 		if err != nil || report.Entries != n || len(report.Problems) > 0 {

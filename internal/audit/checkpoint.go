@@ -36,13 +36,13 @@ func CheckCheckpointKey(key string) error {
 	return err
 }
 
-// BrokenError is returned if no checkpoint was signed because the chains or the last
+// VerificationError is returned if no checkpoint was signed because the chains or the last
 // checkpoint failed verification. A new signature would make a manipulated chain look
 // valid.
-type BrokenError struct{ Problems []Problem }
+type VerificationError struct{ Problems []Problem }
 
 // Error implements error.
-func (e *BrokenError) Error() string {
+func (e *VerificationError) Error() string {
 	return fmt.Sprintf("audit: no checkpoint was signed: found %d problems, first: %s", len(e.Problems), e.Problems[0])
 }
 
@@ -53,7 +53,7 @@ func (e *BrokenError) Error() string {
 // file is named after the time and is written atomically. Verification and signature use
 // the same snapshot of the database.
 //
-// If a chain fails verification, Checkpoint returns a *BrokenError and writes nothing.
+// If a chain fails verification, Checkpoint returns a *VerificationError and writes nothing.
 // pool must use parapet_jobs; key is the secret key, which must also have signed the last
 // checkpoint.
 func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now time.Time) error {
@@ -83,7 +83,7 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now t
 			return err
 		}
 		problems = append(problems, report.Problems...)
-		differences, err := compare(ctx, tx, last)
+		differences, err := compareWithCheckpoints(ctx, tx, last)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func Checkpoint(ctx context.Context, pool *postgres.Pool, key, dir string, now t
 	case err != nil:
 		return err
 	case len(problems) > 0:
-		return &BrokenError{problems}
+		return &VerificationError{problems}
 	}
 	slices.SortFunc(heads, func(a, b head) int { return strings.Compare(string(a.Chain), string(b.Chain)) })
 	var text strings.Builder

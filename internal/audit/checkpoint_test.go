@@ -91,7 +91,7 @@ func (s *signing) exec(statements ...string) {
 
 // In the first three cases the rewritten chain is valid in itself, so only the last
 // checkpoint reveals the manipulation.
-func TestCheckpoint_ManipulatedChain_ReturnsBrokenError(t *testing.T) {
+func TestCheckpoint_ManipulatedChain_ReturnsVerificationError(t *testing.T) {
 	t.Parallel()
 	const head = `UPDATE audit.heads h SET (seq, hash) = (SELECT seq, hash FROM audit.entries e WHERE e.chain_id = h.chain_id ORDER BY seq DESC LIMIT 1) WHERE chain_id = $tenant`
 	for _, c := range []struct {
@@ -151,9 +151,9 @@ func TestCheckpoint_ManipulatedChain_ReturnsBrokenError(t *testing.T) {
 			before := s.files()
 			for range 2 { // the second attempt must find the same, because the first signed nothing
 				err := s.sign()
-				var broken *audit.BrokenError
+				var broken *audit.VerificationError
 				if !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
-					t.Fatalf("Checkpoint: got %v, want a BrokenError that contains %q", err, c.says)
+					t.Fatalf("Checkpoint: got %v, want a VerificationError that contains %q", err, c.says)
 				}
 			}
 			if after := s.files(); len(after) != len(before) {

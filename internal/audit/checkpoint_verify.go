@@ -63,7 +63,7 @@ func VerifyCheckpoints(ctx context.Context, pool *postgres.Pool, path string, pu
 		if report, err = verify(ctx, tx, "", progress); err != nil {
 			return err
 		}
-		differences, err := compare(ctx, tx, signed)
+		differences, err := compareWithCheckpoints(ctx, tx, signed)
 		report.Problems = append(report.Problems, append(problems, differences...)...)
 		return err
 	})
@@ -126,15 +126,15 @@ func readCheckpoints(dir string, names, publicKeys []string, now time.Time) ([]S
 			bad("", 0, "its signed time is in the future: %s", s.Time.Format(time.RFC3339))
 		}
 		if len(all) > 0 {
-			problems = append(problems, follows(all[len(all)-1], s)...)
+			problems = append(problems, checkSuccession(all[len(all)-1], s)...)
 		}
 		all = append(all, s)
 	}
 	return all, problems, nil
 }
 
-// follows returns the reasons why a checkpoint cannot come after another.
-func follows(before, after Signed) []Problem {
+// checkSuccession returns the reasons why a checkpoint cannot come after another.
+func checkSuccession(before, after Signed) []Problem {
 	var problems []Problem
 	bad := func(chain op.UUID, seq int64, format string, args ...any) {
 		problems = append(problems, Problem{File: after.File, Chain: chain, Seq: seq, Message: fmt.Sprintf(format, args...)})
@@ -168,10 +168,10 @@ LEFT JOIN audit.entries e ON e.chain_id = w.chain_id AND e.seq = w.seq`
 // maxPositions limits how many hashes one statement reads.
 const maxPositions = 10_000
 
-// compare looks up the entry with which each chain ended at each checkpoint, oldest
+// compareWithCheckpoints looks up the entry with which each chain ended at each checkpoint, oldest
 // first. It returns at most one problem per chain: the first checkpoint that no longer
 // matches.
-func compare(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]Problem, error) {
+func compareWithCheckpoints(ctx context.Context, tx postgres.Querier, checkpoints []Signed) ([]Problem, error) {
 	type position struct {
 		SignedHead
 		from Signed

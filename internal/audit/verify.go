@@ -263,7 +263,7 @@ func (s *storedRow) record() *Record {
 	}
 	switch {
 	case s.changes.Valid && s.changes.String == "null":
-		r.Changes = json.RawMessage(notOurs) // Append writes NULL instead
+		r.Changes = json.RawMessage(invalidChanges) // Append writes NULL instead
 	case s.changes.Valid:
 		// Use the stored text: another spelling of the same value is a change too.
 		r.Changes = json.RawMessage(s.changes.String)
@@ -278,12 +278,12 @@ func uuidValue(u pgtype.UUID) op.UUID {
 	return op.UUID(u.String())
 }
 
-// notOurs replaces a value that Append never writes and that would hash like NULL.
-const notOurs = "\x00"
+// invalidChanges replaces a value that Append never writes and that would hash like NULL.
+const invalidChanges = "\x00"
 
 func textValue(t pgtype.Text) string {
 	if t.Valid && t.String == "" {
-		return notOurs
+		return invalidChanges
 	}
 	return t.String
 }

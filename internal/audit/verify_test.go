@@ -166,7 +166,7 @@ func TestVerify_AcceptsEntriesOfOldVersions(t *testing.T) {
 		}
 	}
 	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, entry(tenant, 4))
-	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, many(entry(tenant, 5), audit.SmallBatch+1)...)
+	mustWrite(t, db.Pool(t, postgres.RoleTracker), tenant, repeatEntry(entry(tenant, 5), audit.SmallBatch+1)...)
 	if r := verify(t, db); len(r.Problems) > 0 || r.Entries != 3+1+audit.SmallBatch+1 {
 		t.Fatalf("Verify: got %+v", r)
 	}

@@ -150,7 +150,7 @@ func (l *Log) write(ctx context.Context, batch []authz.DecisionRecord) {
 			l.written.Add(int64(len(batch)))
 			return
 		}
-		if subjectIsMissing(err) {
+		if isSubjectMissing(err) {
 			continue
 		}
 		if !fault.HasCode(err, fault.CodeUnavailable) {

@@ -25,8 +25,8 @@ func record(tenant op.UUID, n int) authz.DecisionRecord {
 	}
 }
 
-// written runs the log until n records were written or dropped.
-func written(t *testing.T, l *decisionlog.Log, n int64) {
+// runUntilWritten runs the log until n records were written or dropped.
+func runUntilWritten(t *testing.T, l *decisionlog.Log, n int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -48,7 +48,7 @@ func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 	}
 	l.Record(record(other, 99))
 	l.Record(record("", 100))
-	written(t, l, 12)
+	runUntilWritten(t, l, 12)
 	if l.Written() != 12 || l.Dropped() != 0 {
 		t.Fatalf("got %d records written and %d dropped", l.Written(), l.Dropped())
 	}
@@ -124,7 +124,7 @@ func TestLog_RejectedRecordDropsNoOther(t *testing.T) {
 		}
 		l.Record(r)
 	}
-	written(t, l, 5)
+	runUntilWritten(t, l, 5)
 	if l.Written() != 4 || l.Dropped() != 1 {
 		t.Fatalf("got %d records written and %d dropped", l.Written(), l.Dropped())
 	}

@@ -88,8 +88,8 @@ func (l *Log) insert(ctx context.Context, q postgres.Querier, batch []authz.Deci
 	})
 	switch {
 	case err == nil:
-		l.remember(missing)
-	case subjectIsMissing(err):
+		l.rememberStored(missing)
+	case isSubjectMissing(err):
 		// Retention has deleted subjects that were remembered as stored.
 		clear(l.stored)
 		return err
@@ -97,13 +97,13 @@ func (l *Log) insert(ctx context.Context, q postgres.Querier, batch []authz.Deci
 	return postgres.MapError(err)
 }
 
-// subjectIsMissing reports whether a record refers to a subject that is not stored.
-func subjectIsMissing(err error) bool {
+// isSubjectMissing reports whether a record refers to a subject that is not stored.
+func isSubjectMissing(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23503" && pg.ConstraintName == "decisions_subject_is_stored"
 }
 
-func (l *Log) remember(s subjects) {
+func (l *Log) rememberStored(s subjects) {
 	if len(l.stored)+len(s) > maxStoredBytes {
 		clear(l.stored)
 	}

@@ -48,12 +48,12 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	l.Record(foreign)
 	nobody := record(mine, 100)
 	l.Record(nobody)
-	written(t, l, 22)
+	runUntilWritten(t, l, 22)
 	process := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs)})
 	again := record(other, 101)
 	again.Subject = shared
 	process.Record(again)
-	written(t, process, 1)
+	runUntilWritten(t, process, 1)
 	if n := countSubjects(t, owner); n != 3 || l.Dropped()+process.Dropped() != 0 {
 		t.Fatalf("got %d subjects, %d and %d records dropped; want 2 subjects of one tenant and 1 of another", n, l.Dropped(), process.Dropped())
 	}
@@ -98,7 +98,7 @@ func TestSubjects_OnlyJobsRoleInsertsAndDeletes(t *testing.T) {
 	r := record(tenant, 1)
 	r.Subject = snapshot(`{}`)
 	l.Record(r)
-	written(t, l, 1)
+	runUntilWritten(t, l, 1)
 	const (
 		insert = `INSERT INTO audit.decision_subjects (tenant_id, digest, document) SELECT gen_random_uuid(), sha256('{ }'), '{ }'`
 		update = `UPDATE audit.decision_subjects SET document = '{"subject":{}}'`
@@ -140,7 +140,7 @@ func TestPrune_DeletesSubjectsThatNoRecordNames(t *testing.T) {
 	put(48*time.Hour, old)
 	put(48*time.Hour, kept)
 	put(time.Hour, kept)
-	written(t, l, 3)
+	runUntilWritten(t, l, 3)
 	// The subjects are as old as their first record.
 	if _, err := owner.Exec(t.Context(), `UPDATE audit.decision_subjects SET stored_at = $1`, now.Add(-48*time.Hour)); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestPrune_DeletesSubjectsThatNoRecordNames(t *testing.T) {
 	}
 	// The log remembers the deleted subject as stored. The next record must store it again.
 	put(0, old)
-	written(t, l, 4)
+	runUntilWritten(t, l, 4)
 	if n := countSubjects(t, owner); n != 2 || l.Written() != 4 || l.Dropped() != 0 {
 		t.Errorf("got %d subjects, %d records written, %d dropped", n, l.Written(), l.Dropped())
 	}
@@ -169,7 +169,7 @@ func TestGet_ReportsAChangedSubject(t *testing.T) {
 	r := record(tenant, 1)
 	r.Subject = snapshot(`{"subject":{"grants":{"task.update":{"tenant":false}}}}`)
 	l.Record(r)
-	written(t, l, 1)
+	runUntilWritten(t, l, 1)
 	const change = `UPDATE audit.decision_subjects SET document = replace(document::text, 'false', 'true')::json`
 	if _, err := owner.Exec(t.Context(), change); err == nil {
 		t.Error("UPDATE with the constraint: got no error")

@@ -11,8 +11,8 @@ import (
 
 type body = map[string]any
 
-// keyRules verifies the four endpoints for API keys against the tables of the specification.
-func keyRules(s *stage) {
+// checkKeyRules verifies the four endpoints for API keys against the tables of the specification.
+func checkKeyRules(s *stage) {
 	const own, forService = "/api/auth/api-keys", "/api/auth/api-keys/service"
 	admin, manager, stranger := s.as("admin@acme.example"), s.as("project-manager@acme.example"), s.as("admin@globex.example")
 	service, foreign := s.user("acme", "multi-llm-review@acme.invalid"), s.user("globex", "multi-llm-review@globex.invalid")
@@ -103,7 +103,7 @@ func keyRules(s *stage) {
 		s.want(t.status, t.says, "DELETE", own+"/"+t.path, t.token, t.in)
 	}
 	for _, token := range []string{bot, personal.field(s.t, "token")} {
-		s.ended(token, "")
+		s.waitUntilRejected(token, "")
 	}
 	// The process that revokes a key rejects it from the next request on.
 	for range 8 {
@@ -124,9 +124,9 @@ func keyRules(s *stage) {
 	s.want(201, "", "POST", forService, admin, body{"label": "x", "targetUserId": service})
 }
 
-// ended waits until a credential is rejected with this reason, which happens after the
+// waitUntilRejected waits until a credential is rejected with this reason, which happens after the
 // notification of the change.
-func (s *stage) ended(token, reason string) {
+func (s *stage) waitUntilRejected(token, reason string) {
 	s.t.Helper()
 	var a answer
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -147,8 +147,8 @@ func (s *stage) role(token, name string) string {
 	return before[strings.LastIndex(before, `"id":"`)+6:][:36]
 }
 
-// climbing tries to give a user more permissions than the caller has.
-func climbing(s *stage) {
+// escalatePrivileges tries to give a user more permissions than the caller has.
+func escalatePrivileges(s *stage) {
 	admin, manager := s.as("admin@acme.example"), s.as("project-manager@acme.example")
 	self, boss := string(s.user("acme", "project-manager@acme.example")), string(s.user("acme", "admin@acme.example"))
 	bot := string(s.user("acme", "multi-llm-review@acme.invalid"))

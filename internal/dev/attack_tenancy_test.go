@@ -16,8 +16,8 @@ import (
 
 const actAs = "X-Act-As-Org"
 
-// actingElsewhere sends x-act-as-org with every combination of caller and tenant.
-func actingElsewhere(s *stage) {
+// actInAnotherTenant sends x-act-as-org with every combination of caller and tenant.
+func actInAnotherTenant(s *stage) {
 	acme, northwind, globex := s.tenant("acme"), s.tenant("northwind"), s.tenant("globex")
 	visitor := s.as("project-manager@northwind.example")
 	admin := s.as("admin@acme.example")
@@ -63,8 +63,8 @@ func actingElsewhere(s *stage) {
 	s.want(403, "home tenant", "POST", path+"/suspend", admin, body{})
 }
 
-// pagesAndRepeats uses cursors and idempotency keys with other callers and operations.
-func pagesAndRepeats(s *stage) {
+// reuseCursorsAndKeys uses cursors and idempotency keys with other callers and operations.
+func reuseCursorsAndKeys(s *stage) {
 	manager, other, stranger := s.as("project-manager@acme.example"), s.as("admin@acme.example"), s.as("project-manager@globex.example")
 	create := func(name string) body { return body{"name": name, "startDate": "2027-01-01"} }
 	for i := range 3 {
@@ -120,9 +120,9 @@ func pagesAndRepeats(s *stage) {
 	}
 }
 
-// liveness removes and restores each condition of the principal check: codes and reasons
+// checkLiveness removes and restores each condition of the principal check: codes and reasons
 // must be exact, and the credentials must work again.
-func liveness(s *stage) {
+func checkLiveness(s *stage) {
 	admin, office := s.as("admin@acme.example"), s.as("admin@northwind.example")
 	session, visitor := s.as("reviewer@acme.example"), s.as("project-manager@northwind.example")
 	key := s.key(session)
@@ -131,7 +131,7 @@ func liveness(s *stage) {
 	dead := func(reason string, tokens ...string) {
 		s.t.Helper()
 		for _, token := range tokens {
-			s.ended(token, reason)
+			s.waitUntilRejected(token, reason)
 		}
 	}
 	s.want(200, "", "POST", "/api/users/"+user+"/suspend", admin, body{})
@@ -167,8 +167,8 @@ func liveness(s *stage) {
 	elsewhere(200)
 }
 
-// databaseWalls connects directly to the database with the address of each module.
-func databaseWalls(s *stage) {
+// checkDatabasePrivileges connects directly to the database with the address of each module.
+func checkDatabasePrivileges(s *stage) {
 	acme := s.tenant("acme").ID
 	for module, url := range s.info.ModuleURLs {
 		for _, statement := range []string{
@@ -178,20 +178,20 @@ func databaseWalls(s *stage) {
 			`CREATE TABLE public.x (a int)`, `CREATE SCHEMA x`, `CREATE TEMP TABLE x (a int)`, `SET session_replication_role = replica`,
 			`ALTER TABLE audit.entries DISABLE TRIGGER ALL`, `COPY (SELECT 1) TO PROGRAM 'true'`, `SELECT pg_read_file('/etc/passwd')`,
 		} {
-			if err := s.sql(url, acme, statement); code(err) != "42501" {
+			if err := s.sql(url, acme, statement); sqlState(err) != "42501" {
 				s.t.Errorf("%s: %s: %v, want a refusal", module, statement, err)
 			}
 		}
 		reads := map[string]string{
 			"identity": "projects.projects", "tracker": "identity.users", "catalog": "projects.projects", "wiki": "identity.users",
 		}
-		if err := s.sql(url, acme, `SELECT * FROM `+reads[module]); code(err) != "42501" {
+		if err := s.sql(url, acme, `SELECT * FROM `+reads[module]); sqlState(err) != "42501" {
 			s.t.Errorf("%s reads %s: %v", module, reads[module], err)
 		}
 	}
 	for module, table := range map[string]string{"identity": "identity.organisations", "tracker": "projects.projects"} {
 		for _, tenant := range []op.UUID{"", uid.Random(), acme} {
-			if n := s.foreign(s.info.ModuleURLs[module], tenant, table); n != 0 {
+			if n := s.countForeignRows(s.info.ModuleURLs[module], tenant, table); n != 0 {
 				s.t.Errorf("%s in %q sees %d rows of others in %s", module, tenant, n, table)
 			}
 		}
@@ -207,8 +207,8 @@ func databaseWalls(s *stage) {
 	}
 }
 
-// foreign counts the rows of other tenants that a role sees.
-func (s *stage) foreign(url string, tenant op.UUID, table string) int {
+// countForeignRows counts the rows of other tenants that a role sees.
+func (s *stage) countForeignRows(url string, tenant op.UUID, table string) int {
 	s.t.Helper()
 	ctx := context.Background()
 	tx, end := s.begin(ctx, url, tenant)
@@ -220,8 +220,8 @@ func (s *stage) foreign(url string, tenant op.UUID, table string) int {
 	return n
 }
 
-// code returns the SQLSTATE of a database error.
-func code(err error) string {
+// sqlState returns the SQLSTATE of a database error.
+func sqlState(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return pg.Code
@@ -229,8 +229,8 @@ func code(err error) string {
 	return ""
 }
 
-// nothingSecret searches for secrets and free text in everything that is stored or logged.
-func nothingSecret(s *stage) {
+// searchForSecrets searches for secrets and free text in everything that is stored or logged.
+func searchForSecrets(s *stage) {
 	const needle = "n33dle-of-free-text"
 	manager := s.as("project-manager@acme.example")
 	key := s.key(manager)

@@ -61,16 +61,16 @@ func TestAttacks(t *testing.T) {
 		name string
 		run  func(*stage)
 	}{
-		{"forged tokens get the same 401", forgedTokens},
-		{"tokens with the same id", tokensOfOneID},
-		{"acting in another tenant", actingElsewhere},
-		{"keys", keyRules},
-		{"climbing", climbing},
-		{"cursors and idempotency keys are bound to the caller", pagesAndRepeats},
-		{"reasons of the principal check", liveness},
-		{"database privileges and row-level security", databaseWalls},
-		{"no secrets in logs and tables", nothingSecret},
-		{"every decision can be replayed", replayAll},
+		{"forged tokens get the same 401", rejectForgedTokens},
+		{"tokens with the same id", useTokensWithSameID},
+		{"acting in another tenant", actInAnotherTenant},
+		{"keys", checkKeyRules},
+		{"climbing", escalatePrivileges},
+		{"cursors and idempotency keys are bound to the caller", reuseCursorsAndKeys},
+		{"reasons of the principal check", checkLiveness},
+		{"database privileges and row-level security", checkDatabasePrivileges},
+		{"no secrets in logs and tables", searchForSecrets},
+		{"every decision can be replayed", replayAllDecisions},
 	} {
 		t.Run(a.name, func(t *testing.T) { s.t = t; a.run(s) })
 	}
@@ -235,8 +235,8 @@ func (s *stage) claims(text string) map[string]any {
 	return m
 }
 
-// but returns the claims with one changed; a nil value removes it.
-func but(claims map[string]any, name string, value any) string {
+// withClaim returns the claims with one changed; a nil value removes it.
+func withClaim(claims map[string]any, name string, value any) string {
 	c := maps.Clone(claims)
 	c[name] = value
 	if value == nil {
@@ -251,16 +251,16 @@ func but(claims map[string]any, name string, value any) string {
 
 const keyHeader = `{"alg":"HS256","typ":"pt-api-key+jwt"}`
 
-func forgedTokens(s *stage) {
+func rejectForgedTokens(s *stage) {
 	session := s.as("project-manager@acme.example")
 	good := s.key(session)
 	c := s.claims(good)
-	plain := but(c, "iss", "parapet")
+	plain := withClaim(c, "iss", "parapet")
 	now := time.Now().Unix()
 	parts := strings.Split(good, ".")
 	forged := map[string]string{
 		"nothing of it": "x", "two segments": parts[0] + "." + parts[1], "four": good + ".x", "padded": good + "=",
-		"too long":         s.forge(keyHeader, but(c, "email", strings.Repeat("x", 9000))),
+		"too long":         s.forge(keyHeader, withClaim(c, "email", strings.Repeat("x", 9000))),
 		"HS512 as such":    s.forgeWith(sha512.New, `{"alg":"HS512","typ":"pt-api-key+jwt"}`, plain),
 		"HS512 as HS256":   s.forgeWith(sha512.New, keyHeader, plain),
 		"junk behind":      s.forge(keyHeader, plain+"x"),
@@ -280,10 +280,10 @@ func forgedTokens(s *stage) {
 		forged["header "+member] = s.forge(strings.TrimSuffix(keyHeader, "}")+","+member+"}", plain)
 	}
 	for _, name := range []string{"iss", "sub", "jti", "iat", "exp", "tenant_id", "roles", "principal_kind"} {
-		forged["no "+name] = s.forge(keyHeader, but(c, name, nil))
-		forged["an object as "+name] = s.forge(keyHeader, but(c, name, map[string]any{}))
-		forged["a number as "+name] = s.forge(keyHeader, but(c, name, -1))
-		forged["an empty "+name] = s.forge(keyHeader, but(c, name, ""))
+		forged["no "+name] = s.forge(keyHeader, withClaim(c, name, nil))
+		forged["an object as "+name] = s.forge(keyHeader, withClaim(c, name, map[string]any{}))
+		forged["a number as "+name] = s.forge(keyHeader, withClaim(c, name, -1))
+		forged["an empty "+name] = s.forge(keyHeader, withClaim(c, name, ""))
 	}
 	for name, change := range map[string]struct {
 		claim string
@@ -295,7 +295,7 @@ func forgedTokens(s *stage) {
 		"an unknown tenant": {"tenant_id", uid.Random()}, "an unknown key": {"jti", uid.Random()}, "another form of jti": {"jti", strings.ToUpper(fmt.Sprint(c["jti"]))},
 		"a service principal": {"principal_kind", "SERVICE"}, "an agent": {"principal_kind", "AGENT"},
 	} {
-		forged[name] = s.forge(keyHeader, but(c, change.claim, change.value))
+		forged[name] = s.forge(keyHeader, withClaim(c, change.claim, change.value))
 	}
 	same := ""
 	for name, text := range forged {
@@ -326,12 +326,12 @@ func forgedTokens(s *stage) {
 	}
 }
 
-// tokensOfOneID uses several tokens with the same id, all signed with the server's secret:
+// useTokensWithSameID uses several tokens with the same id, all signed with the server's secret:
 // each has only the authority that it contains, whatever came before.
-func tokensOfOneID(s *stage) {
+func useTokensWithSameID(s *stage) {
 	good := s.key(s.as("project-manager@acme.example"))
 	c := s.claims(good)
-	narrowed := func(caveats ...string) string { return s.forge(keyHeader, but(c, "caveats", caveats)) }
+	narrowed := func(caveats ...string) string { return s.forge(keyHeader, withClaim(c, "caveats", caveats)) }
 	create := func(n int) map[string]any {
 		return map[string]any{"name": fmt.Sprintf("Wall %d", n), "startDate": "2027-01-01"}
 	}
@@ -342,9 +342,9 @@ func tokensOfOneID(s *stage) {
 		s.want(200, project, "GET", "/api/projects/"+project, narrowed("read-only", "project:"+project), nil)
 		s.want(403, "projects.read", "GET", "/api/projects/"+project, narrowed("module:wiki"), nil)
 		s.want(403, "projects.read", "GET", "/api/projects/"+project, narrowed("read-only", "no-such-caveat"), nil)
-		s.want(403, "projects.read", "GET", "/api/projects", s.forge(keyHeader, but(c, "roles", []string{})), nil)
-		s.want(403, "project.create", "POST", "/api/projects", s.forge(keyHeader, but(c, "role_scopes", map[string]any{"Project Manager": []string{"project:" + project}})), create(2))
-		s.want(200, `"clearance":"UNCLASSIFIED"`, "GET", "/api/auth/me", s.forge(keyHeader, but(c, "clearance", "TOP-SECRET")), nil)
+		s.want(403, "projects.read", "GET", "/api/projects", s.forge(keyHeader, withClaim(c, "roles", []string{})), nil)
+		s.want(403, "project.create", "POST", "/api/projects", s.forge(keyHeader, withClaim(c, "role_scopes", map[string]any{"Project Manager": []string{"project:" + project}})), create(2))
+		s.want(200, `"clearance":"UNCLASSIFIED"`, "GET", "/api/auth/me", s.forge(keyHeader, withClaim(c, "clearance", "TOP-SECRET")), nil)
 		s.want(201, "", "POST", "/api/projects", good, create(10+i))
 	}
 }

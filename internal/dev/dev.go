@@ -104,7 +104,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if d.app, err = app.New(ctx, cfg, o.Version, o.Log); err != nil {
 		return nil, err
 	}
-	d.info, err = describe(cfg, d.app.BaseURL(), tenants)
+	d.info, err = newInfo(cfg, d.app.BaseURL(), tenants)
 	return d, err
 }
 
@@ -133,8 +133,8 @@ func (d *Dev) startDatabase(ctx context.Context, o Options, settings map[string]
 	return nil
 }
 
-// describe returns the Info of a configuration.
-func describe(cfg app.Config, baseURL string, tenants []Tenant) (Info, error) {
+// newInfo returns the Info of a configuration.
+func newInfo(cfg app.Config, baseURL string, tenants []Tenant) (Info, error) {
 	info := Info{
 		BaseURL: baseURL, DatabaseURL: cfg.DatabaseURL, DirectURL: cfg.DirectURL, ModuleURLs: map[string]string{},
 		APIKeyJWTSecret: cfg.JWTSecret, CronSecret: cfg.CronSecret, Tenants: tenants,

@@ -77,7 +77,7 @@ func (s *fieldServer) sendTable(t testing.TB) {
 	t.Helper()
 	fields := 0
 	var invalid []string
-	for _, o := range inOrder(s.operations) {
+	for _, o := range sortOperations(s.operations) {
 		if code := s.send(t, s.valid(t, o)); code >= 300 {
 			invalid = append(invalid, fmt.Sprintf("%s (%d)", o.Name, code))
 		}
@@ -93,8 +93,8 @@ func (s *fieldServer) sendTable(t testing.TB) {
 	}
 }
 
-// inOrder sorts creating operations before deleting ones, and inner records before outer ones.
-func inOrder(operations []*op.Operation) []*op.Operation {
+// sortOperations sorts creating operations before deleting ones, and inner records before outer ones.
+func sortOperations(operations []*op.Operation) []*op.Operation {
 	rank := func(o *op.Operation) int {
 		switch {
 		case o.Access == op.Public:

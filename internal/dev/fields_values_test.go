@@ -210,7 +210,7 @@ func nestedValues(t reflect.Type, base any) []string {
 		}
 		inner := nestedValues(t.Elem(), item)
 		if inner == nil {
-			inner = allJSON()
+			inner = hostileJSONValues()
 		}
 		for _, v := range inner {
 			list = append(list, "["+v+"]")
@@ -222,7 +222,7 @@ func nestedValues(t reflect.Type, base any) []string {
 		}
 		for i := range t.NumField() {
 			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			for _, v := range append(allJSON(), nestedValues(t.Field(i).Type, object[name])...) {
+			for _, v := range append(hostileJSONValues(), nestedValues(t.Field(i).Type, object[name])...) {
 				list = append(list, withMember(object, name, v))
 			}
 		}
@@ -231,8 +231,8 @@ func nestedValues(t reflect.Type, base any) []string {
 	return list
 }
 
-// allJSON returns all hostile values as JSON.
-func allJSON() []string {
+// hostileJSONValues returns all hostile values as JSON.
+func hostileJSONValues() []string {
 	list := slices.Clone(hostileJSON)
 	for _, text := range hostileTexts {
 		quoted, err := json.Marshal(text)

@@ -133,7 +133,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 			}
 			ended <- e
 		}()
-		d.untilWaiting(t)
+		d.waitUntilWaiting(t)
 		return ended
 	}
 	within := func(ended chan end) end {
@@ -152,7 +152,7 @@ func TestMCP_WaitDecisionEnds(t *testing.T) {
 	if e := within(ended); e.err == nil {
 		t.Errorf("a wait whose client has gone gives %v", e.status)
 	}
-	d.untilNobodyAsks(t)
+	d.waitUntilIdle(t)
 
 	ended = wait(t.Context())
 	answer, err := json.Marshal(map[string]any{"chosenOptionIndex": 0})
@@ -199,13 +199,13 @@ func (d *Dev) inFlight(t *testing.T) int {
 	return 0
 }
 
-// untilWaiting waits until a tool's request and the operation behind it are in
+// waitUntilWaiting waits until a tool's request and the operation behind it are in
 // progress.
-func (d *Dev) untilWaiting(t *testing.T) { t.Helper(); d.until(t, 2) }
+func (d *Dev) waitUntilWaiting(t *testing.T) { t.Helper(); d.waitForRequests(t, 2) }
 
-func (d *Dev) untilNobodyAsks(t *testing.T) { t.Helper(); d.until(t, 0) }
+func (d *Dev) waitUntilIdle(t *testing.T) { t.Helper(); d.waitForRequests(t, 0) }
 
-func (d *Dev) until(t *testing.T, n int) {
+func (d *Dev) waitForRequests(t *testing.T, n int) {
 	t.Helper()
 	for range 2000 {
 		if d.inFlight(t) == n {

@@ -38,8 +38,8 @@ func (o outcome) String() string {
 	return string(text)
 }
 
-// way is an interface through which operations can be called.
-type way struct {
+// callPath is an interface through which operations can be called.
+type callPath struct {
 	name string
 	ask  func(t *testing.T, o *op.Operation, args map[string]any) outcome
 }
@@ -79,13 +79,13 @@ func request(o *op.Operation, args map[string]any) (target string, body []byte) 
 	return target, body
 }
 
-func (d *Dev) overHTTP(token string) way {
-	return way{"HTTP", func(t *testing.T, o *op.Operation, args map[string]any) outcome {
+func (d *Dev) overHTTP(token string) callPath {
+	return callPath{"HTTP", func(t *testing.T, o *op.Operation, args map[string]any) outcome {
 		t.Helper()
 		target, body := request(o, args)
 		w := d.ask(t, o.Method, target, token, body)
 		if w.Code < 300 {
-			return outcome{Data: parsed(t, w.Body.Bytes())}
+			return outcome{Data: parseJSON(t, w.Body.Bytes())}
 		}
 		var e struct{ Error outcome }
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
@@ -95,7 +95,7 @@ func (d *Dev) overHTTP(token string) way {
 	}}
 }
 
-func parsed(t *testing.T, text []byte) any {
+func parseJSON(t *testing.T, text []byte) any {
 	t.Helper()
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}
@@ -114,8 +114,8 @@ func (d *Dev) pt(t *testing.T, token string, in io.Reader, out, errs io.Writer) 
 	return cli.Program{Streams: cli.Streams{In: in, Out: out, Err: errs}, Getenv: func(n string) string { return env[n] }, Version: "test", Clock: clock.System{}}
 }
 
-func (d *Dev) overPT(token string) way {
-	return way{"pt api", func(t *testing.T, o *op.Operation, args map[string]any) outcome {
+func (d *Dev) overPT(token string) callPath {
+	return callPath{"pt api", func(t *testing.T, o *op.Operation, args map[string]any) outcome {
 		t.Helper()
 		target, body := request(o, args)
 		line := []string{"api", o.Method, target, "--json"}
@@ -124,7 +124,7 @@ func (d *Dev) overPT(token string) way {
 		}
 		var out, errs bytes.Buffer
 		if d.pt(t, token, bytes.NewReader(body), &out, &errs).Run(t.Context(), line) == cli.ExitDone {
-			return outcome{Data: parsed(t, out.Bytes())}
+			return outcome{Data: parseJSON(t, out.Bytes())}
 		}
 		var e struct{ Error outcome }
 		if err := json.Unmarshal(errs.Bytes(), &e); err != nil {
@@ -143,7 +143,7 @@ func (b bearerOf) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func (d *Dev) overMCP(t *testing.T, token string) way {
+func (d *Dev) overMCP(t *testing.T, token string) callPath {
 	t.Helper()
 	return tools(t, "the tool over HTTP", &sdk.StreamableClientTransport{
 		Endpoint:   d.App().BaseURL() + "/mcp?toolsets=all&allow-destructive=true",
@@ -151,7 +151,7 @@ func (d *Dev) overMCP(t *testing.T, token string) way {
 	})
 }
 
-func (d *Dev) overStdio(t *testing.T, token string) way {
+func (d *Dev) overStdio(t *testing.T, token string) callPath {
 	t.Helper()
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
@@ -171,7 +171,7 @@ func (d *Dev) overStdio(t *testing.T, token string) way {
 }
 
 // tools calls operations as MCP tools and validates each result against the tool's schema.
-func tools(t *testing.T, name string, transport sdk.Transport) way {
+func tools(t *testing.T, name string, transport sdk.Transport) callPath {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "parity", Version: "1"}, nil).Connect(t.Context(), transport, nil)
 	if err != nil {
@@ -196,7 +196,7 @@ func tools(t *testing.T, name string, transport sdk.Transport) way {
 			t.Fatal(err)
 		}
 	}
-	return way{name, func(t *testing.T, o *op.Operation, args map[string]any) outcome {
+	return callPath{name, func(t *testing.T, o *op.Operation, args map[string]any) outcome {
 		t.Helper()
 		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: o.ToolName(), Arguments: args})
 		if err != nil {
@@ -223,9 +223,9 @@ func tools(t *testing.T, name string, transport sdk.Transport) way {
 	}}
 }
 
-// notTools are operations that return a secret or change the credential or session, so they
+// hiddenOperations are operations that return a secret or change the credential or session, so they
 // are not exposed as tools.
-var notTools = []string{"login", "logout", "change-password", "change-email", "request-password-reset", "reset-password", "issue-key", "issue-service-key"}
+var hiddenOperations = []string{"login", "logout", "change-password", "change-email", "request-password-reset", "reset-password", "issue-key", "issue-service-key"}
 
 // arguments returns the required input of an operation with values from the world.
 func (w *parityWorld) arguments(t testing.TB, o *op.Operation) map[string]any {
@@ -273,8 +273,8 @@ func plain(o outcome, tag string) string {
 	})
 }
 
-// moving are reads whose result grows while other requests run.
-var moving = []string{"list-decisions", "list-events", "list-audit-entries", "list-keys", "list-notifications"}
+// growingLists are reads whose result grows while other requests run.
+var growingLists = []string{"list-decisions", "list-events", "list-audit-entries", "list-keys", "list-notifications"}
 
 // TestParity calls every operation over HTTP, with pt, and as an MCP tool over HTTP and
 // stdio: the same input must return the same data or the same error.
@@ -283,13 +283,13 @@ func TestParity(t *testing.T) {
 	d := startDev(t)
 	var operations []*op.Operation
 	for _, b := range d.App().Operations() {
-		if !slices.Contains(notTools, b.Name) {
+		if !slices.Contains(hiddenOperations, b.Name) {
 			operations = append(operations, b.Operation)
 		}
 	}
-	ways := func(t *testing.T, token string) []way {
+	ways := func(t *testing.T, token string) []callPath {
 		t.Helper()
-		return []way{d.overHTTP(token), d.overPT(token), d.overMCP(t, token), d.overStdio(t, token)}
+		return []callPath{d.overHTTP(token), d.overPT(token), d.overMCP(t, token), d.overStdio(t, token)}
 	}
 	admin := d.login(t, "admin@acme.example")
 	byAdmin := ways(t, admin)
@@ -302,7 +302,7 @@ func TestParity(t *testing.T) {
 				if o.Effect.Changes() && email != "guest@acme.example" && len(o.PathParts()) == 0 {
 					continue // it would succeed in the caller's own tenant
 				}
-				sameFrom(t, by, o, w.arguments(t, o), email)
+				callEverywhere(t, by, o, w.arguments(t, o), email)
 			}
 		}
 	})
@@ -311,7 +311,7 @@ func TestParity(t *testing.T) {
 		for _, o := range operations {
 			for note, args := range w.wrong(t, o) {
 				tried++
-				if got := sameFrom(t, byAdmin, o, args, note); got.Code != "VALIDATION" || got.Field == "" {
+				if got := callEverywhere(t, byAdmin, o, args, note); got.Code != "VALIDATION" || got.Field == "" {
 					t.Errorf("%s, %s: %s", o.Name, note, got)
 				}
 			}
@@ -326,7 +326,7 @@ func TestParity(t *testing.T) {
 			if o.Effect != op.Read {
 				continue
 			}
-			got := sameFrom(t, byAdmin, o, w.arguments(t, o), "a read")
+			got := callEverywhere(t, byAdmin, o, w.arguments(t, o), "a read")
 			if got.Code == "" {
 				done++
 			} else {
@@ -340,13 +340,13 @@ func TestParity(t *testing.T) {
 	t.Run("writes", func(t *testing.T) { d.parityOfWrites(t, operations, admin, byAdmin) })
 }
 
-// sameFrom calls the operation through every interface, expects one outcome and returns it.
-func sameFrom(t *testing.T, by []way, o *op.Operation, args map[string]any, note string) outcome {
+// callEverywhere calls the operation through every interface, expects one outcome and returns it.
+func callEverywhere(t *testing.T, by []callPath, o *op.Operation, args map[string]any, note string) outcome {
 	t.Helper()
 	first := by[0].ask(t, o, args)
 	for _, way := range by[1:] {
 		got := way.ask(t, o, args)
-		if slices.Contains(moving, o.Name) && first.Code == "" && got.Code == "" {
+		if slices.Contains(growingLists, o.Name) && first.Code == "" && got.Code == "" {
 			continue
 		}
 		if note != "a read" && first.Code == "VALIDATION" {
@@ -399,7 +399,7 @@ func (w *parityWorld) wrong(t *testing.T, o *op.Operation) map[string]map[string
 
 // parityOfWrites runs all writes in four worlds, destructive ones last and inner records
 // before outer ones.
-func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin string, by []way) {
+func (d *Dev) parityOfWrites(t *testing.T, operations []*op.Operation, admin string, by []callPath) {
 	t.Helper()
 	var writes []*op.Operation
 	for i, o := range operations {

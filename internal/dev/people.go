@@ -42,8 +42,8 @@ func demoUsers() []seedUser {
 	}
 }
 
-// agents returns the synthetic agents of every tenant.
-func agents() []seedUser {
+// seedAgents returns the synthetic agents of every tenant.
+func seedAgents() []seedUser {
 	return []seedUser{
 		{name: "agent+builder", display: "Builder agent", role: "Agent", clearance: "INTERNAL"},
 		{name: "agent+retired", display: "Retired agent", role: "Agent", clearance: "INTERNAL", suspended: true},

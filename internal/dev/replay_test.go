@@ -16,8 +16,8 @@ import (
 	"parapet/internal/op"
 )
 
-// decided is the rule and reason that a replay must reproduce.
-type decided struct{ rule, reason string }
+// ruleReason is the rule and reason that a replay must reproduce.
+type ruleReason struct{ rule, reason string }
 
 // TestReplay_ReturnsTheRecordedDecisions makes decisions over HTTP, rebuilds the input of
 // each using only the response of get-decision, and evaluates it with policies of the same
@@ -31,15 +31,15 @@ func TestReplay_ReturnsTheRecordedDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	auditor := s.as("admin@acme.example")
-	found := map[decided]identity.Decision{}
-	for _, e := range s.until(auditor, wanted) {
+	found := map[ruleReason]identity.Decision{}
+	for _, e := range s.waitForDecisions(auditor, wanted) {
 		got := decode[identity.Decision](t, s.want(http.StatusOK, "", "GET", "/api/decisions/"+string(e.ID), auditor, nil))
 		replayed, err := engine.Replay(t.Context(), recorded(t, got))
 		if err != nil {
 			t.Errorf("%s %s %v: %v", e.Rule, e.Permission, e.Input, err)
 			continue
 		}
-		if problem := differs(got, replayed); problem != "" {
+		if problem := describeDifference(got, replayed); problem != "" {
 			t.Errorf("%s %s %v: %s", e.Rule, e.Permission, e.Input, problem)
 		}
 		found[kindOf(e)] = got
@@ -56,32 +56,32 @@ func TestReplay_ReturnsTheRecordedDecisions(t *testing.T) {
 
 // checkSnapshotDecides changes the snapshots of decisions and expects other results: a replay
 // that ignored the snapshot would prove nothing.
-func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[decided]identity.Decision) {
+func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[ruleReason]identity.Decision) {
 	t.Helper()
 	const access = "parapet/access/allow"
 	for _, c := range []struct {
 		name   string
-		of     decided
+		of     ruleReason
 		change func(subject map[string]any, permission string)
 		want   authz.Decision
 	}{
-		{"a grant removed", decided{access, ""}, func(subject map[string]any, permission string) {
+		{"a grant removed", ruleReason{access, ""}, func(subject map[string]any, permission string) {
 			grants, _ := subject["grants"].(map[string]any)
 			delete(grants, permission)
 		}, authz.Decision{Reasons: []string{"out_of_scope"}}},
-		{"the delegation removed", decided{access, "on behalf"}, func(subject map[string]any, _ string) {
+		{"the delegation removed", ruleReason{access, "on behalf"}, func(subject map[string]any, _ string) {
 			subject["delegated_subjects"] = []any{}
 		}, authz.Decision{Reasons: []string{"permission_missing"}}},
-		{"the caveat removed", decided{access, "caveat_effect"}, func(subject map[string]any, _ string) {
+		{"the caveat removed", ruleReason{access, "caveat_effect"}, func(subject map[string]any, _ string) {
 			subject["effects"] = []any{"read", "write"}
 		}, authz.Decision{Allow: true}},
-		{"the clearance lowered", decided{access, ""}, func(subject map[string]any, _ string) {
+		{"the clearance lowered", ruleReason{access, ""}, func(subject map[string]any, _ string) {
 			subject["readable"] = []any{}
 		}, authz.Decision{Hidden: true, Reasons: []string{"clearance"}}},
-		{"the grants of a list removed", decided{access, "filtered"}, func(subject map[string]any, _ string) {
+		{"the grants of a list removed", ruleReason{access, "filtered"}, func(subject map[string]any, _ string) {
 			subject["grants"], subject["audit"] = map[string]any{}, map[string]any{}
 		}, authz.Decision{Reasons: []string{"filtered_out"}}},
-		{"another kind of token", decided{"parapet/keys/issue_self", ""}, func(subject map[string]any, _ string) {
+		{"another kind of token", ruleReason{"parapet/keys/issue_self", ""}, func(subject map[string]any, _ string) {
 			subject["token_kind"] = "api_key"
 		}, authz.Decision{Reasons: []string{"session_required"}}},
 	} {
@@ -113,7 +113,7 @@ func checkSnapshotDecides(t *testing.T, engine *authz.Engine, found map[decided]
 }
 
 // decideForReplay causes every kind of decision that requests can cause, and returns them.
-func decideForReplay(s *stage) []decided {
+func decideForReplay(s *stage) []ruleReason {
 	const access = "parapet/access/allow"
 	admin, manager, member := s.as("admin@acme.example"), s.as("project-manager@acme.example"), s.as("member@acme.example")
 	guest, reviewer := s.as("guest@acme.example"), s.as("reviewer@acme.example")
@@ -132,7 +132,9 @@ func decideForReplay(s *stage) []decided {
 	s.want(403, "", "POST", "/api/projects", guest, body{"name": "No", "startDate": "2027-01-01"})
 	s.want(403, "", "DELETE", "/api/projects/"+open+"/tasks/"+task, member, nil)
 	key := s.key(manager)
-	narrowed := func(caveat string) string { return s.forge(keyHeader, but(s.claims(key), "caveats", []string{caveat})) }
+	narrowed := func(caveat string) string {
+		return s.forge(keyHeader, withClaim(s.claims(key), "caveats", []string{caveat}))
+	}
 	s.want(403, "", "PATCH", "/api/projects/"+open, narrowed("read-only"), rename)
 	s.want(403, "", "PATCH", "/api/projects/"+open, narrowed("module:wiki"), rename)
 	s.want(403, "", "PATCH", "/api/projects/"+open, narrowed("project:"+other), rename)
@@ -173,7 +175,7 @@ func decideForReplay(s *stage) []decided {
 	s.want(200, "", "PATCH", "/api/projects/"+open+"/tasks/"+task, manager, body{"assignee": s.user("acme", "member@acme.example")})
 	s.want(400, "", "PATCH", "/api/projects/"+open+"/tasks/"+task, manager, body{"assignee": s.user("acme", "guest@acme.example")})
 
-	return []decided{
+	return []ruleReason{
 		{access, ""}, {access, "filtered"}, {access, "on behalf"},
 		{access, "clearance"}, {access, "permission_missing"}, {access, "not_own"}, {access, "out_of_scope"},
 		{access, "caveat_effect"}, {access, "caveat_module"}, {access, "caveat_project"}, {access, "caveat_unknown"},
@@ -185,9 +187,9 @@ func decideForReplay(s *stage) []decided {
 	}
 }
 
-// until lists the tenant's decisions, once all the wanted ones are among them, because the
+// waitForDecisions lists the tenant's decisions, once all the wanted ones are among them, because the
 // log is written asynchronously.
-func (s *stage) until(token string, wanted []decided) []identity.DecisionEntry {
+func (s *stage) waitForDecisions(token string, wanted []ruleReason) []identity.DecisionEntry {
 	s.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 		var all []identity.DecisionEntry
@@ -198,7 +200,7 @@ func (s *stage) until(token string, wanted []decided) []identity.DecisionEntry {
 				break
 			}
 		}
-		missing := slices.DeleteFunc(slices.Clone(wanted), func(w decided) bool {
+		missing := slices.DeleteFunc(slices.Clone(wanted), func(w ruleReason) bool {
 			return slices.ContainsFunc(all, func(e identity.DecisionEntry) bool { return kindOf(e) == w })
 		})
 		if len(missing) == 0 {
@@ -211,12 +213,12 @@ func (s *stage) until(token string, wanted []decided) []identity.DecisionEntry {
 }
 
 // kindOf returns the rule and the reason; "on behalf" if a delegation allowed it.
-func kindOf(e identity.DecisionEntry) decided {
+func kindOf(e identity.DecisionEntry) ruleReason {
 	input, _ := e.Input.(map[string]any)
 	if input["delegation"] != nil {
-		return decided{e.Rule, "on behalf"}
+		return ruleReason{e.Rule, "on behalf"}
 	}
-	return decided{e.Rule, strings.Join(e.Reasons, " ")}
+	return ruleReason{e.Rule, strings.Join(e.Reasons, " ")}
 }
 
 // recorded builds the record for a replay from the response of get-decision.
@@ -243,8 +245,8 @@ func recorded(t *testing.T, d identity.Decision) authz.Recorded {
 	return r
 }
 
-// differs describes how a replay differs from the record; empty if it does not.
-func differs(d identity.Decision, r authz.Replayed) string {
+// describeDifference describes how a replay differs from the record; empty if it does not.
+func describeDifference(d identity.Decision, r authz.Replayed) string {
 	if r.Incomplete && !d.Allow {
 		return ""
 	}
@@ -265,8 +267,8 @@ func differs(d identity.Decision, r authz.Replayed) string {
 	return ""
 }
 
-// replayAll replays every decision since the start, in every tenant.
-func replayAll(s *stage) {
+// replayAllDecisions replays every decision since the start, in every tenant.
+func replayAllDecisions(s *stage) {
 	engine, err := authz.New(s.t.Context(), authz.Config{})
 	if err != nil {
 		s.t.Fatal(err)
@@ -279,7 +281,7 @@ func replayAll(s *stage) {
 		s.t.Fatal(err)
 	}
 	defer rows.Close()
-	subjects, kinds, total, incomplete := map[authz.Digest]int{}, map[decided]int{}, 0, 0
+	subjects, kinds, total, incomplete := map[authz.Digest]int{}, map[ruleReason]int{}, 0, 0
 	for rows.Next() {
 		var d identity.Decision
 		var input, document json.RawMessage
@@ -300,7 +302,7 @@ func replayAll(s *stage) {
 			s.t.Errorf("%s %s %s: %v", d.Rule, d.Permission, input, err)
 			continue
 		}
-		if problem := differs(d, replayed); problem != "" {
+		if problem := describeDifference(d, replayed); problem != "" {
 			s.t.Errorf("%s %s %s: %s", d.Rule, d.Permission, input, problem)
 		}
 		total++

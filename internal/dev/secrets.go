@@ -36,7 +36,7 @@ func loadSecrets(dir string) (secrets, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
-	s = secrets{base64.StdEncoding.EncodeToString(random()), hex.EncodeToString(random()), hex.EncodeToString(random())}
+	s = secrets{base64.StdEncoding.EncodeToString(randomSecret()), hex.EncodeToString(randomSecret()), hex.EncodeToString(randomSecret())}
 	text, err = json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return s, err
@@ -44,7 +44,7 @@ func loadSecrets(dir string) (secrets, error) {
 	return s, writeFileAtomically(path, append(text, '\n'))
 }
 
-func random() []byte {
+func randomSecret() []byte {
 	b := make([]byte, 32)
 	// crypto/rand.Read never returns an error; it ends the program instead.
 	_, _ = rand.Read(b)

@@ -30,7 +30,7 @@ const seeded = "seeded"
 func seed(ctx context.Context, cfg app.Config, dir string, s secrets) ([]Tenant, error) {
 	marker := filepath.Join(dir, seeded)
 	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
-		err := openDatabase(ctx, cfg.DirectURL, func(conn *pgx.Conn) error { return create(ctx, conn, s) })
+		err := openDatabase(ctx, cfg.DirectURL, func(conn *pgx.Conn) error { return createTenants(ctx, conn, s) })
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func openDatabase(ctx context.Context, url string, f func(*pgx.Conn) error) erro
 	return f(conn)
 }
 
-// create creates all tenants in one transaction and then provisions the service principals
+// createTenants creates all tenants in one transaction and then provisions the service principals
 // as an operator would.
-func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
+func createTenants(ctx context.Context, conn *pgx.Conn, s secrets) error {
 	engine, err := authz.New(ctx, authz.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 			}
 		}
 		home := places[office]
-		guest, err := by.EnsureUser(ctx, identity.SeedUser{Tenant: home.tenant, Email: address(visitor, office), Kind: authz.KindHuman})
+		guest, err := by.EnsureUser(ctx, identity.SeedUser{Tenant: home.tenant, Email: seedEmail(visitor, office), Kind: authz.KindHuman})
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func create(ctx context.Context, conn *pgx.Conn, s secrets) error {
 // createUsers creates the users and agents of one tenant.
 func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant, organisation op.UUID, s secrets) error {
 	for _, u := range demoUsers() {
-		email := address(u.name, h.slug)
+		email := seedEmail(u.name, h.slug)
 		if _, err := by.EnsureUser(ctx, identity.SeedUser{
 			Tenant: tenant, Organisation: organisation, Email: email, DisplayName: u.display, Kind: authz.KindHuman,
 			Password: s.password(email), Clearance: u.clearance, Roles: []string{u.role},
@@ -122,9 +122,9 @@ func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant,
 			return err
 		}
 	}
-	for _, u := range agents() {
+	for _, u := range seedAgents() {
 		if _, err := by.EnsureUser(ctx, identity.SeedUser{
-			Tenant: tenant, Organisation: organisation, Email: address(u.name, h.slug), DisplayName: u.display, Kind: authz.KindAgent,
+			Tenant: tenant, Organisation: organisation, Email: seedEmail(u.name, h.slug), DisplayName: u.display, Kind: authz.KindAgent,
 			Clearance: u.clearance, Roles: []string{u.role}, Suspended: u.suspended,
 		}); err != nil {
 			return err
@@ -133,7 +133,7 @@ func createUsers(ctx context.Context, by *identity.Seeder, h seedTenant, tenant,
 	return nil
 }
 
-func address(name, slug string) string { return name + "@" + slug + ".example" }
+func seedEmail(name, slug string) string { return name + "@" + slug + ".example" }
 
 const seededTenantsSQL = `SELECT id, slug, type FROM identity.tenants WHERE slug = ANY(@slugs)`
 
@@ -153,7 +153,7 @@ func readTenants(ctx context.Context, conn *pgx.Conn, s secrets) ([]Tenant, erro
 	for _, h := range seedTenants() {
 		slugs = append(slugs, h.slug)
 		for _, u := range demoUsers() {
-			passwords[address(u.name, h.slug)] = s.password(address(u.name, h.slug))
+			passwords[seedEmail(u.name, h.slug)] = s.password(seedEmail(u.name, h.slug))
 		}
 	}
 	rows, err := conn.Query(ctx, seededTenantsSQL, pgx.StrictNamedArgs{"slugs": slugs})

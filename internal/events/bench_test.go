@@ -20,12 +20,12 @@ import (
 func BenchmarkDispatch(b *testing.B) {
 	const n = 10_000
 	db := pgtest.New(b)
-	withTaken(b, db)
+	createTakenTable(b, db)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 	d := dispatcher(b, db, nil, collector("one", nil), collector("two", nil), collector("three", nil))
 	var list []events.Event
 	for i := range n {
-		list = append(list, numbered(tenant, fmt.Sprint("a", i%100), fmt.Sprint(i)))
+		list = append(list, numberedEvent(tenant, fmt.Sprint("a", i%100), fmt.Sprint(i)))
 	}
 	for b.Loop() {
 		b.StopTimer()
@@ -45,14 +45,14 @@ func BenchmarkBacklog(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		db := pgtest.New(b)
-		owner := withTaken(b, db)
+		owner := createTakenTable(b, db)
 		module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 		d := dispatcher(b, db, nil, collector("one", nil), collector("two", nil), collector("three", nil))
-		emptyPlans(b, owner, d)
+		planForEmptyTables(b, owner, d)
 		for from := 0; from < n; from += 5000 {
 			var list []events.Event
 			for i := from; i < from+5000; i++ {
-				list = append(list, numbered(tenant, fmt.Sprint("a", i%1000), fmt.Sprint(i)))
+				list = append(list, numberedEvent(tenant, fmt.Sprint("a", i%1000), fmt.Sprint(i)))
 			}
 			publish(b, module, tenant, list...)
 		}
@@ -69,7 +69,7 @@ func BenchmarkBacklog(b *testing.B) {
 func BenchmarkLatencyAtRate(b *testing.B) {
 	const rate, n = 300, 3000
 	db := pgtest.New(b)
-	withTaken(b, db)
+	createTakenTable(b, db)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 	var mu sync.Mutex
 	committed, taken := map[op.UUID]time.Time{}, map[op.UUID]time.Time{}
@@ -95,7 +95,7 @@ func BenchmarkLatencyAtRate(b *testing.B) {
 		for i := range n {
 			<-tick.C
 			writers.Go(func() {
-				e := numbered(tenant, fmt.Sprint("a", i), "1")
+				e := numberedEvent(tenant, fmt.Sprint("a", i), "1")
 				e.ID = uid.New()
 				publish(b, module, tenant, e)
 				mu.Lock()
@@ -123,25 +123,25 @@ func BenchmarkAppend(b *testing.B) {
 	db := pgtest.New(b)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 	for b.Loop() {
-		publish(b, module, tenant, numbered(tenant, "a", "1"))
+		publish(b, module, tenant, numberedEvent(tenant, "a", "1"))
 	}
 }
 
 // BenchmarkLatency measures the time from commit to effect after a notification.
 func BenchmarkLatency(b *testing.B) {
 	db := pgtest.New(b)
-	withTaken(b, db)
+	createTakenTable(b, db)
 	module, tenant := db.Pool(b, postgres.RoleTracker), uid.New()
 	taken := make(chan struct{}, 1)
 	d := dispatcher(b, db, nil, collector("s", func(context.Context, []events.Event) error { taken <- struct{}{}; return nil }))
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = d.Run(ctx) }()
-	publish(b, module, tenant, numbered(tenant, "a", "0"))
+	publish(b, module, tenant, numberedEvent(tenant, "a", "0"))
 	<-taken
 	time.Sleep(time.Second) // until the dispatcher waits for its next tick
 	for b.Loop() {
-		publish(b, module, tenant, numbered(tenant, "a", "1"))
+		publish(b, module, tenant, numberedEvent(tenant, "a", "1"))
 		<-taken
 	}
 	stop()

@@ -31,10 +31,10 @@ func pending(tb testing.TB, db *pgtest.DB) events.Backlog {
 func TestDispatcher_DeliversMatchingEventsToEachSubscriber(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
-	other := numbered(tenant, "e", "0")
+	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
+	other := numberedEvent(tenant, "e", "0")
 	other.Type = "catalog.entry.created"
-	publish(t, module, tenant, numbered(tenant, "a", "1"), other, numbered(tenant, "b", "2"))
+	publish(t, module, tenant, numberedEvent(tenant, "a", "1"), other, numberedEvent(tenant, "b", "2"))
 	only := collector("only", nil)
 	only.Types = []string{"catalog.entry.created", "catalog.*"}
 	d := dispatcher(t, db, nil, collector("all", nil), only)
@@ -59,8 +59,8 @@ func TestDispatcher_DeliversMatchingEventsToEachSubscriber(t *testing.T) {
 func TestDispatcher_SkipsProcessedEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, tenant := withTaken(t, db), uid.New()
-	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numbered(tenant, "a", "1"))
+	owner, tenant := createTakenTable(t, db), uid.New()
+	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numberedEvent(tenant, "a", "1"))
 	d := dispatcher(t, db, nil, collector("s", nil))
 	for range 2 {
 		if _, err := d.Drain(t.Context()); err != nil {
@@ -78,10 +78,10 @@ func TestDispatcher_SkipsProcessedEvents(t *testing.T) {
 func TestDispatcher_CancelledBatch_IsRolledBackAndRedelivered(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, tenant := withTaken(t, db), uid.New()
+	owner, tenant := createTakenTable(t, db), uid.New()
 	var list []events.Event
 	for i := range 50 {
-		list = append(list, numbered(tenant, "a", fmt.Sprint(i)))
+		list = append(list, numberedEvent(tenant, "a", fmt.Sprint(i)))
 	}
 	publish(t, db.Pool(t, postgres.RoleTracker), tenant, list...)
 
@@ -116,7 +116,7 @@ func TestDispatcher_CancelledBatch_IsRolledBackAndRedelivered(t *testing.T) {
 func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module := withTaken(t, db), db.Pool(t, postgres.RoleTracker)
+	owner, module := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker)
 	d := dispatcher(t, db, func(c *events.Config) { c.Batch, c.Tick = 7, 20*time.Millisecond },
 		collector("one", nil), collector("two", nil))
 	ctx, stop := context.WithCancel(t.Context())
@@ -131,7 +131,7 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 	const each = 40
 	tenant := uid.New()
 	for i := range each {
-		publish(t, module, tenant, numbered(tenant, "a", fmt.Sprint(i)), numbered(tenant, "b", fmt.Sprint(i)))
+		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(i)), numberedEvent(tenant, "b", fmt.Sprint(i)))
 		time.Sleep(10 * time.Millisecond)
 	}
 	stop()
@@ -163,9 +163,9 @@ func TestDispatcher_TerminatedConnections_DeliverEachEventOnceInOrder(t *testing
 func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, tenant := withTaken(t, db), uid.New()
+	owner, tenant := createTakenTable(t, db), uid.New()
 	publish(t, db.Pool(t, postgres.RoleTracker), tenant,
-		numbered(tenant, "a", "1"), numbered(tenant, "p", "poison"), numbered(tenant, "b", "2"), numbered(tenant, "p", "after"), numbered(tenant, "a", "3"))
+		numberedEvent(tenant, "a", "1"), numberedEvent(tenant, "p", "poison"), numberedEvent(tenant, "b", "2"), numberedEvent(tenant, "p", "after"), numberedEvent(tenant, "a", "3"))
 	poisoned := func(how func() error) func(context.Context, []events.Event) error {
 		return func(_ context.Context, list []events.Event) error {
 			if slices.ContainsFunc(list, func(e events.Event) bool { return strings.Contains(string(e.Payload), "poison") }) {
@@ -234,8 +234,8 @@ func TestDispatcher_FailingEvent_IsParkedAndDelaysNoOther(t *testing.T) {
 func TestDispatcher_EventOverTimeLimit_IsParked(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, tenant := withTaken(t, db), uid.New()
-	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numbered(tenant, "a", "1"), numbered(tenant, "p", "sleep"), numbered(tenant, "b", "2"))
+	owner, tenant := createTakenTable(t, db), uid.New()
+	publish(t, db.Pool(t, postgres.RoleTracker), tenant, numberedEvent(tenant, "a", "1"), numberedEvent(tenant, "p", "sleep"), numberedEvent(tenant, "b", "2"))
 	slow := collector("slow", nil)
 	inner := slow.Handle
 	slow.Handle = func(ctx context.Context, tx postgres.Querier, list []events.Event) error {
@@ -270,7 +270,7 @@ func TestDispatcher_EventOverTimeLimit_IsParked(t *testing.T) {
 func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
+	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
 	block := make(chan struct{})
 	d := dispatcher(t, db, nil,
 		collector("slow", func(ctx context.Context, _ []events.Event) error {
@@ -286,7 +286,7 @@ func TestDispatcher_SlowSubscriberDelaysNoOther(t *testing.T) {
 	running.Go(func() { _ = d.Run(ctx) })
 	defer func() { stop(); running.Wait() }()
 	for i := range 5 {
-		publish(t, module, tenant, numbered(tenant, "a", fmt.Sprint(i)))
+		publish(t, module, tenant, numberedEvent(tenant, "a", fmt.Sprint(i)))
 		eventually(t, func() bool { return len(takenBy(t, owner, "quick")) == i+1 })
 	}
 	if got := takenBy(t, owner, "slow"); len(got) != 0 {
@@ -311,7 +311,7 @@ func eventually(tb testing.TB, condition func() bool) {
 func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner := withTaken(t, db)
+	owner := createTakenTable(t, db)
 	var failures atomic.Int32
 	hook := func(context.Context, []events.Event) error {
 		if rand.IntN(5) == 0 {
@@ -341,7 +341,7 @@ func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 		module := db.Pool(t, postgres.RoleTracker)
 		writing.Go(func() {
 			for i := range each {
-				publish(t, module, tenant, numbered(tenant, fmt.Sprint("w", w), fmt.Sprint(i)))
+				publish(t, module, tenant, numberedEvent(tenant, fmt.Sprint("w", w), fmt.Sprint(i)))
 			}
 		})
 	}
@@ -369,17 +369,17 @@ func TestDispatcher_TwoConcurrent_KeepOrderPerAggregate(t *testing.T) {
 func TestDispatcher_DeliversEventCommittedOutOfOrder(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
+	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
 	d := dispatcher(t, db, nil, collector("s", nil))
 	late, err := module.Begin(t.Context(), string(tenant), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer late.Rollback()
-	if err := events.Append(t.Context(), late, []events.Event{numbered(tenant, "late", "1")}); err != nil {
+	if err := events.Append(t.Context(), late, []events.Event{numberedEvent(tenant, "late", "1")}); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, module, tenant, numbered(tenant, "early", "2"))
+	publish(t, module, tenant, numberedEvent(tenant, "early", "2"))
 	if _, err := d.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func TestDispatcher_DeliversEventCommittedOutOfOrder(t *testing.T) {
 func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
+	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
 	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	defer func() { stop(); running.Wait() }()
@@ -405,7 +405,7 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 		d := dispatcher(t, db, nil, collector("s", nil))
 		running.Go(func() { _ = d.Run(ctx) })
 	}
-	publish(t, module, tenant, numbered(tenant, "a", "0"))
+	publish(t, module, tenant, numberedEvent(tenant, "a", "0"))
 	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 1 })
 	// Terminate the leader's listening connection: it releases the lease.
 	var led int
@@ -415,7 +415,7 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 		t.Fatalf("got %d leaders, %v; want 1", led, err)
 	}
 	started := time.Now()
-	publish(t, module, tenant, numbered(tenant, "a", "1"))
+	publish(t, module, tenant, numberedEvent(tenant, "a", "1"))
 	eventually(t, func() bool { return len(takenBy(t, owner, "s")) == 2 })
 	if took := time.Since(started); took > 5*time.Second {
 		t.Errorf("the takeover took %s, want at most 5s", took)
@@ -427,8 +427,8 @@ func TestDispatcher_OneLeader_OtherTakesOver(t *testing.T) {
 func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module, jobs, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleJobs), uid.New()
-	publish(t, module, tenant, numbered(tenant, "done", "1"), numbered(tenant, "parked", "poison"))
+	owner, module, jobs, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), db.Pool(t, postgres.RoleJobs), uid.New()
+	publish(t, module, tenant, numberedEvent(tenant, "done", "1"), numberedEvent(tenant, "parked", "poison"))
 	d := dispatcher(t, db, func(c *events.Config) { c.MaxAttempts = 1 }, collector("s", func(_ context.Context, list []events.Event) error {
 		if slices.ContainsFunc(list, func(e events.Event) bool { return e.AggregateID == "parked" }) {
 			return errors.New("no")
@@ -438,7 +438,7 @@ func TestPrune_KeepsUndeliveredAndParkedEvents(t *testing.T) {
 	if _, err := d.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, module, tenant, numbered(tenant, "new", "2"))
+	publish(t, module, tenant, numberedEvent(tenant, "new", "2"))
 	if n, err := events.Prune(t.Context(), jobs, time.Now().Add(-time.Hour)); err != nil || n != 0 {
 		t.Fatalf("Prune of recent rows: got %d, %v; want 0", n, err)
 	}

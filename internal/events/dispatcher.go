@@ -170,14 +170,14 @@ func (d *Dispatcher) Drain(ctx context.Context) (int, error) {
 	}
 }
 
-// lead dispatches until ctx ends. Each subscriber is served by its own goroutine.
-func (d *Dispatcher) lead(ctx context.Context, woken <-chan struct{}) {
+// dispatch dispatches until ctx ends. Each subscriber is served by its own goroutine.
+func (d *Dispatcher) dispatch(ctx context.Context, woken <-chan struct{}) {
 	var running sync.WaitGroup
 	for _, q := range d.queues {
 		running.Go(func() { q.run(ctx) })
 	}
 	defer running.Wait()
-	loop(ctx, d.cfg.Tick, woken, func() bool {
+	pollLoop(ctx, d.cfg.Tick, woken, func() bool {
 		n, err := d.route(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -201,9 +201,9 @@ const (
 	recheckCount    = 15
 )
 
-// loop calls work when woken and at each tick, and repeats it while work reports that
+// pollLoop calls work when woken and at each tick, and repeats it while work reports that
 // it found something.
-func loop(ctx context.Context, tick time.Duration, woken <-chan struct{}, work func() bool) {
+func pollLoop(ctx context.Context, tick time.Duration, woken <-chan struct{}, work func() bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	rechecks := 0

@@ -173,11 +173,11 @@ func columns(events []Event) (postgres.Args, error) {
 	}, nil
 }
 
-var typeForm = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
+var typePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 
 // CheckType returns an error unless name has the form <area>.<entity>.<past-tense verb>.
 func CheckType(name string) error {
-	if !typeForm.MatchString(name) {
+	if !typePattern.MatchString(name) {
 		return fmt.Errorf("events: event type %q must have the form <area>.<entity>.<past-tense verb>", name)
 	}
 	word := name[strings.LastIndexAny(name, "._")+1:]

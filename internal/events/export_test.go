@@ -12,7 +12,7 @@ var ErrLeaseLost = errLeaseLost
 
 // AcquireLease acquires the lease of the dispatcher.
 func AcquireLease(ctx context.Context, q postgres.Querier, holder op.UUID) (int64, error) {
-	return acquireLease(ctx, q, dispatching, holder)
+	return acquireLease(ctx, q, dispatcherLease, holder)
 }
 
 // WithEpoch returns a context for work under the lease of the dispatcher.

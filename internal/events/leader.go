@@ -45,7 +45,7 @@ func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 	for {
 		renewed = time.Now()
 		var err error
-		if epoch, err = acquireLease(ctx, d.cfg.Pool, dispatching, holder); err != nil {
+		if epoch, err = acquireLease(ctx, d.cfg.Pool, dispatcherLease, holder); err != nil {
 			return err
 		}
 		if epoch != 0 {
@@ -60,7 +60,7 @@ func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 	defer func() {
 		releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		_ = returnLease(releaseCtx, d.cfg.Pool, dispatching, holder, epoch)
+		_ = returnLease(releaseCtx, d.cfg.Pool, dispatcherLease, holder, epoch)
 	}()
 	leading, stop := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, epoch))
 	defer stop(nil)
@@ -71,7 +71,7 @@ func (d *Dispatcher) runAsLeader(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
 	parts.Go(func() { stop(d.listen(leading, woken)) })
 	d.cfg.Log.InfoContext(ctx, "events: this process dispatches events", "epoch", epoch)
-	d.lead(leading, woken)
+	d.dispatch(leading, woken)
 	return context.Cause(leading)
 }
 
@@ -90,7 +90,7 @@ func (d *Dispatcher) renew(ctx context.Context, holder op.UUID, epoch int64, ren
 			return errLeaseLost
 		}
 		renewCtx, cancel := context.WithDeadline(ctx, end)
-		current, err := acquireLease(renewCtx, d.cfg.Pool, dispatching, holder)
+		current, err := acquireLease(renewCtx, d.cfg.Pool, dispatcherLease, holder)
 		cancel()
 		switch {
 		case err == nil && current == epoch:

@@ -21,8 +21,8 @@ const (
 	leaseMargin = 500 * time.Millisecond
 )
 
-// dispatching is the name of the dispatcher's lease.
-const dispatching = "dispatching"
+// dispatcherLease is the name of the dispatcher's lease.
+const dispatcherLease = "dispatching"
 
 // sqlAcquireLease acquires a free lease or renews the caller's own. A new holder
 // increments the epoch.
@@ -72,7 +72,7 @@ func checkLease(ctx context.Context, q postgres.Querier) error {
 		return nil
 	}
 	var epoch int64
-	if err := q.QueryRow(ctx, sqlEpoch, postgres.Args{"name": dispatching}).Scan(&epoch); err != nil {
+	if err := q.QueryRow(ctx, sqlEpoch, postgres.Args{"name": dispatcherLease}).Scan(&epoch); err != nil {
 		return fmt.Errorf("events: lease: %w", err)
 	}
 	if epoch != leaseEpoch {

@@ -15,13 +15,13 @@ import (
 func TestRoute_FormerLeaderRoutesNothing(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	owner, module, tenant := withTaken(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
+	owner, module, tenant := createTakenTable(t, db), db.Pool(t, postgres.RoleTracker), uid.New()
 	former, next := dispatcher(t, db, nil, collector("s", nil)), dispatcher(t, db, nil, collector("s", nil))
 	epoch, err := events.AcquireLease(t.Context(), db.Pool(t, postgres.RoleJobs), uid.Random())
 	if err != nil || epoch == 0 {
 		t.Fatalf("AcquireLease: got epoch %d, %v", epoch, err)
 	}
-	publish(t, module, tenant, numbered(tenant, "a", "0"))
+	publish(t, module, tenant, numberedEvent(tenant, "a", "0"))
 	other, err := owner.Begin(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -189,8 +189,8 @@ func collector(name string, hook func(ctx context.Context, list []events.Event) 
 	}}
 }
 
-// withTaken creates the table that collectors write to.
-func withTaken(tb testing.TB, db *pgtest.DB) *postgres.Pool {
+// createTakenTable creates the table that collectors write to.
+func createTakenTable(tb testing.TB, db *pgtest.DB) *postgres.Pool {
 	tb.Helper()
 	owner := db.Owner(tb)
 	_, err := owner.Exec(tb.Context(), `CREATE TABLE public.taken (n bigint GENERATED ALWAYS AS IDENTITY, subscriber text, event_id uuid, tenant_id uuid)`)
@@ -214,7 +214,7 @@ func takenBy(tb testing.TB, owner *postgres.Pool, subscriber string) []string {
 	return list
 }
 
-func numbered(tenant op.UUID, aggregate string, n string) events.Event {
+func numberedEvent(tenant op.UUID, aggregate string, n string) events.Event {
 	e := taskEvent(tenant, aggregate)
 	e.Payload = json.RawMessage(`{"n":"` + n + `"}`)
 	return e

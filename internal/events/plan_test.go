@@ -12,9 +12,9 @@ import (
 	"parapet/internal/uid"
 )
 
-// emptyPlans makes the server plan the dispatcher's statements for empty tables. It
+// planForEmptyTables makes the server plan the dispatcher's statements for empty tables. It
 // runs every statement more than five times, after which the server caches a plan.
-func emptyPlans(tb testing.TB, owner *postgres.Pool, d *events.Dispatcher) {
+func planForEmptyTables(tb testing.TB, owner *postgres.Pool, d *events.Dispatcher) {
 	tb.Helper()
 	for _, sql := range []string{`VACUUM (ANALYZE) events.deliveries`, `VACUUM (ANALYZE) events.outbox`, `VACUUM (ANALYZE) events.processed`} {
 		if _, err := owner.Exec(tb.Context(), sql); err != nil {
@@ -35,7 +35,7 @@ func TestDrain_VisitsFewRowsPerEvent_StalePlans(t *testing.T) {
 	t.Parallel()
 	const pending, batch, mostVisits = 3000, 250, 10
 	db := pgtest.New(t)
-	owner := withTaken(t, db)
+	owner := createTakenTable(t, db)
 	module, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
 	jobs, err := postgres.Open(t.Context(), postgres.Config{URL: db.RoleURL(postgres.RoleJobs), MaxConns: 1})
 	if err != nil {
@@ -51,13 +51,13 @@ func TestDrain_VisitsFewRowsPerEvent_StalePlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emptyPlans(t, owner, d)
+	planForEmptyTables(t, owner, d)
 	var list []events.Event
 	for i := range pending {
-		list = append(list, numbered(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))
+		list = append(list, numberedEvent(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))
 	}
 	publish(t, module, tenant, list...)
-	before := visits(t, owner)
+	before := countRowVisits(t, owner)
 	if n, err := d.Drain(t.Context()); err != nil || n != pending {
 		t.Fatal(n, err)
 	}
@@ -76,7 +76,7 @@ func TestDrain_VisitsFewRowsPerEvent_StalePlans(t *testing.T) {
 			t.Fatal("the dispatcher's connection is still open")
 		}
 	}
-	for table, after := range visits(t, owner) {
+	for table, after := range countRowVisits(t, owner) {
 		visited := after - before[table]
 		t.Logf("%s: %.1f rows visited per event", table, float64(visited)/pending)
 		if visited > mostVisits*pending {
@@ -93,12 +93,12 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	t.Parallel()
 	const delivered, batch, maxPages = 3000, 250, 600
 	db := pgtest.New(t)
-	owner := withTaken(t, db)
+	owner := createTakenTable(t, db)
 	module, tenant := db.Pool(t, postgres.RoleTracker), uid.New()
 	d := dispatcher(t, db, func(c *events.Config) { c.Batch = batch }, collector("one", nil), collector("two", nil), collector("three", nil))
 	var list []events.Event
 	for i := range delivered {
-		list = append(list, numbered(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))
+		list = append(list, numberedEvent(tenant, fmt.Sprint("a", i%50), fmt.Sprint(i)))
 	}
 	publish(t, module, tenant, list...)
 	if n, err := d.Drain(t.Context()); err != nil || n != delivered {
@@ -132,8 +132,8 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	}
 }
 
-// visits returns how many rows of each events table were visited by scans of any kind.
-func visits(t *testing.T, owner *postgres.Pool) map[string]int64 {
+// countRowVisits returns how many rows of each events table were visited by scans of any kind.
+func countRowVisits(t *testing.T, owner *postgres.Pool) map[string]int64 {
 	t.Helper()
 	type row struct {
 		Relname string

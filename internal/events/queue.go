@@ -41,7 +41,7 @@ func (q *queue) wake() {
 }
 
 func (q *queue) run(ctx context.Context) {
-	loop(ctx, q.cfg.Tick, q.wakeSignal, func() bool {
+	pollLoop(ctx, q.cfg.Tick, q.wakeSignal, func() bool {
 		n, err := q.deliver(ctx)
 		if err != nil && ctx.Err() == nil {
 			q.cfg.Log.ErrorContext(ctx, "events: delivering a batch failed", "subscriber", q.subscriber.Name, "error", err)
@@ -128,9 +128,9 @@ func (d *delivery) aggregate() string {
 	return string(d.TenantID) + " " + d.AggregateType + " " + d.AggregateID
 }
 
-// errTooLong means that a handler exceeded its time limit, which also closed the
+// errHandleTimeout means that a handler exceeded its time limit, which also closed the
 // connection.
-var errTooLong = errors.New("events: the subscriber took too long")
+var errHandleTimeout = errors.New("events: the subscriber took too long")
 
 // errNotRemoved means that a batch was handled but its deliveries could not be
 // deleted. The whole transaction is rolled back, and no attempt is counted.
@@ -168,11 +168,11 @@ func (q *queue) deliver(ctx context.Context) (int, error) {
 		}
 	})
 	switch {
-	case errors.Is(err, errTooLong) && ctx.Err() == nil && len(due) == 1:
+	case errors.Is(err, errHandleTimeout) && ctx.Err() == nil && len(due) == 1:
 		return 0, q.deliverInOrder(ctx, func(ctx context.Context, tx *postgres.Tx) error {
 			return q.postpone(ctx, tx, &due[0], err)
 		})
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, errHandleTimeout):
 		q.size = 1
 		return 0, err
 	case err != nil:
@@ -267,7 +267,7 @@ func (q *queue) handle(ctx context.Context, sp postgres.Querier, events []Event)
 			err = fmt.Errorf("events: subscriber %s panicked: %v", q.subscriber.Name, r)
 		}
 		if err != nil && ctx.Err() == context.DeadlineExceeded {
-			err = fmt.Errorf("%w: %w", errTooLong, err)
+			err = fmt.Errorf("%w: %w", errHandleTimeout, err)
 		}
 	}()
 	return q.subscriber.Handle(ctx, sp, slices.Clip(events))

@@ -174,7 +174,7 @@ func (c *Call) buildRecords(ctx context.Context, tenant op.UUID, r *records) ([]
 		}
 		if n.Critical {
 			var created events.Event
-			entry, created = audit.Critical(entry)
+			entry, created = audit.NewCriticalEntry(entry)
 			published = append(published, created)
 		}
 		entries = append(entries, entry)

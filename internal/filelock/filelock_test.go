@@ -66,7 +66,7 @@ func startHolder(t *testing.T, path string) (cmd *exec.Cmd, input io.WriteCloser
 	return cmd, input
 }
 
-func wantHeld(t *testing.T, path string, pid int) {
+func requireHeld(t *testing.T, path string, pid int) {
 	t.Helper()
 	lock, err := filelock.Try(path)
 	var held *filelock.HeldError
@@ -78,7 +78,7 @@ func wantHeld(t *testing.T, path string, pid int) {
 	}
 }
 
-func wantFree(t *testing.T, path string) {
+func requireFree(t *testing.T, path string) {
 	t.Helper()
 	lock, err := filelock.Try(path)
 	if err != nil {
@@ -106,12 +106,12 @@ func TestTry_HeldByAnotherProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			holder, input := startHolder(t, path)
-			wantHeld(t, path, holder.Process.Pid)
+			requireHeld(t, path, holder.Process.Pid)
 			if err := end(holder, input); err != nil {
 				t.Fatal(err)
 			}
 			_ = holder.Wait()
-			wantFree(t, path)
+			requireFree(t, path)
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestTry_HeldByThisProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantHeld(t, path, os.Getpid())
+	requireHeld(t, path, os.Getpid())
 	// A child process must not inherit the lock.
 	child := exec.Command("cat")
 	input, err := child.StdinPipe()
@@ -140,7 +140,7 @@ func TestTry_HeldByThisProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantFree(t, path)
+	requireFree(t, path)
 }
 
 func TestTry_HeldByUnknownProcess(t *testing.T) {

@@ -17,11 +17,11 @@ const (
 	SecureSessionCookie = "__Host-pt_session"
 )
 
-// credentialOf reads the credential of a request. It returns UNAUTHORIZED for two
+// readCredential reads the credential of a request. It returns UNAUTHORIZED for two
 // Authorization headers, a header other than "Bearer <token>" with one space, two session
 // cookies, or a cookie that differs from the header. It ignores tokens in the query
 // string.
-func credentialOf(r *http.Request, module string) (principal.Credential, error) {
+func readCredential(r *http.Request, module string) (principal.Credential, error) {
 	c := principal.Credential{Module: module}
 	if values := r.Header.Values("X-Act-As-Org"); len(values) > 0 {
 		c.ActAs, c.HasActAs = values[0], true
@@ -39,7 +39,7 @@ func credentialOf(r *http.Request, module string) (principal.Credential, error) 
 	case len(headers) > 1:
 		return c, fault.Unauthorized()
 	case len(headers) == 1:
-		token, ok := bearer(headers[0])
+		token, ok := parseBearer(headers[0])
 		if !ok || (c.Cookie && cookie != token) {
 			return c, fault.Unauthorized()
 		}
@@ -67,8 +67,8 @@ func cookieToken(r *http.Request, secure bool) (string, error) {
 	return found, nil
 }
 
-// bearer parses "Bearer <token>": the scheme in any case and exactly one space.
-func bearer(header string) (string, bool) {
+// parseBearer parses "Bearer <token>": the scheme in any case and exactly one space.
+func parseBearer(header string) (string, bool) {
 	scheme, token, ok := strings.Cut(header, " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
 		return "", false
@@ -76,11 +76,11 @@ func bearer(header string) (string, bool) {
 	return token, true
 }
 
-// sameOrigin returns an error unless a change with a session cookie comes from this site.
+// checkSameOrigin returns an error unless a change with a session cookie comes from this site.
 // The proof is Sec-Fetch-Site, which a page cannot set, or an Origin with this host.
 // Source: the Fetch standard. Unlike Go's net/http.CrossOriginProtection, it rejects a
 // request without either header.
-func sameOrigin(r *http.Request) error {
+func checkSameOrigin(r *http.Request) error {
 	denied := fault.ForbiddenBecause("A request that makes changes with a session cookie must come from this site.")
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		if site == "same-origin" {

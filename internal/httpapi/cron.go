@@ -57,7 +57,7 @@ func hasSecret(r *http.Request, want [sha256.Size]byte) bool {
 	if len(headers) != 1 {
 		return false
 	}
-	token, ok := bearer(headers[0])
+	token, ok := parseBearer(headers[0])
 	got := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && ok
 }

@@ -85,7 +85,7 @@ func (a *API) mount() error {
 		}
 		names[b.Name] = true
 		definitions = append(definitions, b.Operation)
-		a.engine.Handle(b.Method, ginPath(b.Path), a.operation(b))
+		a.engine.Handle(b.Method, ginPath(b.Path), a.newOperationHandler(b))
 	}
 	doc, err := op.OpenAPI("Parapet", a.cfg.Version, definitions)
 	if err != nil {

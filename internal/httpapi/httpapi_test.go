@@ -391,7 +391,7 @@ func TestServe_CompletesRequestsOnShutdown(t *testing.T) {
 func FuzzBearer(f *testing.F) {
 	f.Add("Bearer x")
 	f.Fuzz(func(t *testing.T, header string) {
-		if token, ok := bearer(header); ok && (token == "" || strings.ContainsAny(token, " ,\t") || len(header) != len(token)+len("Bearer ")) {
+		if token, ok := parseBearer(header); ok && (token == "" || strings.ContainsAny(token, " ,\t") || len(header) != len(token)+len("Bearer ")) {
 			t.Fatalf("bearer(%q): got %q", header, token)
 		}
 	})

@@ -20,12 +20,12 @@ func (a *API) Mount(path, name string, h http.Handler) {
 	a.engine.Any(path, func(c *gin.Context) {
 		c.Set(operationKey, name)
 		r := c.Request
-		err := a.isOwnHost(r)
+		err := a.checkOwnHost(r)
 		if err == nil {
 			// The operations that the handler calls check the organisation.
 			copied := r.Clone(r.Context())
 			copied.Header.Del("X-Act-As-Org")
-			cred, cerr := credentialOf(copied, "")
+			cred, cerr := readCredential(copied, "")
 			if cerr == nil && !cred.Bearer {
 				cerr = fault.Unauthorized()
 			}
@@ -41,29 +41,29 @@ func (a *API) Mount(path, name string, h http.Handler) {
 	})
 }
 
-// isOwnHost rejects requests that a page of another site sends through a user's browser: an
+// checkOwnHost rejects requests that a page of another site sends through a user's browser: an
 // Origin with another host, and (DNS rebinding) a host name that such a page has bound to
 // the address of a server on the user's machine.
 // Source: the Model Context Protocol, Transports, Security Warning.
-func (a *API) isOwnHost(r *http.Request) error {
+func (a *API) checkOwnHost(r *http.Request) error {
 	for _, value := range r.Header.Values("Origin") {
 		origin, err := url.Parse(value)
 		if err != nil || origin.Host == "" || origin.Host != r.Host {
 			return fault.ForbiddenBecause("Requests from pages of other sites are rejected: the Origin header does not name this host.")
 		}
 	}
-	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && a.trusted(peer) {
+	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && a.isTrustedProxy(peer) {
 		return nil
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local == nil || !loopback(local.String()) || loopback(r.Host) {
+	if local == nil || !isLoopback(local.String()) || isLoopback(r.Host) {
 		return nil
 	}
 	return fault.ForbiddenBecause("The Host header does not name this machine. If a proxy runs on this machine, add it to PT_TRUSTED_PROXIES.")
 }
 
-// loopback reports whether a host, with or without a port, is this machine.
-func loopback(hostport string) bool {
+// isLoopback reports whether a host, with or without a port, is this machine.
+func isLoopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host = strings.Trim(hostport, "[]")

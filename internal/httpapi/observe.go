@@ -34,7 +34,7 @@ func (a *API) observe(c *gin.Context) {
 		ID:             requestID(c.Request),
 		IdempotencyKey: c.Request.Header.Get("Idempotency-Key"),
 	}
-	r.ClientAddr, r.Secure = a.peer(c.Request)
+	r.ClientAddr, r.Secure = a.clientAddress(c.Request)
 	c.Request = c.Request.WithContext(op.WithRequest(c.Request.Context(), r))
 	c.Header("X-Request-Id", r.ID)
 	a.metrics.inFlight.Inc()
@@ -89,15 +89,15 @@ func requestID(r *http.Request) string {
 	return string(uid.Random())
 }
 
-// peer returns the client's address and reports whether the request came over https. It uses
+// clientAddress returns the client's address and reports whether the request came over https. It uses
 // forwarded headers only from trusted proxies.
-func (a *API) peer(r *http.Request) (string, bool) {
+func (a *API) clientAddress(r *http.Request) (string, bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
 	secure := r.TLS != nil
-	if !a.trusted(host) {
+	if !a.isTrustedProxy(host) {
 		return host, secure
 	}
 	secure = secure || r.Header.Get("X-Forwarded-Proto") == "https"
@@ -108,14 +108,14 @@ func (a *API) peer(r *http.Request) (string, bool) {
 			break
 		}
 		host = hop
-		if !a.trusted(hop) {
+		if !a.isTrustedProxy(hop) {
 			break
 		}
 	}
 	return host, secure
 }
 
-func (a *API) trusted(host string) bool {
+func (a *API) isTrustedProxy(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
 		return false

@@ -17,21 +17,21 @@ import (
 	"parapet/internal/principal"
 )
 
-// operation returns the handler of one operation: it reads the credential and the input,
+// newOperationHandler returns the handler of one operation: it reads the credential and the input,
 // calls the operation and writes the response.
-func (a *API) operation(b op.Bound) gin.HandlerFunc {
+func (a *API) newOperationHandler(b op.Bound) gin.HandlerFunc {
 	hasBody := b.HasBody()
 	return func(c *gin.Context) {
 		c.Set(operationKey, b.Name)
 		ctx := c.Request.Context()
 		if b.Access != op.Public {
-			cred, err := credentialOf(c.Request, b.Module)
+			cred, err := readCredential(c.Request, b.Module)
 			var who *principal.Principal
 			if err == nil {
 				who, err = a.cfg.Auth.Authenticate(ctx, cred)
 			}
 			if err == nil && !cred.Bearer && b.Effect.Changes() {
-				err = sameOrigin(c.Request)
+				err = checkSameOrigin(c.Request)
 			}
 			if err != nil {
 				a.writeError(c, err)
@@ -124,13 +124,13 @@ func readBody(r *http.Request, want bool, limit int64) ([]byte, error) {
 		return nil, nil
 	}
 	if r.ContentLength > limit {
-		return nil, tooLarge(limit)
+		return nil, errTooLarge(limit)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
 	if err != nil {
 		var over *http.MaxBytesError
 		if errors.As(err, &over) {
-			return nil, tooLarge(limit)
+			return nil, errTooLarge(limit)
 		}
 		return nil, fault.Validation("body", "The body could not be read.").WithCause(err)
 	}
@@ -142,20 +142,20 @@ func readBody(r *http.Request, want bool, limit int64) ([]byte, error) {
 	}
 	kinds := r.Header.Values("Content-Type")
 	if len(kinds) != 1 {
-		return nil, unsupported()
+		return nil, errUnsupported()
 	}
 	kind, params, err := mime.ParseMediaType(kinds[0])
 	if charset := params["charset"]; err != nil || kind != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-		return nil, unsupported()
+		return nil, errUnsupported()
 	}
 	return body, nil
 }
 
-func tooLarge(limit int64) error {
+func errTooLarge(limit int64) error {
 	f := &fault.Error{Code: fault.CodePayloadTooLarge, Message: "The body is too large."}
 	return f.WithDetails(map[string]any{"maxBytes": limit})
 }
 
-func unsupported() error {
+func errUnsupported() error {
 	return &fault.Error{Code: fault.CodeUnsupportedMedia, Message: "The body must be JSON: send Content-Type: application/json."}
 }

@@ -44,7 +44,7 @@ func queueAudit(ctx context.Context, batch *pgx.Batch, inputs ...systemAuditEntr
 		}
 		if n.Critical {
 			var event events.Event
-			e, event = audit.Critical(e)
+			e, event = audit.NewCriticalEntry(e)
 			critical = append(critical, event)
 		}
 		entries = append(entries, e)

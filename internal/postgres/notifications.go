@@ -17,7 +17,7 @@ const (
 	listenRetryMax   = 10 * time.Second
 	// listenIdleTimeout is how long the connection may be silent before it is pinged.
 	listenIdleTimeout = 10 * time.Second
-	listenPing        = 5 * time.Second
+	listenPingTimeout = 5 * time.Second
 )
 
 // Listener handles the notifications of one channel.
@@ -123,7 +123,7 @@ func ReceiveNotifications(ctx context.Context, conn *pgx.Conn, handle func(chann
 			handle(notification.Channel, notification.Payload)
 		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !conn.IsClosed():
 			// The connection is silent or cut off; only a ping can tell.
-			if err := probe(ctx, conn); err != nil {
+			if err := ping(ctx, conn); err != nil {
 				return fmt.Errorf("postgres: ping: %w", err)
 			}
 		default:
@@ -132,8 +132,8 @@ func ReceiveNotifications(ctx context.Context, conn *pgx.Conn, handle func(chann
 	}
 }
 
-func probe(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, listenPing)
+func ping(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, listenPingTimeout)
 	defer cancel()
 	return conn.Ping(ctx)
 }

@@ -94,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	p := &Pool{
 		pool: pool, wait: acquireTimeout, setting: cfg.TenantSetting,
 		admission:   admission.New(admission.NewLimits(int(pc.MaxConns), cfg.TenantConns, cfg.TenantQueue)),
-		lockTimeout: milliseconds(cfg.LockTimeout, DefaultLockTimeout),
+		lockTimeout: formatMilliseconds(cfg.LockTimeout, DefaultLockTimeout),
 	}
 	if cfg.AcquireTimeout > 0 {
 		p.wait = cfg.AcquireTimeout
@@ -109,8 +109,8 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 // Close waits for the connections in use and closes all.
 func (p *Pool) Close() { p.pool.Close() }
 
-// milliseconds formats a duration as a value of a server setting.
-func milliseconds(d, otherwise time.Duration) string {
+// formatMilliseconds formats a duration as a value of a server setting.
+func formatMilliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
 	}

@@ -94,7 +94,7 @@ func (b *sentBatch) close() error {
 // send sends the setting, the check and the statement. It reads the results of the
 // first two, so the statement's result is next.
 func (r *Reader) send(ctx context.Context, sql string, args []any) (_ *sentBatch, err error) {
-	if err := validTenant(r.tenant); err != nil {
+	if err := checkTenant(r.tenant); err != nil {
 		return nil, err
 	}
 	conn, err := r.pool.acquire(ctx, r.tenant, admission.Read)

@@ -45,7 +45,7 @@ func SetTenant(ctx context.Context, tx pgx.Tx, tenant string) error {
 }
 
 func setTenant(ctx context.Context, tx pgx.Tx, tenant string, how TenantSetting) error {
-	if err := validTenant(tenant); err != nil {
+	if err := checkTenant(tenant); err != nil {
 		return err
 	}
 	if how == SetLocal {
@@ -63,7 +63,7 @@ func (p *Pool) setLockTimeoutSQL() string { return "SET LOCAL lock_timeout = '" 
 // QueueTenant queues a change of the transaction's tenant, which applies to the
 // statements queued after it.
 func (t *Tx) QueueTenant(batch *pgx.Batch, tenant string) error {
-	if err := validTenant(tenant); err != nil {
+	if err := checkTenant(tenant); err != nil {
 		return err
 	}
 	if t.setting == SetLocal {
@@ -75,14 +75,14 @@ func (t *Tx) QueueTenant(batch *pgx.Batch, tenant string) error {
 }
 
 // setLocalSQL returns the statements that set the tenant. SET takes no arguments, so the
-// text contains the tenant; validTenant has verified that it is a UUID or empty.
+// text contains the tenant; checkTenant has verified that it is a UUID or empty.
 func setLocalSQL(tenant string) string {
 	return fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = '8s'; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL app.tenant_id = '%s'", tenant)
 }
 
-// validTenant returns an error unless tenant is a UUID or empty. A malformed tenant is a
+// checkTenant returns an error unless tenant is a UUID or empty. A malformed tenant is a
 // programming error and must not become SQL or a cast error in a policy.
-func validTenant(tenant string) error {
+func checkTenant(tenant string) error {
 	if tenant == "" {
 		return nil
 	}

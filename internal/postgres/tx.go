@@ -48,7 +48,7 @@ func (p *Pool) BeginBulk(ctx context.Context, tenant string, check *Check) (*Tx,
 
 // begin opens a transaction. If identified is set, it also reads the transaction's id.
 func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admission.Lane, identified bool) (_ *Tx, err error) {
-	if err := validTenant(tenant); err != nil {
+	if err := checkTenant(tenant); err != nil {
 		return nil, err
 	}
 	conn, err := p.acquire(ctx, tenant, lane)
@@ -75,7 +75,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 			return nil, err
 		}
 		if last := results[len(results)-1].Rows; len(last) == 1 && string(last[0][0]) == "on" {
-			return nil, isReadOnlyError()
+			return nil, newReadOnlyError()
 		}
 		if identified {
 			if err := tx.QueryRow(ctx, sqlTransactionID).Scan(&t.xid); err != nil {
@@ -110,7 +110,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 		return nil, closeWith(results, err)
 	}
 	if mode == "on" {
-		return nil, closeWith(results, isReadOnlyError())
+		return nil, closeWith(results, newReadOnlyError())
 	}
 	if err := check.readAll(results); err != nil {
 		return nil, err
@@ -119,9 +119,9 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 	return t, nil
 }
 
-// isReadOnlyError returns the error for a database that accepts no changes: a standby, or a
+// newReadOnlyError returns the error for a database that accepts no changes: a standby, or a
 // primary whose operator has set default_transaction_read_only.
-func isReadOnlyError() error {
+func newReadOnlyError() error {
 	f := fault.Unavailable(errors.New("postgres: transaction_read_only is on")).WithReason(ReasonReadOnly)
 	f.Message = "The database accepts no changes now; reads still work. Try again later."
 	return f

@@ -17,10 +17,10 @@ type account struct {
 	uid, gid     uint32
 }
 
-// accountFor returns the account that runs the server of this data folder: the process's
+// newAccount returns the account that runs the server of this data folder: the process's
 // own user, unless that is root, which PostgreSQL rejects. For root it is the owner of the
 // data folder if it exists, else the system's postgres user, else nobody.
-func accountFor(data string) (account, error) {
+func newAccount(data string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
 	}
@@ -64,8 +64,8 @@ func (a account) chown(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// uidOf returns the user id that owns the files of the account.
-func (a account) uidOf() int {
+// userID returns the user id that owns the files of the account.
+func (a account) userID() int {
 	if a.switchesUser {
 		return int(a.uid)
 	}

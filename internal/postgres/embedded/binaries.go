@@ -77,7 +77,7 @@ func (f finder) find(ctx context.Context, chosen string) (string, error) {
 		}
 	}
 	if len(found) > 0 {
-		return slices.MaxFunc(found, func(a, b string) int { return versionIn(a) - versionIn(b) }), nil
+		return slices.MaxFunc(found, func(a, b string) int { return parseVersion(a) - parseVersion(b) }), nil
 	}
 	dir, err := f.download(ctx)
 	if err != nil {
@@ -109,9 +109,9 @@ func isComplete(dir string) bool {
 	return true
 }
 
-// versionIn returns the major version in a path such as
+// parseVersion returns the major version in a path such as
 // /usr/lib/postgresql/15/bin or /opt/homebrew/opt/postgresql@17/bin.
-func versionIn(path string) int {
+func parseVersion(path string) int {
 	best, digits := 0, ""
 	for _, r := range path + "/" {
 		if r >= '0' && r <= '9' {

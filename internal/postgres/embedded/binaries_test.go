@@ -93,7 +93,7 @@ func TestSystemFinder_PatternsAndVersions(t *testing.T) {
 		"/usr/lib/postgresql/15/bin": 15, "/opt/homebrew/opt/postgresql@17/bin": 17, "/usr/pgsql-16/bin": 16,
 		"/usr/local/pgsql/bin": 0, "/Applications/Postgres.app/Contents/Versions/9.6/bin": 9,
 	} {
-		if got := versionIn(path); got != want {
+		if got := parseVersion(path); got != want {
 			t.Errorf("versionIn(%s): got %d, want %d", path, got, want)
 		}
 	}

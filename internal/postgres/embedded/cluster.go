@@ -90,10 +90,10 @@ func (c cluster) ensure(ctx context.Context, log *slog.Logger) error {
 func (c cluster) command(ctx context.Context, program, dir string, args ...string) (*exec.Cmd, func(), error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program))
 	cmd.Dir = "/"
-	cmd.Env = environment()
+	cmd.Env = serverEnvironment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.account.credential()}
 	done := func() {}
-	if c.account.switchesUser && descriptorPaths() {
+	if c.account.switchesUser && hasDescriptorPaths() {
 		f, err := os.Open(dir)
 		if err != nil {
 			return nil, nil, fmt.Errorf("embedded: %w", err)
@@ -106,15 +106,15 @@ func (c cluster) command(ctx context.Context, program, dir string, args ...strin
 	return cmd, done, nil
 }
 
-// descriptorPaths reports whether /proc/self/fd leads to open files.
-func descriptorPaths() bool {
+// hasDescriptorPaths reports whether /proc/self/fd leads to open files.
+func hasDescriptorPaths() bool {
 	_, err := os.Stat("/proc/self/fd/0")
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 
-// environment returns the environment of the server: the process's own, without the
+// serverEnvironment returns the environment of the server: the process's own, without the
 // variables that change the settings of libpq and the server.
-func environment() []string {
+func serverEnvironment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "PG") && !strings.HasPrefix(kv, "LC_") && !strings.HasPrefix(kv, "LANG") {
@@ -181,8 +181,8 @@ func (c cluster) socketDir() (string, error) {
 		return "", fmt.Errorf("embedded: socket folder: %w", err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(st.Uid) != c.account.uidOf() {
-		return "", fmt.Errorf("embedded: socket folder: %s exists but is not a folder with mode 0700 owned by user %d; remove it", dir, c.account.uidOf())
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(st.Uid) != c.account.userID() {
+		return "", fmt.Errorf("embedded: socket folder: %s exists but is not a folder with mode 0700 owned by user %d; remove it", dir, c.account.userID())
 	}
 	return dir, nil
 }

@@ -56,14 +56,14 @@ func stopProcesses(ctx context.Context, dir string, log *slog.Logger) error {
 		} else if f, err := readPidFile(dir); err == nil && slices.Contains(pids, f.pid) {
 			_ = syscall.Kill(f.pid, signal)
 		}
-		if gone, err := waitGone(ctx, dir, patience); err != nil || gone {
+		if gone, err := waitForExit(ctx, dir, patience); err != nil || gone {
 			return err
 		}
 	}
 	return fmt.Errorf("embedded: processes in %s did not end", dir)
 }
 
-func waitGone(ctx context.Context, dir string, patience time.Duration) (bool, error) {
+func waitForExit(ctx context.Context, dir string, patience time.Duration) (bool, error) {
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	for {

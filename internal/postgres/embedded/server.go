@@ -98,7 +98,7 @@ func startOwned(ctx context.Context, opts Options, dir string, lock *filelock.Lo
 	if err != nil {
 		return nil, err
 	}
-	acct, err := accountFor(data)
+	acct, err := newAccount(data)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	// The supervisor runs in this folder and removes its subfolder.
-	acct, err := accountFor(base)
+	acct, err := newAccount(base)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Join(ctx context.Context, opts Options) (*Server, error) {
 	if err := acct.chown(base); err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	lock, err := waitLock(ctx, filepath.Join(base, "lock"))
+	lock, err := waitForLock(ctx, filepath.Join(base, "lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func checkOwner(dir string, acct account) error {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || (int(st.Uid) != os.Geteuid() && int(st.Uid) != acct.uidOf()) {
+	if !ok || (int(st.Uid) != os.Geteuid() && int(st.Uid) != acct.userID()) {
 		return fmt.Errorf("embedded: %s belongs to another user", dir)
 	}
 	return nil
 }
 
-func waitLock(ctx context.Context, path string) (*filelock.Lock, error) {
+func waitForLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	for {
 		lock, err := filelock.Try(path)
 		if err == nil {
@@ -186,10 +186,10 @@ func startShared(ctx context.Context, opts Options, base string, acct account) (
 		return nil, fmt.Errorf("embedded: pipe: %w", err)
 	}
 	//nolint:noctx // the script is a constant; it outlives the caller
-	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "supervisor", dir, testRunner(),
+	cmd := exec.Command("/bin/sh", append([]string{"-c", supervisor, "supervisor", dir, testRunnerPID(),
 		filepath.Join(bin, "postgres"), "-D", c.data()}, c.arguments(filepath.Join(dir, "socket"))...)...)
 	cmd.Dir = dir
-	cmd.Env = environment()
+	cmd.Env = serverEnvironment()
 	// In its own session, the supervisor does not receive the signals that end the tests.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: acct.credential(), Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -242,9 +242,9 @@ func openUsers(ctx context.Context, path string, exited <-chan struct{}) (*os.Fi
 	}
 }
 
-// testRunner returns the process id of the go command that runs this test. It is empty if
+// testRunnerPID returns the process id of the go command that runs this test. It is empty if
 // there is none, or no /proc to see when it ends.
-func testRunner() string {
+func testRunnerPID() string {
 	ppid := os.Getppid()
 	comm, err := os.ReadFile("/proc/" + strconv.Itoa(ppid) + "/comm")
 	if err != nil || strings.TrimSpace(string(comm)) != "go" {

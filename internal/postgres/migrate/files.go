@@ -33,8 +33,8 @@ type file struct {
 	sql string
 }
 
-// load reads the migration files in the order in which they run.
-func load(opts Options) ([]file, error) {
+// loadFiles reads the migration files in the order in which they run.
+func loadFiles(opts Options) ([]file, error) {
 	opts = opts.defaults()
 	folders, err := fs.ReadDir(opts.FS, ".")
 	if err != nil {
@@ -93,7 +93,7 @@ func parseName(schema, name string) (Migration, error) {
 // Hash returns one checksum over all migrations of the program, in order. Programs with
 // the same hash create the same database.
 func Hash() (string, error) {
-	files, err := load(Options{})
+	files, err := loadFiles(Options{})
 	if err != nil {
 		return "", err
 	}
@@ -109,9 +109,9 @@ SELECT schema, version, name, sha256
 FROM parapet.migrations
 ORDER BY schema, version`
 
-// compare returns the files that the database lacks, or an error if the histories of
+// pendingFiles returns the files that the database lacks, or an error if the histories of
 // database and files differ.
-func compare(ctx context.Context, q postgres.Querier, files []file) ([]file, error) {
+func pendingFiles(ctx context.Context, q postgres.Querier, files []file) ([]file, error) {
 	applied, err := postgres.Collect[Migration](ctx, q, sqlApplied)
 	if err != nil {
 		var pg *pgconn.PgError
@@ -154,8 +154,8 @@ func compare(ctx context.Context, q postgres.Querier, files []file) ([]file, err
 	return pending, nil
 }
 
-// position returns the line of a file at which the server reported an error, as text.
-func position(sql string, err error) string {
+// errorPosition returns the line of a file at which the server reported an error, as text.
+func errorPosition(sql string, err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Position < 1 {
 		return ""

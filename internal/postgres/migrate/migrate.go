@@ -63,7 +63,7 @@ VALUES (@schema, @version, @name, @sha256)`
 // the pending migrations.
 func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	started := clock.System{}.Now()
-	files, err := load(opts)
+	files, err := loadFiles(opts)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,7 +85,7 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	if _, err := conn.Exec(ctx, sqlTable, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return Report{}, fmt.Errorf("migrate: table parapet.migrations: %w", err)
 	}
-	pending, err := compare(ctx, conn, files)
+	pending, err := pendingFiles(ctx, conn, files)
 	if err != nil {
 		return Report{}, err
 	}
@@ -106,7 +106,7 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	}
 	report := Report{}
 	for _, m := range pending {
-		if err := apply(ctx, conn, m); err != nil {
+		if err := applyFile(ctx, conn, m); err != nil {
 			return report, err
 		}
 		report.Applied = append(report.Applied, m.Migration)
@@ -120,8 +120,8 @@ func Up(ctx context.Context, url string, opts Options) (Report, error) {
 	return report, nil
 }
 
-// apply runs one file and records it, in one transaction.
-func apply(ctx context.Context, conn *pgx.Conn, m file) error {
+// applyFile runs one file and records it, in one transaction.
+func applyFile(ctx context.Context, conn *pgx.Conn, m file) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		// A file has several statements and no arguments.
 		if _, err := tx.Exec(ctx, m.sql, pgx.QueryExecModeSimpleProtocol); err != nil {
@@ -133,7 +133,7 @@ func apply(ctx context.Context, conn *pgx.Conn, m file) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("migrate: %s: %w%s", m.Path(), err, position(m.sql, err))
+		return fmt.Errorf("migrate: %s: %w%s", m.Path(), err, errorPosition(m.sql, err))
 	}
 	return nil
 }
@@ -142,11 +142,11 @@ func apply(ctx context.Context, conn *pgx.Conn, m file) error {
 // database is ready. It fails as Up does if the histories differ. Every LOGIN role of the
 // product except parapet_app may call it.
 func Pending(ctx context.Context, q postgres.Querier) ([]Migration, error) {
-	files, err := load(Options{})
+	files, err := loadFiles(Options{})
 	if err != nil {
 		return nil, err
 	}
-	missing, err := compare(ctx, q, files)
+	missing, err := pendingFiles(ctx, q, files)
 	if err != nil {
 		return nil, err
 	}

@@ -80,11 +80,11 @@ func (m migrator) missingPrivileges(existing []roleRow, setPasswords bool) []str
 		}
 		row := existing[i]
 		if row.Elevated {
-			statements = append(statements, want.strip())
+			statements = append(statements, want.revokeElevatedSQL())
 			row.Elevated, row.Login, row.Inherit = false, want.login, false
 		}
 		grantable := row.Admin || (m.CreateRole && !options)
-		if len(want.changes(row)) > 0 || (setPasswords && want.login) {
+		if len(want.correctionSQL(row)) > 0 || (setPasswords && want.login) {
 			createRole, grantable = true, true
 			if options && !row.Admin {
 				admin = append(admin, row.Name)

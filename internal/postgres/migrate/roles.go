@@ -123,32 +123,32 @@ func createRole(ctx context.Context, conn *pgx.Conn, want role) error {
 	if err != nil || len(existing) > 0 {
 		return err
 	}
-	_, err = conn.Exec(ctx, fmt.Sprintf("CREATE ROLE %s %s", want.name, want.attributes()))
+	_, err = conn.Exec(ctx, fmt.Sprintf("CREATE ROLE %s %s", want.name, want.attributesSQL()))
 	return err
 }
 
-// attributes returns the attributes that a role without SUPERUSER may set.
-func (r role) attributes() string {
+// attributesSQL returns the attributes that a role without SUPERUSER may set.
+func (r role) attributesSQL() string {
 	if r.login {
 		return "LOGIN NOINHERIT"
 	}
 	return "NOLOGIN NOINHERIT"
 }
 
-// strip returns the statement that removes the attributes that no role of the product may
+// revokeElevatedSQL returns the statement that removes the attributes that no role of the product may
 // have. Only a superuser can run it.
-func (r role) strip() string {
-	return fmt.Sprintf("ALTER ROLE %s %s NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION", r.name, r.attributes())
+func (r role) revokeElevatedSQL() string {
+	return fmt.Sprintf("ALTER ROLE %s %s NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION", r.name, r.attributesSQL())
 }
 
-// changes returns the statements that correct the role, without its password.
-func (r role) changes(existing roleRow) []string {
+// correctionSQL returns the statements that correct the role, without its password.
+func (r role) correctionSQL(existing roleRow) []string {
 	var statements []string
 	switch {
 	case existing.Elevated:
-		statements = append(statements, r.strip())
+		statements = append(statements, r.revokeElevatedSQL())
 	case existing.Login != r.login || existing.Inherit:
-		statements = append(statements, fmt.Sprintf("ALTER ROLE %s %s", r.name, r.attributes()))
+		statements = append(statements, fmt.Sprintf("ALTER ROLE %s %s", r.name, r.attributesSQL()))
 	}
 	for _, s := range r.settings {
 		if !slices.Contains(existing.Config, configEntry(s)) {
@@ -173,7 +173,7 @@ func alterRole(ctx context.Context, conn *pgx.Conn, want role, secret string) er
 	}
 	var statements []string
 	for _, r := range existing {
-		statements = append(statements, want.changes(r)...)
+		statements = append(statements, want.correctionSQL(r)...)
 	}
 	if secret != "" && want.login {
 		verifier, err := scramVerifier(postgres.RolePassword(want.name, secret))
