@@ -105,7 +105,7 @@ func TestRun_KillsTheProcessGroup(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
 		_, err := shellCommand(t, c.timeout, strings.ReplaceAll(c.lines, "PID", file)).Run(ctx, "", nil)
 		cancel()
-		if (err == nil) != (note == "done") {
+		if (err == nil) != (note == "regular exit") {
 			t.Errorf("%s: Run: got %v", note, err)
 		}
 		text, err := os.ReadFile(file)
