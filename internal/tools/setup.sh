@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Sees to the programs that Go cannot bring along: `setup.sh postgres`, `setup.sh cc`, `setup.sh make`.
-# A program that is there is left alone. On Debian and its kin, as root, a missing one is installed; anywhere
-# else this only says what to install and leaves it to whoever runs the machine. No database cluster is created or started.
+# Installs programs that Go cannot provide: `setup.sh postgres`, `setup.sh cc`, `setup.sh make`.
+# It skips programs that are installed. It installs missing ones only as root on Debian and its derivatives;
+# elsewhere it prints what to install. It does not create or start a database cluster.
 set -euo pipefail
 
 have_postgres() {
@@ -22,12 +22,12 @@ have_make() { command -v make >/dev/null 2>&1; }
 install_package() {
   local what=$1 package=$2
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "setup: $what is missing and cannot be installed from here; install it (Debian, Ubuntu: $package)" >&2
+    echo "setup: $what is missing and cannot be installed automatically; install it (Debian, Ubuntu: $package)" >&2
     return 0
   fi
   echo "setup: installing $package" >&2
   export DEBIAN_FRONTEND=noninteractive
-  # Debian's postgresql would make and start a cluster of its own on installation: tell it not to, before it is unpacked.
+  # Debian's postgresql package creates and starts a cluster during the installation unless it is configured not to.
   if [ "$package" = postgresql ] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
     mkdir -p /etc/postgresql-common
     printf 'create_main_cluster = false\nstart_conf = manual\n' >/etc/postgresql-common/createcluster.conf
@@ -39,7 +39,7 @@ install_package() {
     cat "$log" >&2
     rm -f "$log"
     echo "setup: $package could not be installed" >&2
-    return 0 # what needs it fails with a message of its own
+    return 0 # the programs that need it report the error
   fi
   rm -f "$log"
 }
