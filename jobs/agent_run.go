@@ -17,10 +17,10 @@ import (
 
 // AgentRuns executes queued agent runs.
 type AgentRuns struct {
-	// Execute makes one attempt at a run. If again is not zero, the job runs again after that
+	// Execute makes one attempt at a run. If retryAfter is not zero, the job runs again after that
 	// time. If Execute is nil, this process works no runs and they wait for a process that
 	// does.
-	Execute func(ctx context.Context, tenant, run op.UUID) (again time.Duration, err error)
+	Execute func(ctx context.Context, tenant, run op.UUID) (retryAfter time.Duration, err error)
 	// Timeout limits one call of Execute.
 	Timeout time.Duration
 }
@@ -56,12 +56,12 @@ func (w *agentRunWorker) Work(ctx context.Context, job *river.Job[agentRunArgs])
 	if w.runs.Execute == nil {
 		return errors.New("this process has no agent command configured")
 	}
-	again, err := w.runs.Execute(ctx, job.Args.Tenant, job.Args.Run)
+	retryAfter, err := w.runs.Execute(ctx, job.Args.Tenant, job.Args.Run)
 	if err != nil {
 		return err
 	}
-	if again > 0 {
-		return river.JobSnooze(again)
+	if retryAfter > 0 {
+		return river.JobSnooze(retryAfter)
 	}
 	return nil
 }

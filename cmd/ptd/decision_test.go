@@ -54,7 +54,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 		id := ask()
 		done := wait(other, id)
 		time.Sleep(10 * time.Millisecond)
-		begun := time.Now()
+		started := time.Now()
 		manager.must(200, "POST", requests+"/"+id+"/answer", map[string]any{"chosenOptionIndex": 1})
 		ended := time.Now()
 		select {
@@ -62,7 +62,7 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 			if w.err != nil || w.status != "answered" {
 				t.Fatalf("wait: got %+v", w)
 			}
-			after, whole = append(after, max(w.at.Sub(ended), 0)), append(whole, w.at.Sub(begun))
+			after, whole = append(after, max(w.at.Sub(ended), 0)), append(whole, w.at.Sub(started))
 		case <-time.After(10 * time.Second):
 			t.Fatal("wait: no response after the answer")
 		}
@@ -81,12 +81,12 @@ func TestWaitDecision_AnsweredInAnotherProcess(t *testing.T) {
 	id := ask()
 	done := wait(info.BaseURL, id)
 	time.Sleep(100 * time.Millisecond)
-	begun := time.Now()
+	started := time.Now()
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if w := <-done; w.err != nil || w.status != "open" || w.at.Sub(begun) > 2*time.Second {
-		t.Errorf("wait after SIGTERM: ended after %s with %+v, want the open request immediately", w.at.Sub(begun), w)
+	if w := <-done; w.err != nil || w.status != "open" || w.at.Sub(started) > 2*time.Second {
+		t.Errorf("wait after SIGTERM: ended after %s with %+v, want the open request immediately", w.at.Sub(started), w)
 	}
 }
 

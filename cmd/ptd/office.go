@@ -49,7 +49,7 @@ func newOffice(p *program) *cobra.Command {
 			if in.AdminPassword, err = p.readPassword(); err != nil {
 				return err
 			}
-			made, err := createOffice(cmd.Context(), url, in, p.logger(cfg))
+			office, err := createOffice(cmd.Context(), url, in, p.logger(cfg))
 			if fault.HasCode(err, fault.CodeValidation) {
 				return &usageError{err}
 			}
@@ -57,9 +57,9 @@ func newOffice(p *program) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(p.out).Encode(made)
+				return json.NewEncoder(p.out).Encode(office)
 			}
-			_, err = fmt.Fprintf(p.out, "tenant %s\norganisation %s\nadministrator %s\n", made.Tenant, made.Organisation, made.Admin)
+			_, err = fmt.Fprintf(p.out, "tenant %s\norganisation %s\nadministrator %s\n", office.Tenant, office.Organisation, office.Admin)
 			return err
 		},
 	}

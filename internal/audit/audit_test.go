@@ -352,22 +352,22 @@ func TestEntries_DatabaseRejectsInvalidInserts(t *testing.T) {
 func TestEntries_VisibleToIdentityInOwnTenantOnly(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	mine, other := uid.New(), uid.New()
+	ownTenant, other := uid.New(), uid.New()
 	tracker := db.Pool(t, postgres.RoleTracker)
-	mustWrite(t, tracker, mine, entry(mine, 1))
+	mustWrite(t, tracker, ownTenant, entry(ownTenant, 1))
 	mustWrite(t, tracker, other, entry(other, 1))
 	for _, c := range []struct {
 		role   string
 		tenant op.UUID
 		want   int
-	}{{postgres.RoleIdentity, mine, 1}, {postgres.RoleIdentity, "", 0}, {postgres.RoleIdentity, uid.New(), 0}, {postgres.RoleJobs, "", 2}} {
+	}{{postgres.RoleIdentity, ownTenant, 1}, {postgres.RoleIdentity, "", 0}, {postgres.RoleIdentity, uid.New(), 0}, {postgres.RoleJobs, "", 2}} {
 		var n int
 		err := db.Pool(t, c.role).Read(string(c.tenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(&n)
 		if err != nil || n != c.want {
 			t.Errorf("%s in tenant %q: got %d visible entries, %v; want %d", c.role, c.tenant, n, err, c.want)
 		}
 	}
-	if err := tracker.Read(string(mine), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(new(int)); err == nil {
+	if err := tracker.Read(string(ownTenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM audit.entries`).Scan(new(int)); err == nil {
 		t.Error("parapet_tracker: SELECT on audit.entries: got no error")
 	}
 }
@@ -375,23 +375,23 @@ func TestEntries_VisibleToIdentityInOwnTenantOnly(t *testing.T) {
 func TestList_FiltersAndPages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	mine, other := uid.New(), uid.New()
+	ownTenant, other := uid.New(), uid.New()
 	pool := db.Pool(t, postgres.RoleIdentity)
 	var list []audit.Entry
 	for i := range 25 {
-		e := entry(mine, i)
+		e := entry(ownTenant, i)
 		if i%2 == 0 {
 			e.Classification = nil
 		}
 		list = append(list, e)
 	}
-	mustWrite(t, pool, mine, list...)
+	mustWrite(t, pool, ownTenant, list...)
 	mustWrite(t, pool, other, entry(other, 99))
 	where, args := `e.classification IS NULL AND e.resource_type = @type`, map[string]any{"type": "task"}
 	var got []string
 	cursor := ""
 	for range 10 {
-		lines, next, err := audit.List(t.Context(), pool.Read(string(mine), nil), mine, where, args, cursor, 5)
+		lines, next, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, where, args, cursor, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +407,7 @@ func TestList_FiltersAndPages(t *testing.T) {
 		t.Errorf("List: got %v, want %v", got, want)
 	}
 	for _, bad := range []string{"x", "AAAA", cursor + "A", strings.Repeat("A", 5000)} {
-		if _, _, err := audit.List(t.Context(), pool.Read(string(mine), nil), mine, "true", nil, bad, 5); !fault.HasCode(err, fault.CodeValidation) {
+		if _, _, err := audit.List(t.Context(), pool.Read(string(ownTenant), nil), ownTenant, "true", nil, bad, 5); !fault.HasCode(err, fault.CodeValidation) {
 			t.Errorf("List with cursor %.20q: got %v, want VALIDATION", bad, err)
 		}
 	}

@@ -90,9 +90,9 @@ func neighborFigures(r *report, phase string, took map[string][]time.Duration, f
 		}
 	}
 	errorCount := 0
-	for said, n := range failed {
+	for message, n := range failed {
 		errorCount += n
-		fmt.Fprintf(r.notes, "    %d × %s\n", n, said)
+		fmt.Fprintf(r.notes, "    %d × %s\n", n, message)
 	}
 	return r.add(figure{Name: name + "/failed", Value: float64(errorCount), Unit: fmt.Sprintf("of %d", len(took[phase]))})
 }
@@ -145,8 +145,8 @@ func startServer(ctx context.Context) (_ *devServer, err error) {
 			return s, nil
 		}
 	}
-	said, _ := os.ReadFile(log.Name())
-	return nil, fmt.Errorf("ptd dev did not start: %w: %s", err, said)
+	message, _ := os.ReadFile(log.Name())
+	return nil, fmt.Errorf("ptd dev did not start: %w: %s", err, message)
 }
 
 func readInfo(file string) (info dev.Info, err error) {
@@ -198,7 +198,7 @@ func (s *devServer) attack(ctx context.Context, name string) (func() error, erro
 
 // member logs in as the project manager of a tenant and creates a project.
 func member(ctx context.Context, info dev.Info, slug, prefix string) (token, project string, err error) {
-	email, login, made := "project-manager@"+slug+".example", struct{ Token string }{}, struct{ ID string }{}
+	email, login, created := "project-manager@"+slug+".example", struct{ Token string }{}, struct{ ID string }{}
 	for _, t := range info.Tenants {
 		for _, u := range t.Users {
 			if t.Slug == slug && u.Email == email && u.Password != nil {
@@ -207,9 +207,9 @@ func member(ctx context.Context, info dev.Info, slug, prefix string) (token, pro
 		}
 	}
 	if err == nil {
-		err = call(ctx, "POST", info.BaseURL+"/api/projects", login.Token, map[string]any{"name": "Load " + prefix, "startDate": "2027-01-01", "prefix": prefix}, &made)
+		err = call(ctx, "POST", info.BaseURL+"/api/projects", login.Token, map[string]any{"name": "Load " + prefix, "startDate": "2027-01-01", "prefix": prefix}, &created)
 	}
-	return login.Token, made.ID, err
+	return login.Token, created.ID, err
 }
 
 // victim is the measured tenant: a client that lists, reads and changes tasks at a low
@@ -243,11 +243,11 @@ func importTasks(ctx context.Context, base, token, project string, items []map[s
 func items(name string, n, blocks int) []map[string]any {
 	list := make([]map[string]any, n)
 	for i := range list {
-		waits := []map[string]string{}
+		dependencies := []map[string]string{}
 		for j := max(i-blocks, 0); j < i; j++ {
-			waits = append(waits, map[string]string{"depends_on_id": fmt.Sprintf("%s-%d", name, j), "type": "blocks"})
+			dependencies = append(dependencies, map[string]string{"depends_on_id": fmt.Sprintf("%s-%d", name, j), "type": "blocks"})
 		}
-		list[i] = map[string]any{"id": fmt.Sprintf("%s-%d", name, i), "title": fmt.Sprintf("Item %d of %s", i, name), "dependencies": waits}
+		list[i] = map[string]any{"id": fmt.Sprintf("%s-%d", name, i), "title": fmt.Sprintf("Item %d of %s", i, name), "dependencies": dependencies}
 	}
 	return list
 }

@@ -41,10 +41,10 @@ func runUntilWritten(t *testing.T, l *decisionlog.Log, n int64) {
 func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	mine, other := uid.New(), uid.New()
+	ownTenant, other := uid.New(), uid.New()
 	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 3, Every: 5 * time.Millisecond})
 	for n := range 10 {
-		l.Record(record(mine, n))
+		l.Record(record(ownTenant, n))
 	}
 	l.Record(record(other, 99))
 	l.Record(record("", 100))
@@ -68,16 +68,16 @@ func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 		}
 		return ids, next
 	}
-	first, next := list(mine, decisionlog.Filter{}, "", 6)
-	second, end := list(mine, decisionlog.Filter{}, next, 6)
+	first, next := list(ownTenant, decisionlog.Filter{}, "", 6)
+	second, end := list(ownTenant, decisionlog.Filter{}, next, 6)
 	if len(first) != 6 || len(second) != 4 || end != "" || first[0] != "request-9" || second[3] != "request-0" {
 		t.Errorf("List: got pages %v and %v", first, second)
 	}
 	yes := true
-	if got, _ := list(mine, decisionlog.Filter{Allow: &yes, Permission: "task.update"}, "", 3); !reflect.DeepEqual(got, []string{"request-8", "request-6", "request-4"}) {
+	if got, _ := list(ownTenant, decisionlog.Filter{Allow: &yes, Permission: "task.update"}, "", 3); !reflect.DeepEqual(got, []string{"request-8", "request-6", "request-4"}) {
 		t.Errorf("List by permission and result: got %v", got)
 	}
-	if got, _ := list(mine, decisionlog.Filter{RequestID: "request-7"}, "", 3); len(got) != 1 {
+	if got, _ := list(ownTenant, decisionlog.Filter{RequestID: "request-7"}, "", 3); len(got) != 1 {
 		t.Errorf("List by request: got %v", got)
 	}
 	if got, _ := list(other, decisionlog.Filter{}, "", 50); len(got) != 1 {
@@ -88,7 +88,7 @@ func TestLog_WritesRecordsThatListAndPruneFind(t *testing.T) {
 			t.Errorf("List with cursor %q: got %v, want VALIDATION", cursor, err)
 		}
 	}
-	if err := db.Pool(t, postgres.RoleTracker).Read(string(mine), nil).QueryRow(t.Context(), `SELECT 1 FROM audit.decisions`).Scan(new(int)); err == nil {
+	if err := db.Pool(t, postgres.RoleTracker).Read(string(ownTenant), nil).QueryRow(t.Context(), `SELECT 1 FROM audit.decisions`).Scan(new(int)); err == nil {
 		t.Error("parapet_tracker: SELECT on audit.decisions: got no error")
 	}
 

@@ -31,11 +31,11 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	owner, reader := db.Owner(t), db.Pool(t, postgres.RoleIdentity)
-	mine, other := uid.New(), uid.New()
+	ownTenant, other := uid.New(), uid.New()
 	shared, alone := snapshot(`{"subject":{"id":"shared"}}`), snapshot(`{"subject":{"id":"alone"}}`)
 	l := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs), Batch: 4, Every: 5 * time.Millisecond})
 	for n := range 20 {
-		r := record(mine, n)
+		r := record(ownTenant, n)
 		r.Credential = authz.CredentialID{Kind: authz.TokenSession, ID: string(uid.New())}
 		r.Subject = shared
 		if n == 7 {
@@ -46,7 +46,7 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	foreign := record(other, 99)
 	foreign.Subject = shared
 	l.Record(foreign)
-	nobody := record(mine, 100)
+	nobody := record(ownTenant, 100)
 	l.Record(nobody)
 	runUntilWritten(t, l, 22)
 	process := decisionlog.New(decisionlog.Config{Pool: db.Pool(t, postgres.RoleJobs)})
@@ -57,15 +57,15 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 	if n := countSubjects(t, owner); n != 3 || l.Dropped()+process.Dropped() != 0 {
 		t.Fatalf("got %d subjects, %d and %d records dropped; want 2 subjects of one tenant and 1 of another", n, l.Dropped(), process.Dropped())
 	}
-	if n := countSubjects(t, reader.Read(string(mine), nil)); n != 2 {
+	if n := countSubjects(t, reader.Read(string(ownTenant), nil)); n != 2 {
 		t.Errorf("subjects visible to the tenant: got %d, want 2", n)
 	}
-	lines, _, err := decisionlog.List(t.Context(), reader.Read(string(mine), nil), mine, decisionlog.Filter{}, "", 50)
+	lines, _, err := decisionlog.List(t.Context(), reader.Read(string(ownTenant), nil), ownTenant, decisionlog.Filter{}, "", 50)
 	if err != nil || len(lines) != 21 {
 		t.Fatalf("List: got %d lines, %v", len(lines), err)
 	}
 	for _, line := range lines {
-		e, err := decisionlog.Get(t.Context(), reader.Read(string(mine), nil), mine, line.ID, nil)
+		e, err := decisionlog.Get(t.Context(), reader.Read(string(ownTenant), nil), ownTenant, line.ID, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestLog_StoresSubjectOncePerTenantAndDigest(t *testing.T) {
 			t.Errorf("%s: got subject %+v, want %+v", line.RequestID, got, want)
 		}
 		// Another tenant does not find the record, whichever tenant it passes.
-		for _, in := range []op.UUID{mine, other} {
+		for _, in := range []op.UUID{ownTenant, other} {
 			if _, err := decisionlog.Get(t.Context(), reader.Read(string(other), nil), in, line.ID, nil); !postgres.IsNoRows(err) {
 				t.Errorf("Get by another tenant with tenant %s: got %v, want no rows", in, err)
 			}

@@ -59,11 +59,11 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if d.lock, err = lockFolder(o.DataDir); err != nil {
 		return nil, err
 	}
-	kept, err := loadSecrets(o.DataDir)
+	stored, err := loadSecrets(o.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	settings := map[string]string{"API_KEY_JWT_SECRET": kept.APIKeyJWTSecret, "CRON_SECRET": kept.CronSecret}
+	settings := map[string]string{"API_KEY_JWT_SECRET": stored.APIKeyJWTSecret, "CRON_SECRET": stored.CronSecret}
 	// Environment variables take precedence over the secrets of the folder.
 	getenv := func(name string) string {
 		if v := o.Getenv(name); v != "" {
@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if _, err := app.Migrate(ctx, cfg); err != nil {
 		return nil, err
 	}
-	tenants, err := seed(ctx, cfg, o.DataDir, kept)
+	tenants, err := seed(ctx, cfg, o.DataDir, stored)
 	if err != nil {
 		return nil, fmt.Errorf("seed: %w", err)
 	}

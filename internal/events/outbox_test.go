@@ -95,22 +95,22 @@ func TestAppend_IsPartOfTheTransaction(t *testing.T) {
 func TestOutbox_PrivilegesAndTenantIsolation(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	mine, other := uid.New(), uid.New()
+	ownTenant, other := uid.New(), uid.New()
 	write := func(role string, tenant op.UUID, e events.Event) error {
 		return db.Pool(t, role).InTx(t.Context(), string(tenant), nil, func(tx *postgres.Tx) error {
 			return events.Append(t.Context(), tx, []events.Event{e})
 		})
 	}
-	if err := write(postgres.RoleWiki, mine, taskEvent(mine, "a")); err != nil {
+	if err := write(postgres.RoleWiki, ownTenant, taskEvent(ownTenant, "a")); err != nil {
 		t.Error("Append by a module in its tenant:", err)
 	}
 	if err := write(postgres.RoleAuth, "", taskEvent("", "a")); err != nil {
 		t.Error("Append by parapet_auth without a tenant:", err)
 	}
 	for name, err := range map[string]error{
-		"event of another tenant":            write(postgres.RoleTracker, mine, taskEvent(other, "a")),
+		"event of another tenant":            write(postgres.RoleTracker, ownTenant, taskEvent(other, "a")),
 		"module without a tenant":            write(postgres.RoleTracker, "", taskEvent("", "a")),
-		"event of a tenant without a tenant": write(postgres.RoleTracker, "", taskEvent(mine, "a")),
+		"event of a tenant without a tenant": write(postgres.RoleTracker, "", taskEvent(ownTenant, "a")),
 	} {
 		if err == nil {
 			t.Errorf("Append, %s: got no error", name)
@@ -122,7 +122,7 @@ func TestOutbox_PrivilegesAndTenantIsolation(t *testing.T) {
 			`UPDATE events.outbox SET type = 'a.b.created'`, `DELETE FROM events.outbox`, `TRUNCATE events.outbox`,
 			`SELECT * FROM events.deliveries`, `DELETE FROM events.processed`, `DELETE FROM events.notifications`,
 		} {
-			err := pool.InTx(t.Context(), string(mine), nil, func(tx *postgres.Tx) error {
+			err := pool.InTx(t.Context(), string(ownTenant), nil, func(tx *postgres.Tx) error {
 				_, err := tx.Exec(t.Context(), sql)
 				return err
 			})
@@ -132,7 +132,7 @@ func TestOutbox_PrivilegesAndTenantIsolation(t *testing.T) {
 		}
 	}
 	reader := db.Pool(t, postgres.RoleIdentity)
-	for tenant, want := range map[op.UUID]int{mine: 1, other: 0, "": 0} {
+	for tenant, want := range map[op.UUID]int{ownTenant: 1, other: 0, "": 0} {
 		var n int
 		if err := reader.Read(string(tenant), nil).QueryRow(t.Context(), `SELECT count(*) FROM events.outbox`).Scan(&n); err != nil || n != want {
 			t.Errorf("tenant %q: got %d visible events, %v; want %d", tenant, n, err, want)

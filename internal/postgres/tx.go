@@ -56,9 +56,9 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 		return nil, err
 	}
 	t := &Tx{pool: p, conn: conn, setting: p.setting}
-	begun := false
+	started := false
 	defer func() {
-		if !begun {
+		if !started {
 			t.Rollback()
 		}
 	}()
@@ -89,7 +89,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 				return nil, err
 			}
 		}
-		begun = true
+		started = true
 		return t, nil
 	}
 
@@ -115,7 +115,7 @@ func (p *Pool) begin(ctx context.Context, tenant string, check *Check, lane admi
 	if err := check.readAll(results); err != nil {
 		return nil, err
 	}
-	begun = true
+	started = true
 	return t, nil
 }
 
