@@ -162,7 +162,7 @@ func TestCatalogue_EveryRuleDetectsItsViolation(t *testing.T) {
 		}
 		for statement := range strings.SplitSeq(strings.ReplaceAll(b.sql, "DATABASE current", "DATABASE "+name), "; ") {
 			if _, err := tx.Exec(t.Context(), statement); err != nil {
-				t.Fatalf("%s: %v", statement, err)
+				t.Fatalf("exec %s: %v", statement, err)
 			}
 		}
 		rule := slices.IndexFunc(catalogueRules, func(r catalogueRule) bool { return r.name == b.rule })

@@ -268,7 +268,7 @@ func fillTable(t *testing.T, q postgres.Querier, tab table) {
 		}
 		sql, args := tab.insert(tenant, n)
 		if _, err := q.Exec(t.Context(), sql, args...); err != nil {
-			t.Fatalf("%s: %v", sql, err)
+			t.Fatalf("exec %s: %v", sql, err)
 		}
 	}
 }
@@ -307,6 +307,6 @@ func (tab table) insert(tenant string, n int) (string, []any) {
 func exec(t *testing.T, q postgres.Querier, sql string) {
 	t.Helper()
 	if _, err := q.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		t.Fatalf("exec %s: %v", sql, err)
 	}
 }

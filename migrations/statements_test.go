@@ -54,7 +54,7 @@ func TestStatements_PrepareAgainstTheSchema(t *testing.T) {
 			_, err = conn.Prepare(t.Context(), "", sql)
 		}
 		if err != nil {
-			t.Errorf("%s: %s: %v", s.at, s.name, err)
+			t.Errorf("%s: prepare %s: %v", s.at, s.name, err)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func getURL(url, token string) ([]byte, error) {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%d %s", resp.StatusCode, text)
+		err = fmt.Errorf("got status %d: %s", resp.StatusCode, text)
 	}
 	return text, err
 }

@@ -140,7 +140,7 @@ type answer struct {
 func (a answer) into(t *testing.T, out any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, out); err != nil {
-		t.Fatalf("%v: %s", err, a.body)
+		t.Fatalf("decode response: %v: %s", err, a.body)
 	}
 }
 
@@ -180,7 +180,7 @@ func (c *client) do(method, path string, in any) answer {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		c.t.Fatalf("%s %s: %v", method, path, err)
+		c.t.Fatalf("request %s %s: %v", method, path, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)

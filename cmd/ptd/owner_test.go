@@ -104,7 +104,7 @@ func (i installation) install(slug string) {
 	var office struct{ Tenant, Organisation string }
 	out := i.run(word+"\n", "db:create-office", "--slug", slug, "--name", "Head office", "--admin-email", "admin@head.example", "--admin-name", "Admin", "--json")
 	if err := json.Unmarshal([]byte(out), &office); err != nil {
-		i.t.Fatalf("%v: %s", err, out)
+		i.t.Fatalf("decode create-office output: %v: %s", err, out)
 	}
 	provision := []string{"db:provision-service-principals", "--tenant", office.Tenant, "--org", office.Organisation}
 	if out := i.run("", provision...); strings.Count(out, "verified") != 2 {

@@ -84,7 +84,7 @@ func (s *signing) exec(statements ...string) {
 	s.t.Helper()
 	for _, sql := range append([]string{`ALTER TABLE audit.entries DISABLE TRIGGER entries_immutable`}, statements...) {
 		if _, err := s.owner.Exec(s.t.Context(), strings.ReplaceAll(sql, "$tenant", "'"+string(s.tenant)+"'")); err != nil {
-			s.t.Fatalf("%s: %v", sql, err)
+			s.t.Fatalf("exec %s: %v", sql, err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func tamper(t *testing.T, db *pgtest.DB, owner *postgres.Pool, sql string, look 
 		sql,
 	} {
 		if _, err := owner.Exec(ctx, prepare); err != nil {
-			t.Fatalf("%s: %v", prepare, err)
+			t.Fatalf("exec %s: %v", prepare, err)
 		}
 	}
 	look(verify(t, db))
@@ -93,7 +93,7 @@ func TestVerify_ReportsTheFirstBadRow(t *testing.T) {
 	}
 	fifth, err := postgres.CollectScalars[string](t.Context(), owner, `SELECT id::text FROM audit.entries WHERE chain_id = $1 AND seq = 5`, tenant)
 	if err != nil || len(fifth) != 1 {
-		t.Fatalf("%v, %v", fifth, err)
+		t.Fatalf("id of entry 5: got %v, %v", fifth, err)
 	}
 	tamper(t, db, owner, at(columns["action"], "5"), func(r audit.Report) {
 		if len(r.Problems) != 1 || string(r.Problems[0].ID) != fifth[0] || !strings.Contains(r.Problems[0].String(), fifth[0]) {

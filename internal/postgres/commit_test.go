@@ -38,11 +38,11 @@ func TestCommit_FinalBatchIsAtomicWithCommit(t *testing.T) {
 		} {
 			tx, err := pool.Begin(ctx, tenantA, nil)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: Begin: %v", name, err)
 			}
 			if c.before != nil {
 				if _, err := tx.Exec(ctx, insert, tenantA, c.before[0], c.before[1]); err != nil {
-					t.Fatalf("%s: %v", name, err)
+					t.Fatalf("%s: insert: %v", name, err)
 				}
 			}
 			if c.broken {

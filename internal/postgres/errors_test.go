@@ -153,12 +153,12 @@ func TestRoleURL(t *testing.T) {
 		for _, s := range []string{secret, ""} {
 			url, err := postgres.RoleURL(base, "parapet_wiki", s)
 			if err != nil {
-				t.Errorf("%s: %v", base, err)
+				t.Errorf("RoleURL(%s): %v", base, err)
 				continue
 			}
 			cfg, err := pgx.ParseConfig(url)
 			if err != nil {
-				t.Errorf("%s: %v", url, err)
+				t.Errorf("RoleURL: got invalid address %s: %v", url, err)
 				continue
 			}
 			want := ""

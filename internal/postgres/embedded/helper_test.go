@@ -151,7 +151,7 @@ func mustExec(t *testing.T, url, sql string) {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
 	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		t.Fatalf("exec %s: %v", sql, err)
 	}
 }
 

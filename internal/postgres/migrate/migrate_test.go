@@ -184,7 +184,7 @@ func TestUp_FreshCluster(t *testing.T) {
 		}
 		wg.Go(func() {
 			if _, err := migrate.Up(t.Context(), server.URL(name, "migrator"), opts); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("Up of database %s: %v", name, err)
 			}
 		})
 	}
@@ -250,7 +250,7 @@ func testOwnerPrivileges(t *testing.T, server *embedded.Server, admin *pgx.Conn,
 		t.Helper()
 		for _, sql := range statements {
 			if _, err := admin.Exec(t.Context(), sql); err != nil {
-				t.Fatalf("%s: %v", sql, err)
+				t.Fatalf("exec %s: %v", sql, err)
 			}
 		}
 	}
