@@ -51,9 +51,9 @@ func (l *logged) String() string {
 	return l.buf.String()
 }
 
-// TestAttacks attacks a real server with a real PostgreSQL, as an attacker would who has read
+// TestServer_ResistsAttacks attacks a real server with a real PostgreSQL, as an attacker would who has read
 // the source and even has the signing secret.
-func TestAttacks(t *testing.T) {
+func TestServer_ResistsAttacks(t *testing.T) {
 	t.Parallel()
 	log := &logged{}
 	s := &stage{Dev: startDevWith(t, nil, slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), t: t, log: log}

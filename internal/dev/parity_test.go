@@ -276,9 +276,9 @@ func plain(o outcome, tag string) string {
 // growingLists are reads whose result grows while other requests run.
 var growingLists = []string{"list-decisions", "list-events", "list-audit-entries", "list-keys", "list-notifications"}
 
-// TestParity calls every operation over HTTP, with pt, and as an MCP tool over HTTP and
+// TestOperations_SameResultOverHTTPCLIAndMCP calls every operation over HTTP, with pt, and as an MCP tool over HTTP and
 // stdio: the same input must return the same data or the same error.
-func TestParity(t *testing.T) {
+func TestOperations_SameResultOverHTTPCLIAndMCP(t *testing.T) {
 	t.Parallel()
 	d := startDev(t)
 	var operations []*op.Operation
