@@ -35,7 +35,7 @@ func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceAr
 			continue
 		}
 		if n > 0 {
-			w.log.InfoContext(ctx, "chores", "of", h.Name, "done", n)
+			w.log.InfoContext(ctx, "maintenance task done", "task", h.Name, "count", n)
 		}
 	}
 	return failures

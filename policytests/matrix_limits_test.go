@@ -65,11 +65,11 @@ func limits(policy object) []row {
 		}
 	}
 	scopes := policy["audit"].(object)["scopes"].(object)
-	for _, held := range []string{"own", "organisation", "tenant", "classified"} {
-		for _, asked := range slices.Sorted(maps.Keys(scopes)) {
+	for _, granted := range []string{"own", "organisation", "tenant", "classified"} {
+		for _, requested := range slices.Sorted(maps.Keys(scopes)) {
 			for _, classification := range []any{nil, "UNCLASSIFIED", "INTERNAL"} {
-				add("holder of audit.read."+held, fmt.Sprintf("%s of an entry with classification %v", asked, classification), func(ctx context.Context, v *evaluation) string {
-					return v.audits(ctx, held, asked, classification)
+				add("holder of audit.read."+granted, fmt.Sprintf("%s of an entry with classification %v", requested, classification), func(ctx context.Context, v *evaluation) string {
+					return v.audits(ctx, granted, requested, classification)
 				})
 			}
 		}
@@ -113,12 +113,12 @@ func delegationBounds() []row {
 }
 
 // audits evaluates which entries a subject with one audit scope can read.
-func (v *evaluation) audits(ctx context.Context, held, asked string, classification any) string {
-	actor := v.subject(ctx, "auditor", "tenant", "STANDARD", ast.NewArray(ast.StringTerm("audit.read."+held)))
+func (v *evaluation) audits(ctx context.Context, granted, requested string, classification any) string {
+	actor := v.subject(ctx, "auditor", "tenant", "STANDARD", ast.NewArray(ast.StringTerm("audit.read."+granted)))
 	answer := ""
 	for _, entry := range []struct{ name, creator, organisation string }{{"own", worker, orgB}, {"organisation", colleague, orgA}, {"any", colleague, orgB}} {
 		if v.eval(ctx, "parapet/access/allow", object{
-			"permission": asked, "effect": "read", "module": "audit", "actor": actor,
+			"permission": requested, "effect": "read", "module": "audit", "actor": actor,
 			"resource": object{"type": "audit_entry", "tenant": acme, "creator": entry.creator, "organisation": entry.organisation, "classification": classification},
 		}) == ast.Value(ast.Boolean(true)) {
 			answer += entry.name + " "

@@ -28,7 +28,7 @@ type SubjectSnapshot struct {
 	Digest Digest
 	// Document is a JSON object in RFC 8785 canonical form. Its member "input" is the
 	// input of parapet.subject (kind, roles, scopes, clearance and caveats of the token,
-	// the stored assignments, what each role grants, the delegations in force), "subject"
+	// the stored assignments, what each role grants, the active delegations), "subject"
 	// is the result, which the other rules have as input.actor. It holds ids, names of
 	// roles and codes; no token, e-mail address or name of a person.
 	Document []byte

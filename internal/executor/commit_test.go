@@ -29,7 +29,7 @@ func (h *fixture) withLink(link *pgtest.Link) *fixture {
 
 // recordingOperation returns a change operation that records n audit entries and n events.
 func (h *fixture) recordingOperation(n int) op.Bound {
-	return executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+	return executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
@@ -96,7 +96,7 @@ func TestExecutor_WhenPausedInTransaction_ServerEndsTransaction(t *testing.T) {
 		t.Fatalf("idle_in_transaction_session_timeout: got %q, %v, want %s", timeout, err, postgres.IdleTimeout)
 	}
 	wake, began := make(chan struct{}), make(chan int, 1)
-	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+	b := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},

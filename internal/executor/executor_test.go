@@ -31,11 +31,11 @@ type thingOut struct {
 	Run  int64  `json:"run" doc:"The number of the handler's run that created the response."`
 }
 
-func changeThing() op.Op[thingIn, thingOut] {
+func changeRecord() op.Op[thingIn, thingOut] {
 	return op.New[thingIn, thingOut](op.Spec{Name: "change-thing", Module: "tracker", Method: "POST", Path: "/api/things", Permission: "task.update", Effect: op.Write, Summary: "Changes a thing."})
 }
 
-func readThing() op.Op[struct{}, thingOut] {
+func readRecord() op.Op[struct{}, thingOut] {
 	return op.New[struct{}, thingOut](op.Spec{Name: "read-thing", Module: "tracker", Method: "GET", Path: "/api/things", Permission: "tasks.read", Effect: op.Read, Summary: "Reads a thing."})
 }
 
@@ -162,7 +162,7 @@ func (h *fixture) resource(in *thingIn) authz.Resource {
 }
 
 func (h *fixture) changeOperation() op.Bound {
-	return executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+	return executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
@@ -179,7 +179,7 @@ func (h *fixture) changeOperation() op.Bound {
 }
 
 func (h *fixture) listOperation() op.Bound {
-	return executor.List(h.module, readThing(), authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("t.tenant_id"), "resource.classification": authz.Literal("UNCLASSIFIED")}),
+	return executor.List(h.module, readRecord(), authz.NewColumns(map[string]authz.Column{"resource.tenant": authz.UUID("t.tenant_id"), "resource.classification": authz.Literal("UNCLASSIFIED")}),
 		func(context.Context, *executor.Call, *struct{}, authz.Filter) (*thingOut, error) {
 			// The handler runs no statement; the executor must check the tenant anyway.
 			return &thingOut{Name: "read"}, nil
@@ -299,7 +299,7 @@ func TestExecutor_RetriesAfterDeadlock(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
 	var tries atomic.Int64
-	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+	b := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(_ context.Context, _ *executor.Call, in *thingIn) (string, authz.Resource, error) {
 			return in.Name, h.resource(in), nil
 		},
@@ -355,10 +355,10 @@ func TestBind_PanicsWhenAccessDiffersFromDeclaration(t *testing.T) {
 	h := newFixture(t)
 	for note, bind := range map[string]func(){
 		"Authenticated": func() {
-			executor.Authenticated(h.module, readThing(), func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
+			executor.Authenticated(h.module, readRecord(), func(context.Context, *executor.Call, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
 		},
 		"Public": func() {
-			executor.Public(h.module, readThing(), func(context.Context, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
+			executor.Public(h.module, readRecord(), func(context.Context, *struct{}) (*thingOut, error) { return nil, errors.New("x") })
 		},
 	} {
 		func() {

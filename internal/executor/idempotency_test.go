@@ -83,7 +83,7 @@ func TestIdempotencyKey_ReauthorizesStoredResponse(t *testing.T) {
 	record := authz.Resource{Type: "thing", Tenant: string(h.tenant), Project: string(uid.New()), Classification: "INTERNAL"}
 	var loadFails, returnedFails error
 	returned := record
-	b := executor.Handle(h.module, changeThing(), executor.Handler[thingIn, thingOut, string]{
+	b := executor.Handle(h.module, changeRecord(), executor.Handler[thingIn, thingOut, string]{
 		Load: func(context.Context, *executor.Call, *thingIn) (string, authz.Resource, error) {
 			return "x", record, loadFails
 		},

@@ -7,7 +7,7 @@ import (
 	"parapet/internal/fault"
 )
 
-// A key keeps the roles that it was issued with, so whoever reactivates its owner must hold
+// A key keeps the roles that it was issued with, so the caller who reactivates its owner must hold
 // these roles too, even if the owner has lost them since.
 func TestReactivation_RequiresAuthorityOfActiveKeys(t *testing.T) {
 	t.Parallel()

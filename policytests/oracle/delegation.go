@@ -168,7 +168,7 @@ func (o Oracle) Delegate(in any) Verdict {
 	place["creator"], place["owner"] = delegator["id"], delegator["id"]
 	for _, permission := range texts(list) {
 		bare := strings.TrimSuffix(permission, ".own")
-		v.require(!strings.HasSuffix(bare, ".own") && (o.delegable(permission) || o.delegable(bare)), Validation, "it can be lent")
+		v.require(!strings.HasSuffix(bare, ".own") && (o.delegable(permission) || o.delegable(bare)), Validation, "the permission can be delegated")
 		v.require(held.has(permission) || held.has(bare) || o.broken(DelegatesUnheld), Validation, "the delegator holds it")
 		ask := object{"permission": bare, "effect": "write", "module": "tracker", "actor": actor, "resource": place}
 		v.require(o.Allow(ask) || o.broken(DelegatesBeyondCaller), Forbidden, "the caller holds it there")

@@ -291,7 +291,7 @@ _covers_all(caller, granted) if {
 	}
 }
 
-# Whoever controls an account can access the records that are its own. The caller
+# A user who controls an account can access its own records. The caller
 # therefore needs the permission without .own, if it exists.
 _permission_to_control(permission) := "audit.read.tenant" if permission == "audit.read.own"
 
