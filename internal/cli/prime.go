@@ -35,7 +35,7 @@ sends no request and needs no credential.`,
 
 const primeText = `# How to work with pt
 
-pt reads and changes your team's work. Set PT_BASE_URL and PT_AUTH_TOKEN, or run pt auth login. pt auth status shows who you are.
+The pt command reads and changes your team's work. Set PT_BASE_URL and PT_AUTH_TOKEN, or run pt auth login. pt auth status shows who you are.
 P is a project: ID, prefix, name or repository path. Omit it if PT_PROJECT is set, the command has a task key, or the directory is bound (pt bind-repo P).
 
 Take a task, work on it, finish it:

@@ -112,14 +112,28 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`); err != nil {
 		t.Fatal(err)
 	}
+	// An open snapshot, such as that of an autovacuum worker, delays the removal of
+	// dead index entries. Rows that two transaction ids marked keep them at any time.
+	pages := countPages(t, tx)
+	for end := time.Now().Add(10 * time.Second); pages > maxPages && time.Now().Before(end); pages = countPages(t, tx) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if pages > maxPages {
+		t.Errorf("after %d deliveries a search in the empty queue read %d pages, want at most %d", delivered, pages, maxPages)
+	}
+}
+
+// countPages returns how many pages a search in the queue of subscriber two reads.
+func countPages(t *testing.T, q postgres.Querier) int {
+	t.Helper()
 	var plans []struct {
 		Plan struct {
-			Pages int `json:"Shared Hit Blocks"`
-			Read  int `json:"Shared Read Blocks"`
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
 		}
 	}
 	var text []byte
-	err = tx.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+	err := q.QueryRow(t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
 		SELECT 1 FROM events.deliveries WHERE subscriber = 'two' AND parked_at IS NULL ORDER BY position LIMIT 1`).Scan(&text)
 	if err == nil {
 		err = json.Unmarshal(text, &plans)
@@ -127,9 +141,7 @@ func TestDrain_LeavesNoDeadRowsForTheNextBatch(t *testing.T) {
 	if err != nil || len(plans) != 1 {
 		t.Fatalf("plan %s, error %v", text, err)
 	}
-	if pages := plans[0].Plan.Pages + plans[0].Plan.Read; pages > maxPages {
-		t.Errorf("after %d deliveries a search in the empty queue read %d pages, want at most %d", delivered, pages, maxPages)
-	}
+	return plans[0].Plan.Hit + plans[0].Plan.Read
 }
 
 // countRowVisits returns how many rows of each events table were visited by scans of any kind.
