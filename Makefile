@@ -79,7 +79,7 @@ test-race: setup-test ## Run every test with the race detector (an hour; nightly
 
 .PHONY: test-thorough
 test-thorough: setup-test ## Repeat the random tests of the policies with many more cases (nightly in CI)
-	$(GOTEST) -timeout 2h ./internal/authz -run FilterSelects -count=1 -thorough
+	$(GOTEST) -timeout 2h ./internal/authz -run Filter_Selects -count=1 -thorough
 	$(GOTEST) -timeout 2h ./policytests/oracle -run AgreesWithOracle -count=1 -decisions 300000
 
 .PHONY: policy-test
