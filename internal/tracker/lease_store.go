@@ -44,7 +44,7 @@ func findNextReady(ctx context.Context, c *executor.Call, project, user op.UUID)
 		tenant, projectArg := st.arg(c.Tenant), st.arg(project)
 		st.add(`
 SELECT t.id FROM projects.tasks t, projects.projects p
-WHERE p.tenant_id = `, tenant, `AND p.id = `, projectArg, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, projectArg, ` AND `).filter(f)
+WHERE p.tenant_id = `, tenant, ` AND p.id = `, projectArg, ` AND t.tenant_id = `, tenant, ` AND t.project_id = `, projectArg, ` AND `).filter(f)
 		addReadyFilter(st, tenant, st.arg(user))
 		// FOR NO KEY UPDATE does not conflict with the key share lock that inserting a
 		// comment on the task takes.
