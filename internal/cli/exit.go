@@ -256,7 +256,7 @@ func unknownHint(f *fault.Error) string {
 	case client.Retryable(f):
 		return "Repeat the command: with the same --idempotency-key the change takes effect only once."
 	case key != "":
-		return "Repeat the command with --idempotency-key " + key + ": the change takes effect only once, and you see its result. Or check the record first (pt get-…, pt list-…)."
+		return "Repeat the command with --idempotency-key " + key + " to see the result; the change takes effect only once. Or check the record first (pt get-…, pt list-…)."
 	default:
 		return "Check the record before you repeat the command, because it could take effect twice: pt get-…, pt list-…. If a key was issued whose token you do not have (pt list-keys), revoke it (pt revoke-key)."
 	}

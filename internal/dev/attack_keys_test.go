@@ -88,7 +88,7 @@ func checkKeyRules(s *stage) {
 		in                any
 	}{
 		{403, "api_key.issue_for_service", manager, id + "?serviceOwned=true", because},
-		{403, "only its owner", admin, mine + "?serviceOwned=true", because},
+		{403, "Only the owner", admin, mine + "?serviceOwned=true", because},
 		{404, "NOT_FOUND", admin, mine, nil},
 		{404, "NOT_FOUND", admin, id, nil},
 		{404, "NOT_FOUND", stranger, id + "?serviceOwned=true", because},
@@ -181,8 +181,8 @@ func escalatePrivileges(s *stage) {
 		{404, "NOT_FOUND", admin, "POST", "/api/roles/" + adminRole + "/assignments", body{"userId": s.user("globex", "member@globex.example"), "scope": "tenant"}},
 		{400, "scopeId", admin, "POST", "/api/roles/" + auditor + "/assignments", body{"userId": self, "scope": "organisation", "scopeId": s.tenant("globex").Organisations[0].ID}},
 		{400, "permission", admin, "POST", "/api/roles/" + adminRole + "/permissions", body{"permission": "*"}},
-		{409, "themselves", admin, "POST", "/api/users/" + boss + "/suspend", body{}},
-		{409, "themselves", admin, "PATCH", "/api/memberships/" + boss, body{"status": "REMOVED"}},
+		{409, "yourself", admin, "POST", "/api/users/" + boss + "/suspend", body{}},
+		{409, "yourself", admin, "PATCH", "/api/memberships/" + boss, body{"status": "REMOVED"}},
 		{409, "Admin", admin, "DELETE", "/api/roles/" + adminRole + "/assignments/" + last, nil},
 		{409, "administer", admin, "DELETE", "/api/roles/" + adminRole + "/permissions/role.assign", nil},
 		{409, "CONFLICT", admin, "DELETE", "/api/roles/" + adminRole, nil},
@@ -194,9 +194,9 @@ func escalatePrivileges(s *stage) {
 		{400, "email", admin, "PATCH", "/api/users/" + bot, body{"email": "x@acme.example"}},
 		{400, "integrationKey", admin, "POST", "/api/users", body{"email": "x@acme.example", "displayName": "X", "roles": []string{"Member"}, "integrationKey": "spec-wiki-sync"}},
 		{400, "principalKind", admin, "POST", "/api/users", body{"email": "x@acme.invalid", "displayName": "X", "roles": []string{"Member"}, "principalKind": "SERVICE"}},
-		{409, "GLOBAL", admin, "POST", "/api/roles/" + adminRole + "/assignments", body{"userId": bot, "scope": "tenant"}},
+		{409, "registered profile", admin, "POST", "/api/roles/" + adminRole + "/assignments", body{"userId": bot, "scope": "tenant"}},
 		{409, "GLOBAL", admin, "POST", "/api/roles/" + global + "/assignments", body{"userId": self, "scope": "tenant"}},
-		{409, "keeps its name", admin, "PATCH", "/api/roles/" + global, body{"name": "mine"}},
+		{409, "cannot be renamed", admin, "PATCH", "/api/roles/" + global, body{"name": "mine"}},
 		{409, "stays", admin, "DELETE", "/api/roles/" + global, nil},
 		{400, "kind", admin, "POST", "/api/roles", body{"name": "mine", "kind": "GLOBAL", "permissions": []string{}}},
 	} {
@@ -216,6 +216,6 @@ func escalatePrivileges(s *stage) {
 	} {
 		s.want(http.StatusForbidden, "FORBIDDEN", "PATCH", path, desk, in)
 	}
-	s.want(http.StatusForbidden, "hands out more", "POST", "/api/users", desk, person("two@acme.example", "Admin"))
-	s.want(http.StatusForbidden, "hands out more", "POST", "/api/roles/"+adminRole+"/assignments", desk, body{"userId": op.UUID(guest), "scope": "tenant"})
+	s.want(http.StatusForbidden, "you do not have it in this scope", "POST", "/api/users", desk, person("two@acme.example", "Admin"))
+	s.want(http.StatusForbidden, "you do not have it in this scope", "POST", "/api/roles/"+adminRole+"/assignments", desk, body{"userId": op.UUID(guest), "scope": "tenant"})
 }

@@ -103,7 +103,7 @@ func reuseCursorsAndKeys(s *stage) {
 	s.want(204, "", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone")
 	s.want(404, "NOT_FOUND", "DELETE", "/api/projects/"+hidden.field(s.t, "id"), other, nil, header, "gone again")
 	// An API key of the same user does not get the stored response of the session.
-	s.want(409, "another kind", "POST", "/api/projects", s.key(manager), create("Once"), header, key)
+	s.want(409, "credential of a different kind", "POST", "/api/projects", s.key(manager), create("Once"), header, key)
 	ids := make([]string, 6)
 	var group sync.WaitGroup
 	for i := range ids {

@@ -222,15 +222,15 @@ func TestIssueServiceKey_Denials(t *testing.T) {
 	r.wantFault(op, issueRequest(admin, foreign), fault.CodeNotFound, "")
 	r.wantFault(op, issueRequest(admin, uid.New()), fault.CodeNotFound, "")
 	r.wantFault(op, issueRequest(admin, r.globex.people["admin"]), fault.CodeNotFound, "")
-	r.wantFault(op, issueRequest(admin, r.acme.people["member"]), fault.CodeForbidden, "no service principal")
+	r.wantFault(op, issueRequest(admin, r.acme.people["member"]), fault.CodeForbidden, "is not a service principal")
 
 	for _, c := range []struct{ changeSQL, restoreSQL, wantText string }{
 		{`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, `UPDATE identity.users SET status = 'ACTIVE' WHERE id = $1`, "not active"},
 		{`UPDATE identity.memberships SET status = 'SUSPENDED' WHERE user_id = $1`, `UPDATE identity.memberships SET status = 'ACTIVE' WHERE user_id = $1`, "not active"},
 		{`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, role_id, 'task.update' FROM identity.role_assignments WHERE user_id = $1`,
-			`DELETE FROM identity.role_grants WHERE permission = 'task.update' AND role_id = (SELECT role_id FROM identity.role_assignments WHERE user_id = $1)`, "grants"},
+			`DELETE FROM identity.role_grants WHERE permission = 'task.update' AND role_id = (SELECT role_id FROM identity.role_assignments WHERE user_id = $1)`, "registered profile"},
 		{`DELETE FROM identity.role_grants WHERE permission = 'tasks.read' AND role_id = (SELECT role_id FROM identity.role_assignments WHERE user_id = $1)`,
-			`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, role_id, 'tasks.read' FROM identity.role_assignments WHERE user_id = $1`, "grants"},
+			`INSERT INTO identity.role_grants (tenant_id, role_id, permission) SELECT tenant_id, role_id, 'tasks.read' FROM identity.role_assignments WHERE user_id = $1`, "registered profile"},
 		{`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope) SELECT tenant_id, gen_random_uuid(), $1, id, 'tenant' FROM identity.roles WHERE name = 'Member' AND tenant_id = (SELECT home_tenant_id FROM identity.users WHERE id = $1)`,
 			`DELETE FROM identity.role_assignments a USING identity.roles r WHERE r.tenant_id = a.tenant_id AND r.id = a.role_id AND r.name = 'Member' AND a.user_id = $1`, ""},
 		{`UPDATE identity.role_assignments SET scope = 'organisation', scope_id = gen_random_uuid() WHERE user_id = $1`,

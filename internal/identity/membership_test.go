@@ -62,7 +62,7 @@ func TestCreateMembership_AcrossTenantsOfOffice(t *testing.T) {
 	r.wantFault("create-membership", request{token: admin, body: body(foreign)}, fault.CodeForbidden, "home tenant")
 	// A service principal cannot join another tenant.
 	service := r.provision(r.acme)["multi-llm-review"]
-	r.wantFault("create-membership", request{token: admin, body: body(fields{"userId": service, "userTenantId": r.acme.id, "roles": []string{"Member"}})}, fault.CodeConflict, "bound to its own tenant")
+	r.wantFault("create-membership", request{token: admin, body: body(fields{"userId": service, "userTenantId": r.acme.id, "roles": []string{"Member"}})}, fault.CodeConflict, "cannot be members of other tenants")
 }
 
 func TestUpdateMembership_ChangesOrganisationAndStatus(t *testing.T) {
@@ -84,7 +84,7 @@ func TestUpdateMembership_ChangesOrganisationAndStatus(t *testing.T) {
 	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"organisationId": r.globex.organisation}), fault.CodeValidation, "organisationId")
 	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"clearance": "top"}), fault.CodeValidation, "clearance")
 	r.wantFault("update-membership", pathRequest(admin, "userId", id, fields{"status": "GONE"}), fault.CodeValidation, "status")
-	r.wantFault("update-membership", pathRequest(admin, "userId", r.acme.people["admin"], fields{"status": "REMOVED"}), fault.CodeConflict, "themselves")
+	r.wantFault("update-membership", pathRequest(admin, "userId", r.acme.people["admin"], fields{"status": "REMOVED"}), fault.CodeConflict, "yourself")
 	must[contract.Membership](r, "update-membership", pathRequest(admin, "userId", id, fields{"status": "SUSPENDED", "reason": "leave"}))
 	if _, err := r.call("me", request{token: member}); err == nil {
 		t.Error("suspended member: request was accepted")
@@ -149,5 +149,5 @@ func TestLastAdministrator_CannotBeRemovedConcurrently(t *testing.T) {
 	}
 	role := r.roleID(r.acme.id, "Admin")
 	assignment := queryValue[string](r, `SELECT id::text FROM identity.role_assignments WHERE tenant_id = $1 AND role_id = $2 AND user_id = $3`, r.acme.id, role, user)
-	r.wantFault("unassign-role", request{token: remaining, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "no active Admin")
+	r.wantFault("unassign-role", request{token: remaining, path: map[string]string{"roleId": string(role), "assignmentId": assignment}}, fault.CodeConflict, "without an active Admin")
 }

@@ -48,7 +48,7 @@ func TestReactivation_RequiresAuthorityOfActiveKeys(t *testing.T) {
 				r.exec(call.suspendSQL, former.ID)
 				r.checker.DropAll()
 				if !c.allowed {
-					r.wantFault(operation, pathRequest(desk, "userId", former.ID, call.body), fault.CodeForbidden, "more than you do")
+					r.wantFault(operation, pathRequest(desk, "userId", former.ID, call.body), fault.CodeForbidden, "permissions that you do not have")
 					desk = first
 				}
 				if _, err := r.call(operation, pathRequest(desk, "userId", former.ID, call.body)); err != nil {

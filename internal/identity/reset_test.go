@@ -271,7 +271,7 @@ func TestResetUserPassword_WithoutPassword_SendsLinkToCorrectedAddress(t *testin
 	if err := r.resetPassword(tokens[0], newPassword); err == nil {
 		t.Fatal("reset of an account with more permissions than the administrator: got no error")
 	}
-	r.wantFault("reset-user-password", pathRequest(admin, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
+	r.wantFault("reset-user-password", pathRequest(admin, "userId", u.ID, nil), fault.CodeForbidden, "permissions that you do not have")
 	r.exec(`DELETE FROM identity.role_assignments WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, u.ID)
 	r.exec(`DELETE FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.globex.id, u.ID)
 	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(admin, "userId", u.ID, nil))
@@ -297,7 +297,7 @@ func TestResetUserPassword_WithoutPassword_IsDeniedAfterAccountGainedRoles(t *te
 	must[contract.PasswordResetStarted](r, "reset-user-password", pathRequest(desk, "userId", u.ID, nil))
 	r.exec(`INSERT INTO identity.role_assignments (tenant_id, id, user_id, role_id, scope)
 	        SELECT tenant_id, gen_random_uuid(), $2, id, 'tenant' FROM identity.roles WHERE tenant_id = $1 AND name = 'Admin'`, r.acme.id, u.ID)
-	r.wantFault("reset-user-password", pathRequest(desk, "userId", u.ID, nil), fault.CodeForbidden, "more than you do")
+	r.wantFault("reset-user-password", pathRequest(desk, "userId", u.ID, nil), fault.CodeForbidden, "permissions that you do not have")
 	must[op.None](r, "request-password-reset", request{body: body(fields{"email": "desk@evil.example"})})
 	r.runResetJobs()
 	if to, _ := r.sentMail.links(t); len(to) != 0 {
@@ -371,7 +371,7 @@ func TestUpdateUser_NewAddressRequiresAllHoldingsOfTheAccount(t *testing.T) {
 		if c.allowed {
 			must[contract.User](r, "update-user", change)
 		} else {
-			r.wantFault("update-user", change, fault.CodeForbidden, "more than you do")
+			r.wantFault("update-user", change, fault.CodeForbidden, "permissions that you do not have")
 		}
 		// Activation restores the same, except suspended memberships in other tenants.
 		r.exec(`UPDATE identity.users SET status = 'SUSPENDED' WHERE id = $1`, member)
@@ -380,7 +380,7 @@ func TestUpdateUser_NewAddressRequiresAllHoldingsOfTheAccount(t *testing.T) {
 		if c.allowed || name == "suspended in another tenant" {
 			must[contract.User](r, "activate-user", activate)
 		} else {
-			r.wantFault("activate-user", activate, fault.CodeForbidden, "more than you do")
+			r.wantFault("activate-user", activate, fault.CodeForbidden, "permissions that you do not have")
 		}
 	}
 }
@@ -392,7 +392,7 @@ func TestUpdateMembership_RestoringRequiresHoldingsOfMember(t *testing.T) {
 	_, desk := r.addPerson("desk", "user.read", "user.update", "membership.update", "membership.read", "tasks.read")
 	for _, status := range []string{"SUSPENDED", "REMOVED"} {
 		r.exec(`UPDATE identity.memberships SET status = $3 WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"], status)
-		r.wantFault("update-membership", pathRequest(desk, "userId", r.acme.people["admin"], fields{"status": "ACTIVE"}), fault.CodeForbidden, "more than you do")
+		r.wantFault("update-membership", pathRequest(desk, "userId", r.acme.people["admin"], fields{"status": "ACTIVE"}), fault.CodeForbidden, "permissions that you do not have")
 		if got := queryValue[string](r, `SELECT status FROM identity.memberships WHERE tenant_id = $1 AND user_id = $2`, r.acme.id, r.acme.people["admin"]); got != status {
 			t.Errorf("got membership status %s, want it unchanged", got)
 		}

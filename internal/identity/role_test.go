@@ -36,8 +36,8 @@ func TestRoles_CreateUpdateAndDelete(t *testing.T) {
 	}
 	r.wantFault("update-role", pathRequest(admin, "roleId", created.ID, fields{"name": "Member"}), fault.CodeConflict, "default role")
 	member := r.roleID(r.acme.id, "Member")
-	r.wantFault("update-role", pathRequest(admin, "roleId", member, fields{"name": "Staff"}), fault.CodeConflict, "keeps its name")
-	r.wantFault("delete-role", pathRequest(admin, "roleId", member, nil), fault.CodeConflict, "stays")
+	r.wantFault("update-role", pathRequest(admin, "roleId", member, fields{"name": "Staff"}), fault.CodeConflict, "cannot be renamed")
+	r.wantFault("delete-role", pathRequest(admin, "roleId", member, nil), fault.CodeConflict, "cannot be deleted")
 	a := must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", created.ID, fields{"userId": r.acme.people["member"]}))
 	r.wantFault("delete-role", pathRequest(admin, "roleId", created.ID, nil), fault.CodeConflict, "assigned to at least one user")
 	must[op.None](r, "unassign-role", request{token: admin, path: map[string]string{"roleId": string(created.ID), "assignmentId": string(a.ID)}})
@@ -78,7 +78,7 @@ func TestGrantPermission_TakesEffectImmediately(t *testing.T) {
 	for _, kept := range []string{"role.assign", "role.update"} {
 		r.wantFault("revoke-permission", request{token: admin, path: map[string]string{
 			"roleId": string(r.roleID(r.acme.id, "Admin")), "permission": kept,
-		}}, fault.CodeConflict, "keeps")
+		}}, fault.CodeConflict, "must keep")
 	}
 }
 
@@ -113,8 +113,8 @@ func TestGrantAndAssign_RequireHoldingThePermissions(t *testing.T) {
 		r.wantFault("create-role", request{token: token, body: body(fields{"name": "Bag " + p, "permissions": []string{"tasks.read", p}})}, fault.CodeForbidden, p)
 	}
 	for _, user := range []op.UUID{id, r.acme.people["guest"]} {
-		r.wantFault("assign-role", pathRequest(token, "roleId", adminRole, fields{"userId": user}), fault.CodeForbidden, "hands out more")
-		r.wantFault("assign-role", pathRequest(token, "roleId", adminRole, fields{"userId": user, "scope": "project", "scopeId": uid.New()}), fault.CodeForbidden, "hands out more")
+		r.wantFault("assign-role", pathRequest(token, "roleId", adminRole, fields{"userId": user}), fault.CodeForbidden, "you do not have it in this scope")
+		r.wantFault("assign-role", pathRequest(token, "roleId", adminRole, fields{"userId": user, "scope": "project", "scopeId": uid.New()}), fault.CodeForbidden, "you do not have it in this scope")
 	}
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.role_grants WHERE tenant_id = $1 AND role_id = $2`, r.acme.id, own); n != 7 {
 		t.Errorf("got %d grants, want the original 7", n)
@@ -192,11 +192,11 @@ func TestAssignRole_ValidatesScopeAndKeepsLastAdministrator(t *testing.T) {
 	if len(only) != 1 {
 		t.Fatalf("got %d administrators, want 1", len(only))
 	}
-	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}}, fault.CodeConflict, "no active Admin")
+	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}}, fault.CodeConflict, "without an active Admin")
 	// A suspended administrator does not count.
 	second := must[contract.RoleAssignment](r, "assign-role", pathRequest(admin, "roleId", role, fields{"userId": user}))
 	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", user, fields{}))
-	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}}, fault.CodeConflict, "no active Admin")
+	r.wantFault("unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}}, fault.CodeConflict, "without an active Admin")
 	must[contract.User](r, "activate-user", pathRequest(admin, "userId", user, fields{}))
 	must[op.None](r, "unassign-role", request{token: admin, path: map[string]string{"roleId": string(role), "assignmentId": string(only[0].ID)}})
 	// The change takes effect immediately.

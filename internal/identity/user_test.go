@@ -22,7 +22,7 @@ func TestCreateUser_ValidatesInput(t *testing.T) {
 	}{
 		{"an integration key", fields{"integrationKey": "multi-llm-review"}, fault.CodeValidation, "integrationKey"},
 		{"a service principal", fields{"principalKind": "SERVICE"}, fault.CodeValidation, "provision-service-principals"},
-		{"another kind", fields{"principalKind": "ROBOT"}, fault.CodeValidation, "principalKind"},
+		{"credential of a different kind", fields{"principalKind": "ROBOT"}, fault.CodeValidation, "principalKind"},
 		{"no address", fields{"email": "not an address"}, fault.CodeValidation, "email"},
 		{"a taken address, in another case", fields{"email": "MEMBER@acme.example"}, fault.CodeConflict, "address"},
 		{"a person with an agent's address", fields{"email": "agent+x@acme.example"}, fault.CodeValidation, "email"},
@@ -93,10 +93,10 @@ func TestUpdateUser_CannotEscalatePermissions(t *testing.T) {
 	r := newFixture(t, fixtureOptions{})
 	_, desk := r.addPerson("desk", "user.read", "user.update", "user.create", "role.assign", "tasks.read", "membership.update")
 	deskID := op.UUID(queryValue[string](r, `SELECT id::text FROM identity.users WHERE email = 'desk@acme.example'`))
-	r.wantFault("update-user", pathRequest(desk, "userId", r.acme.people["admin"], fields{"email": "me@evil.example"}), fault.CodeForbidden, "more than you do")
-	r.wantFault("create-user", request{token: desk, body: body(fields{"email": "two@acme.example", "displayName": "Two", "roles": []string{"Admin"}})}, fault.CodeForbidden, "hands out more")
-	r.wantFault("update-user", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
-	r.wantFault("update-membership", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "their own clearance")
+	r.wantFault("update-user", pathRequest(desk, "userId", r.acme.people["admin"], fields{"email": "me@evil.example"}), fault.CodeForbidden, "permissions that you do not have")
+	r.wantFault("create-user", request{token: desk, body: body(fields{"email": "two@acme.example", "displayName": "Two", "roles": []string{"Admin"}})}, fault.CodeForbidden, "you do not have it in this scope")
+	r.wantFault("update-user", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "your own clearance")
+	r.wantFault("update-membership", pathRequest(desk, "userId", deskID, fields{"clearance": "SECRET"}), fault.CodeForbidden, "your own clearance")
 	if n := queryValue[int](r, `SELECT count(*)::int FROM identity.users WHERE email IN ('two@acme.example', 'me@evil.example')`); n != 0 {
 		t.Error("a denied change was written")
 	}
@@ -117,14 +117,14 @@ func TestSetClearance_CannotExceedCallersClearance(t *testing.T) {
 		"update-user":       {"clearance": "RESTRICTED"},
 		"update-membership": {"clearance": "SECRET"},
 	} {
-		r.wantFault(name, pathRequest(desk, "userId", mule, f), fault.CodeForbidden, "above their own")
+		r.wantFault(name, pathRequest(desk, "userId", mule, f), fault.CodeForbidden, "above your own")
 	}
 	r.wantFault("create-user", request{token: desk, body: body(fields{
 		"email": "two@acme.example", "displayName": "Two", "roles": []string{"mule's role"}, "clearance": "RESTRICTED",
-	})}, fault.CodeForbidden, "above their own")
+	})}, fault.CodeForbidden, "above your own")
 	r.exec(`UPDATE identity.memberships SET clearance = 'SECRET' WHERE user_id = $1`, mule)
 	for _, change := range []fields{{"email": "me@evil.example"}, {"email": "me@evil.example", "clearance": "INTERNAL"}} {
-		r.wantFault("update-user", pathRequest(desk, "userId", mule, change), fault.CodeForbidden, "more than you do")
+		r.wantFault("update-user", pathRequest(desk, "userId", mule, change), fault.CodeForbidden, "permissions that you do not have")
 	}
 	if got := queryValue[string](r, `SELECT clearance FROM identity.memberships WHERE user_id = $1`, mule); got != "SECRET" {
 		t.Errorf("got clearance %s, want SECRET: a denied change was written", got)
@@ -156,7 +156,7 @@ func TestSuspendUser_RevokesSessionsUntilNewLogin(t *testing.T) {
 		t.Error("activated user: revoked session was accepted")
 	}
 	r.login("member@acme.example")
-	r.wantFault("suspend-user", pathRequest(admin, "userId", r.acme.people["admin"], fields{}), fault.CodeConflict, "themselves")
+	r.wantFault("suspend-user", pathRequest(admin, "userId", r.acme.people["admin"], fields{}), fault.CodeConflict, "yourself")
 	r.wantFault("delete-user", pathRequest(admin, "userId", id, nil), fault.CodeConflict, "synthetic agent")
 }
 
@@ -175,7 +175,7 @@ func TestDeleteUser_DisablesAgentPermanently(t *testing.T) {
 	if u := must[contract.User](r, "delete-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
 		t.Errorf("delete-user: got %+v", u)
 	}
-	r.wantFault("activate-user", pathRequest(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "for good")
+	r.wantFault("activate-user", pathRequest(admin, "userId", agent.ID, fields{}), fault.CodeConflict, "cannot be restored")
 	if u := must[contract.User](r, "get-user", pathRequest(admin, "userId", agent.ID, nil)); u.Status != contract.UserDeleted {
 		t.Error("get-user of a deleted agent: want status DELETED")
 	}
@@ -191,13 +191,13 @@ func TestServicePrincipal_CannotBeChangedByOperations(t *testing.T) {
 		t.Fatalf("get-user: got %+v", u)
 	}
 	role := r.roleID(r.acme.id, "Member")
-	r.wantFault("assign-role", pathRequest(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "exactly one GLOBAL role")
+	r.wantFault("assign-role", pathRequest(admin, "roleId", role, fields{"userId": service}), fault.CodeConflict, "set by its registered profile")
 	r.wantFault("unassign-role", request{token: admin, path: map[string]string{
 		"roleId": string(u.Roles[0].RoleID), "assignmentId": string(u.Roles[0].AssignmentID),
-	}}, fault.CodeConflict, "exactly one GLOBAL role")
-	r.wantFault("assign-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, fields{"userId": r.acme.people["member"]}), fault.CodeConflict, "service principal alone")
-	r.wantFault("update-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, fields{"name": "reviewers"}), fault.CodeConflict, "keeps its name")
-	r.wantFault("delete-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, nil), fault.CodeConflict, "stays")
+	}}, fault.CodeConflict, "set by its registered profile")
+	r.wantFault("assign-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, fields{"userId": r.acme.people["member"]}), fault.CodeConflict, "only to a service principal")
+	r.wantFault("update-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, fields{"name": "reviewers"}), fault.CodeConflict, "cannot be renamed")
+	r.wantFault("delete-role", pathRequest(admin, "roleId", u.Roles[0].RoleID, nil), fault.CodeConflict, "cannot be deleted")
 	r.wantFault("delete-user", pathRequest(admin, "userId", service, nil), fault.CodeConflict, "synthetic agent")
 	r.wantFault("update-user", pathRequest(admin, "userId", service, fields{"email": "x@acme.example"}), fault.CodeValidation, "email")
 	must[contract.User](r, "suspend-user", pathRequest(admin, "userId", service, fields{}))
