@@ -37,7 +37,7 @@ func TestExitCodes(t *testing.T) {
 		{name: "duplicate task", reply: errorReply(409, "DUPLICATE_TASK", "A similar task exists.", `,"details":{"candidates":[{"key":"A-1","title":"Like it","similarity":0.8}]}`), code: ExitConflict, wantErr: "A-1  Like it  0.8"},
 		{name: "forbidden", reply: errorReply(403, "FORBIDDEN", "The permission projects.read is missing.", `,"permission":"projects.read"`), code: ExitForbidden, wantErr: "projects.read"},
 		{name: "busy", reply: reply{503, `{"error":{"code":"UNAVAILABLE","message":"Busy.","requestId":"r"}}`, map[string]string{"Retry-After": "3600"}}, code: ExitLater, wantErr: "Repeat the command in 1h0m0s"},
-		{name: "unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, wantErr: "the change takes effect only once, and you see its result"},
+		{name: "unknown outcome", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01"}, code: ExitUnknown, wantErr: "to see the result; the change takes effect only once"},
 		{name: "unknown outcome with key", reply: reply{status: 504, body: "slow"}, args: []string{"create-project", "--name", "x", "--start", "2027-01-01", "--idempotency-key", "k1"}, code: ExitUnknown, wantErr: "Repeat the command: with the same --idempotency-key"},
 		{name: "wrong tenant", reply: errorReply(403, "FORBIDDEN", "This request is not allowed.", ""), code: ExitForbidden, wantErr: "pt list-orgs"},
 		{name: "403 of a proxy", reply: reply{status: 403, body: "<html>"}, code: ExitForbidden, wantErr: "came from a proxy"},
