@@ -26,6 +26,8 @@ const (
 	// MaxResult is the maximum size of a result in bytes, structured content and Markdown
 	// together.
 	MaxResult = 48_000
+	// sizeReserve is the part of MaxResult for what the SDK adds to a result, in bytes.
+	sizeReserve = 256
 	// listText is the maximum length of a text in a list, in characters. The full text is
 	// in the response for the single record.
 	listText = 500
@@ -83,7 +85,7 @@ func (t *tool) result(ctx context.Context, s Sender, r client.Request) (*sdk.Cal
 			cuts = append(cuts, cutTexts(n, listText)...)
 		}
 		res, size := t.build(n, answer.RequestID, cuts)
-		if size <= MaxResult {
+		if size <= MaxResult-sizeReserve {
 			return res, nil
 		}
 		items := n.member("items")
@@ -131,7 +133,7 @@ func (t *tool) truncateToFit(n *node, requestID string, cuts []string) *sdk.Call
 	for {
 		all := append(slices.Clone(cuts), slices.Sorted(maps.Values(notes))...)
 		res, size := t.build(n, requestID, all)
-		if size <= MaxResult {
+		if size <= MaxResult-sizeReserve {
 			return res
 		}
 		path, largest, weight := "", (*node)(nil), 0
