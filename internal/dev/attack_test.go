@@ -22,6 +22,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"parapet/internal/fault"
 	"parapet/internal/op"
 	"parapet/internal/uid"
 )
@@ -84,7 +85,21 @@ type answer struct {
 	Error struct{ Code, Message, Reason, Field, Permission, RequestID string }
 }
 
+// do sends a request, and repeats it if the server rejects it because it is busy.
 func (s *stage) do(method, path, token string, in any, headers ...string) answer {
+	s.t.Helper()
+	a := s.send(method, path, token, in, headers...)
+	for range busyRetries {
+		if a.Error.Code != string(fault.CodeUnavailable) {
+			break
+		}
+		time.Sleep(busyDelay)
+		a = s.send(method, path, token, in, headers...)
+	}
+	return a
+}
+
+func (s *stage) send(method, path, token string, in any, headers ...string) answer {
 	s.t.Helper()
 	var body []byte
 	switch in := in.(type) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,8 +236,23 @@ func TestExecuteRun_CancelsRunThatMayNotStart(t *testing.T) {
 	}
 }
 
-// Eight concurrent calls: one starts the command; the others return the delay until its attempt
-// must have ended. A cancelled attempt requeues the run.
+// newNamedPipe creates a FIFO. It is open for reading and writing, so that neither side waits to open it.
+func newNamedPipe(t *testing.T) *os.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(name, os.O_RDWR, 0) //nolint:gosec // a path of this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pipe.Close() })
+	return pipe
+}
+
+// Eight concurrent calls: one starts the command; while it runs, the others return the delay until
+// its attempt must have ended. A cancelled attempt requeues the run.
 func TestExecuteRun_ConcurrentCallsStartCommandOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, 8)
@@ -244,29 +260,27 @@ func TestExecuteRun_ConcurrentCallsStartCommandOnce(t *testing.T) {
 	w.createTask(p, "Land", fields{"assignee": w.addAgent().id})
 	run := w.requireOneRun()
 	log := filepath.Join(t.TempDir(), "log")
-	a := w.newModule(8, tracker.Deps{Agent: shell(time.Minute, "echo begin >>"+log+"; sleep 1; echo end >>"+log+"; echo '{}'")})
-	waits := make([]time.Duration, 8)
-	var all sync.WaitGroup
-	for i := range waits {
-		all.Go(func() { waits[i] = a.execute(run.ID) })
+	end := newNamedPipe(t)
+	a := w.newModule(8, tracker.Deps{Agent: shell(time.Minute, "echo begin >>"+log+"; read _ <"+end.Name()+"; echo end >>"+log+"; echo '{}'")})
+	waits := make(chan time.Duration, 8)
+	for range cap(waits) {
+		go func() { waits <- a.execute(run.ID) }()
 	}
-	all.Wait()
+	for range cap(waits) - 1 {
+		if again := <-waits; again > 2*time.Minute || again < 30*time.Second {
+			t.Errorf("got retry after %s while the command runs, want its remaining time", again)
+		}
+	}
+	if _, err := end.WriteString("end\n"); err != nil {
+		t.Fatal(err)
+	}
+	if again := <-waits; again != 0 {
+		t.Errorf("got retry after %s from the call that started the command, want none", again)
+	}
 	text, err := os.ReadFile(log)
 	if err != nil || string(text) != "begin\nend\n" {
 		t.Errorf("log of the command: got %q, %v, want one begin and one end", text, err)
 	}
-	executed := 0
-	for _, again := range waits {
-		if again == 0 {
-			executed++
-		} else if again > 2*time.Minute || again < 30*time.Second {
-			t.Errorf("got retry after %s", again)
-		}
-	}
-	if executed != 1 {
-		t.Errorf("got %d calls that executed the run, want 1", executed)
-	}
-
 	task := w.createTask(p, "Other", fields{"assignee": w.addAgent().id})
 	run = w.listRuns(fields{"taskId": task.ID})[0]
 	slow := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "sleep 60")})
