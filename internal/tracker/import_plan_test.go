@@ -55,7 +55,7 @@ func TestImportItems_StatementsVisitFewRows(t *testing.T) {
 	const tasks, items, blocks = 1500, 100, 39
 	w := newWorld(t)
 	p := w.createProject("Apollo", fields{"prefix": "APO"})
-	w.addManyTenants(p, 1, 10, tasks)
+	w.addTasks(p, tasks)
 	e := &queryRecorder{}
 	w.recordQueries(e)
 	for _, c := range []struct {

@@ -9,46 +9,17 @@ import (
 	"parapet/internal/op"
 )
 
-// addIssuesAndTimeEntries adds issues, comments and time entries to the projects of every
-// tenant: own issues to acme's project p and each issues to every other project.
-//
-//nolint:dupword // SQL
-func (w *world) addIssuesAndTimeEntries(p *contract.Project, each, own int) {
-	w.t.Helper()
-	w.exec(`
-INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, description, severity, status, assignee_id,
-                             first_response_due_at, resolution_due_at, created_by, created_at, updated_at)
-SELECT p.tenant_id, gen_random_uuid(), p.id, 'ISS', row_number() OVER (PARTITION BY p.tenant_id ORDER BY p.id, n), 'Issue number ' || n, 'text',
-       (ARRAY['CRITICAL', 'HIGH', 'MEDIUM', 'LOW'])[1 + n % 4], (ARRAY['OPEN', 'IN_PROGRESS', 'REOPENED'])[1 + n % 3],
-       CASE WHEN n % 10 = 0 THEN p.created_by END, now(), now(), p.created_by, now() - n * interval '1 minute', now()
-FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n`, each, p.ID, own)
-	w.exec(`
-INSERT INTO projects.comments (tenant_id, id, project_id, issue_id, body, author_id, created_at, updated_at)
-SELECT i.tenant_id, gen_random_uuid(), i.project_id, i.id, 'text', i.created_by, now(), now() FROM projects.issues i, generate_series(1, 2)`)
-	w.exec(`
-INSERT INTO projects.comments (tenant_id, id, project_id, task_id, body, author_id, created_at, updated_at)
-SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'text', t.created_by, now(), now() FROM projects.tasks t`)
-	w.exec(`
-INSERT INTO projects.time_entries (tenant_id, id, project_id, issue_id, user_id, spent_on, minutes, billable, created_by, created_at, updated_at)
-SELECT i.tenant_id, gen_random_uuid(), i.project_id, i.id, i.created_by, date '2027-01-01' + (i.number % 300)::int, 30, true, i.created_by, now(), now()
-FROM projects.issues i`)
-	w.exec(`
-INSERT INTO projects.time_entries (tenant_id, id, project_id, task_id, user_id, spent_on, minutes, billable, created_by, created_at, updated_at)
-SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, date '2027-01-01' + (t.number % 300)::int, 30, true, t.created_by, now(), now()
-FROM projects.tasks t`)
-	w.exec(`ANALYZE`)
-}
-
 func TestQueryPlans_IssuesCommentsTimeEntriesUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldAmongManyTenants(t)
 	p := w.createProject("Apollo", fields{"prefix": "APO", "issuePrefix": "APO"})
 	member := w.addPerson(person{roles: []string{"Member"}})
 	task := w.createTask(p, "Land")
 	issue := w.createIssue(p, "Leak")
 	do[contract.Task](w, w.manager, "promote-issue", fields{"issue": issue.Key})
-	w.addManyTenants(p, 100, 10, 500)
-	w.addIssuesAndTimeEntries(p, 5, 1500)
+	w.addTasks(p, 500)
+	w.ownCrowd().addIssuesAndTimeEntries(p, 1500)
+	w.exec(`ANALYZE`)
 	e := &queryRecorder{}
 	w.recordQueries(e)
 	last := func(part string) recordedQuery {

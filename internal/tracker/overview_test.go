@@ -177,7 +177,7 @@ func TestWorkspace_ReturnsPartsTheCallerMayRead(t *testing.T) {
 func TestWorkspace_LimitsProjectsAndTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.addManyTenants(w.createProject("Apollo"), 1, 10, 10)
+	w.addTasks(w.createProject("Apollo"), 10)
 	w.exec(`INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'More ' || n, '2027-01-04', 'MORE' || n, 'UNCLASSIFIED', $1, now(), now() FROM generate_series(1, 150) n`, w.acme)
 	got := do[contract.Workspace](w, w.manager, "workspace", fields{})

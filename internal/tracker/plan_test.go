@@ -70,61 +70,6 @@ func (w *world) recordQueries(e *queryRecorder) {
 	}
 }
 
-// addManyTenants fills the tables with projects and tasks of many tenants: ten projects per
-// tenant, and own tasks in acme's project p, which is larger than all others.
-func (w *world) addManyTenants(p *contract.Project, tenants, each, own int) {
-	w.t.Helper()
-	w.exec(`
-WITH t AS (SELECT gen_random_uuid() AS tenant FROM generate_series(1, $1::int) UNION ALL SELECT $2::uuid),
-p AS (INSERT INTO projects.projects (tenant_id, id, name, start_date, prefix, classification, created_by, created_at, updated_at)
-      SELECT tenant, gen_random_uuid(), 'Crowd ' || n, '2027-01-04', 'CRO' || n, 'UNCLASSIFIED', tenant, now(), now()
-      FROM t, generate_series(1, 10) n RETURNING tenant_id, id)
-INSERT INTO projects.statuses (tenant_id, project_id, name, category, position)
-SELECT tenant_id, id, s AS name, s AS category, 1 FROM p, unnest(ARRAY['TODO', 'DONE', 'IN_PROGRESS']) s`, tenants, w.acme)
-	w.exec(`
-INSERT INTO projects.tasks (tenant_id, id, project_id, number, title, description, status, status_category, issue_type, priority,
-                            progress, assignee_id, created_by, created_at, updated_at)
-SELECT p.tenant_id, gen_random_uuid(), p.id, 1000 + n, 'Task number ' || n, repeat('text ', 40), s.name, s.category, 'TASK', 'MEDIUM',
-       100, CASE WHEN n % 10 = 0 THEN p.created_by END, p.created_by, now(), now()
-FROM projects.projects p, LATERAL generate_series(1, CASE WHEN p.id = $2 THEN $3::int ELSE $1::int END) n,
-     LATERAL (SELECT c AS name, c AS category FROM (SELECT (ARRAY['TODO', 'DONE', 'IN_PROGRESS'])[1 + n % 3]) x (c)) s`, each, p.ID, own)
-	// A third of the tasks have a decision request; some of them are open.
-	w.exec(`
-INSERT INTO projects.decision_requests (tenant_id, id, project_id, task_id, question, status, answer, raised_by, created_at, resolved_at, resolved_by)
-SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, 'Question', s, CASE s WHEN 'answered' THEN 'Answer' END, t.created_by,
-       now() - number * interval '1 minute', CASE s WHEN 'answered' THEN now() END, CASE s WHEN 'answered' THEN t.created_by END
-FROM projects.tasks t, LATERAL (SELECT CASE WHEN t.number % 30 = 0 THEN 'open' ELSE 'answered' END) x (s)
-WHERE t.number % 3 = 0`)
-	w.exec(`
-INSERT INTO projects.agent_runs (tenant_id, id, project_id, task_id, agent_id, status, created_by, created_at)
-SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'QUEUED', t.created_by, now() - number * interval '1 minute'
-FROM projects.tasks t WHERE t.number % 2 = 0`)
-	//nolint:dupword // SQL
-	w.exec(`
-WITH i AS (INSERT INTO projects.initiatives (tenant_id, id, name, status, start_date, classification, created_by, created_at, updated_at)
-           SELECT DISTINCT ON (p.tenant_id, n) p.tenant_id, gen_random_uuid(), 'Crowd ' || n, 'ACTIVE', '2027-01-04', 'UNCLASSIFIED', p.created_by, now(), now()
-           FROM projects.projects p, generate_series(1, 10) n RETURNING tenant_id, id),
-r AS (INSERT INTO projects.repo_paths (tenant_id, id, project_id, path, created_by, created_at)
-      SELECT p.tenant_id, gen_random_uuid(), p.id, '/src/' || p.id || '/' || n, p.created_by, now() FROM projects.projects p, generate_series(1, 3) n),
-n AS (INSERT INTO projects.issues (tenant_id, id, project_id, prefix, number, title, severity, status, first_response_due_at,
-                                   resolution_due_at, created_by, created_at, updated_at)
-      SELECT p.tenant_id, gen_random_uuid(), p.id, 'CRO', row_number() OVER (), 'Issue', 'LOW', 'OPEN', now(), now(), p.created_by, now(), now()
-      FROM projects.projects p, generate_series(1, 3) n),
-s AS (INSERT INTO projects.stages (tenant_id, id, project_id, position, name, status, created_by, created_at, updated_at)
-      SELECT p.tenant_id, gen_random_uuid(), p.id, n, 'Stage ' || n, 'planned', p.created_by, now(), now()
-      FROM projects.projects p, generate_series(1, 3) n RETURNING tenant_id, project_id, id, created_by),
-g AS (INSERT INTO projects.gates (tenant_id, id, project_id, stage_id, name, status, created_by, created_at, updated_at)
-      SELECT s.tenant_id, s.id, s.project_id, s.id, 'Gate', 'PENDING', s.created_by, now(), now() FROM s RETURNING tenant_id, id, created_by)
-INSERT INTO projects.gate_reviews (tenant_id, gate_id, reviewer_id, id, vote, reviewed_at)
-SELECT g.tenant_id, g.id, g.created_by, gen_random_uuid(), 'HOLD', now() FROM g`)
-	w.exec(`UPDATE projects.projects p SET initiative_id = (SELECT i.id FROM projects.initiatives i WHERE i.tenant_id = p.tenant_id ORDER BY i.id LIMIT 1) WHERE p.prefix LIKE 'CRO%'`)
-	w.exec(`
-INSERT INTO projects.delegations (tenant_id, id, delegator_id, delegate_id, scope, initiative_id, permissions, starts_at, ends_at, created_by, created_at)
-SELECT i.tenant_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'INITIATIVE', i.id, '{tasks.read}', now(), now() + interval '1 day', i.created_by, now()
-FROM projects.initiatives i WHERE i.name LIKE 'Crowd %'`)
-	w.exec(`ANALYZE`)
-}
-
 // explain returns the query plan of a statement for the tracker's role, with these
 // argument values or, if generic is set, the generic plan.
 func (w *world) explain(h recordedQuery, generic bool) string {
@@ -184,12 +129,12 @@ func sqlLiteral(v any) string {
 
 func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldAmongManyTenants(t)
 	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	member := w.addPerson(person{roles: []string{"Member"}})
 	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC"})
 	w.createTask(p, "Child", fields{"epicId": epic.ID})
-	w.addManyTenants(p, 100, 25, 2000)
+	w.addTasks(p, 2000)
 	e := &queryRecorder{}
 	w.recordQueries(e)
 	// The first call prepares the statements; the second one is measured.
@@ -232,7 +177,7 @@ func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 		w.wantIndexed(name, last())
 	}
 	for index, in := range map[string]fields{
-		"agent_runs_by_age": {}, "agent_runs_by_project": {"projectId": p.ID}, "agent_runs_by_task": {"taskId": epic.ID}, "agent_runs_by_agent": {"agent": w.acme},
+		"agent_runs_by_age": {}, "agent_runs_by_project": {"projectId": p.ID}, "agent_runs_by_task": {"taskId": epic.ID}, "agent_runs_by_agent": {"agent": w.manager.id},
 	} {
 		e.queries = nil
 		w.listRuns(in, fields{"limit": 50})
@@ -251,7 +196,7 @@ func TestQueryPlans_ListsUseIndexes(t *testing.T) {
 
 func TestQueryPlans_InitiativesStagesReposUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldAmongManyTenants(t)
 	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	moon, mars := w.createInitiative("Moon"), w.createInitiative("Mars")
 	stage := w.createStage(p.ID, "Design")
@@ -259,7 +204,7 @@ func TestQueryPlans_InitiativesStagesReposUseIndexes(t *testing.T) {
 	repo := w.bindRepo(p.ID, "/src/apollo")
 	do[contract.Project](w, w.manager, "update-project", fields{"projectId": p.ID, "initiativeId": moon.ID})
 	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC", "initiativeId": moon.ID})
-	w.addManyTenants(p, 200, 25, 2000)
+	w.addTasks(p, 2000)
 	e := &queryRecorder{}
 	w.recordQueries(e)
 	for _, call := range []struct {

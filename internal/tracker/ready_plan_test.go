@@ -9,40 +9,18 @@ import (
 	"parapet/internal/op"
 )
 
-// addDependenciesAndLeases adds dependencies to tasks of every tenant, half of them on finished tasks, and
-// leases and import items to some.
-func (w *world) addDependenciesAndLeases() {
-	w.t.Helper()
-	w.exec(`
-INSERT INTO projects.dependencies (tenant_id, id, task_id, depends_on_id, created_by, created_at)
-SELECT t.tenant_id, gen_random_uuid(), t.id, o.id, t.created_by, now()
-FROM projects.tasks t JOIN projects.tasks o ON o.tenant_id = t.tenant_id AND o.project_id = t.project_id AND o.number = t.number + 1 + t.number % 2
-WHERE t.status_category = 'TODO'`)
-	w.exec(`
-INSERT INTO projects.claims (tenant_id, id, project_id, task_id, holder_id, former_status, seconds, claimed_by, claimed_at, expires_at)
-SELECT t.tenant_id, gen_random_uuid(), t.project_id, t.id, t.created_by, 'TODO', 60, t.created_by, now(), now() + t.number * interval '1 minute'
-FROM projects.tasks t WHERE t.status_category = 'IN_PROGRESS'`)
-	w.exec(`
-INSERT INTO projects.import_items (tenant_id, project_id, source_id, task_id, fingerprint, source, imported_at)
-SELECT t.tenant_id, t.project_id, 'i-' || t.number, t.id, '', '{}', now() FROM projects.tasks t WHERE t.number % 2 = 0`)
-	w.exec(`
-INSERT INTO projects.import_links (tenant_id, project_id, source_id, depends_on_id, type, position)
-SELECT i.tenant_id, i.project_id, i.source_id, 'nowhere-' || i.source_id, 'blocks', 0 FROM projects.import_items i`)
-	w.exec(`INSERT INTO projects.counters (tenant_id, project_id, last_number) SELECT p.tenant_id, p.id, 5000 FROM projects.projects p ON CONFLICT DO NOTHING`)
-	w.exec(`ANALYZE`)
-}
-
 // The queues are read in index order, and the scan stops after a page or a claimed task: plans
 // contain neither a sort nor a sequential scan.
 func TestQueryPlans_QueuesUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldAmongManyTenants(t)
 	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	member := w.addPerson(person{roles: []string{"Member"}})
 	hub, far := w.createTask(p, "Hub"), w.createTask(p, "Far")
 	w.addDependency(hub, far)
-	w.addManyTenants(p, 100, 20, 4000)
-	w.addDependenciesAndLeases()
+	w.addTasks(p, 4000)
+	w.ownCrowd().addDependenciesAndLeases()
+	w.exec(`ANALYZE`)
 	e := &queryRecorder{}
 	w.recordQueries(e)
 	wantIndexScan := func(name, part, index string, in fields, op string) {

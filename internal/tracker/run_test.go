@@ -300,15 +300,16 @@ func TestExecuteRun_ConcurrentCallsStartCommandOnce(t *testing.T) {
 		w.exec(`UPDATE projects.agent_runs SET status = 'RUNNING', attempts = $1, started_at = now(), held_until = now() - interval '1 second' WHERE id = $2`, attempts, run.ID)
 	}
 	lost(1)
-	if again := a.execute(run.ID); again != 0 {
-		t.Errorf("got retry after %s", again)
+	next := w.newModule(2, tracker.Deps{Agent: shell(time.Minute, "echo '{}'")})
+	if again := next.execute(run.ID); again != 0 {
+		t.Errorf("second attempt: got retry after %s, want none", again)
 	}
 	if now := w.listRuns(fields{"taskId": task.ID})[0]; now.Status != contract.RunSucceeded || now.Attempts != 2 {
 		t.Errorf("second attempt: got %+v", now)
 	}
 	w.exec(`UPDATE projects.agent_runs SET finished_at = NULL, status = 'RUNNING', held_until = now() WHERE id = $1`, run.ID)
 	lost(3)
-	a.execute(run.ID)
+	next.execute(run.ID)
 	if now := w.listRuns(fields{"taskId": task.ID})[0]; now.Status != contract.RunFailed || now.Error != "PROCESS_LOST" {
 		t.Errorf("after the last attempt: got %+v", now)
 	}

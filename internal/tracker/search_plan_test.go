@@ -10,25 +10,15 @@ import (
 
 func TestQueryPlans_SearchesAndDeliverablesUseIndexes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldAmongManyTenants(t)
 	p := w.createProject("Apollo", fields{"prefix": "APO"})
 	epic := w.createTask(p, "Epic", fields{"issueType": "EPIC"})
 	child := w.createTask(p, "Child", fields{"epicId": epic.ID})
 	d := w.createDeliverable(p, "UNDER_REVIEW", fields{"taskId": child.ID})
 	s := scene{}
 	w.addDeliverables(p, &s)
-	w.addManyTenants(p, 60, 25, 1000)
-	w.exec(`INSERT INTO projects.deliverables (tenant_id, id, project_id, title, status, created_by, created_at, updated_at)
-		SELECT p.tenant_id, gen_random_uuid(), p.id, 'D', 'SUBMITTED', p.tenant_id, now(), now() FROM projects.projects p, generate_series(1, 20)`)
-	w.exec(`INSERT INTO projects.criteria (tenant_id, id, project_id, deliverable_id, text, created_by, created_at, updated_at)
-		SELECT d.tenant_id, gen_random_uuid(), d.project_id, d.id, 'C', d.tenant_id, now(), now() FROM projects.deliverables d`)
-	w.exec(`INSERT INTO projects.custom_fields (tenant_id, id, project_id, name, type, created_by, created_at, updated_at)
-		SELECT p.tenant_id, gen_random_uuid(), p.id, 'F' || n, 'TEXT', p.tenant_id, now(), now() FROM projects.projects p, generate_series(1, 5) n`)
-	w.exec(`INSERT INTO projects.custom_field_values (tenant_id, project_id, task_id, field_id, value)
-		SELECT t.tenant_id, t.project_id, t.id, f.id, 'v' FROM projects.tasks t
-		JOIN projects.custom_fields f ON f.tenant_id = t.tenant_id AND f.project_id = t.project_id AND f.name = 'F1' WHERE t.number % 5 = 0`)
-	w.exec(`UPDATE projects.tasks t SET epic_id = e.id FROM (SELECT DISTINCT ON (tenant_id, project_id) tenant_id, project_id, id, number FROM projects.tasks WHERE issue_type = 'TASK' AND tenant_id <> $1 ORDER BY tenant_id, project_id, number) e
-		WHERE t.tenant_id = e.tenant_id AND t.project_id = e.project_id AND t.number > e.number`, w.acme)
+	w.addTasks(p, 1000)
+	w.ownCrowd().addDeliverables()
 	w.exec(`ANALYZE`)
 	// Only tables with many rows; small tables are read with a sequential scan.
 	filled := regexp.MustCompile(`Seq Scan on (projects|tasks|search_terms|deliverables|criteria|custom_fields|custom_field_values)\b`)

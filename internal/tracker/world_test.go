@@ -105,7 +105,12 @@ func newWorld(t testing.TB) *world {
 
 func newWorldOf(t testing.TB, conns int32) *world {
 	t.Helper()
-	db := pgtest.New(t)
+	return newWorldIn(t, pgtest.New(t), conns)
+}
+
+// newWorldIn returns a world in an existing database.
+func newWorldIn(t testing.TB, db *pgtest.DB, conns int32) *world {
+	t.Helper()
 	e, err := engine()
 	if err != nil {
 		t.Fatal(err)
