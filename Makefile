@@ -78,9 +78,10 @@ test-race: setup-test ## Run every test with the race detector (an hour; nightly
 	$(GOTEST) $(RACE) -timeout 2h $$(go list ./... | grep -v /policytests)
 
 .PHONY: test-thorough
-test-thorough: setup-test ## Repeat the random tests of the policies with many more cases (nightly in CI)
+test-thorough: setup-test ## Run the sampled tests with all or many more cases (nightly in CI)
 	$(GOTEST) -timeout 2h ./internal/authz -run Filter_Selects -count=1 -thorough
-	$(GOTEST) -timeout 2h ./policytests/oracle -run AgreesWithOracle -count=1 -decisions 300000
+	$(GOTEST) -timeout 2h ./internal/dev -run FuzzFields -count=1 -thorough
+	$(GOTEST) -timeout 2h ./policytests/oracle -count=1 -decisions 300000
 
 .PHONY: policy-test
 policy-test: ## Run the Rego tests (plain opa test), then the decision tables and coverage

@@ -60,7 +60,7 @@ func isWidening(p place) bool {
 func TestAllow_DamagedRequestsAreDenied(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
-	requests := allowedRequests(t, e, max(80/perDetector, 8))
+	requests := allowedRequests(t, e, max(*decisions/600, 8))
 	tried := struct {
 		sync.Mutex
 		n int
@@ -157,7 +157,7 @@ func dotted(p place) string {
 func TestAllow_RemovingFieldsNeverAllowsDeniedRequest(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
-	parallel(max(400/perDetector, 40), func(number int) {
+	parallel(max(*decisions/200, 40), func(number int) {
 		d := at(*seed+2, uint64(number))
 		caller := d.subjectInput()
 		ask := d.decisionFor(oracle.Oracle{}.Subject(caller)).(map[string]any)
