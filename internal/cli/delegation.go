@@ -24,7 +24,7 @@ func newDelegationCmds(inv *invocation) []*cobra.Command {
 own clearance and caveats still apply. A delegation ends when it expires or is revoked,
 when you lose the permission, and when you or the delegate is suspended.
 
---project or --initiative limits the scope. The default scope is the organisation.`,
+--project or --initiative limits the scope. The default scope is the tenant.`,
 			example: `  pt create-delegation --delegate 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --permissions task.update,decision.answer --until 2027-03-31T17:00:00Z
   pt create-delegation --delegate 018f3c5e-7a10-7c3e-9d2b-5b0a4c1d2e3f --permissions task.update --until 2027-03-31T17:00:00Z --project APOLLO`,
 			flags:                []string{"delegate", "delegator", "scope", "initiativeId:initiative", "permissions", "from", "until"},

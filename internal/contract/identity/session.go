@@ -35,7 +35,7 @@ type LoginIn struct {
 // LoginOut is a new session. Its token is also accepted as a bearer token.
 type LoginOut struct {
 	Token     string    `json:"token" doc:"The session token. It is also set as a cookie."`
-	ExpiresAt time.Time `json:"expiresAt" doc:"The session token. The response also sets it as a cookie."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When the session expires."`
 	TenantID  op.UUID   `json:"tenantId" doc:"The tenant that the session is bound to."`
 	User      Person    `json:"user" doc:"The user who logged in."`
 }
