@@ -150,7 +150,7 @@ func bind[In, Out any](m *Module, o op.Op[In, Out], guard func(*Call, context.Co
 		}
 		var out *Out
 		err := m.run(ctx, o.Operation, func(ctx context.Context, c *Call) error {
-			c.requestedResource = requestedResource(o.Operation, typed)
+			c.input = typed
 			if guard != nil {
 				if err := guard(c, ctx); err != nil {
 					return err

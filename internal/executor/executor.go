@@ -114,8 +114,8 @@ type Call struct {
 	tenantChecked bool
 	// decidedResource is the resource for which the operation's permission was allowed.
 	decidedResource *authz.Resource
-	// requestedResource identifies the record as the request names it.
-	requestedResource authz.Resource
+	// input is the request's input. A denial before anything is loaded names the record in it.
+	input any
 	// delegatorID is the user whose delegation allowed the operation; empty if the
 	// caller's own permissions were sufficient.
 	delegatorID op.UUID
@@ -350,7 +350,7 @@ func (c *Call) requirePermission(ctx context.Context) error {
 	if permission == "" || c.Actor.Subject.Holds(permission) {
 		return nil
 	}
-	r := c.requestedResource
+	r := requestedResource(c.operation, c.input)
 	r.Tenant, r.Classification = string(c.Tenant), defaultClassification
 	err := c.Decide(ctx, permission, r)
 	if err == nil {
