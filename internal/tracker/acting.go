@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"parapet/internal/authz"
-	contract "parapet/internal/contract/tracker"
 	"parapet/internal/executor"
 	"parapet/internal/fault"
 	"parapet/internal/op"
@@ -104,7 +103,7 @@ func verdictError(v authz.Verdict, err error, field, noun string) error {
 		return fault.NotFound(noun)
 	}
 	if err != nil || len(v.Explained) == 0 {
-		return fault.Denied(contract.PermTasksUpdateAny, v.Explained).WithCause(err)
+		return fault.Denied(v.Permission, v.Explained).WithCause(err)
 	}
 	var f *fault.Error
 	switch first := v.Explained[0]; v.Code {

@@ -132,5 +132,5 @@ func (s *Service) listCriteria(ctx context.Context, c *executor.Call, in *contra
 	if len(page.Items) > 0 {
 		return page, nil
 	}
-	return page, requireListPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
+	return page, requireProjectPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
 }

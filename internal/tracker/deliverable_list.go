@@ -56,17 +56,7 @@ WHERE p.tenant_id = `, tenant, ` AND p.id = `, project, ` ORDER BY d.id DESC`)
 	if len(page.Items) > 0 {
 		return page, nil
 	}
-	return page, requireListPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
-}
-
-// requireListPermission is called for an empty list. It returns an error if the
-// project does not exist or the caller lacks the permission in it.
-func requireListPermission(ctx context.Context, c *executor.Call, permission string, project op.UUID) error {
-	row, err := loadProject(ctx, c, loadProjectSQL, project)
-	if err != nil {
-		return err
-	}
-	return c.Decide(ctx, permission, row.newTaskResource(c))
+	return page, requireProjectPermission(ctx, c, contract.PermDeliverablesRead, in.ProjectID)
 }
 
 // readIDCursor decodes the cursor of a list in a project that is ordered by id. It

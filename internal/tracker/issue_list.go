@@ -118,8 +118,8 @@ func parseTimeCursor(cursor, operation string, tenant op.UUID) (*timeCursor, err
 	return &timeCursor{at, id}, nil
 }
 
-// requireProjectPermission returns an error unless the caller has the permission in
-// the project.
+// requireProjectPermission returns an error unless the project exists and the caller has the
+// permission in it. Lists call it if they are empty.
 func requireProjectPermission(ctx context.Context, c *executor.Call, permission string, id op.UUID) error {
 	project, err := loadProject(ctx, c, loadProjectSQL, id)
 	if err != nil {

@@ -172,19 +172,18 @@ func readTaskPage(ctx context.Context, c *executor.Call, st *statement, order *t
 	if err != nil {
 		return err
 	}
-	return redactTaskInitiatives(ctx, c, page.Items)
+	return redactInitiatives(ctx, c, initiativeRefs(page.Items)...)
 }
 
-// redactTaskInitiatives redacts the initiatives of the listed tasks that the caller
-// may not read.
-func redactTaskInitiatives(ctx context.Context, c *executor.Call, items []contract.TaskSummary) error {
+// initiativeRefs returns the initiatives that the tasks name.
+func initiativeRefs(tasks []contract.TaskSummary) []*op.UUID {
 	var refs []*op.UUID
-	for i := range items {
-		if items[i].InitiativeID != "" {
-			refs = append(refs, &items[i].InitiativeID)
+	for i := range tasks {
+		if id := &tasks[i].InitiativeID; *id != "" {
+			refs = append(refs, id)
 		}
 	}
-	return redactInitiatives(ctx, c, refs...)
+	return refs
 }
 
 // listScanTargets returns the scan targets for the columns of taskListSelect, in

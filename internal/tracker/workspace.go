@@ -115,10 +115,9 @@ ORDER BY p.id, page.priority_rank, page.due_order, page.number`)
 	if err != nil {
 		return false, err
 	}
+	var initiatives []*op.UUID
 	for _, p := range byPrefix {
-		if err := redactTaskInitiatives(ctx, c, p.InProgress); err != nil {
-			return false, err
-		}
+		initiatives = append(initiatives, initiativeRefs(p.InProgress)...)
 	}
-	return false, nil
+	return false, redactInitiatives(ctx, c, initiatives...)
 }
