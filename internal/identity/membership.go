@@ -110,13 +110,14 @@ func loadOwnOrAdministeredTenant(ctx context.Context, c *executor.Call, id op.UU
 
 func (s *Service) createMembership(ctx context.Context, c *executor.Call, in *contract.CreateMembershipIn, j newMembership) (*contract.Membership, error) {
 	account := authz.Account{ID: string(j.user.ID), Kind: j.user.PrincipalKind, Status: j.user.Status, Home: string(j.user.HomeTenantID)}
-	if err := accountFault(c.Evaluate(ctx, authz.AddMembership{Actor: c.Actor.Subject, Account: account, HomeAdministered: j.homeAdministered})); err != nil {
+	v, err := c.Evaluate(ctx, authz.AddMembership{Actor: c.Actor.Subject, Account: account, HomeAdministered: j.homeAdministered})
+	if err := verdictError(v, err, ""); err != nil {
 		return nil, err
 	}
 	var m contract.Membership
 	var entry executor.AuditEntry
 	var event executor.Event
-	err := inTenant(ctx, c, j.tenant.ID, func() error {
+	err = inTenant(ctx, c, j.tenant.ID, func() error {
 		roles, err := s.loadRolesToAssign(ctx, c, j.tenant.ID, newMember{j.user.ID, j.user.PrincipalKind, in.Clearance}, in.Roles)
 		if err != nil {
 			return err

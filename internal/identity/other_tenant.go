@@ -11,6 +11,9 @@ import (
 // current one, which the executor commits to. The caller must have checked that the actor
 // may act in that tenant.
 func inTenant(ctx context.Context, c *executor.Call, tenant op.UUID, f func() error) error {
+	if tenant == c.Tenant {
+		return f()
+	}
 	if err := c.Tx.SetTenant(ctx, string(tenant)); err != nil {
 		return err
 	}

@@ -177,21 +177,16 @@ func (p *Provisioner) reconcileRoles(ctx context.Context, r *provisioning) error
 			return err
 		}
 		if err != nil {
-			role.ID = uid.New()
-			if err := insertRoleRow(ctx, r.tx, r.tenant, role.ID, want.Name, want.Kind, want.Description, r.now); err != nil {
+			role = grantingRole{ID: uid.New(), Name: want.Name, Kind: want.Kind, Description: want.Description, Permissions: want.Grants, CreatedAt: r.now}
+			if err := insertRole(ctx, r.tx, r.tenant, role); err != nil {
 				return err
-			}
-			for _, grant := range want.Grants {
-				if err := ensureGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
-					return err
-				}
 			}
 			r.addChange("role %s created", want.Name)
 			r.auditRole(role.ID, "directory.role.created", map[string]any{"created": true, "grants": want.Grants})
 			continue
 		}
-		if want.Name == p.Policies.Catalogue().AdministratorRole && !slices.Contains(role.Grants, permissionIssueForService) {
-			if err := ensureGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now); err != nil {
+		if want.Name == p.Policies.Catalogue().AdministratorRole && !slices.Contains(role.Permissions, permissionIssueForService) {
+			if err := insertGrant(ctx, r.tx, r.tenant, role.ID, permissionIssueForService, r.now); err != nil {
 				return err
 			}
 			r.addChange("role %s received %s", want.Name, permissionIssueForService)
@@ -265,8 +260,8 @@ func (p *Provisioner) provisionProfile(ctx context.Context, r *provisioning, pro
 func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Profile) (op.UUID, error) {
 	role, err := findRole(ctx, r.tx, r.tenant, profile.Role)
 	if postgres.IsNoRows(err) {
-		role = roleRow{ID: uid.New(), Kind: globalRole}
-		err = insertRoleRow(ctx, r.tx, r.tenant, role.ID, profile.Role, globalRole, "", r.now)
+		role = grantingRole{ID: uid.New(), Name: profile.Role, Kind: globalRole, CreatedAt: r.now}
+		err = insertRole(ctx, r.tx, r.tenant, role)
 		r.addChange("role %s created", profile.Role)
 	}
 	if err != nil {
@@ -276,16 +271,16 @@ func (r *provisioning) ensureProfileRole(ctx context.Context, profile authz.Prof
 		return "", fault.Conflict(fmt.Sprintf("The role %s exists and is not GLOBAL. Rename it, then run the command again.", profile.Role))
 	}
 	for _, grant := range profile.Grants {
-		if !slices.Contains(role.Grants, grant) {
-			if err := ensureGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
+		if !slices.Contains(role.Permissions, grant) {
+			if err := insertGrant(ctx, r.tx, r.tenant, role.ID, grant, r.now); err != nil {
 				return "", err
 			}
 			r.addChange("role %s received %s", profile.Role, grant)
 		}
 	}
-	for _, grant := range role.Grants {
+	for _, grant := range role.Permissions {
 		if !slices.Contains(profile.Grants, grant) {
-			if err := deleteRoleGrant(ctx, r.tx, r.tenant, role.ID, grant); err != nil {
+			if err := deleteGrant(ctx, r.tx, r.tenant, role.ID, grant); err != nil {
 				return "", err
 			}
 			r.addChange("role %s lost %s", profile.Role, grant)
@@ -346,7 +341,7 @@ func (p *Provisioner) checkKeyIssuance(ctx context.Context, r *provisioning, use
 		Tenant: string(r.tenant), TenantType: "STANDARD",
 		User:   authz.User{ID: string(uid.Random()), Kind: authz.KindHuman},
 		Stored: authz.Stored{Assignments: []authz.Assignment{{Role: adminRole, Scope: authz.ScopeTenant}}},
-		Roles:  map[string][]string{adminRole: admin.Grants},
+		Roles:  map[string][]string{adminRole: admin.Permissions},
 	})
 	if err != nil {
 		return err

@@ -135,21 +135,8 @@ func seedMembership(ctx context.Context, q postgres.Querier, tenant, user, organ
 	return tag.RowsAffected() == 1, err
 }
 
-// roleRow is a role with its grants.
-type roleRow struct {
-	ID     op.UUID
-	Kind   string
-	Grants []string
-}
-
-const findRoleSQL = `
-SELECT r.id, r.kind, ARRAY(SELECT g.permission FROM identity.role_grants g
-                           WHERE g.tenant_id = r.tenant_id AND g.role_id = r.id ORDER BY g.permission) AS grants
-FROM identity.roles r
-WHERE r.tenant_id = @tenant AND r.name = @name`
-
-func findRole(ctx context.Context, q postgres.Querier, tenant op.UUID, name string) (roleRow, error) {
-	return postgres.One[roleRow](ctx, q, findRoleSQL, postgres.Args{"tenant": tenant, "name": name})
+func findRole(ctx context.Context, q postgres.Querier, tenant op.UUID, name string) (grantingRole, error) {
+	return postgres.One[grantingRole](ctx, q, selectRoleSQL+` AND r.name = @name`, postgres.Args{"tenant": tenant, "name": name})
 }
 
 const assignTenantWideSQL = `
@@ -181,13 +168,12 @@ func organisationExists(ctx context.Context, q postgres.Querier, tenant, organis
 // Organisation are empty if it has none.
 type serviceRow struct {
 	ID           op.UUID
-	Status       string
 	Membership   string
 	Organisation string
 }
 
 const findServiceSQL = `
-SELECT u.id, u.status, coalesce(m.status, '') AS membership, coalesce(m.organisation_id::text, '') AS organisation
+SELECT u.id, coalesce(m.status, '') AS membership, coalesce(m.organisation_id::text, '') AS organisation
 FROM identity.users u
 LEFT JOIN identity.memberships m ON m.tenant_id = u.home_tenant_id AND m.user_id = u.id
 WHERE u.home_tenant_id = @tenant AND u.integration_key = @integration_key`
@@ -202,32 +188,6 @@ WHERE tenant_id = @tenant AND user_id = @user`
 
 func moveMembership(ctx context.Context, q postgres.Querier, tenant, user, organisation op.UUID, now time.Time) error {
 	_, err := q.Exec(ctx, moveMembershipSQL, postgres.Args{"tenant": tenant, "user": user, "organisation": organisation, "now": now})
-	return err
-}
-
-const insertRoleRowSQL = `
-INSERT INTO identity.roles (tenant_id, id, name, kind, description, created_at, updated_at)
-VALUES (@tenant, @id, @name, @kind, @description, @now, @now)`
-
-func insertRoleRow(ctx context.Context, q postgres.Querier, tenant, id op.UUID, name, kind, description string, now time.Time) error {
-	_, err := q.Exec(ctx, insertRoleRowSQL, postgres.Args{"tenant": tenant, "id": id, "name": name, "kind": kind, "description": description, "now": now})
-	return err
-}
-
-const ensureGrantSQL = `
-INSERT INTO identity.role_grants (tenant_id, role_id, permission, created_at)
-VALUES (@tenant, @role, @permission, @now)
-ON CONFLICT DO NOTHING`
-
-func ensureGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) error {
-	_, err := q.Exec(ctx, ensureGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
-	return err
-}
-
-const deleteRoleGrantSQL = `DELETE FROM identity.role_grants WHERE tenant_id = @tenant AND role_id = @role AND permission = @permission`
-
-func deleteRoleGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string) error {
-	_, err := q.Exec(ctx, deleteRoleGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission})
 	return err
 }
 

@@ -108,8 +108,10 @@ func deleteRoleRow(ctx context.Context, q postgres.Querier, tenant, id op.UUID) 
 
 const insertGrantSQL = `
 INSERT INTO identity.role_grants (tenant_id, role_id, permission, created_at)
-VALUES (@tenant, @role, @permission, @now)`
+VALUES (@tenant, @role, @permission, @now)
+ON CONFLICT DO NOTHING`
 
+// insertGrant adds a permission to a role. A permission that the role has already stays as it is.
 func insertGrant(ctx context.Context, q postgres.Querier, tenant, role op.UUID, permission string, now time.Time) error {
 	_, err := q.Exec(ctx, insertGrantSQL, postgres.Args{"tenant": tenant, "role": role, "permission": permission, "now": now})
 	return postgres.MapError(err, constraints)
