@@ -10,12 +10,12 @@ type shape struct {
 	// verdict is isTrue or isFalse if the result does not depend on the row.
 	verdict kind
 	named   string
-	parts   []string // the text between the arguments
-	order   []int    // which argument follows each part
-	sources []int    // which leaf gives each argument
+	parts   []string // the text before, between and after the arguments
+	order   []int    // the index of the argument that follows each part
+	sources []int    // the index of the leaf that gives each argument
 }
 
-// write writes the SQL of the plan for these states of the leaves.
+// write returns the SQL of the plan for these states of the leaves.
 func (p *plan) write(states []state) *shape {
 	w := &writer{plan: p, states: states, parts: make([]string, 1, 8)}
 	tree := w.reduce(p.root)
@@ -163,17 +163,17 @@ func (w *writer) text(s string) { w.parts[len(w.parts)-1] += s }
 
 // arg adds the values of a leaf. Leaves with the same source share one argument.
 func (w *writer) arg(i int) {
-	at := len(w.sources)
-	for known, source := range w.sources {
+	argument := len(w.sources)
+	for existing, source := range w.sources {
 		if w.states[source] == w.states[i] && w.plan.leaves[source].sameValues(&w.plan.leaves[i]) {
-			at = known
+			argument = existing
 			break
 		}
 	}
-	if at == len(w.sources) {
+	if argument == len(w.sources) {
 		w.sources = append(w.sources, i)
 	}
-	w.order = append(w.order, at)
+	w.order = append(w.order, argument)
 	w.parts = append(w.parts, "")
 }
 
