@@ -109,17 +109,18 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 // Close waits for the connections in use and closes all.
 func (p *Pool) Close() { p.pool.Close() }
 
-// formatMilliseconds formats a duration as a value of a server setting.
-func formatMilliseconds(d, otherwise time.Duration) string {
+// formatMilliseconds formats a duration, or fallback if it is zero, as a value of a server
+// setting.
+func formatMilliseconds(d, fallback time.Duration) string {
 	if d <= 0 {
-		d = otherwise
+		d = fallback
 	}
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// ChargedTo returns a view of the pool whose statements in no tenant count against the
-// share of account: a tenant's id, or a name for callers whose tenant is not known
-// yet. Without it they count as system work, which has no share.
+// ChargedTo returns a view of the pool in which statements without a tenant count against
+// the share of account: a tenant's id, or a name for callers whose tenant is not known yet.
+// In other views they count as system work, which has no share.
 func (p *Pool) ChargedTo(account string) *Pool {
 	view := *p
 	view.account = account
