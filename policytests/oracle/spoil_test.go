@@ -166,7 +166,8 @@ func change(v any, p place, to func(any) (any, bool)) any {
 	return v
 }
 
-// minimise removes every part of the input that the difference does not need.
+// minimise returns the input without the parts that do not matter: disagree still holds
+// for the result, and for no result with one part less.
 func minimise(in any, disagree func(any) bool) any {
 	for i := 0; ; {
 		places := placesOf(in, nil)
