@@ -25,7 +25,7 @@ func (p *plan) write(states []state) *shape {
 	case isFalse:
 		w.text("FALSE")
 	default:
-		w.node(tree)
+		w.writeNode(tree)
 	}
 	s := &shape{verdict: tree.kind, parts: w.parts, order: w.order, sources: w.sources}
 	s.named = s.render("@policy_", 0)
@@ -105,38 +105,38 @@ func (w *writer) join(n *planNode, neutral, absorbing kind) *planNode {
 	return out
 }
 
-func (w *writer) node(n *planNode) {
+func (w *writer) writeNode(n *planNode) {
 	switch n.kind {
 	case allOf:
-		w.joined(n.kids, " AND ")
+		w.writeJoined(n.kids, " AND ")
 	case anyOf:
-		w.joined(n.kids, " OR ")
+		w.writeJoined(n.kids, " OR ")
 	case isNotTrue:
 		// The NOT of Rego is true if a NULL in the row makes the comparison NULL.
 		w.text("(")
-		w.node(n.kids[0])
+		w.writeNode(n.kids[0])
 		w.text(") IS NOT TRUE")
 	default:
-		w.condition(n.leaf)
+		w.writeCondition(n.leaf)
 	}
 }
 
-func (w *writer) joined(kids []*planNode, with string) {
+func (w *writer) writeJoined(kids []*planNode, with string) {
 	for i, kid := range kids {
 		if i > 0 {
 			w.text(with)
 		}
 		if kid.kind == allOf || kid.kind == anyOf {
 			w.text("(")
-			w.node(kid)
+			w.writeNode(kid)
 			w.text(")")
 		} else {
-			w.node(kid)
+			w.writeNode(kid)
 		}
 	}
 }
 
-func (w *writer) condition(i int) {
+func (w *writer) writeCondition(i int) {
 	l := &w.plan.leaves[i]
 	cast := "text"
 	if l.column.uuid {

@@ -314,8 +314,9 @@ func (c *Call) Decide(ctx context.Context, permission string, r authz.Resource) 
 	}
 }
 
-// rememberDelegator stores the delegator whose delegation allowed a permission: that of the
-// operation's own permission, or else of the first permission that needed a delegation.
+// rememberDelegator stores the delegator if a delegation allowed the permission. If the call
+// uses several permissions, the delegator of the operation's own permission takes
+// precedence, then the first one.
 func (c *Call) rememberDelegator(b *authz.OnBehalf, permission string) {
 	if b != nil && (c.delegatorID == "" || permission == c.operation.Permission) {
 		c.delegatorID = op.UUID(b.Delegator)

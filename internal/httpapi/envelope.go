@@ -61,7 +61,7 @@ func (a *API) writeError(c *gin.Context, err error) {
 		Permission: f.Permission, RequestID: op.RequestID(ctx), Details: f.Details,
 	}}, json.Deterministic(true))
 	if merr != nil {
-		a.cfg.Log.ErrorContext(ctx, "cannot encode the error response", slog.String("requestId", op.RequestID(ctx)), slog.Any("error", merr))
+		a.cfg.Log.ErrorContext(ctx, "cannot encode the error response", slog.Any("error", merr))
 		text = []byte(`{"error":{"code":"INTERNAL","message":"Something went wrong on the server.","requestId":"` + op.RequestID(ctx) + `"}}`)
 	}
 	c.Abort()

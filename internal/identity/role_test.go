@@ -241,7 +241,7 @@ func TestCreateRole_RejectsDefaultNamesInOtherSpellings(t *testing.T) {
 			Change: authz.CreateRole, Actor: r.subject(admin), Spelling: identity.FoldedName(role.Name),
 		})
 		if err != nil || v.Allow {
-			t.Errorf("folded name of %s: got allowed, want denied; error %v", role.Name, err)
+			t.Errorf("create-role with the folded name of %s: got allow %t and error %v, want a denial", role.Name, v.Allow, err)
 		}
 	}
 }

@@ -166,8 +166,8 @@ func change(v any, p place, to func(any) (any, bool)) any {
 	return v
 }
 
-// minimise returns the input without the parts that do not matter: disagree still holds
-// for the result, and for no result with one part less.
+// minimise removes parts of the input one by one, as long as disagree still returns true
+// for the rest.
 func minimise(in any, disagree func(any) bool) any {
 	for i := 0; ; {
 		places := placesOf(in, nil)

@@ -85,10 +85,10 @@ func checkTenant(c *checker) {
 func checkActAs(c *checker) {
 	inOtherTenant := c.callerWithSample().with("token/tenant", tenantB)
 	callers := []*caller{
-		// The roles in the token, which belong to the other tenant.
+		// These callers have the roles in the token, which belong to the other tenant.
 		inOtherTenant.with("stored/assignments", list()),
 		inOtherTenant.with("stored/assignments", list()).with("token/kind", "api_key"),
-		// The roles on record, for principals that are bound to their tenant.
+		// These callers are bound to their tenant and have their stored roles.
 		inOtherTenant.with("user/kind", "SERVICE"), inOtherTenant.with("user/kind", "SERVICE").with("token/kind", "api_key"),
 		inOtherTenant.with("token/kind", "internal"), inOtherTenant.with("token/kind", "unknown"), inOtherTenant.with("user/kind", "unknown"),
 		inOtherTenant.with("token/tenant", "unknown"), inOtherTenant.without("token/tenant"),
